@@ -1,0 +1,47 @@
+"""What every config shares: JSON round trip and the hash that names a build.
+
+A config is a frozen, keyword-only dataclass; hardware, twin, estimate and host take the same object.
+"""
+import hashlib
+import json
+from dataclasses import asdict, fields, is_dataclass
+
+__all__ = ["ConfigBase", "check_range"]
+
+
+def check_range(name, value, low, high, why=""):
+    """Raise ``ValueError("<name> must be an integer in low..high, not value")`` unless it is."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"{name} must be an integer in {low}..{high}{why}, not {value!r}")
+
+
+class ConfigBase:
+    """JSON round trip and identity for a frozen dataclass; nested configs are dataclasses too."""
+
+    def to_dict(self):
+        return asdict(self)
+
+    def to_json(self):
+        """Canonical JSON: sorted keys, no spaces, so equal configs are equal texts."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_dict(cls, values):
+        """Inverse of ``to_dict``; ValueError names fields that are unknown."""
+        known = {field.name: field.type for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise ValueError(f"{name} must be a field of {cls.__name__} "
+                                 f"({', '.join(known)}), not unknown")
+        return cls(**{name: known[name].from_dict(value)
+                      if is_dataclass(known[name]) else value for name, value in values.items()})
+
+    @classmethod
+    def from_json(cls, text):
+        return cls.from_dict(json.loads(text))
+
+    @property
+    def hash64(self):
+        """First 64 bits of SHA-256 over class name and JSON: the config hash a kernel carries."""
+        digest = hashlib.sha256(f"{type(self).__name__}:{self.to_json()}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
