@@ -1,0 +1,44 @@
+"""Programs and status: what every kernel reads at a launch's start and writes at its end.
+
+A program is a list of 64-byte commands. Each begins with COMMAND_HEADER; a design lays its own
+fields behind it. A launch ends with a status block: STATUS, then the design's own block.
+"""
+from hw.shell.layout import Field, Layout
+
+__all__ = ["COMMAND_BYTES", "COMMAND_HEADER", "ERRORS", "MAGIC", "STATUS", "command_layout"]
+
+COMMAND_BYTES = 64
+MAGIC = 0x524C4641  # "RLFA"
+
+COMMAND_HEADER = (
+    Field("opcode", "u32", "what to do"),
+    Field("count", "u32", "items"),
+    Field("source", "u32", "byte offset in operands, a multiple of 64"),
+    Field("destination", "u32", "byte offset in results, a multiple of 64"),
+)
+
+#: Errors of the shell and of every design: code -> (name, meaning).
+ERRORS = {
+    0: ("none", "every command was executed"),
+    1: ("opcode", "no command has this opcode"),
+    2: ("operands", "source + length leaves the operands buffer or is not a multiple of 64"),
+    3: ("results", "destination + length leaves the results buffer or is not a multiple of 64"),
+    4: ("axi", "memory answered a read or write with an error"),
+    5: ("count", "count is zero or larger than the design allows"),
+}
+
+STATUS = Layout("Status", "Written by the shell at the end of a launch.", (
+    Field("magic", "u32", "0x524c4641"),
+    Field("executed", "u32", "commands that finished without an error"),
+    Field("config_hash", "u64", "hash of the kernel's config"),
+    Field("error", "u32", "0, or why the launch stopped early"),
+    Field("error_command", "u32", "position in the program of the command that failed"),
+    Field("error_detail", "u32", "position of the item that failed, where the error has one"),
+    Field("reserved", "u32", "0"),
+    Field("cycles", "u64", "clocks from start to the writing of this block"),
+), size=64)
+
+
+def command_layout(name, doc, fields=()):
+    """A command: the header, then ``fields``; 64 bytes."""
+    return Layout(name, doc, (*COMMAND_HEADER, *fields), size=COMMAND_BYTES)
