@@ -24,8 +24,9 @@ def simulate(tmp_path, monkeypatch):
     def run(dut, bench, *, simulator="icarus", name="dut", **case):
         require(*{"icarus": ["iverilog"], "verilator": ["verilator", "g++", "make"]}[simulator])
         monkeypatch.setenv("PATH", tool_environment()["PATH"])
+        monkeypatch.setenv("MAKEFLAGS", VERILATOR_MAKEFLAGS)  # the runner calls make by itself
         text = to_verilog(dut, name=name)
-        options = ({"build_args": ["-Wno-fatal", "-O3", "-MAKEFLAGS", VERILATOR_MAKEFLAGS],
+        options = ({"build_args": ["-Wno-fatal", "-O3"],
                     "timescale": ("1ns", "1ps")}
                    if simulator == "verilator" else {"timescale": ("1ns", "1ps")})
         key = hashlib.sha256(f"{simulator}{options}{text}".encode()).hexdigest()[:20]

@@ -1,0 +1,120 @@
+"""Pipelined unsigned multiplier of any width, cut to the size of one DSP block.
+
+Free-running: no handshake and no stall. Interval 1; latency is the attribute ``latency``, a constant
+of the two widths (1 for one DSP block, 2 up to 52 x 34 bits, 3 up to 78 x 68).
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.config import check_range
+
+__all__ = ["A_LIMB", "B_LIMB", "Multiply"]
+
+# A DSP48E2 multiplies signed 27 x 18; the sign bits stay zero.
+A_LIMB = 26
+B_LIMB = 17
+_OPERANDS = 3  # a carry chain of UltraScale+ adds three operands in one row of LUTs
+
+
+def _limbs(width, limb):
+    """Bounds ``(start, stop)`` of the limbs of a ``width``-bit operand, lowest first."""
+    return [(start, min(start + limb, width)) for start in range(0, width, limb)]
+
+
+def _rows(a_width, b_width):
+    """Partial products in rows: a row holds products that share no bit and so need no adder.
+
+    Each product is ``(offset, width, a_limb, b_limb)``.
+    """
+    products = sorted(
+        (a[0] + b[0], a[1] - a[0] + b[1] - b[0], a, b)
+        for a in _limbs(a_width, A_LIMB)
+        for b in _limbs(b_width, B_LIMB)
+    )
+    rows = []
+    for product in products:
+        for row in rows:
+            if sum(row[-1][:2]) <= product[0]:
+                row.append(product)
+                break
+        else:
+            rows.append([product])
+    return rows
+
+
+def _groups(values):
+    return [values[k : k + _OPERANDS] for k in range(0, len(values), _OPERANDS)]
+
+
+class Multiply(wiring.Component):
+    """``product = a * b`` of ``latency`` clocks ago, exact and unsigned.
+
+    ``a`` is cut into limbs of 26 bits, ``b`` of 17; every pair of limbs is one DSP block. The
+    registered partial products are added in registered steps of at most three operands.
+
+    Parameters
+    ----------
+    a_width, b_width : int
+        Bits of the operands, 1..256. Put the wider operand on ``a``.
+
+    Attributes
+    ----------
+    latency : int
+        Clocks from operands to product.
+
+    Members
+    -------
+    a : In(a_width)
+    b : In(b_width)
+    product : Out(a_width + b_width)
+        Registered, without reset: undefined for the first ``latency`` clocks.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, a_width, b_width):
+        self.latency = self.estimate(a_width, b_width)["latency"]
+        self.a_width, self.b_width = a_width, b_width
+        super().__init__({"a": In(a_width), "b": In(b_width), "product": Out(a_width + b_width)})
+
+    @classmethod
+    def estimate(cls, a_width, b_width):
+        """Cycles, and DSP blocks; the LUTs and FFs of the adders are not modelled (None).
+
+        ValueError names a width that is out of range.
+        """
+        check_range("a_width", a_width, 1, 256)
+        check_range("b_width", b_width, 1, 256)
+        rows = _rows(a_width, b_width)
+        latency, operands = 1, len(rows)
+        while operands > 1:
+            latency, operands = latency + 1, -(-operands // _OPERANDS)
+        dsp = sum(len(row) for row in rows)
+        return dict(latency=latency, interval=cls.INTERVAL, dsp=dsp, lut=None, ff=None)
+
+    def elaborate(self, platform):
+        m = Module()
+        rows = []
+        for row in _rows(self.a_width, self.b_width):
+            fields, end = [], 0
+            for offset, width, a, b in row:
+                partial = Signal(width, name=f"partial_{a[0]}_{b[0]}", reset_less=True)
+                m.d.sync += partial.eq(self.a[slice(*a)] * self.b[slice(*b)])
+                fields += [Const(0, offset - end), partial]
+                end = offset + width
+            rows.append(Cat(*fields))
+        # All terms are non-negative and sum to the product, so no partial sum outgrows its width.
+        step = 0
+        while len(rows) > 1:
+            step += 1
+            sums = []
+            for k, group in enumerate(_groups(rows)):
+                total = sum(group[1:], group[0])
+                width = min(len(total), self.a_width + self.b_width)
+                sums.append(Signal(width, name=f"sum_{step}_{k}", reset_less=True))
+                m.d.sync += sums[-1].eq(total)
+            rows = sums
+        m.d.comb += self.product.eq(rows[0])
+        return m

@@ -1,0 +1,123 @@
+"""Sizes of the replay manager: the tree's shape and every width that follows from it."""
+from dataclasses import dataclass
+
+from hw.config import ConfigBase, check_range
+
+__all__ = ["FRACTION_WIDTH", "LevelShape", "ReplayConfig"]
+
+#: Bits of a random number in [0, 1): wide enough to reach every unit of the widest total.
+FRACTION_WIDTH = 48
+
+
+def memory_style(words, ultra_ram):
+    """``ram_style`` for a memory of ``words`` words: the smallest kind that holds it well."""
+    if words <= 64:
+        return "distributed"
+    return "ultra" if ultra_ram and words >= 2048 else "block"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelShape:
+    """One level of the tree: ``nodes`` words of ``fanout - 1`` inclusive prefix sums.
+
+    The last prefix sum of a node is its total, which its parent knows: it is not stored.
+    ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number.
+    """
+    nodes: int
+    fanout: int
+    width: int
+    shift: int
+    style: str
+
+    @property
+    def word_width(self):
+        return (self.fanout - 1) * self.width
+
+    @property
+    def child_width(self):
+        """Bits of a child's number."""
+        return (self.fanout - 1).bit_length()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayConfig(ConfigBase):
+    """Replay manager (CF'22 section 3.1, PEARL section V-A).
+
+    capacity : leaves, 2..2**24; any number, not only powers of the fanout.
+    fanout : children of a node K, a power of two in 2..64 (a child's number is a slice of the index).
+    priority_width, priority_fraction : a priority is UQ(width - fraction, fraction).
+    ultra_ram : whether memories of 2048 words and more may be UltraRAM.
+    """
+    capacity: int = 1 << 20
+    fanout: int = 16
+    priority_width: int = 24
+    priority_fraction: int = 16
+    ultra_ram: bool = True
+
+    def __post_init__(self):
+        check_range("capacity", self.capacity, 2, 1 << 24)
+        check_range("fanout", self.fanout, 2, 64)
+        if self.fanout & (self.fanout - 1):
+            raise ValueError(f"fanout must be a power of two, not {self.fanout!r}")
+        check_range("priority_width", self.priority_width, 4, 32)
+        check_range("priority_fraction", self.priority_fraction, 0, self.priority_width - 1)
+        if self.total_width > FRACTION_WIDTH:
+            raise ValueError(
+                f"priority_width must be at most {FRACTION_WIDTH - self.index_width} for "
+                f"{self.capacity} leaves (a total has {FRACTION_WIDTH} bits), "
+                f"not {self.priority_width!r}")
+
+    @property
+    def priority_limit(self):
+        """Largest raw priority."""
+        return (1 << self.priority_width) - 1
+
+    @property
+    def one(self):
+        """Raw priority of 1.0, or the largest if the format does not reach it."""
+        return min(1 << self.priority_fraction, self.priority_limit)
+
+    @property
+    def index_width(self):
+        return (self.capacity - 1).bit_length()
+
+    @property
+    def total_width(self):
+        return (self.priority_limit * self.capacity).bit_length()
+
+    @property
+    def digit_width(self):
+        return self.fanout.bit_length() - 1
+
+    @property
+    def depth(self):
+        """Levels: the least D with fanout**D >= capacity."""
+        return -(-self.index_width // self.digit_width)
+
+    @property
+    def levels(self):
+        """Shapes from the root to the leaves' parents; widths grow by log2 K a level (CF'22)."""
+        shapes = []
+        for level in range(self.depth):
+            below = self.fanout ** (self.depth - 1 - level)  # leaves under one child
+            nodes = -(-self.capacity // (below * self.fanout))
+            fanout = self.fanout if level else -(-self.capacity // below)
+            largest = self.priority_limit * min(self.capacity, below * fanout)
+            shapes.append(LevelShape(
+                nodes=nodes, fanout=fanout, width=largest.bit_length(),
+                shift=self.digit_width * (self.depth - 1 - level),
+                style=memory_style(nodes, self.ultra_ram)))
+        return shapes
+
+    @property
+    def table_style(self):
+        return memory_style(self.capacity, self.ultra_ram)
+
+    @property
+    def table_lanes(self):
+        """Priorities a row of the priority table: UltraRAM's 72 bits are filled."""
+        return max(1, 72 // self.priority_width) if self.table_style == "ultra" else 1
+
+    @property
+    def table_rows(self):
+        return -(-self.capacity // self.table_lanes)

@@ -1,0 +1,116 @@
+"""A memory that one pipeline reads, modifies and writes every clock, with forwarding.
+
+Operations enter one a clock at stage 0 and never stall. At stage ``compute_stage`` the operation
+sees its word as if every operation before it had been written back; interval 1.
+"""
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.stream.delay import delay
+from hw.stream.ram import Ram
+
+__all__ = ["ForwardedMemory", "compute_stage"]
+
+
+def compute_stage(depth, style):
+    """Clocks from address to word: 0 for one register, else by the memory's read time.
+
+    Distributed memory is read in one clock, block RAM in two (its output is registered once more),
+    UltraRAM in three (cascades of it want an output register of their own).
+    """
+    if depth == 1:
+        return 0
+    return {"distributed": 1, "block": 2, "ultra": 3}[style]
+
+
+class ForwardedMemory(wiring.Component):
+    """``word`` is the value of ``address`` after all earlier operations, bit for bit.
+
+    An operation d clocks behind a write to the same address cannot have read it from the memory if
+    d <= C + 1 (C = compute stage: the write lands when the writer is at stage C + 1). It takes the
+    writer's result instead: from ``result`` of the last clock for d = 1, else from a history of
+    results, one stage earlier so that the modify loop holds one two-way multiplexer only.
+
+    Parameters
+    ----------
+    width, depth, style : as ``hw.stream.ram.Ram``
+
+    Members
+    -------
+    address, write : In
+        Stage 0. ``write``: this operation will change its word; must be 0 for a bubble.
+    word : Out(width)
+        Stage C.
+    result : In(width)
+        Stage C, combinational from ``word``; must equal ``word`` if the operation does not write.
+    committed : Out(width)
+        Stage C + 1: ``result``, registered.
+    clear, clear_address : In
+        Write zeros to ``clear_address`` (ignored from ``depth`` on); only while no operation is
+        under way.
+    """
+
+    def __init__(self, *, width, depth, style, clear_width):
+        self.width, self.depth, self.style = width, depth, style
+        self.compute_stage = compute_stage(depth, style)
+        super().__init__({
+            "address": In(max(1, (depth - 1).bit_length())),
+            "write": In(1),
+            "word": Out(width),
+            "result": In(width),
+            "committed": Out(width),
+            "clear": In(1),
+            "clear_address": In(clear_width),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        stage = self.compute_stage
+        clear = Signal()
+        m.d.comb += clear.eq(self.clear & (self.clear_address < self.depth))
+        m.d.sync += self.committed.eq(Mux(clear, 0, self.result))
+        if stage == 0:
+            m.d.comb += self.word.eq(self.committed)
+            return m
+
+        m.submodules.ram = ram = Ram(width=self.width, depth=self.depth, style=self.style)
+        # Address and write flag of the operation at each stage up to the one that writes.
+        address, write = [self.address], [self.write]
+        for s in range(1, stage + 2):
+            address.append(delay(m, address[-1], 1, name=f"s{s}_address"))
+            write.append(delay(m, write[-1], 1, name=f"s{s}_write", reset=True))
+        m.d.comb += [
+            ram.read_enable.eq(1),
+            ram.read_address.eq(self.address),
+            ram.write_enable.eq(write[-1] | clear),
+            ram.write_address.eq(Mux(clear, self.clear_address, address[-1])),
+            ram.write_data.eq(Mux(clear, 0, self.committed)),
+        ]
+        # history[k]: the result committed k clocks before `committed`.
+        history = [self.committed]
+        for k in range(1, stage + 1):
+            history.append(delay(m, history[-1], 1, name=f"history_{k}"))
+
+        def same(distance, at_stage):
+            """Operation at ``at_stage`` wants what was written ``distance`` operations before."""
+            match = Signal(name=f"match_{distance}")
+            m.d.comb += match.eq(write[distance] & (address[distance] == self.address))
+            return delay(m, match, at_stage, name=f"same_{distance}")
+
+        def forward(word, choices):
+            """``word``, or the first of ``choices`` whose condition holds (the newest write)."""
+            for condition, newer in reversed(choices):
+                word = Mux(condition, newer, word)
+            return word
+
+        if stage == 1:
+            m.d.comb += self.word.eq(forward(ram.read_data, [
+                (same(1, 1), history[0]), (same(2, 1), history[1])]))
+        else:
+            read = delay(m, ram.read_data, stage - 2, name="read")
+            s_word = Signal(self.width, reset_less=True)
+            m.d.sync += s_word.eq(forward(read, [
+                (same(d, stage - 1), history[d - 2]) for d in range(2, stage + 2)]))
+            m.d.comb += self.word.eq(Mux(same(1, stage), history[0], s_word))
+        return m
