@@ -1,7 +1,7 @@
 """Pipelined unsigned multiplier of any width, cut to the size of one DSP block.
 
-Free-running: no handshake and no stall. Interval 1; latency is the attribute ``latency``, a constant
-of the two widths (1 for one DSP block, 2 up to 52 x 34 bits, 3 up to 78 x 68).
+Free-running: no handshake and no stall. Interval 1; the attribute ``latency`` is a constant of the
+two widths (1 for one DSP block, 2 up to 52 x 34 bits, 3 up to 78 x 68).
 """
 
 from amaranth import *

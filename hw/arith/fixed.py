@@ -1,0 +1,185 @@
+"""Fixed-point formats, and the unit that takes a stream from one format to another.
+
+``Requantize`` has two register stages (round, clip): interval 1, latency 2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.config import ConfigBase, check_range
+
+__all__ = ["SQ", "UQ", "FixedFormat", "Requantize", "RequantizeConfig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedFormat(ConfigBase):
+    """``value = raw * 2**-fraction``; written ``SQ(i, f)`` or ``UQ(i, f)``.
+
+    ``integer`` counts the bits left of the point, the sign bit among them. A raw value fits int64.
+    """
+
+    signed: bool
+    integer: int
+    fraction: int
+
+    def __post_init__(self):
+        check_range("integer", self.integer, int(self.signed), 64)
+        check_range("fraction", self.fraction, 0, 64)
+        limit = 64 if self.signed else 63
+        if not 1 <= self.width <= limit:
+            raise ValueError(f"width must be in 1..{limit} (raw is int64), not {self.width!r}")
+
+    def __repr__(self):
+        return f"{'SQ' if self.signed else 'UQ'}({self.integer}, {self.fraction})"
+
+    @property
+    def width(self):
+        return self.integer + self.fraction
+
+    @property
+    def low(self):
+        """Lowest raw value."""
+        return -(1 << (self.width - 1)) if self.signed else 0
+
+    @property
+    def high(self):
+        """Highest raw value."""
+        return (1 << (self.width - self.signed)) - 1
+
+    @property
+    def resolution(self):
+        return 2.0**-self.fraction
+
+    @property
+    def shape(self):
+        """The Amaranth shape of a raw value."""
+        return Shape(self.width, self.signed)
+
+    def quantize(self, x):
+        """``clip(floor(x * 2**fraction + 1/2), low, high)`` for float64 ``x`` of any shape.
+
+        Returns ``(raw, saturated)``: int64 and bool of the shape of ``x``. Infinities saturate;
+        ValueError names the first NaN.
+        """
+        x = np.asarray(x, dtype=np.float64)
+        if np.isnan(x).any():
+            index = ", ".join(str(axis[0]) for axis in np.nonzero(np.atleast_1d(np.isnan(x))))
+            raise ValueError(f"x{f'[{index}]' if x.ndim else ''} must be a number, not nan")
+        # Infinities come down to a finite value beyond every format; then each step is exact.
+        scaled = np.ldexp(np.clip(x, -(2.0**200), 2.0**200), self.fraction)
+        below = np.floor(scaled)
+        rounded = below + (scaled - below >= 0.5)
+        over = rounded >= float(self.high + 1)
+        under = rounded < float(self.low)
+        inside = np.where(over | under, 0.0, rounded).astype(np.int64)
+        raw = np.where(over, np.int64(self.high), np.where(under, np.int64(self.low), inside))
+        return raw, over | under
+
+    def to_float(self, raw):
+        """Value of ``raw`` as float64 (exact up to 53 bits)."""
+        return np.ldexp(np.asarray(raw).astype(np.float64), -self.fraction)
+
+
+def SQ(integer, fraction):
+    """Signed format; ``integer`` counts the sign bit."""
+    return FixedFormat(signed=True, integer=integer, fraction=fraction)
+
+
+def UQ(integer, fraction):
+    """Unsigned format."""
+    return FixedFormat(signed=False, integer=integer, fraction=fraction)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequantizeConfig(ConfigBase):
+    """Formats of a requantiser, and the width of its counter of saturations."""
+
+    source: FixedFormat
+    target: FixedFormat
+    count_width: int = 32
+
+    def __post_init__(self):
+        for name in ("source", "target"):
+            value = getattr(self, name)
+            if not isinstance(value, FixedFormat):
+                raise ValueError(f"{name} must be an SQ or UQ format, not {value!r}")
+        check_range("count_width", self.count_width, 1, 64)
+
+    @property
+    def right_shift(self):
+        """Fraction bits that are rounded away (negative: zeros that are appended)."""
+        return self.source.fraction - self.target.fraction
+
+
+class Requantize(wiring.Component):
+    """``o = clip(floor(i * 2**(target.fraction - source.fraction) + 1/2))``: half up, saturating.
+
+    Parameters
+    ----------
+    config : RequantizeConfig
+
+    Members
+    -------
+    i : In(stream.Signature(config.source.shape))
+    o : Out(stream.Signature(config.target.shape))
+    saturated : Out(1)
+        High together with ``o.valid`` when this result was clipped.
+    saturations : Out(config.count_width)
+        Clipped results that have left since reset; stays at its maximum.
+    """
+
+    INTERVAL = 1
+    LATENCY = 2
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(config.source.shape)),
+                "o": Out(stream.Signature(config.target.shape)),
+                "saturated": Out(1),
+                "saturations": Out(config.count_width),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, lut=None, ff=None)
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        low, high = config.target.low, config.target.high
+
+        advance = Signal()
+        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), self.i.ready.eq(advance)]
+
+        # Stage 1: to the target's resolution, as wide as it takes.
+        shift = config.right_shift
+        if shift > 0:
+            scaled = (self.i.payload + (1 << (shift - 1))) >> shift
+        else:
+            scaled = self.i.payload << -shift
+        s1_valid = Signal()
+        s1_value = Signal(scaled.shape(), reset_less=True)
+
+        # Stage 2: clip.
+        result = Signal(config.target.shape, reset_less=True)
+        clipped = Signal(reset_less=True)
+        m.d.comb += [self.o.payload.eq(result), self.saturated.eq(clipped)]
+        with m.If(advance):
+            m.d.sync += [
+                s1_valid.eq(self.i.valid),
+                s1_value.eq(scaled),
+                self.o.valid.eq(s1_valid),
+                clipped.eq((s1_value < low) | (s1_value > high)),
+                result.eq(Mux(s1_value < low, low, Mux(s1_value > high, high, s1_value))),
+            ]
+        full = self.saturations.all()
+        with m.If(self.o.valid & self.o.ready & self.saturated & ~full):
+            m.d.sync += self.saturations.eq(self.saturations + 1)
+        return m

@@ -1,0 +1,61 @@
+"""hw.arith.multiply and its twin against Python's integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hw.arith.multiply import Multiply
+from sim.model.arith.multiply import multiply
+
+WORD = st.integers(0, 2**64 - 1)
+
+
+@pytest.mark.parametrize(
+    "a_width, b_width, rule",
+    [
+        (0, 8, "a_width must be an integer in 1..256, not 0"),
+        (8, 257, "b_width must be an integer in 1..256, not 257"),
+        (8, 2.0, "b_width must be an integer in 1..256, not 2.0"),
+    ],
+)
+def test_widths_rejected(a_width, b_width, rule):
+    with pytest.raises(ValueError, match=rule):
+        Multiply.estimate(a_width, b_width)  # the constructor begins with it
+
+
+@pytest.mark.parametrize(
+    "a_width, b_width, latency, dsp",
+    [
+        (1, 1, 1, 1),
+        (26, 17, 1, 1),
+        (27, 17, 2, 2),
+        (26, 18, 2, 2),
+        (48, 32, 2, 4),
+        (52, 34, 2, 4),
+        (53, 34, 3, 6),
+        (64, 64, 3, 12),
+        (78, 68, 3, 12),
+    ],
+)
+def test_exact_after_latency(simulate, a_width, b_width, latency, dsp):
+    unit = Multiply(a_width, b_width)
+    assert unit.latency == latency
+    estimate = Multiply.estimate(a_width, b_width)
+    assert (estimate["latency"], estimate["interval"], estimate["dsp"]) == (latency, 1, dsp)
+    simulate(
+        unit, "arith.multiply_bench", a_width=a_width, b_width=b_width, latency=latency, seed=1
+    )
+
+
+@given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=20))
+def test_twin_is_exact(pairs):
+    high, low = multiply(*np.array(pairs, dtype=np.uint64).T)
+    for (a, b), h, lo in zip(pairs, high, low, strict=True):
+        assert int(h) << 64 | int(lo) == a * b
+
+
+def test_twin_corners():
+    top = 2**64 - 1
+    high, low = multiply([top, top, 0, 1 << 32], [top, 1, top, 1 << 32])
+    assert high.tolist() == [top - 1, 0, 0, 1] and low.tolist() == [1, top, 0, 0]
