@@ -15,6 +15,7 @@ from hw.replay.level import TreeLevel
 from hw.replay.random import STATE_LAYOUT
 from hw.replay.table import PriorityTable
 from hw.stream.delay import delay
+from hw.stream.ram import memory_blocks
 
 __all__ = ["Operation", "ReplayManager", "request_layout", "response_layout"]
 
@@ -233,6 +234,13 @@ class ReplayManager(wiring.Component):
 
     @classmethod
     def estimate(cls, config, operations=1):
-        """Clocks from the first request to the last response of ``operations`` in a row."""
-        return {"cycles": operations + cls(config).latency, "interval": cls.INTERVAL,
-                "latency": cls(config).latency}
+        """Clocks of ``operations`` in a row, and memory blocks; None where unknown."""
+        manager = cls(config)
+        memories = [manager.table.memory, *(level.memory for level in manager.levels)]
+        blocks = {"ultra": 0, "block": 0}
+        for memory in memories:
+            if memory.style in blocks and memory.depth > 1:
+                blocks[memory.style] += memory_blocks(memory.width, memory.depth, memory.style)
+        return {"cycles": operations + manager.latency, "interval": cls.INTERVAL,
+                "latency": manager.latency, "uram": blocks["ultra"], "bram36": blocks["block"],
+                "lut": None, "ff": None, "dsp": None}

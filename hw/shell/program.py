@@ -3,9 +3,19 @@
 A program is a list of 64-byte commands. Each begins with COMMAND_HEADER; a design lays its own
 fields behind it. A launch ends with a status block: STATUS, then the design's own block.
 """
+from amaranth.lib import data
+
 from hw.shell.layout import Field, Layout
 
-__all__ = ["COMMAND_BYTES", "COMMAND_HEADER", "ERRORS", "MAGIC", "STATUS", "command_layout"]
+__all__ = [
+    "COMMAND_BYTES",
+    "COMMAND_HEADER",
+    "ERRORS",
+    "MAGIC",
+    "OUTCOME",
+    "STATUS",
+    "command_layout",
+]
 
 COMMAND_BYTES = 64
 MAGIC = 0x524C4641  # "RLFA"
@@ -16,6 +26,9 @@ COMMAND_HEADER = (
     Field("source", "u32", "byte offset in operands, a multiple of 64"),
     Field("destination", "u32", "byte offset in results, a multiple of 64"),
 )
+
+#: What a core answers to a command: 0 or an error, and the item that failed.
+OUTCOME = data.StructLayout({"error": 32, "detail": 32})
 
 #: Errors of the shell and of every design: code -> (name, meaning).
 ERRORS = {

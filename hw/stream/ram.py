@@ -7,9 +7,20 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RAM_STYLES", "Ram"]
+__all__ = ["RAM_STYLES", "Ram", "memory_blocks"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
+
+#: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573.
+_SHAPES = {
+    "block": [(512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1)],
+    "ultra": [(4096, 72)],
+}
+
+
+def memory_blocks(width, depth, style):
+    """RAMB36 or URAM288 blocks of a memory: the least over the block's shapes."""
+    return min(-(-width // bits) * -(-depth // words) for words, bits in _SHAPES[style])
 
 
 class Ram(wiring.Component):

@@ -1,0 +1,158 @@
+"""The gather engine: answers of the replay manager become a dense batch of experiences.
+
+One answer a clock in; experiences are read from storage with as many reads in flight as the read
+engine allows, so a batch moves at the speed of memory.
+"""
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.replay.commands import GRANULE_BYTES, HEADER, MAX_COUNT, MAX_GRANULES
+from hw.replay.manager import response_layout
+from hw.replay.weight import WeightConfig, WeightUnit
+from hw.shell.axi import REQUEST
+from hw.shell.ports import read_port
+from hw.stream.pack import Pack
+from hw.stream.queue import Queue
+
+__all__ = ["Gather"]
+
+
+class Gather(wiring.Component):
+    """Record k of the batch is the header of answer k, then its experience.
+
+    header = index, priority, weight, 0; weight = (fill * priority / total)**-beta.
+
+    Parameters
+    ----------
+    config : ReplayConfig
+    data_width : int
+        Bits of a beat.
+    depth : int
+        Headers that may wait for their experience: beats in flight in the read engine.
+
+    Members
+    -------
+    start : In(1)
+        A batch begins; all operands below stay as they are until the last word has left.
+    count : In(16), granules, stride : In
+        Records; granules and beats of an experience (0 granules: headers alone).
+    storage : In(64), total, fill, beta : In
+    response : In(stream of response_layout)
+    read : Out(read_port)
+    o : Out(stream.Signature(data_width))
+        The batch, the last word padded with zeros.
+    gathered : Out(1)
+        The last experience of the batch has arrived.
+    """
+
+    def __init__(self, config, data_width, depth):
+        self.config, self.data_width, self.depth = config, data_width, depth
+        super().__init__({
+            "start": In(1),
+            "count": In(range(MAX_COUNT + 1)),
+            "granules": In(range(MAX_GRANULES + 1)),
+            "stride": In(range(MAX_GRANULES + 1)),
+            "storage": In(64),
+            "total": In(config.total_width),
+            "fill": In(range(config.capacity + 1)),
+            "beta": In(16),
+            "response": In(stream.Signature(response_layout(config))),
+            "read": Out(read_port(data_width)),
+            "o": Out(stream.Signature(unsigned(data_width))),
+            "gathered": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        granule = 8 * GRANULE_BYTES
+        word_granules = self.data_width // granule
+        whole = Signal()  # records have an experience
+        m.d.comb += whole.eq(self.granules != 0)
+
+        # Stage 1: where the experience lies.
+        leaf = data.StructLayout({"index": config.index_width, "priority": config.priority_width})
+        s1_valid = Signal()
+        s1_leaf = Signal(leaf, reset_less=True)
+        s1_address = Signal(64, reset_less=True)
+        s1_leave = Signal()
+        shift = (self.data_width // 8).bit_length() - 1
+        m.d.comb += self.response.ready.eq(~s1_valid | s1_leave)
+        with m.If(self.response.ready):
+            m.d.sync += [
+                s1_valid.eq(self.response.valid),
+                s1_leaf.index.eq(self.response.p.index),
+                s1_leaf.priority.eq(self.response.p.priority),
+                s1_address.eq(self.storage + ((self.response.p.index * self.stride) << shift)),
+            ]
+
+        # Fork: a read, a weight, and the rest of the header beside the weight.
+        m.submodules.requests = requests = Queue(REQUEST, 2)
+        m.submodules.weight = weight = WeightUnit(WeightConfig(
+            priority_width=config.priority_width, total_width=config.total_width,
+            count_width=config.capacity.bit_length()))
+        m.submodules.beside = beside = Queue(leaf, 64)
+        wiring.connect(m, requests.o, wiring.flipped(self.read.request))
+        ready = {"requests": requests.i.ready | ~whole, "weight": weight.i.ready,
+                 "beside": beside.i.ready}
+        m.d.comb += s1_leave.eq(ready["requests"] & ready["weight"] & ready["beside"])
+        m.d.comb += [
+            requests.i.valid.eq(s1_valid & whole & ready["weight"] & ready["beside"]),
+            requests.i.p.address.eq(s1_address),
+            requests.i.p.beats.eq(self.stride),
+            weight.i.valid.eq(s1_valid & ready["requests"] & ready["beside"]),
+            weight.i.p.priority.eq(s1_leaf.priority),
+            weight.i.p.total.eq(self.total),
+            weight.i.p.count.eq(self.fill),
+            weight.beta.eq(self.beta),
+            beside.i.valid.eq(s1_valid & ready["requests"] & ready["weight"]),
+            beside.i.payload.eq(s1_leaf),
+        ]
+
+        # Headers wait for their experience.
+        m.submodules.headers = headers = Queue(HEADER.shape, self.depth)
+        join = Signal()
+        header = headers.i.p
+        m.d.comb += [
+            join.eq(beside.o.valid & weight.o.valid & headers.i.ready),
+            headers.i.valid.eq(beside.o.valid & weight.o.valid),
+            beside.o.ready.eq(join),
+            weight.o.ready.eq(join),
+            header.index.eq(beside.o.p.index),
+            header.priority.eq(beside.o.p.priority),
+            header.weight.eq(weight.o.payload),
+        ]
+
+        # A record: the header rides in front of the experience's first beat.
+        m.submodules.pack = pack = Pack(granule, word_granules + 1, word_granules)
+        records_left = Signal.like(self.count)
+        granules_left = Signal.like(self.granules)
+        inside = Signal()  # the header has left, beats of the experience have not
+        here = Signal(range(word_granules + 1))  # granules of the experience in this beat
+        remaining = Signal.like(self.granules)
+        final, move = Signal(), Signal()
+        m.d.comb += [
+            remaining.eq(Mux(inside, granules_left, self.granules)),
+            here.eq(Mux(remaining > word_granules, word_granules, remaining)),
+            final.eq(remaining <= word_granules),
+            pack.i.valid.eq((inside | headers.o.valid) & (~whole | self.read.data.valid)),
+            move.eq(pack.i.valid & pack.i.ready),
+            pack.i.p.data.eq(Mux(inside, self.read.data.payload,
+                                 Cat(headers.o.payload, self.read.data.payload))),
+            pack.i.p.count.eq(here + ~inside),
+            pack.i.p.last.eq(final & (records_left == 1)),
+            headers.o.ready.eq(move & ~inside),
+            self.read.data.ready.eq(move & whole),
+            self.gathered.eq(records_left == 0),
+            self.o.payload.eq(pack.o.p.data),
+            self.o.valid.eq(pack.o.valid),
+            pack.o.ready.eq(self.o.ready),
+        ]
+        with m.If(self.start):
+            m.d.sync += records_left.eq(self.count)
+        with m.Elif(move):
+            m.d.sync += [inside.eq(~final), granules_left.eq(remaining - here)]
+            with m.If(final):
+                m.d.sync += records_left.eq(records_left - 1)
+        return m

@@ -1,0 +1,164 @@
+"""AXI4 at a kernel's edge: flat ports for the pins, streams for the engines behind them.
+
+The pins carry the classic names with one underscore (``m_axi_host_araddr``), so they are flat
+members and not nested signatures. Behind them a channel is a stream that holds only what varies.
+"""
+
+from dataclasses import dataclass
+
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hw.config import ConfigBase, check_range
+from hw.stream.ram import RAM_STYLES
+
+__all__ = [
+    "ADDRESS",
+    "REQUEST",
+    "RESPONSE",
+    "EngineConfig",
+    "connect_master",
+    "master_members",
+    "read_beat",
+    "slave_members",
+    "write_beat",
+]
+
+#: What AR and AW carry: byte address of the first beat, beats - 1.
+ADDRESS = data.StructLayout({"addr": 64, "len": 8})
+
+#: What B carries; 0 is OKAY.
+RESPONSE = data.StructLayout({"resp": 2})
+
+#: A run of beats: byte address on a whole beat, beats >= 1 (a request of 0 beats is dropped).
+REQUEST = data.StructLayout({"address": 64, "beats": 24})
+
+_PAGE = 4096  # bytes that no burst may cross
+_INCREMENT = 0b01
+_CACHE = 0b0011  # modifiable, bufferable: lets the interconnect merge and convert
+_ADDRESS_PINS = {
+    "id": 1,
+    "addr": 64,
+    "len": 8,
+    "size": 3,
+    "burst": 2,
+    "lock": 1,
+    "cache": 4,
+    "prot": 3,
+    "qos": 4,
+    "region": 4,
+}
+
+
+def read_beat(data_width):
+    """What R carries."""
+    return data.StructLayout({"data": data_width, "resp": 2, "last": 1})
+
+
+def write_beat(data_width):
+    """What W carries; strobes are always all ones."""
+    return data.StructLayout({"data": data_width, "last": 1})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig(ConfigBase):
+    """Sizes of a read or write engine.
+
+    ``depth`` beats of data wait in the engine: at least the memory's latency in clocks keeps it
+    busy. ``burst_beats`` is the longest burst; bursts end on multiples of it. ``bursts`` write
+    bursts may wait for their response.
+    """
+
+    data_width: int = 512
+    depth: int = 256
+    burst_beats: int = 64
+    bursts: int = 64
+    style: str = "auto"
+
+    def __post_init__(self):
+        if self.data_width not in (32, 64, 128, 256, 512):
+            raise ValueError(f"data_width must be 32, 64, 128, 256 or 512, not {self.data_width!r}")
+        longest = min(256, _PAGE // self.beat_bytes)
+        check_range("burst_beats", self.burst_beats, 1, longest, f" at {self.data_width} bits")
+        if self.burst_beats & (self.burst_beats - 1):
+            raise ValueError(f"burst_beats must be a power of two, not {self.burst_beats!r}")
+        check_range("depth", self.depth, self.burst_beats, 65536, " to hold a burst")
+        check_range("bursts", self.bursts, 1, 1024)
+        if self.style not in RAM_STYLES:
+            raise ValueError(f"style must be one of {', '.join(RAM_STYLES)}, not {self.style!r}")
+
+    @property
+    def beat_bytes(self):
+        return self.data_width // 8
+
+
+def master_members(prefix, data_width):
+    """Members of an AXI4 master with 64-bit addresses and one ID, for ``wiring.Component``."""
+    pins = {}
+    for channel in ("aw", "ar"):
+        pins |= {f"{channel}{name}": Out(width) for name, width in _ADDRESS_PINS.items()}
+        pins |= {f"{channel}valid": Out(1), f"{channel}ready": In(1)}
+    pins |= {"wdata": Out(data_width), "wstrb": Out(data_width // 8), "wlast": Out(1)}
+    pins |= {"wvalid": Out(1), "wready": In(1)}
+    pins |= {"bid": In(1), "bresp": In(2), "bvalid": In(1), "bready": Out(1)}
+    pins |= {"rid": In(1), "rdata": In(data_width), "rresp": In(2), "rlast": In(1)}
+    pins |= {"rvalid": In(1), "rready": Out(1)}
+    return {f"{prefix}_{name}": member for name, member in pins.items()}
+
+
+def slave_members(prefix, address_width=12):
+    """Members of an AXI4-Lite slave with 32-bit data, for ``wiring.Component``."""
+    pins = {"awaddr": In(address_width), "awvalid": In(1), "awready": Out(1)}
+    pins |= {"wdata": In(32), "wstrb": In(4), "wvalid": In(1), "wready": Out(1)}
+    pins |= {"bresp": Out(2), "bvalid": Out(1), "bready": In(1)}
+    pins |= {"araddr": In(address_width), "arvalid": In(1), "arready": Out(1)}
+    pins |= {"rdata": Out(32), "rresp": Out(2), "rvalid": Out(1), "rready": In(1)}
+    return {f"{prefix}_{name}": member for name, member in pins.items()}
+
+
+def connect_master(m, component, prefix, read_engine=None, write_engine=None):
+    """Tie the pins ``prefix`` of ``component`` to an engine's ``ar, r`` and ``aw, w, b``.
+
+    A direction without an engine stays silent. Every output is driven: one that nothing drives
+    would leave Amaranth as an input.
+    """
+
+    def pin(name):
+        return getattr(component, f"{prefix}_{name}")
+
+    size = exact_log2(len(pin("wstrb")))
+    silent = stream.Signature(ADDRESS).create()
+    for channel, engine in (("ar", read_engine), ("aw", write_engine)):
+        address = silent if engine is None else getattr(engine, channel)
+        values = {"addr": address.p.addr, "len": address.p.len, "valid": address.valid}
+        constants = {"size": size, "burst": _INCREMENT, "cache": _CACHE}
+        for name in [*_ADDRESS_PINS, "valid"]:
+            value = values.get(name, constants.get(name, 0))
+            m.d.comb += pin(f"{channel}{name}").eq(value)
+        if engine is not None:
+            m.d.comb += address.ready.eq(pin(f"{channel}ready"))
+
+    if read_engine is None:
+        m.d.comb += pin("rready").eq(0)
+    else:
+        m.d.comb += [
+            read_engine.r.p.data.eq(pin("rdata")),
+            read_engine.r.p.resp.eq(pin("rresp")),
+            read_engine.r.p.last.eq(pin("rlast")),
+            read_engine.r.valid.eq(pin("rvalid")),
+            pin("rready").eq(read_engine.r.ready),
+        ]
+    if write_engine is None:
+        m.d.comb += [pin(name).eq(0) for name in ("wdata", "wstrb", "wlast", "wvalid", "bready")]
+    else:
+        m.d.comb += [
+            pin("wdata").eq(write_engine.w.p.data),
+            pin("wstrb").eq(~0),
+            pin("wlast").eq(write_engine.w.p.last),
+            pin("wvalid").eq(write_engine.w.valid),
+            write_engine.w.ready.eq(pin("wready")),
+            write_engine.b.p.resp.eq(pin("bresp")),
+            write_engine.b.valid.eq(pin("bvalid")),
+            pin("bready").eq(write_engine.b.ready),
+        ]

@@ -1,0 +1,130 @@
+"""A kernel: any core behind AXI4-Lite control and one AXI4 master for each of its memories.
+
+The core brings what is its own (see ``hw.replay.core.ReplayCore`` for the members); registers,
+engines, program, status and clocking are the same for every design.
+"""
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect
+
+from hw.shell.axi import connect_master, master_members, slave_members
+from hw.shell.control import Control
+from hw.shell.description import HOST_MASTER, KernelDescription, Master, standard_arguments
+from hw.shell.read import ReadEngine
+from hw.shell.sequencer import Sequencer
+from hw.shell.write import WriteEngine
+
+__all__ = ["Kernel", "describe"]
+
+
+def describe(name, config, core):
+    """``KernelDescription`` of a kernel ``name`` around a core of class ``core`` with ``config``."""
+    arguments = standard_arguments(core.POINTERS)
+    masters = [HOST_MASTER, *dict.fromkeys(master for _, master in core.POINTERS)]
+    return KernelDescription(
+        name=name, config=config.to_dict(), config_hash=config.hash64,
+        arguments=arguments, verilog=f"{name}.v",
+        masters=tuple(Master(
+            name=master, data_width=config.engine.data_width,
+            arguments=tuple(a.name for a in arguments if a.master == master))
+            for master in masters))
+
+
+class Kernel(wiring.Component):
+    """``ap_clk``, ``ap_rst_n``, ``interrupt``, ``s_axi_control_*`` and ``m_axi_*`` around ``core``.
+
+    The host master serves the sequencer between commands and the core during one. A master
+    ``m_axi_x`` other than the host's serves the core's ports ``x_read`` and ``x_write``.
+
+    Parameters
+    ----------
+    name : str
+    core : component with the members of a core
+    """
+
+    def __init__(self, name, core):
+        self.name, self.core = name, core
+        self.description = describe(name, core.config, type(core))
+        members = {"ap_clk": In(1), "ap_rst_n": In(1), "interrupt": Out(1)}
+        members |= slave_members("s_axi_control")
+        for master in self.description.masters:
+            members |= master_members(master.name, master.data_width)
+        super().__init__(members)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.sync = sync = ClockDomain()
+        # Not registered: a handshake in the clock after ap_rst_n rises must not meet a reset inside.
+        m.d.comb += [sync.clk.eq(self.ap_clk), sync.rst.eq(~self.ap_rst_n)]
+
+        core, config = self.core, self.core.config
+        m.submodules.core = core
+        m.submodules.control = control = Control(self.description.arguments)
+        m.submodules.sequencer = sequencer = Sequencer(
+            data_width=config.engine.data_width, status_bytes=core.STATUS.size,
+            config_hash=config.hash64)
+        for name in slave_members("s_axi_control"):
+            ours, theirs = getattr(self, name), getattr(control, name)
+            is_output = slave_members("s_axi_control")[name].flow == Out
+            m.d.comb += ours.eq(theirs) if is_output else theirs.eq(ours)
+        m.d.comb += [
+            self.interrupt.eq(control.interrupt),
+            sequencer.start.eq(control.start),
+            control.done.eq(sequencer.done),
+            sequencer.program.eq(control.program),
+            sequencer.status_address.eq(control.status),
+            sequencer.command_count.eq(control.command_count),
+            sequencer.status.eq(core.status),
+        ]
+        for name in ("operands", "results", "operands_bytes", "results_bytes",
+                     *(pointer for pointer, _ in core.POINTERS)):
+            m.d.comb += getattr(core, name).eq(getattr(control, name))
+        connect(m, sequencer.command, core.command)
+        connect(m, core.outcome, sequencer.outcome)
+
+        errors = []
+        for master in (master.name for master in self.description.masters):
+            short = master.removeprefix("m_axi_")
+            reader, writer = ReadEngine(config.engine), WriteEngine(config.engine)
+            m.submodules[f"{short}_reader"], m.submodules[f"{short}_writer"] = reader, writer
+            connect_master(m, self, master, reader, writer)
+            errors.append(reader.response)
+            m.d.comb += reader.clear.eq(control.start)
+            read, write = getattr(core, f"{short}_read"), getattr(core, f"{short}_write")
+            if master == HOST_MASTER:
+                for core_port, own_port, engine in ((read, sequencer.read, reader),
+                                                    (write, sequencer.write, writer)):
+                    _share(m, sequencer.running, core_port, own_port, engine)
+            else:
+                for port, engine in ((read, reader), (write, writer)):
+                    for stream in port.signature.members:
+                        _pass(m, getattr(port, stream), getattr(engine, stream),
+                              port.signature.members[stream].flow == Out)
+        m.d.comb += sequencer.axi_error.eq(Cat(errors).any())
+        return m
+
+
+def _pass(m, ours, theirs, outgoing):
+    source, sink = (ours, theirs) if outgoing else (theirs, ours)
+    m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid),
+                 source.ready.eq(sink.ready)]
+
+
+def _share(m, core_owns, core_port, own_port, engine):
+    """One engine for two ports: the core's while ``core_owns``, else the sequencer's."""
+    for name, member in core_port.signature.members.items():
+        core, own, end = getattr(core_port, name), getattr(own_port, name), getattr(engine, name)
+        if member.flow == Out:
+            m.d.comb += [
+                end.payload.eq(Mux(core_owns, core.payload, own.payload)),
+                end.valid.eq(Mux(core_owns, core.valid, own.valid)),
+                core.ready.eq(end.ready & core_owns),
+                own.ready.eq(end.ready & ~core_owns),
+            ]
+        else:
+            m.d.comb += [
+                core.payload.eq(end.payload), own.payload.eq(end.payload),
+                core.valid.eq(end.valid & core_owns),
+                own.valid.eq(end.valid & ~core_owns),
+                end.ready.eq(Mux(core_owns, core.ready, own.ready)),
+            ]

@@ -1,0 +1,80 @@
+"""Wide words into narrow ones: lists of items that lie densely in beats of memory.
+
+One narrow word a clock without bubbles; a narrow word leaves one clock after its wide word came.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.config import check_range
+
+__all__ = ["Split"]
+
+
+class Split(wiring.Component):
+    """Deliver ``count`` narrow words, lowest bits first; the rest of the last wide word is dropped.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a narrow word.
+    parts : int
+        Narrow words in a wide word.
+    count_width : int
+        Bits of a count.
+
+    Members
+    -------
+    i : In(stream.Signature(unsigned(width * parts)))
+    count : In(stream.Signature(unsigned(count_width)))
+        At least 1. The next list begins with a new wide word.
+    o : Out(stream.Signature({data: width, last: 1}))
+        ``last`` is on the last of ``count`` words.
+    """
+
+    INTERVAL = 1
+    LATENCY = 1
+
+    def __init__(self, width, parts, count_width=32):
+        check_range("width", width, 1, 4096)
+        check_range("parts", parts, 1, 4096)
+        check_range("count_width", count_width, 1, 64)
+        self.width, self.parts, self.count_width = width, parts, count_width
+        self.output_shape = data.StructLayout({"data": width, "last": 1})
+        super().__init__(
+            {
+                "i": In(stream.Signature(unsigned(width * parts))),
+                "count": In(stream.Signature(unsigned(count_width))),
+                "o": Out(stream.Signature(self.output_shape)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        index = Signal(range(self.parts))
+        left = Signal(self.count_width, reset_less=True)
+        inside = Signal()
+        need = Signal(self.count_width)
+        final, advance, fire = Signal(), Signal(), Signal()
+        m.d.comb += [
+            need.eq(Mux(inside, left, self.count.payload)),
+            final.eq(need == 1),
+            advance.eq(~self.o.valid | self.o.ready),
+            fire.eq(advance & self.i.valid & self.count.valid),
+            self.count.ready.eq(fire & final),
+            self.i.ready.eq(fire & (final | (index == self.parts - 1))),
+        ]
+        with m.If(advance):
+            m.d.sync += [
+                self.o.valid.eq(fire),
+                self.o.p.data.eq(self.i.payload.word_select(index, self.width)),
+                self.o.p.last.eq(final),
+            ]
+        with m.If(fire):
+            m.d.sync += [
+                index.eq(Mux(self.i.ready, 0, index + 1)),
+                inside.eq(~final),
+                left.eq((need - 1)[: len(left)]),
+            ]
+        return m

@@ -1,0 +1,36 @@
+"""The twins of whole kernels: what the card ``model`` runs in place of Verilog."""
+
+from typing import Protocol
+
+from sim.model.replay.kernel import ReplayKernel
+
+__all__ = ["KERNELS", "KernelTwin", "twin_of"]
+
+
+class KernelTwin(Protocol):
+    """State of one kernel between launches; the same bytes as its hardware for every program."""
+
+    def __init__(self, description):
+        """``description``: the kernel's ``hw.shell.description.KernelDescription``."""
+
+    def execute(self, arguments, memory):
+        """Run one launch to its end, the status block included.
+
+        arguments : dict of str to int
+            Every argument of the description: byte addresses of pointers, unsigned 32-bit scalars.
+        memory : sim.card.memory.Memory
+            ``memory.view(address, size)`` is the writable bytes there; outside of the buffers that
+            were given to the launch it raises ``IndexError``.
+        """
+
+
+#: Kernel name -> class. A new kernel adds its line here.
+KERNELS: dict[str, type[KernelTwin]] = {"replay": ReplayKernel}
+
+
+def twin_of(description):
+    """A new twin of ``description``; ValueError names the known ones."""
+    if description.name not in KERNELS:
+        known = ", ".join(sorted(KERNELS)) or "none yet"
+        raise ValueError(f"kernel must be one with a twin ({known}), not {description.name!r}")
+    return KERNELS[description.name](description)

@@ -1,0 +1,150 @@
+"""Runs inside the simulator; started by test_read.py."""
+
+import itertools
+import json
+import os
+import random
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
+from cocotbext.axi import AxiBus, AxiRam
+from shell.axi_memory import LatencyMemory
+from shell.axi_rules import Rules, busy_is_exact, cut
+from streams import get_all, put_all, reset
+
+from hw.shell.axi import REQUEST, EngineConfig
+from hw.shell.read import ReadEngine
+
+CASE = json.loads(os.environ["CASE"])
+CONFIG = EngineConfig(**CASE["config"])
+BYTES, BURST = CONFIG.beat_bytes, CONFIG.burst_beats
+SIZE = 1 << 16
+
+
+def pack(requests):
+    return [REQUEST.const({"address": a, "beats": n}).as_value().value for a, n in requests]
+
+
+def beats_of(requests):
+    return [address + i * BYTES for address, beats in requests for i in range(beats)]
+
+
+async def start(dut):
+    dut.read_request__valid.value = dut.read_data__ready.value = dut.clear.value = 0
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    cocotb.start_soon(busy_is_exact(dut, "read", "read_data"))
+    return Rules(dut)
+
+
+def corners():
+    """Alone at either end of a burst, a whole burst, one more and one less, across 2^32."""
+    block = BURST * BYTES
+    starts = (0, block - BYTES, 3 * block - 2 * BYTES, (1 << 32) - BYTES, (1 << 63) - 2 * BYTES)
+    return [(start, n) for start in starts for n in {1, 2, 3, BURST - 1, BURST, BURST + 1} - {0}]
+
+
+@cocotb.test(skip=CASE["kind"] != "random")
+async def matches_memory(dut):
+    """Every beat in order, under random pauses on all sides."""
+    rng = random.Random(CASE["seed"])
+    requests = corners() + [
+        (rng.randrange(SIZE // BYTES) * BYTES, rng.choice([1, 1, 2, rng.randint(1, 3 * BURST)]))
+        for _ in range(40)
+    ]
+    rules = await start(dut)
+    memory = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=SIZE)
+    image = rng.randbytes(SIZE)
+    memory.write(0, image)
+    for channel in (memory.read_if.ar_channel, memory.read_if.r_channel):
+        pauses = (rng.random() < CASE["memory_gap"] for _ in itertools.count())
+        channel.set_pause_generator(pauses)
+    await reset(dut, 4)
+    cocotb.start_soon(put_all(dut, "read_request", pack(requests), rng, CASE["source_gap"]))
+    expected = [
+        int.from_bytes(image[a % SIZE : a % SIZE + BYTES], "little") for a in beats_of(requests)
+    ]
+    got = await with_timeout(
+        get_all(dut, "read_data", len(expected), rng, CASE["sink_gap"]), 300, "us"
+    )
+    assert [word for (word,) in got] == expected
+    assert rules.bursts["ar"] == [b for a, n in requests for b in cut(a, n, BYTES, BURST)]
+    await ReadOnly()
+    assert not int(dut.response.value)
+
+
+async def collect(dut, requests, latency, bad=()):
+    """Beats and the clocks in which they left; requests and sink never pause."""
+    rules = await start(dut)
+    LatencyMemory(dut, "read", latency=latency, bad=bad)
+    await reset(dut, 4)
+    cocotb.start_soon(put_all(dut, "read_request", pack(requests), random.Random(0)))
+    dut.read_data__ready.value = 1
+    begin, got, clocks = None, [], []
+    for clock in itertools.count():
+        await ReadOnly()
+        if begin is None and int(dut.read_request__valid.value):
+            begin = clock
+        if int(dut.read_data__valid.value):
+            got.append(int(dut.read_data__payload.value))
+            clocks.append(clock - begin)
+        await RisingEdge(dut.clk)
+        if len(got) == len(beats_of(requests)):
+            break
+        assert clock < 100 + latency + 2 * len(beats_of(requests)), "beats do not arrive"
+    assert got == [a % (1 << CONFIG.data_width) for a in beats_of(requests)]
+    return rules, clocks
+
+
+def fixed_latency(memory_latency):
+    engine = ReadEngine(CONFIG)
+    return engine.ADDRESS_LATENCY + memory_latency + engine.data_latency
+
+
+@cocotb.test(skip=CASE["kind"] != "pace")
+async def single_beats_keep_pace(dut):
+    """One request of one beat a clock at a memory latency of 64."""
+    rng = random.Random(1)
+    requests = [(rng.randrange(1 << 20) * BYTES, 1) for _ in range(CASE["single"])]
+    _, clocks = await collect(dut, requests, 64)
+    assert clocks == [fixed_latency(64) + i for i in range(len(requests))]
+
+
+@cocotb.test(skip=CASE["kind"] != "pace")
+async def long_request_keeps_pace(dut):
+    """One beat a clock from the first on; the bound that kernels count on."""
+    _, clocks = await collect(dut, [(5 * BYTES, CASE["long"])], 64)
+    assert clocks == [fixed_latency(64) + i for i in range(CASE["long"])]
+    assert clocks[-1] <= CASE["long"] + 64 + 16
+
+
+@cocotb.test(skip=CASE["kind"] != "pace")
+async def sink_stalled(dut):
+    """No more beats are asked for than have room, and none is lost."""
+    requests = [(0, CONFIG.depth - 1), (0, 1), (0, 1), (0, 3 * BURST)]
+    rules = await start(dut)
+    LatencyMemory(dut, "read", latency=3)
+    await reset(dut, 4)
+    cocotb.start_soon(put_all(dut, "read_request", pack(requests), random.Random(0)))
+    for _ in range(2 * CONFIG.depth + 50):
+        await RisingEdge(dut.clk)
+    assert sum(length + 1 for _, length in rules.bursts["ar"]) == CONFIG.depth
+    count = len(beats_of(requests))
+    got = await with_timeout(get_all(dut, "read_data", count, random.Random(0)), 50, "us")
+    assert [w for (w,) in got] == [a % (1 << CONFIG.data_width) for a in beats_of(requests)]
+
+
+@cocotb.test(skip=CASE["kind"] != "pace")
+async def error_is_sticky(dut):
+    """A failed beat raises ``response`` until ``clear``, and every beat still comes."""
+    requests = [(0, 4), (1024, BURST)]
+    await collect(dut, requests, 5, bad=[2 * BYTES])
+    await ReadOnly()
+    assert int(dut.response.value)
+    await RisingEdge(dut.clk)
+    dut.clear.value = 1
+    await RisingEdge(dut.clk)
+    dut.clear.value = 0
+    await RisingEdge(dut.clk)
+    await ReadOnly()
+    assert not int(dut.response.value)

@@ -1,0 +1,46 @@
+"""hw.shell.write against the memory of cocotbext-axi, AXI rules on every clock."""
+
+import pytest
+from shell.engine_top import EngineTop
+
+from hw.shell.axi import EngineConfig
+
+NARROW = dict(data_width=128)
+SMALL = dict(data_width=32, depth=9, burst_beats=4, bursts=3)
+#: Requests, data, memory, tokens.
+GAPS = [
+    ((0, 0), 0, 0),
+    ((0.8, 0), 0, 0),
+    ((0, 0.5), 0, 0),
+    ((0, 0), 0.5, 0),
+    ((0, 0), 0, 0.8),
+    ((0.3, 0.3), 0.3, 0.3),
+]
+
+
+@pytest.mark.parametrize("source_gaps, memory_gap, sink_gap", GAPS)
+@pytest.mark.parametrize("config", [{}, NARROW, SMALL], ids=["512", "128", "small"])
+def test_matches_memory(simulate, config, source_gaps, memory_gap, sink_gap):
+    simulate(
+        EngineTop(EngineConfig(**config), "write"),
+        "shell.write_bench",
+        kind="random",
+        config=config,
+        seed=1,
+        source_gaps=source_gaps,
+        memory_gap=memory_gap,
+        sink_gap=sink_gap,
+    )
+
+
+@pytest.mark.parametrize("config", [{}, NARROW], ids=["512", "128"])
+def test_pace_and_errors(simulate, config):
+    simulate(
+        EngineTop(EngineConfig(**config), "read write"),
+        "shell.write_bench",
+        kind="pace",
+        config=config,
+        single=300,
+        long=600,
+        latency=40,
+    )

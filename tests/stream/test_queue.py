@@ -1,0 +1,27 @@
+"""hw.stream.queue: order, exact level, capacity and pace at every kind of depth."""
+
+import pytest
+
+from hw.stream.queue import SHALLOW, Queue
+
+
+@pytest.mark.parametrize("depth", [0, -1, 2.0])
+def test_rejects_depth(depth):
+    with pytest.raises(ValueError, match=f"^depth must be a positive integer, not {depth!r}$"):
+        Queue(8, depth)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, SHALLOW, SHALLOW + 1, 100, 128])
+def test_queue(simulate, depth):
+    """Depths on both sides of SHALLOW, powers of two and not."""
+    queue = Queue(16, depth)
+    simulate(
+        queue,
+        "stream.queue_bench",
+        unit="queue",
+        depth=depth,
+        width=16,
+        latency=queue.latency,
+        interval=queue.interval,
+        seed=depth,
+    )

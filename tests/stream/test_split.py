@@ -1,0 +1,71 @@
+"""hw.stream.split against sim.model.stream.split, and that against a loop."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stream.cases import GAPS, random_granules, texts
+
+from hw.stream.split import Split
+from sim.model.stream.split import split
+
+
+def loop_split(words, count):
+    narrow, ends, at = [], [], 0
+    for items in count:
+        for k in range(items):
+            narrow.append(words[at + k // len(words[0])][k % len(words[0])])
+            ends.append(k == items - 1)
+        at += -(-items // len(words[0]))
+    return narrow, ends
+
+
+def case(item_bytes, parts, count):
+    rng = np.random.default_rng(2)
+    data = random_granules(rng, sum(-(-c // parts) for c in count), parts, item_bytes)
+    keys = np.arange(data.shape[0] * parts).reshape(-1, parts)
+    order, ends = split(keys, count)
+    narrow = data.reshape(-1, item_bytes)[order]
+    none = np.zeros((len(count), 0), dtype=np.uint8)
+    inputs = {"i": texts(data), "count": texts(none, count=(count, 32))}
+    return inputs, texts(narrow, last=(ends, 1))
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=10), st.integers(1, 9))
+def test_twin(count, parts):
+    words = np.arange(1, parts * sum(count) + 1).reshape(-1, parts)
+    narrow, ends = split(words, count)
+    assert (narrow.tolist(), ends.tolist()) == loop_split(words.tolist(), count)
+
+
+def test_twin_rejects_short_words():
+    with pytest.raises(ValueError, match="^words must hold 3 words, not 2$"):
+        split(np.zeros((2, 4)), [5, 4])
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ((0, 8), r"width must be an integer in 1\.\.4096, not 0"),
+        ((64, 0), r"parts must be an integer in 1\.\.4096, not 0"),
+        ((64, 8, 65), r"count_width must be an integer in 1\.\.64, not 65"),
+    ],
+)
+def test_rejects(values, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Split(*values)
+
+
+@GAPS
+@pytest.mark.parametrize("item_bytes, parts", [(8, 8), (1, 1), (2, 3)])
+def test_split(run, item_bytes, parts, source_gap, sink_gap):
+    """Every count about one and two words, each after each other; clocks without gaps."""
+    count = list(range(1, 2 * parts + 2)) + [1, 1, 3 * parts, 1, 50]
+    words = case(item_bytes, parts, count)
+    run(
+        Split(8 * item_bytes, parts),
+        words,
+        clocks=[Split.LATENCY + k for k in range(len(words[1]))],
+        source_gap=source_gap,
+        sink_gap=sink_gap,
+    )
