@@ -61,19 +61,21 @@ class BurstSplitter(wiring.Component):
         room = Signal(range(limit + 1))  # beats to the end of the block
         final = Signal()
         advance = Signal()
+        out = Signal(self.burst, reset_less=True)
         m.d.comb += [
             room.eq(limit - address[beat_bits:block_bits]),
             final.eq(beats <= room),
             advance.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(~pending | (advance & final)),
             self.busy.eq(pending | self.o.valid),
+            self.o.payload.eq(out),
         ]
         with m.If(advance):
             m.d.sync += [
                 self.o.valid.eq(pending),
-                self.o.p.address.eq(address),
-                self.o.p.beats.eq(Mux(final, beats, room)),
-                self.o.p.last.eq(final),
+                out.address.eq(address),
+                out.beats.eq(Mux(final, beats, room)),
+                out.last.eq(final),
                 address.eq(Cat(C(0, block_bits), (address[block_bits:] + 1)[: 64 - block_bits])),
                 beats.eq((beats - room)[:24]),
             ]

@@ -1,7 +1,8 @@
-"""What a kernel looks like from outside: arguments, masters, hash. Host, card and packaging read it.
+"""What a kernel looks like from outside: arguments, masters, hash. Host, card, packaging read it.
 
 Argument offsets follow the spacing that HLS tools use: 12 bytes a 64-bit pointer, 8 a scalar.
 """
+
 import json
 from dataclasses import asdict, dataclass
 
@@ -14,6 +15,7 @@ HOST_MASTER = "m_axi_host"
 @dataclass(frozen=True, kw_only=True)
 class Argument:
     """``kind``: "pointer" (64 bits, on ``master``) or "scalar" (32 bits)."""
+
     id: int
     name: str
     kind: str
@@ -29,6 +31,7 @@ class Argument:
 @dataclass(frozen=True, kw_only=True)
 class Master:
     """An AXI4 master; ``arguments`` names the pointers that go through it."""
+
     name: str
     data_width: int
     arguments: tuple[str, ...]
@@ -37,6 +40,7 @@ class Master:
 @dataclass(frozen=True, kw_only=True)
 class KernelDescription:
     """``config`` is the kernel config as a dict; ``config_hash`` its ``hash64``."""
+
     name: str
     config: dict
     config_hash: int
@@ -48,8 +52,9 @@ class KernelDescription:
         for argument in self.arguments:
             if argument.name == name:
                 return argument
-        raise ValueError(f"argument must be one of {', '.join(a.name for a in self.arguments)}, "
-                         f"not {name!r}")
+        raise ValueError(
+            f"argument must be one of {', '.join(a.name for a in self.arguments)}, not {name!r}"
+        )
 
     def to_json(self):
         return json.dumps(asdict(self), indent=2, sort_keys=True) + "\n"
@@ -58,8 +63,9 @@ class KernelDescription:
     def from_json(cls, text):
         values = json.loads(text)
         values["arguments"] = tuple(Argument(**a) for a in values["arguments"])
-        values["masters"] = tuple(Master(**{**m, "arguments": tuple(m["arguments"])})
-                                  for m in values["masters"])
+        values["masters"] = tuple(
+            Master(**{**m, "arguments": tuple(m["arguments"])}) for m in values["masters"]
+        )
         return cls(**values)
 
 
@@ -72,8 +78,9 @@ def standard_arguments(extra_pointers=()):
     pointers = [(name, HOST_MASTER) for name in ("program", "operands", "results", "status")]
     arguments, offset = [], 0x10
     for name, master in [*pointers, *extra_pointers]:
-        arguments.append(Argument(id=len(arguments), name=name, kind="pointer", offset=offset,
-                                  master=master))
+        arguments.append(
+            Argument(id=len(arguments), name=name, kind="pointer", offset=offset, master=master)
+        )
         offset += 12
     for name in ("command_count", "operands_bytes", "results_bytes"):
         arguments.append(Argument(id=len(arguments), name=name, kind="scalar", offset=offset))

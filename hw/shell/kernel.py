@@ -3,6 +3,7 @@
 The core brings what is its own (see ``hw.replay.core.ReplayCore`` for the members); registers,
 engines, program, status and clocking are the same for every design.
 """
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
@@ -18,16 +19,24 @@ __all__ = ["Kernel", "describe"]
 
 
 def describe(name, config, core):
-    """``KernelDescription`` of a kernel ``name`` around a core of class ``core`` with ``config``."""
+    """``KernelDescription`` of the kernel around a core of class ``core`` with ``config``."""
     arguments = standard_arguments(core.POINTERS)
     masters = [HOST_MASTER, *dict.fromkeys(master for _, master in core.POINTERS)]
     return KernelDescription(
-        name=name, config=config.to_dict(), config_hash=config.hash64,
-        arguments=arguments, verilog=f"{name}.v",
-        masters=tuple(Master(
-            name=master, data_width=config.engine.data_width,
-            arguments=tuple(a.name for a in arguments if a.master == master))
-            for master in masters))
+        name=name,
+        config=config.to_dict(),
+        config_hash=config.hash64,
+        arguments=arguments,
+        verilog=f"{name}.v",
+        masters=tuple(
+            Master(
+                name=master,
+                data_width=config.engine.data_width,
+                arguments=tuple(a.name for a in arguments if a.master == master),
+            )
+            for master in masters
+        ),
+    )
 
 
 class Kernel(wiring.Component):
@@ -54,15 +63,17 @@ class Kernel(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.domains.sync = sync = ClockDomain()
-        # Not registered: a handshake in the clock after ap_rst_n rises must not meet a reset inside.
+        # Not registered: a handshake right after ap_rst_n rises must not meet a reset inside.
         m.d.comb += [sync.clk.eq(self.ap_clk), sync.rst.eq(~self.ap_rst_n)]
 
         core, config = self.core, self.core.config
         m.submodules.core = core
         m.submodules.control = control = Control(self.description.arguments)
         m.submodules.sequencer = sequencer = Sequencer(
-            data_width=config.engine.data_width, status_bytes=core.STATUS.size,
-            config_hash=config.hash64)
+            data_width=config.engine.data_width,
+            status_bytes=core.STATUS.size,
+            config_hash=config.hash64,
+        )
         for name in slave_members("s_axi_control"):
             ours, theirs = getattr(self, name), getattr(control, name)
             is_output = slave_members("s_axi_control")[name].flow == Out
@@ -76,8 +87,13 @@ class Kernel(wiring.Component):
             sequencer.command_count.eq(control.command_count),
             sequencer.status.eq(core.status),
         ]
-        for name in ("operands", "results", "operands_bytes", "results_bytes",
-                     *(pointer for pointer, _ in core.POINTERS)):
+        for name in (
+            "operands",
+            "results",
+            "operands_bytes",
+            "results_bytes",
+            *(pointer for pointer, _ in core.POINTERS),
+        ):
             m.d.comb += getattr(core, name).eq(getattr(control, name))
         connect(m, sequencer.command, core.command)
         connect(m, core.outcome, sequencer.outcome)
@@ -92,22 +108,31 @@ class Kernel(wiring.Component):
             m.d.comb += reader.clear.eq(control.start)
             read, write = getattr(core, f"{short}_read"), getattr(core, f"{short}_write")
             if master == HOST_MASTER:
-                for core_port, own_port, engine in ((read, sequencer.read, reader),
-                                                    (write, sequencer.write, writer)):
+                for core_port, own_port, engine in (
+                    (read, sequencer.read, reader),
+                    (write, sequencer.write, writer),
+                ):
                     _share(m, sequencer.running, core_port, own_port, engine)
             else:
                 for port, engine in ((read, reader), (write, writer)):
                     for stream in port.signature.members:
-                        _pass(m, getattr(port, stream), getattr(engine, stream),
-                              port.signature.members[stream].flow == Out)
+                        _pass(
+                            m,
+                            getattr(port, stream),
+                            getattr(engine, stream),
+                            port.signature.members[stream].flow == Out,
+                        )
         m.d.comb += sequencer.axi_error.eq(Cat(errors).any())
         return m
 
 
 def _pass(m, ours, theirs, outgoing):
     source, sink = (ours, theirs) if outgoing else (theirs, ours)
-    m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid),
-                 source.ready.eq(sink.ready)]
+    m.d.comb += [
+        sink.payload.eq(source.payload),
+        sink.valid.eq(source.valid),
+        source.ready.eq(sink.ready),
+    ]
 
 
 def _share(m, core_owns, core_port, own_port, engine):
@@ -123,7 +148,8 @@ def _share(m, core_owns, core_port, own_port, engine):
             ]
         else:
             m.d.comb += [
-                core.payload.eq(end.payload), own.payload.eq(end.payload),
+                core.payload.eq(end.payload),
+                own.payload.eq(end.payload),
                 core.valid.eq(end.valid & core_owns),
                 own.valid.eq(end.valid & ~core_owns),
                 end.ready.eq(Mux(core_owns, core.ready, own.ready)),

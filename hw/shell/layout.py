@@ -3,6 +3,7 @@
 Fields are 32 or 64 bits, little-endian, 64-bit fields on 8-byte offsets, so that the NumPy record
 and the hardware struct are the same bytes.
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = ["Field", "Layout"]
 @dataclass(frozen=True)
 class Field:
     """``kind``: u32, u64 or f32; ``count`` > 1 makes an array."""
+
     name: str
     kind: str
     doc: str
@@ -53,25 +55,38 @@ class Layout:
     def dtype(self):
         """Structured NumPy dtype of ``size`` bytes."""
         kinds = {"u32": "<u4", "u64": "<u8", "f32": "<f4"}
-        return np.dtype({
-            "names": [f.name for f in self.fields],
-            "formats": [(kinds[f.kind], f.count) if f.count > 1 else kinds[f.kind]
-                        for f in self.fields],
-            "offsets": [self.offsets[f.name] for f in self.fields], "itemsize": self.size})
+        return np.dtype(
+            {
+                "names": [f.name for f in self.fields],
+                "formats": [
+                    (kinds[f.kind], f.count) if f.count > 1 else kinds[f.kind] for f in self.fields
+                ],
+                "offsets": [self.offsets[f.name] for f in self.fields],
+                "itemsize": self.size,
+            }
+        )
 
     @property
     def shape(self):
         """Amaranth layout of ``8 * size`` bits; a f32 is its 32-bit pattern."""
+
         def shape(field):
             one = unsigned(64 if field.kind == "u64" else 32)
             return data.ArrayLayout(one, field.count) if field.count > 1 else one
-        return data.FlexibleLayout(8 * self.size, {
-            f.name: data.Field(shape(f), 8 * self.offsets[f.name]) for f in self.fields})
+
+        return data.FlexibleLayout(
+            8 * self.size,
+            {f.name: data.Field(shape(f), 8 * self.offsets[f.name]) for f in self.fields},
+        )
 
     def markdown(self):
         """The table of the register document."""
-        rows = "\n".join(f"| {self.offsets[f.name]:#04x} | `{f.name}` | {f.kind}"
-                         f"{f'[{f.count}]' if f.count > 1 else ''} | {f.doc} |"
-                         for f in self.fields)
-        return (f"### {self.name}\n\n{self.doc} {self.size} bytes.\n\n"
-                f"| byte | field | type | meaning |\n|---|---|---|---|\n{rows}\n")
+        rows = "\n".join(
+            f"| {self.offsets[f.name]:#04x} | `{f.name}` | {f.kind}"
+            f"{f'[{f.count}]' if f.count > 1 else ''} | {f.doc} |"
+            for f in self.fields
+        )
+        return (
+            f"### {self.name}\n\n{self.doc} {self.size} bytes.\n\n"
+            f"| byte | field | type | meaning |\n|---|---|---|---|\n{rows}\n"
+        )

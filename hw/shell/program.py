@@ -3,6 +3,7 @@
 A program is a list of 64-byte commands. Each begins with COMMAND_HEADER; a design lays its own
 fields behind it. A launch ends with a status block: STATUS, then the design's own block.
 """
+
 from amaranth.lib import data
 
 from hw.shell.layout import Field, Layout
@@ -40,16 +41,21 @@ ERRORS = {
     5: ("count", "count is zero or larger than the design allows"),
 }
 
-STATUS = Layout("Status", "Written by the shell at the end of a launch.", (
-    Field("magic", "u32", "0x524c4641"),
-    Field("executed", "u32", "commands that finished without an error"),
-    Field("config_hash", "u64", "hash of the kernel's config"),
-    Field("error", "u32", "0, or why the launch stopped early"),
-    Field("error_command", "u32", "position in the program of the command that failed"),
-    Field("error_detail", "u32", "position of the item that failed, where the error has one"),
-    Field("reserved", "u32", "0"),
-    Field("cycles", "u64", "clocks from start to the writing of this block"),
-), size=64)
+STATUS = Layout(
+    "Status",
+    "Written by the shell at the end of a launch.",
+    (
+        Field("magic", "u32", "0x524c4641"),
+        Field("executed", "u32", "commands that finished without an error"),
+        Field("config_hash", "u64", "hash of the kernel's config"),
+        Field("error", "u32", "0, or why the launch stopped early"),
+        Field("error_command", "u32", "position in the program of the command that failed"),
+        Field("error_detail", "u32", "position of the item that failed, where the error has one"),
+        Field("reserved", "u32", "0"),
+        Field("cycles", "u64", "clocks from start to the writing of this block"),
+    ),
+    size=64,
+)
 
 
 def command_layout(name, doc, fields=()):

@@ -20,8 +20,8 @@ class ReadEngine(wiring.Component):
     """``data`` is the memory's beats of request 0, then of request 1, and so on.
 
     A request leaves on ``ar`` ``ADDRESS_LATENCY`` clocks after it was taken; a beat leaves on
-    ``data`` ``data_latency`` clocks after it came on ``r``. A failed read still delivers its
-    beats, so nothing behind the engine hangs.
+    ``data`` ``Queue.latency_of(depth)`` clocks after it came on ``r``. A failed read still
+    delivers its beats, so nothing behind the engine hangs.
 
     Parameters
     ----------
@@ -56,17 +56,24 @@ class ReadEngine(wiring.Component):
                 "r": In(stream.Signature(read_beat(config.data_width))),
             }
         )
-        self._queue = Queue(unsigned(config.data_width), config.depth, config.style)
 
-    @property
-    def data_latency(self):
-        return self._queue.latency
+    @classmethod
+    def estimate(cls, config, beats, memory_latency):
+        """Clocks from the taking of one request to the transfer of its last beat.
+
+        For a memory that answers ``memory_latency`` clocks later, a beat a clock, with ``depth``
+        at least ``memory_latency`` + ``burst_beats`` + 4. Gates are not modelled (None).
+        """
+        fixed = cls.ADDRESS_LATENCY + memory_latency + Queue.latency_of(config.depth)
+        return dict(latency=fixed + beats - 1, interval=cls.INTERVAL, lut=None, ff=None)
 
     def elaborate(self, platform):
         m = Module()
         depth = self.config.depth
         m.submodules.splitter = splitter = BurstSplitter(self.config)
-        m.submodules.queue = queue = self._queue
+        m.submodules.queue = queue = Queue(
+            unsigned(self.config.data_width), depth, self.config.style
+        )
         wiring.connect(m, wiring.flipped(self.request), splitter.i)
         wiring.connect(m, queue.o, wiring.flipped(self.data))
 

@@ -3,6 +3,7 @@
 Commands are fetched sixteen at a time, so that the memory's latency is paid once for a short
 program. The first error ends the launch; the status block says which command and why.
 """
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -48,20 +49,22 @@ class Sequencer(wiring.Component):
     def __init__(self, *, data_width, status_bytes, config_hash):
         self.data_width, self.status_bytes = data_width, status_bytes
         self.config_hash = config_hash
-        super().__init__({
-            "start": In(1),
-            "done": Out(1),
-            "program": In(64),
-            "status_address": In(64),
-            "command_count": In(32),
-            "read": Out(read_port(data_width)),
-            "write": Out(write_port(data_width)),
-            "running": Out(1),
-            "command": Out(stream.Signature(unsigned(8 * COMMAND_BYTES))),
-            "outcome": In(stream.Signature(OUTCOME)),
-            "axi_error": In(1),
-            "status": In(8 * status_bytes),
-        })
+        super().__init__(
+            {
+                "start": In(1),
+                "done": Out(1),
+                "program": In(64),
+                "status_address": In(64),
+                "command_count": In(32),
+                "read": Out(read_port(data_width)),
+                "write": Out(write_port(data_width)),
+                "running": Out(1),
+                "command": Out(stream.Signature(unsigned(8 * COMMAND_BYTES))),
+                "outcome": In(stream.Signature(OUTCOME)),
+                "axi_error": In(1),
+                "status": In(8 * status_bytes),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -80,7 +83,7 @@ class Sequencer(wiring.Component):
         with m.If(read.data.valid & read.data.ready):
             m.d.sync += part.eq(Mux(part == beats - 1, 0, part + 1))
             if beats > 1:
-                m.d.sync += words.eq(Cat(words, read.data.payload)[self.data_width:])
+                m.d.sync += words.eq(Cat(words, read.data.payload)[self.data_width :])
 
         cycles = Signal(64)
         header = Signal(STATUS.shape)
@@ -102,15 +105,21 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             write.request.p.address.eq(self.status_address),
             write.request.p.beats.eq(len(block) // self.data_width),
-            write.data.payload.eq(block[:self.data_width]),
+            write.data.payload.eq(block[: self.data_width]),
         ]
 
         with m.FSM() as fsm:
             m.d.comb += self.running.eq(fsm.ongoing("RUN"))
             with m.State("IDLE"):
-                m.d.sync += [left.eq(self.command_count), address.eq(self.program),
-                             executed.eq(0), header.error.eq(0), header.error_command.eq(0),
-                             header.error_detail.eq(0), cycles.eq(0)]
+                m.d.sync += [
+                    left.eq(self.command_count),
+                    address.eq(self.program),
+                    executed.eq(0),
+                    header.error.eq(0),
+                    header.error_command.eq(0),
+                    header.error_detail.eq(0),
+                    cycles.eq(0),
+                ]
                 with m.If(self.start):
                     m.next = "FETCH"
             with m.State("FETCH"):
@@ -142,8 +151,9 @@ class Sequencer(wiring.Component):
                 with m.If(self.outcome.valid):
                     with m.If(self.outcome.p.error | self.axi_error):
                         m.d.sync += [
-                            header.error.eq(Mux(self.outcome.p.error != 0,
-                                                self.outcome.p.error, _AXI_ERROR)),
+                            header.error.eq(
+                                Mux(self.outcome.p.error != 0, self.outcome.p.error, _AXI_ERROR)
+                            ),
                             header.error_command.eq(executed),
                             header.error_detail.eq(self.outcome.p.detail),
                         ]
@@ -159,7 +169,7 @@ class Sequencer(wiring.Component):
                 m.d.comb += write.request.valid.eq(1)
                 m.d.sync += sent.eq(0)
                 with m.If(write.request.ready):
-                    m.d.sync += data.View(STATUS.shape, block[:8 * STATUS.size]).cycles.eq(cycles)
+                    m.d.sync += data.View(STATUS.shape, block[: 8 * STATUS.size]).cycles.eq(cycles)
                     m.next = "SEND"
             with m.State("SEND"):
                 m.d.comb += write.data.valid.eq(1)
@@ -177,8 +187,9 @@ class Sequencer(wiring.Component):
         taken = Signal()
         m.d.comb += [
             self.command.valid.eq(queue.o.valid & self.running & ~taken),
-            queue.o.ready.eq(Mux(fsm.ongoing("DRAIN"), 1,
-                                 self.running & ~taken & self.command.ready)),
+            queue.o.ready.eq(
+                Mux(fsm.ongoing("DRAIN"), 1, self.running & ~taken & self.command.ready)
+            ),
         ]
         with m.If(self.command.valid & self.command.ready):
             m.d.sync += taken.eq(1)

@@ -53,6 +53,18 @@ class WriteEngine(wiring.Component):
             }
         )
 
+    @classmethod
+    def estimate(cls, config, beats, memory_latency):
+        """Clocks from the taking of one request and its first beat to the transfer of its token.
+
+        For data that comes a beat a clock, an address on a multiple of ``burst_beats`` beats, and
+        a memory that answers ``memory_latency`` clocks after the last beat. Gates are not
+        modelled (None).
+        """
+        first = max(BurstSplitter.LATENCY, min(beats, config.burst_beats))
+        latency = first + beats + memory_latency + 1
+        return dict(latency=latency, interval=cls.INTERVAL, lut=None, ff=None)
+
     def elaborate(self, platform):
         m = Module()
         config = self.config

@@ -1,4 +1,5 @@
 """A value some clocks later: the plain delay line of a pipeline that never stalls."""
+
 from amaranth import *
 
 __all__ = ["delay"]

@@ -112,6 +112,7 @@ class Pack(wiring.Component):
         spare = Signal(self.output_shape, reset_less=True)
         spare_valid = Signal()
         low, high = Signal(self.output_shape), Signal(self.output_shape)
+        out = Signal(self.output_shape, reset_less=True)
         advance, take = Signal(), Signal()
         m.d.comb += [
             low.data.eq(merged[:word]),
@@ -121,10 +122,11 @@ class Pack(wiring.Component):
             advance.eq(~self.o.valid | self.o.ready),
             take.eq(s1_valid & advance & ~(spare_valid & both)),
             self.i.ready.eq(~s1_valid | take),
+            self.o.payload.eq(out),
         ]
         with m.If(advance):
             m.d.sync += [
-                self.o.payload.eq(Mux(spare_valid, spare, low)),
+                out.eq(Mux(spare_valid, spare, low)),
                 self.o.valid.eq(spare_valid | (s1_valid & some)),
                 spare.eq(Mux(spare_valid, low, high)),
                 spare_valid.eq(s1_valid & Mux(spare_valid, some & ~both, both)),
@@ -217,15 +219,16 @@ class Unpack(wiring.Component):
 
         window = Signal(2 * word)
         shifted = Signal(word)
-        m.d.comb += window.eq(Cat(head, self.i.payload))
+        out = Signal(self.output_shape, reset_less=True)
+        m.d.comb += [window.eq(Cat(head, self.i.payload)), self.o.payload.eq(out)]
         with m.Switch(offset):
             for k in range(size):
                 with m.Case(k):
                     m.d.comb += shifted.eq(window >> (k * self.granule_width))
         with m.If(advance):
-            m.d.sync += [self.o.valid.eq(fire), self.o.p.last.eq(final)]
+            m.d.sync += [self.o.valid.eq(fire), out.last.eq(final)]
             for j in range(size):
                 source = shifted.word_select(j, self.granule_width)
-                target = self.o.p.data.word_select(j, self.granule_width)
+                target = out.data.word_select(j, self.granule_width)
                 m.d.sync += target.eq(Mux(j < share, source, 0))
         return m

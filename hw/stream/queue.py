@@ -52,9 +52,14 @@ class Queue(wiring.Component):
             }
         )
 
+    @staticmethod
+    def latency_of(depth):
+        """Clocks from a word's entry into an empty queue to its exit."""
+        return 1 if depth <= SHALLOW else 2
+
     @property
     def latency(self):
-        return 1 if self.depth <= SHALLOW else 2
+        return self.latency_of(self.depth)
 
     @property
     def interval(self):

@@ -3,6 +3,7 @@
 An ``Instance`` of ``ram.v`` rather than ``amaranth.lib.memory``, whose initial contents are written
 out word by word: generation time must not depend on capacity.
 """
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -47,24 +48,31 @@ class Ram(wiring.Component):
                 raise ValueError(f"{name} must be a positive integer, not {value!r}")
         self.width, self.depth, self.style = width, depth, style
         self.address_width = max(1, (depth - 1).bit_length())
-        super().__init__({
-            "write_enable": In(1),
-            "write_address": In(self.address_width),
-            "write_data": In(width),
-            "read_enable": In(1, init=1),
-            "read_address": In(self.address_width),
-            "read_data": Out(width),
-        })
+        super().__init__(
+            {
+                "write_enable": In(1),
+                "write_address": In(self.address_width),
+                "write_data": In(width),
+                "read_enable": In(1, init=1),
+                "read_address": In(self.address_width),
+                "read_data": Out(width),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.memory = Instance(
             "rlfabric_ram",
-            p_WIDTH=self.width, p_DEPTH=max(2, self.depth), p_ADDRESS_WIDTH=self.address_width,
+            p_WIDTH=self.width,
+            p_DEPTH=max(2, self.depth),
+            p_ADDRESS_WIDTH=self.address_width,
             p_RAM_STYLE=self.style,
             i_clk=ClockSignal(),
-            i_write_enable=self.write_enable, i_write_address=self.write_address,
+            i_write_enable=self.write_enable,
+            i_write_address=self.write_address,
             i_write_data=self.write_data,
-            i_read_enable=self.read_enable, i_read_address=self.read_address,
-            o_read_data=self.read_data)
+            i_read_enable=self.read_enable,
+            i_read_address=self.read_address,
+            o_read_data=self.read_data,
+        )
         return m

@@ -57,6 +57,7 @@ class Split(wiring.Component):
         inside = Signal()
         need = Signal(self.count_width)
         final, advance, fire = Signal(), Signal(), Signal()
+        out = Signal(self.output_shape, reset_less=True)
         m.d.comb += [
             need.eq(Mux(inside, left, self.count.payload)),
             final.eq(need == 1),
@@ -64,12 +65,13 @@ class Split(wiring.Component):
             fire.eq(advance & self.i.valid & self.count.valid),
             self.count.ready.eq(fire & final),
             self.i.ready.eq(fire & (final | (index == self.parts - 1))),
+            self.o.payload.eq(out),
         ]
         with m.If(advance):
             m.d.sync += [
                 self.o.valid.eq(fire),
-                self.o.p.data.eq(self.i.payload.word_select(index, self.width)),
-                self.o.p.last.eq(final),
+                out.data.eq(self.i.payload.word_select(index, self.width)),
+                out.last.eq(final),
             ]
         with m.If(fire):
             m.d.sync += [

@@ -5,6 +5,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 
 PAGE = 4096
 _ADDRESS = ("addr", "len", "size", "burst", "lock", "cache", "prot", "qos", "region", "id")
+_CHANNELS = ("ar", "r", "aw", "w", "b")
 _PAYLOADS = {"ar": _ADDRESS, "aw": _ADDRESS, "w": ("data", "strb", "last")}
 
 
@@ -20,13 +21,17 @@ def cut(address, beats, beat_bytes, burst_beats):
 
 
 class Rules:
-    """``bursts["ar"]``: ``(address, len)`` of each; ``clocks[channel]``: of each transfer."""
+    """``bursts["ar"]``: ``(address, len)`` of each; ``clocks[channel]``: of each transfer.
 
-    def __init__(self, dut, prefix="m_axi"):
+    ``streams``: more names whose transfers are recorded.
+    """
+
+    def __init__(self, dut, streams=(), prefix="m_axi"):
         self.dut, self.prefix = dut, prefix
         self.bursts = {"ar": [], "aw": []}
-        self.clocks = {channel: [] for channel in ("ar", "r", "aw", "w", "b")}
-        self.clock = 0
+        self.clocks = {channel: [] for channel in _CHANNELS}
+        self.clocks |= {name: [] for name in streams}
+        self.streams, self.clock = streams, 0
         self._held = {}
         self._announced = []  # lengths of the write bursts whose data is still to come
         self._sent = 0
@@ -55,7 +60,7 @@ class Rules:
                 self._check_burst(channel, now, beat_bytes)
         assert not self.pin("rvalid") or self.pin("rready"), "a beat came and had no room"
         # Data first: a burst's data may come with its address but not before it.
-        moved = [c for c in self.clocks if self.pin(f"{c}valid") and self.pin(f"{c}ready")]
+        moved = [c for c in _CHANNELS if self.pin(f"{c}valid") and self.pin(f"{c}ready")]
         for channel in moved:
             self.clocks[channel].append(self.clock)
             if channel in self.bursts:
@@ -63,6 +68,9 @@ class Rules:
             if channel == "aw":
                 self._announced.append(self.pin("awlen"))
         self._check_data(beat_bytes, "w" in moved)
+        for name in self.streams:
+            if _moves(self.dut, name):
+                self.clocks[name].append(self.clock)
 
     def _check_burst(self, channel, now, beat_bytes):
         size = (now["len"] + 1) * beat_bytes

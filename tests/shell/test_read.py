@@ -41,7 +41,13 @@ def test_matches_memory(simulate, config, source_gap, memory_gap, sink_gap):
     )
 
 
-@pytest.mark.parametrize("config, long", [({}, 4096), (NARROW, 600)], ids=["512", "128"])
+#: The shallowest queue of which ``estimate`` says that it keeps pace at a latency of 64.
+TIGHT = dict(data_width=128, depth=64 + 64 + 4)
+
+
+@pytest.mark.parametrize(
+    "config, long", [({}, 4096), (NARROW, 600), (TIGHT, 600)], ids=["512", "128", "tight"]
+)
 def test_pace_and_errors(simulate, config, long):
     simulate(
         EngineTop(EngineConfig(**config), "read write"),
