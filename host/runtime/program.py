@@ -2,6 +2,7 @@
 
 One launch runs a whole program, so that the cost of a launch is not paid for each command.
 """
+
 import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, STATUS
@@ -28,8 +29,10 @@ class CommandError(RuntimeError):
     def __init__(self, code, errors, command, detail, opcode):
         self.code, self.command, self.detail = int(code), int(command), int(detail)
         self.name, meaning = errors.get(self.code, ("unknown", f"error {code} of another version"))
-        super().__init__(f"command {self.command} ({opcode}) must be valid, not {self.name}: "
-                         f"{meaning} (item {self.detail})")
+        super().__init__(
+            f"command {self.command} ({opcode}) must be valid, not {self.name}: "
+            f"{meaning} (item {self.detail})"
+        )
 
 
 class Launcher:
@@ -99,23 +102,32 @@ class Launcher:
         if len(program):
             program_buffer.write(raw)
         for offset, array in operands:
-            operand_buffer.view[offset:offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+            operand_buffer.view[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
         if size:
             operand_buffer.to_device(size)
-        cycles = self.kernel.launch(
-            timeout_s=self.timeout_s, program=program_buffer, operands=operand_buffer,
-            results=results, status=status, command_count=len(program),
-            operands_bytes=operand_buffer.size, results_bytes=results.size, **self.pointers)
+        self.kernel.launch(
+            timeout_s=self.timeout_s,
+            program=program_buffer,
+            operands=operand_buffer,
+            results=results,
+            status=status,
+            command_count=len(program),
+            operands_bytes=operand_buffer.size,
+            results_bytes=results.size,
+            **self.pointers,
+        )
         self.launches += 1
         block = status.read(np.uint8, STATUS.size + self.status_layout.size)
-        shell = block[:STATUS.size].view(STATUS.dtype)[0]
-        self.status = block[STATUS.size:].view(self.status_layout.dtype)[0]
+        shell = block[: STATUS.size].view(STATUS.dtype)[0]
+        self.status = block[STATUS.size :].view(self.status_layout.dtype)[0]
         # A card that cannot count says so by 0 (the model) and is not added up.
-        self.cycles = None if self.cycles is None or not shell["cycles"] \
+        self.cycles = (
+            None
+            if self.cycles is None or not shell["cycles"]
             else self.cycles + int(shell["cycles"])
+        )
         if shell["error"]:
             position = int(shell["error_command"])
             opcode = program[position][0].name if position < len(program) else "none"
-            raise CommandError(shell["error"], self.errors, position, shell["error_detail"],
-                               opcode)
+            raise CommandError(shell["error"], self.errors, position, shell["error_detail"], opcode)
         return results.read(np.uint8, results_bytes) if results_bytes else np.zeros(0, np.uint8)

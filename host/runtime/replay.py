@@ -3,41 +3,24 @@
 Proportional prioritization of Schaul et al., Prioritized Experience Replay (ICLR 2016). The sum
 tree, the draws, priorities, weights, and the experiences themselves live on the card.
 """
+
 import numpy as np
 
+from host.runtime.experience import checked_items, put_items, record_dtype, to_records
 from host.runtime.program import Launcher, aligned
 from hw.arith.power import SCALE_FORMAT
 from hw.designs import DESIGNS
 from hw.replay.commands import (
     GRANULE_BYTES,
     HEADER,
-    ITEM,
     MAX_COUNT,
-    MAX_GRANULES,
     MAX_TRANSFER,
     Opcode,
 )
-from hw.replay.config import FRACTION_WIDTH
-from hw.replay.core import ReplayKernelConfig
+from hw.replay.config import FRACTION_WIDTH, ReplayKernelConfig
 from hw.replay.priority import EPSILON_FORMAT
 
-__all__ = ["PrioritizedReplayBuffer", "record_dtype"]
-
-
-def record_dtype(fields):
-    """Structured dtype of an experience: the fields in order, padded to whole granules.
-
-    ``fields``: ``{name: (dtype, shape)}``. ValueError for none, or for more than a record holds.
-    """
-    if not fields:
-        raise ValueError("fields must be one or more, not none")
-    dtype = np.dtype([(name, kind, shape) for name, (kind, shape) in fields.items()])
-    size = aligned(dtype.itemsize, GRANULE_BYTES)
-    if size > MAX_GRANULES * GRANULE_BYTES:
-        raise ValueError(f"fields must be at most {MAX_GRANULES * GRANULE_BYTES} bytes together, "
-                         f"not {dtype.itemsize}")
-    return np.dtype({"names": dtype.names, "formats": [dtype[n] for n in dtype.names],
-                     "offsets": [dtype.fields[n][1] for n in dtype.names], "itemsize": size})
+__all__ = ["PrioritizedReplayBuffer"]
 
 
 class PrioritizedReplayBuffer:
@@ -55,7 +38,7 @@ class PrioritizedReplayBuffer:
     seed : int
         Equal seeds draw equal batches on every card.
     stratified : bool
-        One draw from each of ``batch_size`` equal parts of the priority mass, else independent ones.
+        One draw from each of ``batch_size`` equal parts of the priority mass; else independent.
     timeout_s : float
         Bound of every launch.
 
@@ -63,16 +46,30 @@ class PrioritizedReplayBuffer:
     ----------
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
+
+    Raises ValueError for a bad option, HashMismatch for a kernel that is not the described one,
+    CapacityError if the experiences do not fit the memory bank.
     """
 
-    def __init__(self, kernel, fields, *, capacity, alpha=0.6, epsilon=1e-4, seed=0,
-                 stratified=True, timeout_s=600.0):
+    def __init__(
+        self,
+        kernel,
+        fields,
+        *,
+        capacity,
+        alpha=0.6,
+        epsilon=1e-4,
+        seed=0,
+        stratified=True,
+        timeout_s=600.0,
+    ):
         design = DESIGNS["replay"]
         self.config = ReplayKernelConfig.from_dict(kernel.description.config)
         limit = self.config.replay.capacity
         if not isinstance(capacity, (int, np.integer)) or not 2 <= capacity <= limit:
-            raise ValueError(f"capacity must be an integer in 2..{limit} (the kernel's tree), "
-                             f"not {capacity!r}")
+            raise ValueError(
+                f"capacity must be an integer in 2..{limit} (the kernel's tree), not {capacity!r}"
+            )
         for name, value, high in (("alpha", alpha, 1.0), ("epsilon", epsilon, 1 - 2.0**-16)):
             if not 0 <= value <= high:
                 raise ValueError(f"{name} must be in 0..{high:g}, not {value!r}")
@@ -83,19 +80,28 @@ class PrioritizedReplayBuffer:
         self._granules = self.dtype.itemsize // GRANULE_BYTES
         self._batch_dtype = np.dtype([("header", HEADER.dtype), ("experience", self.dtype)])
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
+        kernel.check()
         self._storage = kernel.buffer("storage", self.capacity * self._stride)
         self._alpha = int(SCALE_FORMAT.quantize(alpha)[0])
         self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
-        self._launcher = Launcher(kernel, commands=design.commands, errors=design.errors,
-                                  status=design.status, pointers={"storage": self._storage},
-                                  timeout_s=timeout_s)
+        self._launcher = Launcher(
+            kernel,
+            commands=design.commands,
+            errors=design.errors,
+            status=design.status,
+            pointers={"storage": self._storage},
+            timeout_s=timeout_s,
+        )
         state = np.random.SFC64(seed).state["state"]["state"]
         self._launcher.run([self._setup, (Opcode.SEED, {"state": state})])
 
     @property
     def _setup(self):
-        return Opcode.SETUP, {"capacity": self.capacity, "granules": self._granules,
-                              "priority": self.config.replay.one}
+        return Opcode.SETUP, {
+            "capacity": self.capacity,
+            "granules": self._granules,
+            "priority": self.config.replay.one,
+        }
 
     def __len__(self):
         return int(self._launcher.status["fill"])
@@ -131,18 +137,25 @@ class PrioritizedReplayBuffer:
         """
         program, operands, offset = [], [], 0
         if update is not None:
-            indexes, errors = self._checked_items("td_errors", *update, np.float32)
+            indexes, errors = checked_items(len(self), "td_errors", *update, np.float32)
             if not np.isfinite(errors).all():
                 bad = int(np.argmin(np.isfinite(errors)))
                 raise ValueError(f"td_errors must be finite, not {errors[bad]} at position {bad}")
-            offset = self._put_items(program, operands, offset, Opcode.UPDATE, indexes,
-                                     errors.view(np.uint32),
-                                     alpha=self._alpha, epsilon=self._epsilon)
+            offset = put_items(
+                program,
+                operands,
+                offset,
+                Opcode.UPDATE,
+                indexes,
+                errors.view(np.uint32),
+                alpha=self._alpha,
+                epsilon=self._epsilon,
+            )
         fill = len(self)
         if experiences is not None:
-            records = self._records(experiences)
+            records = to_records(experiences, self.dtype)
             fill = min(fill + len(records), self.capacity)
-            for part in self._parts(records[-self.capacity:]):
+            for part in self._parts(records[-self.capacity :]):
                 program.append((Opcode.INSERT, {"count": len(part), "source": offset}))
                 operands.append((offset, part.view(np.uint8)))
                 offset = aligned(offset + part.nbytes)
@@ -150,15 +163,20 @@ class PrioritizedReplayBuffer:
         if sample is not None:
             count, beta = sample
             if not isinstance(count, (int, np.integer)) or not 1 <= count <= self._batch_limit:
-                raise ValueError(f"batch_size must be an integer in 1..{self._batch_limit}, "
-                                 f"not {count!r}")
+                raise ValueError(
+                    f"batch_size must be an integer in 1..{self._batch_limit}, not {count!r}"
+                )
             if count > fill:
                 raise ValueError(f"batch_size must be at most the fill ({fill}), not {count}")
             if not 0 <= beta <= 1:
                 raise ValueError(f"beta must be in 0..1, not {beta!r}")
             step = (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
-            program.append((Opcode.SAMPLE, {"count": count, "step": step,
-                                            "beta": int(SCALE_FORMAT.quantize(beta)[0])}))
+            program.append(
+                (
+                    Opcode.SAMPLE,
+                    {"count": count, "step": step, "beta": int(SCALE_FORMAT.quantize(beta)[0])},
+                )
+            )
             size = count * self._batch_dtype.itemsize
         if not program:
             return None
@@ -179,14 +197,16 @@ class PrioritizedReplayBuffer:
 
     def set_priorities(self, indexes, priorities):
         """Set priorities themselves, finite and in [0, largest of the card's format]."""
-        indexes, values = self._checked_items("priorities", indexes, priorities, np.float64)
+        indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
         replay = self.config.replay
         highest = replay.priority_limit / (1 << replay.priority_fraction)
         right = np.isfinite(values) & (values >= 0) & (values <= highest)
         if not right.all():
             bad = int(np.argmin(right))
-            raise ValueError(f"priorities must be finite and in 0..{highest:g}, "
-                             f"not {values[bad]} at position {bad}")
+            raise ValueError(
+                f"priorities must be finite and in 0..{highest:g}, "
+                f"not {values[bad]} at position {bad}"
+            )
         raw = np.floor(values * (1 << replay.priority_fraction) + 0.5)
         self._set(indexes, np.minimum(raw, replay.priority_limit).astype(np.uint32))
 
@@ -196,7 +216,7 @@ class PrioritizedReplayBuffer:
         for begin in range(0, len(self), MAX_COUNT):
             indexes = np.arange(begin, min(begin + MAX_COUNT, len(self)), dtype=np.uint32)
             program, operands = [], []
-            self._put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
+            put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
             results = self._launcher.run(program, operands, len(indexes) * HEADER.size)
             parts.append(results.view(HEADER.dtype)["priority"])
         return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
@@ -208,29 +228,41 @@ class PrioritizedReplayBuffer:
         priorities = self.priorities()
         status = self.status
         return {
-            "config_hash": self.config.hash64, "capacity": self.capacity,
+            "config_hash": self.config.hash64,
+            "capacity": self.capacity,
             "dtype": repr(self.dtype),
-            "experiences": raw[:, :self.dtype.itemsize].copy(), "priorities": priorities,
-            "random": status["state"].copy(), "position": int(status["position"]),
+            "experiences": raw[:, : self.dtype.itemsize].copy(),
+            "priorities": priorities,
+            "random": status["state"].copy(),
+            "position": int(status["position"]),
             "maximum": int(status["maximum"]),
         }
 
     def load_state_dict(self, state):
         """Take up a saved state; ValueError if it is of another config, capacity or experience."""
-        for name, own in (("config_hash", self.config.hash64), ("capacity", self.capacity),
-                          ("dtype", repr(self.dtype))):
+        for name, own in (
+            ("config_hash", self.config.hash64),
+            ("capacity", self.capacity),
+            ("dtype", repr(self.dtype)),
+        ):
             if state[name] != own:
                 raise ValueError(f"{name} must be that of this buffer ({own}), not {state[name]}")
         experiences = np.asarray(state["experiences"], np.uint8)
         fill = len(experiences)
         storage = np.zeros((fill, self._stride), np.uint8)
-        storage[:, :self.dtype.itemsize] = experiences
+        storage[:, : self.dtype.itemsize] = experiences
         if fill:
             self._storage.write(storage)
-        self._launcher.run([
-            self._setup, (Opcode.SEED, {"state": state["random"]}),
-            (Opcode.RESTORE, {"position": state["position"], "fill": fill,
-                              "maximum": state["maximum"]})])
+        self._launcher.run(
+            [
+                self._setup,
+                (Opcode.SEED, {"state": state["random"]}),
+                (
+                    Opcode.RESTORE,
+                    {"position": state["position"], "fill": fill, "maximum": state["maximum"]},
+                ),
+            ]
+        )
         self._set(np.arange(fill, dtype=np.uint32), np.asarray(state["priorities"], np.uint32))
 
     def close(self):
@@ -242,65 +274,22 @@ class PrioritizedReplayBuffer:
     def _batch_limit(self):
         return min(MAX_COUNT, MAX_TRANSFER // (self._granules + 1))
 
-    def _records(self, experiences):
-        """Structured array of experiences; ValueError for a field missing, unknown or misshapen."""
-        for name in experiences:
-            if name not in self.dtype.names:
-                raise ValueError(f"{name} must be one of {', '.join(self.dtype.names)}, "
-                                 "not unknown")
-        count = None
-        records = None
-        for name in self.dtype.names:
-            if name not in experiences:
-                raise ValueError(f"{name} must be given, not missing")
-            values = np.asarray(experiences[name])
-            if records is None:
-                count = len(values) if values.ndim else 0
-                records = np.zeros(count, self.dtype)
-            shape = (count, *self.dtype[name].shape)
-            if values.shape != shape:
-                raise ValueError(f"{name} must have shape {shape}, not {values.shape}")
-            records[name] = values
-        return records
-
     def _parts(self, records):
         """Pieces of ``records`` that one INSERT moves."""
         limit = min(MAX_COUNT, MAX_TRANSFER // self._granules)
-        return [records[k:k + limit] for k in range(0, len(records), limit)]
-
-    def _checked_items(self, name, indexes, values, dtype):
-        indexes, values = np.asarray(indexes), np.asarray(values)
-        if indexes.ndim != 1 or not np.issubdtype(indexes.dtype, np.integer):
-            raise ValueError("indexes must be a list of integers, not "
-                             f"{indexes.dtype} of shape {indexes.shape}")
-        if values.shape != indexes.shape:
-            raise ValueError(f"{name} must have shape {indexes.shape}, not {values.shape}")
-        if len(indexes) and not (0 <= indexes.min() and indexes.max() < len(self)):
-            raise ValueError(f"indexes must be in 0..{len(self) - 1} (what is stored), "
-                             f"not {int(indexes.min())}..{int(indexes.max())}")
-        return indexes.astype(np.uint32), np.ascontiguousarray(values, dtype)
-
-    def _put_items(self, program, operands, offset, opcode, indexes, values, **command):
-        """Append commands for a list of items; return the next free offset of operands."""
-        for begin in range(0, len(indexes), MAX_COUNT):
-            part = slice(begin, begin + MAX_COUNT)
-            items = np.zeros(len(indexes[part]), ITEM.dtype)
-            items["index"], items["value"] = indexes[part], values[part]
-            program.append((opcode, {"count": len(items), "source": offset, **command}))
-            operands.append((offset, items.view(np.uint8)))
-            offset = aligned(offset + items.nbytes)
-        return offset
+        return [records[k : k + limit] for k in range(0, len(records), limit)]
 
     def _set(self, indexes, raw):
         program, operands = [], []
-        self._put_items(program, operands, 0, Opcode.SET, indexes, raw)
+        put_items(program, operands, 0, Opcode.SET, indexes, raw)
         if program:
             self._launcher.run(program, operands)
 
     def _batch(self, results):
         records = results.view(self._batch_dtype)
-        batch = {name: np.ascontiguousarray(records["experience"][name])
-                 for name in self.dtype.names}
+        batch = {
+            name: np.ascontiguousarray(records["experience"][name]) for name in self.dtype.names
+        }
         weights = records["header"]["weight"]
         batch["weights"] = weights / weights.max()
         batch["indexes"] = records["header"]["index"].copy()

@@ -3,15 +3,28 @@
 Experiences are records of whole granules (16 bytes). In operands and results they lie dense; in
 storage each begins on a beat of its own, so that one read of whole beats fetches it.
 """
+
 from amaranth.lib import enum
 
+from hw.replay.config import GRANULE_WIDTH
 from hw.shell.layout import Field, Layout
 from hw.shell.program import ERRORS, command_layout
 
-__all__ = ["COMMANDS", "Error", "GRANULE_BYTES", "HEADER", "ITEM", "MAX_COUNT", "MAX_GRANULES",
-           "MAX_TRANSFER", "Opcode", "REPLAY_ERRORS", "REPLAY_STATUS"]
+__all__ = [
+    "COMMANDS",
+    "Error",
+    "GRANULE_BYTES",
+    "HEADER",
+    "ITEM",
+    "MAX_COUNT",
+    "MAX_GRANULES",
+    "MAX_TRANSFER",
+    "Opcode",
+    "REPLAY_ERRORS",
+    "REPLAY_STATUS",
+]
 
-GRANULE_BYTES = 16
+GRANULE_BYTES = GRANULE_WIDTH // 8
 
 #: Items a command, granules a record, and granules that one command moves.
 MAX_COUNT = (1 << 16) - 1
@@ -34,66 +47,105 @@ class Opcode(enum.Enum, shape=8):
 
 COMMANDS = {
     Opcode.SETUP: command_layout(
-        "SETUP", "Empty the memory: all priorities 0, nothing stored.", (
+        "SETUP",
+        "Empty the memory: all priorities 0, nothing stored.",
+        (
             Field("capacity", "u32", "experiences, 2 to the capacity of the kernel"),
             Field("granules", "u32", "16-byte granules of an experience; 0 stores priorities only"),
-            Field("priority", "u32", "raw priority of an experience before any was set"))),
+            Field("priority", "u32", "raw priority of an experience before any was set"),
+        ),
+    ),
     Opcode.SEED: command_layout(
-        "SEED", "State of the random generator, in the order of numpy.random.SFC64.", (
-            Field("state", "u64", "a, b, c, counter", 4),)),
+        "SEED",
+        "State of the random generator, in the order of numpy.random.SFC64.",
+        (Field("state", "u64", "a, b, c, counter", 4),),
+    ),
     Opcode.RESTORE: command_layout(
-        "RESTORE", "Take up where a checkpoint ended; SET commands then bring the priorities.", (
+        "RESTORE",
+        "Take up where a checkpoint ended; SET commands then bring the priorities.",
+        (
             Field("position", "u32", "where the next experience goes"),
             Field("fill", "u32", "experiences stored"),
-            Field("maximum", "u32", "largest raw priority so far"))),
+            Field("maximum", "u32", "largest raw priority so far"),
+        ),
+    ),
     Opcode.INSERT: command_layout(
-        "INSERT", "Store `count` experiences of operands over the oldest, each with the largest "
-        "priority so far (Schaul et al. 2016, algorithm 1).", (
-            Field("priority", "u32", "raw priority to give instead, or 0"),)),
+        "INSERT",
+        "Store `count` experiences of operands over the oldest, each with the largest "
+        "priority so far (Schaul et al. 2016, algorithm 1).",
+        (Field("priority", "u32", "raw priority to give instead, or 0"),),
+    ),
     Opcode.SET: command_layout("SET", "Items (index, raw priority) of operands."),
     Opcode.UPDATE: command_layout(
-        "UPDATE", "Items (index, TD error as f32) of operands; priority = "
-        "(|td| + epsilon)**alpha.", (
-            Field("alpha", "u32", "UQ(1, 15)"),
-            Field("epsilon", "u32", "UQ(0, 16)"))),
+        "UPDATE",
+        "Items (index, TD error as f32) of operands; priority = (|td| + epsilon)**alpha.",
+        (Field("alpha", "u32", "UQ(1, 15)"), Field("epsilon", "u32", "UQ(0, 16)")),
+    ),
     Opcode.SAMPLE: command_layout(
-        "SAMPLE", "Draw `count` experiences with probability priority / total; write a batch.", (
-            Field("step", "u64", "2**48: uniform draws; floor(2**48 / count): one in each of "
-                  "`count` equal strata"),
-            Field("beta", "u32", "UQ(1, 15), exponent of the importance weights"))),
+        "SAMPLE",
+        "Draw `count` experiences with probability priority / total; write a batch.",
+        (
+            Field(
+                "step",
+                "u64",
+                "2**48: uniform draws; floor(2**48 / count): one in each of `count` equal strata",
+            ),
+            Field("beta", "u32", "UQ(1, 15), exponent of the importance weights"),
+        ),
+    ),
     Opcode.FIND: command_layout(
-        "FIND", "Items u64 of operands: positions in 0..total - 1; write a batch of the "
-        "experiences that hold them.", (
-            Field("reserved", "u64", "0"),
-            Field("beta", "u32", "as SAMPLE"))),
+        "FIND",
+        "Items u64 of operands: positions in 0..total - 1; write a batch of the "
+        "experiences that hold them.",
+        (Field("reserved", "u64", "0"), Field("beta", "u32", "as SAMPLE")),
+    ),
     Opcode.GET: command_layout(
-        "GET", "Items (index, 0) of operands; write a batch of headers alone.", (
-            Field("reserved", "u64", "0"),
-            Field("beta", "u32", "as SAMPLE"))),
+        "GET",
+        "Items (index, 0) of operands; write a batch of headers alone.",
+        (Field("reserved", "u64", "0"), Field("beta", "u32", "as SAMPLE")),
+    ),
 }
 
-ITEM = Layout("Item", "An element of the lists in operands.", (
-    Field("index", "u32", "experience"),
-    Field("value", "u32", "raw priority, or TD error as the bits of an f32")), size=8)
+ITEM = Layout(
+    "Item",
+    "An element of the lists in operands.",
+    (
+        Field("index", "u32", "experience"),
+        Field("value", "u32", "raw priority, or TD error as the bits of an f32"),
+    ),
+    size=8,
+)
 
-HEADER = Layout("Batch record", "A batch is one of these, then the experience, for each draw.", (
-    Field("index", "u32", "which experience"),
-    Field("priority", "u32", "its raw priority"),
-    Field("weight", "f32", "(fill * priority / total)**-beta, not normalised"),
-    Field("reserved", "u32", "0")), size=GRANULE_BYTES)
+HEADER = Layout(
+    "Batch record",
+    "A batch is one of these, then the experience, for each draw.",
+    (
+        Field("index", "u32", "which experience"),
+        Field("priority", "u32", "its raw priority"),
+        Field("weight", "f32", "(fill * priority / total)**-beta, not normalised"),
+        Field("reserved", "u32", "0"),
+    ),
+    size=GRANULE_BYTES,
+)
 
-REPLAY_STATUS = Layout("Replay status", "State of the replay memory after a launch.", (
-    Field("total", "u64", "sum of all raw priorities"),
-    Field("state", "u64", "random generator: a, b, c, counter", 4),
-    Field("maximum", "u32", "largest raw priority so far"),
-    Field("position", "u32", "where the next experience goes"),
-    Field("fill", "u32", "experiences stored"),
-    Field("saturations", "u32", "priorities and TD errors clipped since SETUP"),
-    Field("draw_cycles", "u32", "last SAMPLE or FIND: clocks from its start to the last draw"),
-    Field("gather_cycles", "u32", "then to the arrival of the last experience"),
-    Field("write_cycles", "u32", "then until the batch was in memory"),
-    Field("capacity", "u32", "of the last SETUP"),
-    Field("granules", "u32", "of the last SETUP")), size=128)
+REPLAY_STATUS = Layout(
+    "Replay status",
+    "State of the replay memory after a launch.",
+    (
+        Field("total", "u64", "sum of all raw priorities"),
+        Field("state", "u64", "random generator: a, b, c, counter", 4),
+        Field("maximum", "u32", "largest raw priority so far"),
+        Field("position", "u32", "where the next experience goes"),
+        Field("fill", "u32", "experiences stored"),
+        Field("saturations", "u32", "priorities and TD errors clipped since SETUP"),
+        Field("draw_cycles", "u32", "last SAMPLE or FIND: clocks from its start to the last draw"),
+        Field("gather_cycles", "u32", "then to the arrival of the last experience"),
+        Field("write_cycles", "u32", "then until the batch was in memory"),
+        Field("capacity", "u32", "of the last SETUP"),
+        Field("granules", "u32", "of the last SETUP"),
+    ),
+    size=128,
+)
 
 
 class Error(enum.IntEnum):
@@ -101,7 +153,8 @@ class Error(enum.IntEnum):
     SETUP, FILL, EMPTY, INDEX, PRIORITY, TD, TARGET = range(16, 23)
 
 
-REPLAY_ERRORS = {**ERRORS,
+REPLAY_ERRORS = {
+    **ERRORS,
     Error.SETUP: ("setup", "capacity, granules, position or fill is out of range; nothing changed"),
     Error.FILL: ("fill", "SAMPLE of more experiences than are stored"),
     Error.EMPTY: ("empty", "SAMPLE while all priorities are 0"),
@@ -110,4 +163,3 @@ REPLAY_ERRORS = {**ERRORS,
     Error.TD: ("td", "a TD error is infinite or not a number; that item was left out"),
     Error.TARGET: ("target", "a FIND position is not below total; its header is zeros"),
 }
-

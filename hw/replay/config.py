@@ -1,12 +1,17 @@
 """Sizes of the replay manager: the tree's shape and every width that follows from it."""
+
 from dataclasses import dataclass
 
 from hw.config import ConfigBase, check_range
+from hw.shell.axi import EngineConfig
 
-__all__ = ["FRACTION_WIDTH", "LevelShape", "ReplayConfig"]
+__all__ = ["FRACTION_WIDTH", "GRANULE_WIDTH", "LevelShape", "ReplayConfig", "ReplayKernelConfig"]
 
 #: Bits of a random number in [0, 1): wide enough to reach every unit of the widest total.
 FRACTION_WIDTH = 48
+
+#: Bits of a granule, the unit in which experiences are measured.
+GRANULE_WIDTH = 128
 
 
 def memory_style(words, ultra_ram):
@@ -23,6 +28,7 @@ class LevelShape:
     The last prefix sum of a node is its total, which its parent knows: it is not stored.
     ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number.
     """
+
     nodes: int
     fanout: int
     width: int
@@ -44,10 +50,11 @@ class ReplayConfig(ConfigBase):
     """Replay manager (CF'22 section 3.1, PEARL section V-A).
 
     capacity : leaves, 2..2**24; any number, not only powers of the fanout.
-    fanout : children of a node K, a power of two in 2..64 (a child's number is a slice of the index).
+    fanout : children of a node K, a power of two in 2..64, so that a child is a slice of the index.
     priority_width, priority_fraction : a priority is UQ(width - fraction, fraction).
     ultra_ram : whether memories of 2048 words and more may be UltraRAM.
     """
+
     capacity: int = 1 << 20
     fanout: int = 16
     priority_width: int = 24
@@ -65,7 +72,8 @@ class ReplayConfig(ConfigBase):
             raise ValueError(
                 f"priority_width must be at most {FRACTION_WIDTH - self.index_width} for "
                 f"{self.capacity} leaves (a total has {FRACTION_WIDTH} bits), "
-                f"not {self.priority_width!r}")
+                f"not {self.priority_width!r}"
+            )
 
     @property
     def priority_limit(self):
@@ -103,10 +111,15 @@ class ReplayConfig(ConfigBase):
             nodes = -(-self.capacity // (below * self.fanout))
             fanout = self.fanout if level else -(-self.capacity // below)
             largest = self.priority_limit * min(self.capacity, below * fanout)
-            shapes.append(LevelShape(
-                nodes=nodes, fanout=fanout, width=largest.bit_length(),
-                shift=self.digit_width * (self.depth - 1 - level),
-                style=memory_style(nodes, self.ultra_ram)))
+            shapes.append(
+                LevelShape(
+                    nodes=nodes,
+                    fanout=fanout,
+                    width=largest.bit_length(),
+                    shift=self.digit_width * (self.depth - 1 - level),
+                    style=memory_style(nodes, self.ultra_ram),
+                )
+            )
         return shapes
 
     @property
@@ -121,3 +134,18 @@ class ReplayConfig(ConfigBase):
     @property
     def table_rows(self):
         return -(-self.capacity // self.table_lanes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayKernelConfig(ConfigBase):
+    """The whole kernel: replay manager and memory engines."""
+
+    replay: ReplayConfig = ReplayConfig()
+    engine: EngineConfig = EngineConfig()
+
+    def __post_init__(self):
+        if self.engine.data_width % (GRANULE_WIDTH):
+            raise ValueError(
+                f"data_width must be a multiple of {GRANULE_WIDTH} "
+                f"(a granule), not {self.engine.data_width!r}"
+            )

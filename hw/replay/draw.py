@@ -1,7 +1,8 @@
 """Random positions in the priority mass: uniform or one from each of B equal strata.
 
-Free-running: ``fraction`` belongs to the ``take`` of ``latency`` clocks before; interval 1.
+Free-running: ``fraction`` belongs to the ``take`` of ``LATENCY`` clocks before; interval 1.
 """
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -17,8 +18,8 @@ __all__ = ["Draw"]
 class Draw(wiring.Component):
     """``fraction = k * step + floor(u * step / 2**48)``, u uniform in 0..2**48 - 1.
 
-    ``fraction`` / 2**48 is a position in [0, 1); k counts the draws since ``first``. With ``step`` =
-    2**48 every draw is uniform over the whole (k * step is 0 modulo 2**48); with ``step`` =
+    ``fraction`` / 2**48 is a position in [0, 1); k counts the draws since ``first``. With ``step``
+    = 2**48 every draw is uniform over the whole (k * step is 0 modulo 2**48); with ``step`` =
     floor(2**48 / B), draw k falls into stratum k of B (Schaul et al. 2016, appendix B.2.1).
 
     Members
@@ -31,18 +32,21 @@ class Draw(wiring.Component):
         As ``Sfc64``.
     """
 
+    LATENCY = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1)["latency"] + 1
+
     def __init__(self):
         self.multiply = Multiply(FRACTION_WIDTH, FRACTION_WIDTH + 1)
-        self.latency = self.multiply.latency + 1
-        super().__init__({
-            "take": In(1),
-            "first": In(1),
-            "step": In(FRACTION_WIDTH + 1),
-            "fraction": Out(FRACTION_WIDTH),
-            "load": In(1),
-            "seed": In(STATE_LAYOUT),
-            "state": Out(STATE_LAYOUT),
-        })
+        super().__init__(
+            {
+                "take": In(1),
+                "first": In(1),
+                "step": In(FRACTION_WIDTH + 1),
+                "fraction": Out(FRACTION_WIDTH),
+                "load": In(1),
+                "seed": In(STATE_LAYOUT),
+                "state": Out(STATE_LAYOUT),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()

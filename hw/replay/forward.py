@@ -3,6 +3,7 @@
 Operations enter one a clock at stage 0 and never stall. At stage ``compute_stage`` the operation
 sees its word as if every operation before it had been written back; interval 1.
 """
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -54,15 +55,17 @@ class ForwardedMemory(wiring.Component):
     def __init__(self, *, width, depth, style, clear_width):
         self.width, self.depth, self.style = width, depth, style
         self.compute_stage = compute_stage(depth, style)
-        super().__init__({
-            "address": In(max(1, (depth - 1).bit_length())),
-            "write": In(1),
-            "word": Out(width),
-            "result": In(width),
-            "committed": Out(width),
-            "clear": In(1),
-            "clear_address": In(clear_width),
-        })
+        super().__init__(
+            {
+                "address": In(max(1, (depth - 1).bit_length())),
+                "write": In(1),
+                "word": Out(width),
+                "result": In(width),
+                "committed": Out(width),
+                "clear": In(1),
+                "clear_address": In(clear_width),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -92,25 +95,26 @@ class ForwardedMemory(wiring.Component):
         for k in range(1, stage + 1):
             history.append(delay(m, history[-1], 1, name=f"history_{k}"))
 
-        def same(distance, at_stage):
-            """Operation at ``at_stage`` wants what was written ``distance`` operations before."""
-            match = Signal(name=f"match_{distance}")
-            m.d.comb += match.eq(write[distance] & (address[distance] == self.address))
-            return delay(m, match, at_stage, name=f"same_{distance}")
+        def newest(distances, at_stage):
+            """Which of ``distances`` operations before wrote this word last, counted from 1; 0 for
+            none. Encoded, so that a choice of four words is one lookup table a bit."""
+            choice = Signal(2, name=f"newest_{distances[0]}")
+            for number, distance in reversed(list(enumerate(distances, start=1))):
+                with m.If(write[distance] & (address[distance] == self.address)):
+                    m.d.comb += choice.eq(number)
+            return delay(m, choice, at_stage, name=f"newest_{distances[0]}")
 
-        def forward(word, choices):
-            """``word``, or the first of ``choices`` whose condition holds (the newest write)."""
-            for condition, newer in reversed(choices):
-                word = Mux(condition, newer, word)
-            return word
+        def forward(choice, *words):
+            """``words[choice]``; the last stands for all beyond."""
+            first, second, third, fourth = (*words, *[words[-1]] * (4 - len(words)))
+            return Mux(choice[1], Mux(choice[0], fourth, third), Mux(choice[0], second, first))
 
         if stage == 1:
-            m.d.comb += self.word.eq(forward(ram.read_data, [
-                (same(1, 1), history[0]), (same(2, 1), history[1])]))
+            m.d.comb += self.word.eq(forward(newest([1, 2], 1), ram.read_data, *history[:2]))
         else:
             read = delay(m, ram.read_data, stage - 2, name="read")
             s_word = Signal(self.width, reset_less=True)
-            m.d.sync += s_word.eq(forward(read, [
-                (same(d, stage - 1), history[d - 2]) for d in range(2, stage + 2)]))
-            m.d.comb += self.word.eq(Mux(same(1, stage), history[0], s_word))
+            choice = newest(list(range(2, stage + 2)), stage - 1)
+            m.d.sync += s_word.eq(forward(choice, read, *history[:stage]))
+            m.d.comb += self.word.eq(Mux(newest([1], stage)[0], self.committed, s_word))
         return m

@@ -3,6 +3,7 @@
 One answer a clock in; experiences are read from storage with as many reads in flight as the read
 engine allows, so a batch moves at the speed of memory.
 """
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -48,20 +49,22 @@ class Gather(wiring.Component):
 
     def __init__(self, config, data_width, depth):
         self.config, self.data_width, self.depth = config, data_width, depth
-        super().__init__({
-            "start": In(1),
-            "count": In(range(MAX_COUNT + 1)),
-            "granules": In(range(MAX_GRANULES + 1)),
-            "stride": In(range(MAX_GRANULES + 1)),
-            "storage": In(64),
-            "total": In(config.total_width),
-            "fill": In(range(config.capacity + 1)),
-            "beta": In(16),
-            "response": In(stream.Signature(response_layout(config))),
-            "read": Out(read_port(data_width)),
-            "o": Out(stream.Signature(unsigned(data_width))),
-            "gathered": Out(1),
-        })
+        super().__init__(
+            {
+                "start": In(1),
+                "count": In(range(MAX_COUNT + 1)),
+                "granules": In(range(MAX_GRANULES + 1)),
+                "stride": In(range(MAX_GRANULES + 1)),
+                "storage": In(64),
+                "total": In(config.total_width),
+                "fill": In(range(config.capacity + 1)),
+                "beta": In(16),
+                "response": In(stream.Signature(response_layout(config))),
+                "read": Out(read_port(data_width)),
+                "o": Out(stream.Signature(unsigned(data_width))),
+                "gathered": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -89,13 +92,20 @@ class Gather(wiring.Component):
 
         # Fork: a read, a weight, and the rest of the header beside the weight.
         m.submodules.requests = requests = Queue(REQUEST, 2)
-        m.submodules.weight = weight = WeightUnit(WeightConfig(
-            priority_width=config.priority_width, total_width=config.total_width,
-            count_width=config.capacity.bit_length()))
+        m.submodules.weight = weight = WeightUnit(
+            WeightConfig(
+                priority_width=config.priority_width,
+                total_width=config.total_width,
+                count_width=config.capacity.bit_length(),
+            )
+        )
         m.submodules.beside = beside = Queue(leaf, 64)
         wiring.connect(m, requests.o, wiring.flipped(self.read.request))
-        ready = {"requests": requests.i.ready | ~whole, "weight": weight.i.ready,
-                 "beside": beside.i.ready}
+        ready = {
+            "requests": requests.i.ready | ~whole,
+            "weight": weight.i.ready,
+            "beside": beside.i.ready,
+        }
         m.d.comb += s1_leave.eq(ready["requests"] & ready["weight"] & ready["beside"])
         m.d.comb += [
             requests.i.valid.eq(s1_valid & whole & ready["weight"] & ready["beside"]),
@@ -138,8 +148,9 @@ class Gather(wiring.Component):
             final.eq(remaining <= word_granules),
             pack.i.valid.eq((inside | headers.o.valid) & (~whole | self.read.data.valid)),
             move.eq(pack.i.valid & pack.i.ready),
-            pack.i.p.data.eq(Mux(inside, self.read.data.payload,
-                                 Cat(headers.o.payload, self.read.data.payload))),
+            pack.i.p.data.eq(
+                Mux(inside, self.read.data.payload, Cat(headers.o.payload, self.read.data.payload))
+            ),
             pack.i.p.count.eq(here + ~inside),
             pack.i.p.last.eq(final & (records_left == 1)),
             headers.o.ready.eq(move & ~inside),

@@ -2,6 +2,7 @@
 
 Storage is a ring of ``capacity`` places; a run of experiences is one write, or two where it wraps.
 """
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -39,24 +40,27 @@ class Insert(wiring.Component):
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
         places = range(config.capacity + 1)
-        super().__init__({
-            "start": In(1),
-            "storage": In(64),
-            "position": In(places),
-            "capacity": In(places),
-            "count": In(range(MAX_COUNT + 1)),
-            "granules": In(range(MAX_GRANULES + 1)),
-            "stride": In(range(MAX_GRANULES + 1)),
-            "words": In(stream.Signature(unsigned(data_width))),
-            "write": Out(write_port(data_width)),
-            "done": Out(1),
-            "failed": Out(1),
-        })
+        super().__init__(
+            {
+                "start": In(1),
+                "storage": In(64),
+                "position": In(places),
+                "capacity": In(places),
+                "count": In(range(MAX_COUNT + 1)),
+                "granules": In(range(MAX_GRANULES + 1)),
+                "stride": In(range(MAX_GRANULES + 1)),
+                "words": In(stream.Signature(unsigned(data_width))),
+                "write": Out(write_port(data_width)),
+                "done": Out(1),
+                "failed": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.unpack = unpack = Unpack(
-            8 * GRANULE_BYTES, self.data_width // (8 * GRANULE_BYTES))
+            8 * GRANULE_BYTES, self.data_width // (8 * GRANULE_BYTES)
+        )
         connect(m, flipped(self.words), unpack.i)
         m.d.comb += [
             self.write.data.payload.eq(unpack.o.p.data),
@@ -99,15 +103,21 @@ class Insert(wiring.Component):
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.start):
-                    m.d.sync += [left.eq(self.count), uncounted.eq(self.count),
-                                 place.eq(self.position), self.failed.eq(0)]
+                    m.d.sync += [
+                        left.eq(self.count),
+                        uncounted.eq(self.count),
+                        place.eq(self.position),
+                        self.failed.eq(0),
+                    ]
                     m.next = "RUN"
             with m.State("RUN"):
                 m.d.sync += run.eq(Mux(left > room, room, left))
                 m.next = "MULTIPLY"
             with m.State("MULTIPLY"):
-                m.d.sync += [address.eq(self.storage + ((place * self.stride) << shift)),
-                             beats.eq(run * self.stride)]
+                m.d.sync += [
+                    address.eq(self.storage + ((place * self.stride) << shift)),
+                    beats.eq(run * self.stride),
+                ]
                 m.next = "REQUEST"
             with m.State("REQUEST"):
                 m.d.comb += self.write.request.valid.eq(1)

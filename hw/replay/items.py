@@ -2,6 +2,7 @@
 
 TD errors pass the priority unit on the way; items that break a rule are made harmless and reported.
 """
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -14,8 +15,12 @@ from hw.stream.split import Split
 
 __all__ = ["Items"]
 
-_OPERATIONS = {Opcode.SET: Operation.SET, Opcode.UPDATE: Operation.SET,
-               Opcode.FIND: Operation.FIND, Opcode.GET: Operation.GET}
+_OPERATIONS = {
+    Opcode.SET: Operation.SET,
+    Opcode.UPDATE: Operation.SET,
+    Opcode.FIND: Operation.FIND,
+    Opcode.GET: Operation.GET,
+}
 
 
 class Items(wiring.Component):
@@ -48,27 +53,33 @@ class Items(wiring.Component):
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
-        super().__init__({
-            "opcode": In(Opcode),
-            "fill": In(range(config.capacity + 1)),
-            "alpha": In(16),
-            "epsilon": In(16),
-            "start": In(1),
-            "count": In(stream.Signature(unsigned(MAX_COUNT.bit_length()))),
-            "words": In(stream.Signature(unsigned(data_width))),
-            "request": Out(stream.Signature(request_layout(config))),
-            "error": Out(32),
-            "position": Out(32),
-            "saturated": Out(1),
-        })
+        super().__init__(
+            {
+                "opcode": In(Opcode),
+                "fill": In(range(config.capacity + 1)),
+                "alpha": In(16),
+                "epsilon": In(16),
+                "start": In(1),
+                "count": In(stream.Signature(unsigned(MAX_COUNT.bit_length()))),
+                "words": In(stream.Signature(unsigned(data_width))),
+                "request": Out(stream.Signature(request_layout(config))),
+                "error": Out(32),
+                "position": Out(32),
+                "saturated": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.split = split = Split(8 * ITEM.size, self.data_width // (8 * ITEM.size),
-                                           MAX_COUNT.bit_length())
-        m.submodules.priority = priority = PriorityUnit(PriorityConfig(
-            priority_width=config.priority_width, priority_fraction=config.priority_fraction))
+        m.submodules.split = split = Split(
+            8 * ITEM.size, self.data_width // (8 * ITEM.size), MAX_COUNT.bit_length()
+        )
+        m.submodules.priority = priority = PriorityUnit(
+            PriorityConfig(
+                priority_width=config.priority_width, priority_fraction=config.priority_fraction
+            )
+        )
         # Holds what the priority unit does not carry; deep enough that the unit never waits.
         m.submodules.beside = beside = Queue(unsigned(8 * ITEM.size), 64)
         connect(m, flipped(self.words), split.i)
@@ -110,7 +121,7 @@ class Items(wiring.Component):
         request = self.request.p
         width = len(request.value)
         target = beside.o.payload
-        m.d.comb += request.index.eq(item.index)
+        m.d.comb += [request.index.eq(item.index), request.first.eq(0)]
         with m.Switch(self.opcode):
             for opcode, operation in _OPERATIONS.items():
                 with m.Case(opcode):
@@ -125,8 +136,9 @@ class Items(wiring.Component):
             m.d.comb += request.value.eq(item.value)
 
         item_count = Signal(32)
-        m.d.comb += self.saturated.eq(move & update & (error == Error.NONE)
-                                      & priority.o.p.saturated)
+        m.d.comb += self.saturated.eq(
+            move & update & (error == Error.NONE) & priority.o.p.saturated
+        )
         with m.If(self.start):
             m.d.sync += [self.error.eq(Error.NONE), item_count.eq(0)]
         with m.Elif(move):

@@ -2,11 +2,12 @@
 
 One operation a clock, never stalls; an operation leaves ``latency`` clocks after it entered.
 """
+
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.forward import ForwardedMemory
+from hw.replay.forward import ForwardedMemory, compute_stage
 from hw.stream.delay import delay
 
 __all__ = ["TreeLevel", "step_layout"]
@@ -19,12 +20,18 @@ def step_layout(config, width):
     ``target - base`` in the node whose prefix sums run from ``base`` to ``upper`` in its parent,
     and ``index`` is the path so far.
     """
-    return data.StructLayout({
-        "valid": 1, "set": 1, "find": 1,
-        "index": config.index_width,
-        "delta": signed(config.priority_width + 1),
-        "target": width, "base": width, "upper": width,
-    })
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "set": 1,
+            "find": 1,
+            "index": config.index_width,
+            "delta": signed(config.priority_width + 1),
+            "target": width,
+            "base": width,
+            "upper": width,
+        }
+    )
 
 
 class TreeLevel(wiring.Component):
@@ -47,19 +54,30 @@ class TreeLevel(wiring.Component):
         As ``ForwardedMemory``.
     """
 
+    @staticmethod
+    def latency_of(shape):
+        # To the compute stage; then compare or add, then choose the child.
+        return compute_stage(shape.nodes, shape.style) + 2
+
     def __init__(self, config, level, *, clear_width):
         self.config, self.level = config, level
         self.shape = config.levels[level]
         parent_width = config.levels[max(0, level - 1)].width
-        self.memory = ForwardedMemory(width=self.shape.word_width, depth=self.shape.nodes,
-                                      style=self.shape.style, clear_width=clear_width)
-        self.latency = self.memory.compute_stage + 2
-        super().__init__({
-            "i": In(step_layout(config, parent_width)),
-            "o": Out(step_layout(config, self.shape.width)),
-            "clear": In(1),
-            "clear_address": In(clear_width),
-        })
+        self.memory = ForwardedMemory(
+            width=self.shape.word_width,
+            depth=self.shape.nodes,
+            style=self.shape.style,
+            clear_width=clear_width,
+        )
+        self.latency = self.latency_of(self.shape)
+        super().__init__(
+            {
+                "i": In(step_layout(config, parent_width)),
+                "o": Out(step_layout(config, self.shape.width)),
+                "clear": In(1),
+                "clear_address": In(clear_width),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -74,19 +92,22 @@ class TreeLevel(wiring.Component):
             memory.write.eq(self.i.valid & self.i.set),
         ]
         if shape.nodes > 1:
-            m.d.comb += memory.address.eq(self.i.index[shape.shift + self.config.digit_width:])
+            m.d.comb += memory.address.eq(self.i.index[shape.shift + self.config.digit_width :])
 
-        # Stage 0: target and total inside this node; both fit its width, for base <= target < upper.
+        # Stage 0: target and total inside this node fit its width, for base <= target < upper.
         s0_target = Signal(shape.width)
         s0_total = Signal(shape.width)
         m.d.comb += [
-            s0_target.eq((self.i.target - self.i.base)[:shape.width]),
-            s0_total.eq((self.i.upper - self.i.base)[:shape.width]),
+            s0_target.eq((self.i.target - self.i.base)[: shape.width]),
+            s0_total.eq((self.i.upper - self.i.base)[: shape.width]),
         ]
         control = data.StructLayout({"valid": 1, "set": 1, "find": 1})
         s0_control = Signal(control)
-        m.d.comb += [s0_control.valid.eq(self.i.valid), s0_control.set.eq(self.i.set),
-                     s0_control.find.eq(self.i.find)]
+        m.d.comb += [
+            s0_control.valid.eq(self.i.valid),
+            s0_control.set.eq(self.i.set),
+            s0_control.find.eq(self.i.find),
+        ]
 
         # Stage C: compare with, and add to, every prefix sum of the word.
         s_control = delay(m, s0_control, stage, name="s_control", reset=True)
@@ -99,8 +120,9 @@ class TreeLevel(wiring.Component):
         early_index = delay(m, self.i.index, early, name="early_index")
         early_set = delay(m, memory.write, early, name="early_set", reset=True)
         thermometer = Signal(shape.fanout - 1)
-        m.d.comb += thermometer.eq(Cat(
-            early_set & (early_index[digit] <= j) for j in range(shape.fanout - 1)))
+        m.d.comb += thermometer.eq(
+            Cat(early_set & (early_index[digit] <= j) for j in range(shape.fanout - 1))
+        )
         s_change = delay(m, thermometer, stage - early, name="s_change", reset=True)
 
         word = data.View(prefixes, memory.word)

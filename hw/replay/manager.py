@@ -3,6 +3,7 @@
 Interval 1; a response leaves ``latency`` clocks after its request when nothing stalls, so a batch
 of B operations takes B + ``latency`` clocks. PEARL section V-A (one opcode stream over a tree).
 """
+
 from amaranth import *
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
@@ -21,30 +22,34 @@ __all__ = ["Operation", "ReplayManager", "request_layout", "response_layout"]
 
 
 class Operation(enum.Enum, shape=2):
-    GET = 0     #: priority of ``index``
-    SET = 1     #: priority of ``index`` becomes ``value``
+    GET = 0  #: priority of ``index``
+    SET = 1  #: priority of ``index`` becomes ``value``
     SAMPLE = 2  #: a leaf drawn with probability priority / total
-    FIND = 3    #: the leaf that holds the given ``value`` in [0, total)
+    FIND = 3  #: the leaf that holds the given ``value`` in [0, total)
 
 
 def request_layout(config):
-    """``value``: SET's priority or FIND's target. ``first``: SAMPLE begins a new round of strata."""
-    return data.StructLayout({
-        "operation": Operation,
-        "first": 1,
-        "index": config.index_width,
-        "value": max(config.total_width, config.priority_width),
-    })
+    """``value``: SET's priority or FIND's target. ``first``: SAMPLE begins a round of strata."""
+    return data.StructLayout(
+        {
+            "operation": Operation,
+            "first": 1,
+            "index": config.index_width,
+            "value": max(config.total_width, config.priority_width),
+        }
+    )
 
 
 def response_layout(config):
     """``priority`` is the leaf's after the operation. After an ``error`` nothing has changed, and
     the other fields are 0."""
-    return data.StructLayout({
-        "index": config.index_width,
-        "priority": config.priority_width,
-        "error": 1,
-    })
+    return data.StructLayout(
+        {
+            "index": config.index_width,
+            "priority": config.priority_width,
+            "error": 1,
+        }
+    )
 
 
 class ReplayManager(wiring.Component):
@@ -90,25 +95,27 @@ class ReplayManager(wiring.Component):
         self.table = PriorityTable(config, clear_width=clear_width)
         self.draw = Draw()
         self.scale = Multiply(FRACTION_WIDTH, config.total_width)
-        self.levels = [TreeLevel(config, level, clear_width=clear_width)
-                       for level in range(config.depth)]
-        self.front_latency = max(self.table.latency, self.draw.latency)
+        self.levels = [
+            TreeLevel(config, level, clear_width=clear_width) for level in range(config.depth)
+        ]
+        self.front_latency = max(self.table.latency, Draw.LATENCY)
         self.tree_latency = sum(level.latency for level in self.levels)
-        # Last subtraction, and the two clocks of the response queue.
-        self.latency = self.front_latency + self.scale.latency + self.tree_latency + 1 + 2
+        self.latency = self.latency_of(config)
         self.queue_depth = 1 << self.latency.bit_length()
-        super().__init__({
-            "request": In(stream.Signature(request_layout(config))),
-            "response": Out(stream.Signature(response_layout(config))),
-            "step": In(FRACTION_WIDTH + 1),
-            "load": In(1),
-            "seed": In(STATE_LAYOUT),
-            "state": Out(STATE_LAYOUT),
-            "clear": In(1),
-            "idle": Out(1),
-            "total": Out(config.total_width),
-            "maximum": Out(config.priority_width),
-        })
+        super().__init__(
+            {
+                "request": In(stream.Signature(request_layout(config))),
+                "response": Out(stream.Signature(response_layout(config))),
+                "step": In(FRACTION_WIDTH + 1),
+                "load": In(1),
+                "seed": In(STATE_LAYOUT),
+                "state": Out(STATE_LAYOUT),
+                "clear": In(1),
+                "idle": Out(1),
+                "total": Out(config.total_width),
+                "maximum": Out(config.priority_width),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -145,9 +152,10 @@ class ReplayManager(wiring.Component):
         is_set = Signal()
         wrong_index = Signal()
         m.d.comb += [
-            wrong_index.eq(((request.operation == Operation.GET)
-                            | (request.operation == Operation.SET))
-                           & (request.index >= config.capacity)),
+            wrong_index.eq(
+                ((request.operation == Operation.GET) | (request.operation == Operation.SET))
+                & (request.index >= config.capacity)
+            ),
             is_set.eq(accept & (request.operation == Operation.SET) & ~wrong_index),
             table.set.eq(is_set),
             table.index.eq(request.index),
@@ -174,7 +182,7 @@ class ReplayManager(wiring.Component):
         s_total = delay(m, table.total, after_table, name="s_total")
         s_old = delay(m, table.old, after_table, name="s_old")
         s_delta = delay(m, table.delta, after_table, name="s_delta")
-        s_fraction = delay(m, draw.fraction, self.front_latency - draw.latency, name="s_fraction")
+        s_fraction = delay(m, draw.fraction, self.front_latency - Draw.LATENCY, name="s_fraction")
         s_find = Signal()
         s_error = Signal()
         m.d.comb += [scale.a.eq(s_fraction), scale.b.eq(s_total)]
@@ -185,8 +193,9 @@ class ReplayManager(wiring.Component):
                 m.d.comb += s_error.eq(s_request.value >= s_total)
             with m.Default():
                 m.d.comb += s_error.eq(s_wrong)
-        s_search = ((s_request.operation == Operation.SAMPLE)
-                    | (s_request.operation == Operation.FIND))
+        s_search = (s_request.operation == Operation.SAMPLE) | (
+            s_request.operation == Operation.FIND
+        )
         m.d.comb += s_find.eq(s_valid & s_search & ~s_error)
 
         # Tree, from root to leaves.
@@ -200,8 +209,13 @@ class ReplayManager(wiring.Component):
             root.delta.eq(delay(m, s_delta, scale.latency, name="t_delta")),
             root.base.eq(0),
             root.upper.eq(delay(m, s_total, scale.latency, name="t_total")),
-            root.target.eq(Mux(t_request.operation == Operation.SAMPLE,
-                               scale.product[FRACTION_WIDTH:], t_request.value)),
+            root.target.eq(
+                Mux(
+                    t_request.operation == Operation.SAMPLE,
+                    scale.product[FRACTION_WIDTH:],
+                    t_request.value,
+                )
+            ),
         ]
         for level, unit in enumerate(self.levels):
             m.submodules[f"level_{level}"] = unit
@@ -211,16 +225,18 @@ class ReplayManager(wiring.Component):
 
         # Response: the found leaf's priority, or that of the table.
         way = scale.latency + self.tree_latency
-        s_priority = Mux(s_set, s_request.value[:config.priority_width], s_old)
+        s_priority = Mux(s_set, s_request.value[: config.priority_width], s_old)
         r_priority = delay(m, s_priority, way, name="r_priority")
         r_error = delay(m, s_error, way, name="r_error")
         m.submodules.queue = queue = SyncFIFOBuffered(
-            width=response_layout(config).size, depth=self.queue_depth)
+            width=response_layout(config).size, depth=self.queue_depth
+        )
         response = Signal(response_layout(config), reset_less=True)
         m.d.sync += [
             response.index.eq(Mux(r_error, 0, last.index)),
-            response.priority.eq(Mux(r_error, 0, Mux(last.find, last.upper - last.base,
-                                                     r_priority))),
+            response.priority.eq(
+                Mux(r_error, 0, Mux(last.find, last.upper - last.base, r_priority))
+            ),
             response.error.eq(r_error),
         ]
         m.d.comb += [
@@ -232,15 +248,37 @@ class ReplayManager(wiring.Component):
         ]
         return m
 
+    @staticmethod
+    def latency_of(config):
+        front = max(PriorityTable.latency_of(config), Draw.LATENCY)
+        scale = Multiply.estimate(FRACTION_WIDTH, config.total_width)["latency"]
+        tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
+        # Last subtraction, and the two clocks of the response queue.
+        return front + scale + tree + 1 + 2
+
     @classmethod
     def estimate(cls, config, operations=1):
         """Clocks of ``operations`` in a row, and memory blocks; None where unknown."""
-        manager = cls(config)
-        memories = [manager.table.memory, *(level.memory for level in manager.levels)]
-        blocks = {"ultra": 0, "block": 0}
-        for memory in memories:
-            if memory.style in blocks and memory.depth > 1:
-                blocks[memory.style] += memory_blocks(memory.width, memory.depth, memory.style)
-        return {"cycles": operations + manager.latency, "interval": cls.INTERVAL,
-                "latency": manager.latency, "uram": blocks["ultra"], "bram36": blocks["block"],
-                "lut": None, "ff": None, "dsp": None}
+        latency = cls.latency_of(config)
+        memories = [
+            (config.table_lanes * config.priority_width, config.table_rows, config.table_style)
+        ]
+        memories += [(level.word_width, level.nodes, level.style) for level in config.levels]
+        blocks = {
+            style: sum(
+                memory_blocks(width, depth, kind)
+                for width, depth, kind in memories
+                if kind == style
+            )
+            for style in ("ultra", "block")
+        }
+        return {
+            "cycles": operations + latency,
+            "interval": cls.INTERVAL,
+            "latency": latency,
+            "uram": blocks["ultra"],
+            "bram36": blocks["block"],
+            "lut": None,
+            "ff": None,
+            "dsp": None,
+        }

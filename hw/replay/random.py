@@ -3,6 +3,7 @@
 The generator of NumPy's ``numpy.random.SFC64`` (C. Doty-Humphrey, PractRand), so that the twin is
 NumPy itself: only additions, shifts and exclusive-ors, which cost no multiplier.
 """
+
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -14,7 +15,7 @@ STATE_LAYOUT = data.StructLayout({"a": 64, "b": 64, "c": 64, "counter": 64})
 
 
 class Sfc64(wiring.Component):
-    """``number = a + b + counter``; then a = b ^ b >> 11, b = c + (c << 3), c = rotl(c, 24) + number.
+    """``number = a + b + counter``; a = b ^ b >> 11, b = c + (c << 3), c = rotl(c, 24) + number.
 
     ``number`` is a register computed a step ahead, so no path holds two additions in a row.
 
@@ -29,13 +30,15 @@ class Sfc64(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__({
-            "number": Out(64),
-            "next": In(1),
-            "load": In(1),
-            "seed": In(STATE_LAYOUT),
-            "state": Out(STATE_LAYOUT),
-        })
+        super().__init__(
+            {
+                "number": Out(64),
+                "next": In(1),
+                "load": In(1),
+                "seed": In(STATE_LAYOUT),
+                "state": Out(STATE_LAYOUT),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -2,11 +2,12 @@
 
 One operation a clock, never stalls; an operation leaves ``latency`` clocks after it entered.
 """
+
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.forward import ForwardedMemory
+from hw.replay.forward import ForwardedMemory, compute_stage
 from hw.stream.delay import delay
 
 __all__ = ["PriorityTable"]
@@ -37,24 +38,33 @@ class PriorityTable(wiring.Component):
         As ``ForwardedMemory``; ``clear`` also zeroes the total.
     """
 
+    @staticmethod
+    def latency_of(config):
+        # Row and lane, memory, change, total.
+        return 1 + compute_stage(config.table_rows, config.table_style) + 2
+
     def __init__(self, config, *, clear_width):
         self.config = config
         self.memory = ForwardedMemory(
-            width=config.table_lanes * config.priority_width, depth=config.table_rows,
-            style=config.table_style, clear_width=clear_width)
-        # Row and lane, memory, change, total.
-        self.latency = 1 + self.memory.compute_stage + 2
-        super().__init__({
-            "set": In(1),
-            "index": In(config.index_width),
-            "priority": In(config.priority_width),
-            "old": Out(config.priority_width),
-            "delta": Out(signed(config.priority_width + 1)),
-            "total": Out(config.total_width),
-            "running_total": Out(config.total_width),
-            "clear": In(1),
-            "clear_address": In(clear_width),
-        })
+            width=config.table_lanes * config.priority_width,
+            depth=config.table_rows,
+            style=config.table_style,
+            clear_width=clear_width,
+        )
+        self.latency = self.latency_of(config)
+        super().__init__(
+            {
+                "set": In(1),
+                "index": In(config.index_width),
+                "priority": In(config.priority_width),
+                "old": Out(config.priority_width),
+                "delta": Out(signed(config.priority_width + 1)),
+                "total": Out(config.total_width),
+                "running_total": Out(config.total_width),
+                "clear": In(1),
+                "clear_address": In(clear_width),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()

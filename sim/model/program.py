@@ -2,6 +2,7 @@
 
 Clock counts are the one thing that a twin does not know: they stay 0 in its status blocks.
 """
+
 import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, MAGIC, STATUS

@@ -1,4 +1,5 @@
-"""Bit-exact twin of the ``replay`` kernel: ``hw.replay.core`` with its insert and gather engines."""
+"""Bit-exact twin of the ``replay`` kernel: ``hw.replay.core`` with its engines."""
+
 import numpy as np
 
 from hw.replay.commands import (
@@ -13,9 +14,10 @@ from hw.replay.commands import (
     Error,
     Opcode,
 )
-from hw.replay.core import ReplayKernelConfig
+from hw.replay.config import ReplayKernelConfig
 from hw.replay.priority import PriorityConfig
 from hw.replay.weight import WeightConfig
+from hw.shell.program import COMMAND_BYTES
 from sim.model.program import ProgramTwin
 from sim.model.replay.manager import ReplayManager
 from sim.model.replay.priority import priority
@@ -29,6 +31,11 @@ _LISTS = (Opcode.SET, Opcode.UPDATE, Opcode.FIND, Opcode.GET)
 _BATCHES = (Opcode.SAMPLE, Opcode.FIND, Opcode.GET)
 
 
+def _leaves(offset, size, buffer_bytes):
+    """Whether ``size`` bytes from ``offset`` are not whole beats inside a buffer."""
+    return offset % COMMAND_BYTES != 0 or int(offset) + size > buffer_bytes
+
+
 class ReplayCore:
     """The commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory."""
 
@@ -36,11 +43,14 @@ class ReplayCore:
         replay = config.replay
         self.config, self.beat_bytes = replay, config.engine.beat_bytes
         self.manager = ReplayManager(replay)
-        self.priority_config = PriorityConfig(priority_width=replay.priority_width,
-                                              priority_fraction=replay.priority_fraction)
-        self.weight_config = WeightConfig(priority_width=replay.priority_width,
-                                          total_width=replay.total_width,
-                                          count_width=replay.capacity.bit_length())
+        self.priority_config = PriorityConfig(
+            priority_width=replay.priority_width, priority_fraction=replay.priority_fraction
+        )
+        self.weight_config = WeightConfig(
+            priority_width=replay.priority_width,
+            total_width=replay.total_width,
+            count_width=replay.capacity.bit_length(),
+        )
         self.capacity, self.granules, self.initial = replay.capacity, 0, replay.one
         self.position = self.fill = self.restored = self.saturations = 0
 
@@ -75,13 +85,18 @@ class ReplayCore:
         if opcode in (*_LISTS, Opcode.INSERT, Opcode.SAMPLE) and not 1 <= count <= MAX_COUNT:
             return Error.COUNT
         if opcode == Opcode.SETUP:
-            wrong = not (2 <= command["capacity"] <= self.config.capacity
-                         and command["granules"] <= MAX_GRANULES
-                         and 1 <= command["priority"] <= self.config.priority_limit)
+            wrong = not (
+                2 <= command["capacity"] <= self.config.capacity
+                and command["granules"] <= MAX_GRANULES
+                and 1 <= command["priority"] <= self.config.priority_limit
+            )
             return Error.SETUP if wrong else Error.NONE
         if opcode == Opcode.RESTORE:
-            wrong = not (command["position"] < self.capacity and command["fill"] <= self.capacity
-                         and command["maximum"] <= self.config.priority_limit)
+            wrong = not (
+                command["position"] < self.capacity
+                and command["fill"] <= self.capacity
+                and command["maximum"] <= self.config.priority_limit
+            )
             return Error.SETUP if wrong else Error.NONE
         transfer = 0
         if opcode == Opcode.INSERT:
@@ -101,11 +116,12 @@ class ReplayCore:
                 return Error.EMPTY
         if is_list or opcode == Opcode.INSERT:
             size = count * ITEM.size if is_list else transfer * GRANULE_BYTES
-            if command["source"] % 64 or int(command["source"]) + size > arguments["operands_bytes"]:
+            if _leaves(command["source"], size, arguments["operands_bytes"]):
                 return Error.OPERANDS
-        if is_batch and (command["destination"] % 64 or int(command["destination"])
-                         + transfer * GRANULE_BYTES > arguments["results_bytes"]):
-            return Error.RESULTS
+        if is_batch:
+            size = transfer * GRANULE_BYTES
+            if _leaves(command["destination"], size, arguments["results_bytes"]):
+                return Error.RESULTS
         return Error.NONE
 
     def _payload(self, opcode):
@@ -174,7 +190,8 @@ class ReplayCore:
         items = self._items(command, arguments, memory, ITEM.dtype)
         error, position, bad = self._first_error(
             (items["index"] >= self.fill, Error.INDEX),
-            (items["value"] > self.config.priority_limit, Error.PRIORITY))
+            (items["value"] > self.config.priority_limit, Error.PRIORITY),
+        )
         self.manager.set(items["index"][~bad], items["value"][~bad])
         return error, position
 
@@ -182,17 +199,22 @@ class ReplayCore:
         items = self._items(command, arguments, memory, ITEM.dtype)
         # The units are as wide as the fields of the command that they read.
         values, saturated, invalid = priority(
-            items["value"], int(command["alpha"]) & 0xFFFF, int(command["epsilon"]) & 0xFFFF,
-            self.priority_config)
+            items["value"],
+            int(command["alpha"]) & 0xFFFF,
+            int(command["epsilon"]) & 0xFFFF,
+            self.priority_config,
+        )
         error, position, bad = self._first_error(
-            (items["index"] >= self.fill, Error.INDEX), (invalid, Error.TD))
+            (items["index"] >= self.fill, Error.INDEX), (invalid, Error.TD)
+        )
         self.saturations = min(self.saturations + int((saturated & ~bad).sum()), 0xFFFF_FFFF)
         self.manager.set(items["index"][~bad], values[~bad])
         return error, position
 
     def _sample(self, command, arguments, memory):
         indexes, priorities, errors = self.manager.sample(
-            int(command["count"]), step=int(command["step"]) & ((1 << 49) - 1))
+            int(command["count"]), step=int(command["step"]) & ((1 << 49) - 1)
+        )
         self._write_batch(command, arguments, memory, indexes, priorities, self.granules)
         return Error.NONE, 0
 
@@ -214,21 +236,26 @@ class ReplayCore:
         count, size = len(indexes), granules * GRANULE_BYTES
         headers = np.zeros(count, HEADER.dtype)
         headers["index"], headers["priority"] = indexes, priorities
-        headers["weight"] = weight(priorities, np.uint64(self.manager.total), np.uint64(self.fill),
-                                   int(command["beta"]) & 0xFFFF, self.weight_config)
+        headers["weight"] = weight(
+            priorities,
+            np.uint64(self.manager.total),
+            np.uint64(self.fill),
+            int(command["beta"]) & 0xFFFF,
+            self.weight_config,
+        )
         used = count * (HEADER.size + size)
         room = -(-used // self.beat_bytes) * self.beat_bytes
         out = memory.view(arguments["results"] + int(command["destination"]), room)
         out[used:] = 0
         records = out[:used].reshape(count, HEADER.size + size)
-        records[:, :HEADER.size] = headers.view(np.uint8).reshape(count, HEADER.size)
+        records[:, : HEADER.size] = headers.view(np.uint8).reshape(count, HEADER.size)
         if granules:
             stride = self._stride()
             places = arguments["storage"] + np.asarray(indexes, np.int64) * stride
             base, end = int(places.min()), int(places.max()) + stride
             storage = memory.view(base, end - base)
             offsets = (places - base)[:, None] + np.arange(size)
-            records[:, HEADER.size:] = storage[offsets]
+            records[:, HEADER.size :] = storage[offsets]
 
 
 class ReplayKernel(ProgramTwin):

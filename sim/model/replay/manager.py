@@ -3,6 +3,7 @@
 The tree holds plain sums instead of prefix words and runs of equal operations are done at once;
 the least i with p_0 + ... + p_i > target is the same leaf either way.
 """
+
 import numpy as np
 
 from hw.replay.config import FRACTION_WIDTH
@@ -54,7 +55,7 @@ class ReplayManager:
             if nodes <= 1:
                 break
             leaves = -(-nodes // config.fanout) * config.fanout
-        self.priorities = self._sums[0][:config.capacity]
+        self.priorities = self._sums[0][: config.capacity]
         self.total = self.maximum = 0
 
     def seed(self, state):
@@ -100,8 +101,11 @@ class ReplayManager:
         mask = UNIFORM - 1
         base = 0 if first else self._stratum
         draws = self._random.random_raw(count) >> np.uint64(64 - FRACTION_WIDTH)
-        strata = np.array([(base + k * step) & mask for k in range(count)], np.uint64) \
-            if step != UNIFORM else np.uint64(base)
+        strata = (
+            np.array([(base + k * step) & mask for k in range(count)], np.uint64)
+            if step != UNIFORM
+            else np.uint64(base)
+        )
         jitter = draws if step == UNIFORM else scale(draws, np.uint64(step))
         self._stratum = (base + count * step) & mask
         fractions = (strata + jitter) & np.uint64(mask)

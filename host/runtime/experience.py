@@ -1,0 +1,89 @@
+"""Experiences and lists as the card takes them: records of whole granules, items, their checks."""
+
+import numpy as np
+
+from host.runtime.program import aligned
+from hw.replay.commands import GRANULE_BYTES, ITEM, MAX_COUNT, MAX_GRANULES
+
+__all__ = ["checked_items", "put_items", "record_dtype", "to_records"]
+
+
+def record_dtype(fields):
+    """Structured dtype of an experience: the fields in order, padded to whole granules.
+
+    ``fields``: ``{name: (dtype, shape)}``. ValueError for none, or for more than a record holds.
+    """
+    if not fields:
+        raise ValueError("fields must be one or more, not none")
+    dtype = np.dtype([(name, kind, shape) for name, (kind, shape) in fields.items()])
+    size = aligned(dtype.itemsize, GRANULE_BYTES)
+    if size > MAX_GRANULES * GRANULE_BYTES:
+        raise ValueError(
+            f"fields must be at most {MAX_GRANULES * GRANULE_BYTES} bytes together, "
+            f"not {dtype.itemsize}"
+        )
+    return np.dtype(
+        {
+            "names": dtype.names,
+            "formats": [dtype[n] for n in dtype.names],
+            "offsets": [dtype.fields[n][1] for n in dtype.names],
+            "itemsize": size,
+        }
+    )
+
+
+def to_records(experiences, dtype):
+    """Structured array of a dict of arrays [n, ...].
+
+    ValueError for a field that is missing, unknown or misshapen.
+    """
+    for name in experiences:
+        if name not in dtype.names:
+            raise ValueError(f"{name} must be one of {', '.join(dtype.names)}, not unknown")
+    records = None
+    for name in dtype.names:
+        if name not in experiences:
+            raise ValueError(f"{name} must be given, not missing")
+        values = np.asarray(experiences[name])
+        if records is None:
+            records = np.zeros(len(values) if values.ndim else 0, dtype)
+        shape = (len(records), *dtype[name].shape)
+        if values.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, not {values.shape}")
+        records[name] = values
+    return records
+
+
+def checked_items(fill, name, indexes, values, dtype):
+    """``indexes`` as uint32 and ``values``, called ``name``, as ``dtype``.
+
+    ValueError unless both are lists of one length and the indexes are below ``fill``.
+    """
+    indexes, values = np.asarray(indexes), np.asarray(values)
+    if indexes.ndim != 1 or not np.issubdtype(indexes.dtype, np.integer):
+        raise ValueError(
+            f"indexes must be a list of integers, not {indexes.dtype} of shape {indexes.shape}"
+        )
+    if values.shape != indexes.shape:
+        raise ValueError(f"{name} must have shape {indexes.shape}, not {values.shape}")
+    if len(indexes) and not (0 <= indexes.min() and indexes.max() < fill):
+        raise ValueError(
+            f"indexes must be in 0..{fill - 1} (what is stored), "
+            f"not {int(indexes.min())}..{int(indexes.max())}"
+        )
+    return indexes.astype(np.uint32), np.ascontiguousarray(values, dtype)
+
+
+def put_items(program, operands, offset, opcode, indexes, values, **command):
+    """Append the commands for a list of items, and their operands from ``offset`` on.
+
+    ``command``: further fields of each. Returns the next free offset.
+    """
+    for begin in range(0, len(indexes), MAX_COUNT):
+        part = slice(begin, begin + MAX_COUNT)
+        items = np.zeros(len(indexes[part]), ITEM.dtype)
+        items["index"], items["value"] = indexes[part], values[part]
+        program.append((opcode, {"count": len(items), "source": offset, **command}))
+        operands.append((offset, items.view(np.uint8)))
+        offset = aligned(offset + items.nbytes)
+    return offset

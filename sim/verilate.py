@@ -1,0 +1,134 @@
+"""Compile Verilog and a C++ harness to one shared library, once for each content.
+
+The C++ that Verilator writes is compiled here rather than by its Makefile, which cannot stand
+spaces in paths and names the compiler of the machine where the wheel was built.
+"""
+
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sim.tools import BUILD_DIRECTORY, require, tool_environment
+
+__all__ = ["BuildError", "shared_library"]
+
+_VERILATE = (
+    *("--cc", "--prefix", "Vtop", "-O3", "--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint"),
+    # All registers start at 0: the same run every time, and no clock spent on random values.
+    *("--x-assign", "fast", "--x-initial", "fast"),
+)
+_COMPILE = ("g++", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w")
+_RUNTIME = ("verilated", "verilated_threads", "verilated_vcd_c")
+
+
+class BuildError(RuntimeError):
+    """Verilator or the compiler refused its input; the message ends with what it printed."""
+
+
+def shared_library(top, verilog, sources, *, trace=False):
+    """Path of the shared library of module ``top`` and its harness.
+
+    Parameters
+    ----------
+    top : str
+        Module of the Verilog text ``verilog``; in C++ it is the class ``Vtop``.
+    sources : dict of str to str
+        C++ texts by file name; ``harness.cpp`` is compiled, others are there to be included.
+    trace : bool
+        Build the slower variant that writes waveforms.
+
+    Raises MissingTool, or BuildError with the tool's output.
+    """
+    require("verilator", "perl", "g++")
+    sources = {**sources, "top.v": verilog}
+    options = (*_VERILATE, "--top-module", top, *(["--trace-vcd"] if trace else []))
+    built = _once(
+        f"{top}-trace" if trace else top,
+        (sorted(sources.items()), options, _COMPILE),
+        lambda work: _build(work, sources, options, trace),
+    )
+    return built / "library.so"
+
+
+def _once(name, identity, make):
+    """The folder that ``make(work)`` fills as ``work / "out"``, made if there is none yet."""
+    key = hashlib.sha256(repr((identity, _versions())).encode()).hexdigest()[:16]
+    built = BUILD_DIRECTORY / "verilated" / f"{name}-{key}"
+    if not built.exists():
+        built.parent.mkdir(parents=True, exist_ok=True)
+        with open(built.parent / f".{built.name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not built.exists():
+                # Built aside and renamed: an interrupt never leaves half a build behind.
+                with tempfile.TemporaryDirectory(dir=built.parent, prefix=".work-") as work:
+                    (Path(work) / "out").mkdir()
+                    make(Path(work))
+                    (Path(work) / "out").rename(built)
+    return built
+
+
+def _build(work, sources, options, trace):
+    for name, text in sources.items():
+        (work / name).write_text(text)
+    _run(work, "verilator", *options, "--Mdir", "model", "top.v")
+    # What runs once, constructors and traces, is one unit and needs no -O3.
+    fast, once = [], []
+    for unit in sorted((work / "model").glob("*.cpp")):
+        slow = unit.name == "Vtop.cpp" or any(x in unit.name for x in ("Slow", "Syms", "Trace"))
+        (once if slow else fast).append(unit.name)
+    (work / "once.cpp").write_text("".join(f'#include "{name}"\n' for name in once))
+    units = [("-O3", f"model/{name}") for name in fast] + [("-O3", "harness.cpp")]
+    objects = _compile(work, [*units, ("-O1", "once.cpp")], f"-DVM_TRACE={int(trace)}", "-Imodel")
+    runtime = _once("runtime", _COMPILE, _build_runtime)
+    _run(
+        work, "g++", "-shared", "-pthread", "-o", "out/library.so", *objects,
+        *sorted(map(str, runtime.glob("*.o"))),
+    )  # fmt: skip
+
+
+def _build_runtime(work):
+    objects = _compile(work, [("-O1", f"{_include()}/{name}.cpp") for name in _RUNTIME])
+    for name in objects:
+        (work / name).rename(work / "out" / name)
+
+
+def _compile(work, units, *flags):
+    """Object files of ``units``, pairs of optimization level and source."""
+
+    def one(unit):
+        level, source = unit
+        _run(work, *_COMPILE, level, *flags, "-I.", f"-I{_include()}", f"-I{_include()}/vltstd",
+             "-c", source)  # fmt: skip
+        return f"{Path(source).stem}.o"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(one, units))
+
+
+def _run(work, *command):
+    environment = tool_environment()
+    # subprocess looks programs up on its own PATH, not on that of the environment it passes on.
+    program = shutil.which(command[0], path=environment["PATH"])
+    result = subprocess.run(
+        [program, *command[1:]], cwd=work, env=environment, text=True, capture_output=True
+    )
+    if result.returncode:
+        output = (result.stderr + result.stdout).strip()
+        raise BuildError(f"{command[0]} must accept its input, not fail:\n{output[-4000:]}")
+    return result.stdout
+
+
+@functools.cache
+def _versions():
+    return [_run(".", tool, "--version") for tool in ("verilator", "g++")]
+
+
+@functools.cache
+def _include():
+    return Path(_run(".", "verilator", "--getenv", "VERILATOR_ROOT").strip(), "include")
