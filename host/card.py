@@ -1,0 +1,274 @@
+"""Cards by name, and a wrapper that refuses what pyxrt would swallow.
+
+``model`` runs a kernel's twin, ``sim`` its Verilog, ``xrt[:N]`` a real card: the same calls, the
+same bytes. Every launch has all arguments set, in range and in the right bank, and a bounded wait.
+"""
+
+import operator
+import re
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+from hw.shell.description import KernelDescription
+from hw.shell.program import MAGIC, STATUS
+from sim.card import xrt as simulated
+from sim.tools import MissingTool
+
+__all__ = [
+    "Buffer",
+    "CapacityError",
+    "Card",
+    "CardError",
+    "CardTimeout",
+    "HashMismatch",
+    "Kernel",
+    "open_card",
+]
+
+# Transfers are whole beats of at most this many bytes; buffers end on one.
+_BEAT = 64
+_PAGE = 4096
+
+# ERT_CMD_STATE_ NEW, QUEUED, RUNNING, SUBMITTED, TIMEOUT; pyxrt does not export all of them.
+_UNFINISHED = (1, 2, 3, 7, 8)
+_COMPLETED, _NORESPONSE = 4, 9
+
+_XRT_ADVICE = (
+    "the kernel does not answer: `xrt-smi examine -r all` shows what the card does, "
+    "`xrt-smi reset` frees it; the same program on card sim names the channel that stands still"
+)
+
+
+class CardError(RuntimeError):
+    """A launch or a card failed."""
+
+
+class CardTimeout(CardError):
+    """A launch did not end in time; the message says what stands still."""
+
+
+class HashMismatch(CardError):
+    """The kernel on the card was generated from another config than its description."""
+
+
+class CapacityError(ValueError):
+    """A buffer does not fit its bank; the message has the number that would."""
+
+
+def open_card(name, **options):
+    """The ``Card`` called ``name``: "model", "sim" or "xrt[:N]".
+
+    ``options`` are the keywords of ``sim.card.xrt.device`` for simulated cards: memory, banks,
+    connectivity, trace. Raises ValueError for another name, MissingTool without pyxrt.
+    """
+    if name in ("model", "sim"):
+        return Card(name, simulated, simulated.device(backend=name, **options))
+    found = re.fullmatch(r"xrt(?::(\d+))?", name)
+    if not found:
+        raise ValueError(f"card must be model, sim or xrt[:N], not {name!r}")
+    if options:
+        raise ValueError(f"options must be none for card xrt, not {', '.join(options)}")
+    try:
+        import pyxrt
+    except ImportError as error:
+        raise MissingTool(
+            "pyxrt must be importable for card xrt (source /opt/xilinx/xrt/setup.sh, and run the "
+            f"distribution's own python3, for which XRT builds it), not missing: {error}"
+        ) from error
+    return Card(name, pyxrt, pyxrt.device(int(found[1] or 0)))
+
+
+class Card:
+    """A card; a context manager. ``api`` is the module pyxrt or what stands in for it."""
+
+    def __init__(self, name, api, device):
+        self.name, self.api, self.device = name, api, device
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Release the card; a trace is complete after it."""
+        if hasattr(self.device, "close"):
+            self.device.close()
+        self.device = None
+
+    def load(self, path):
+        """Load the kernel whose description is at ``path``; returns a ``Kernel``.
+
+        Beside it simulated cards find the Verilog, real ones ``<kernel>.xclbin``.
+        """
+        path = Path(path)
+        description = KernelDescription.from_json(path.read_text())
+        if self.api is not simulated:
+            path = path.with_name(f"{description.name}.xclbin")
+            if not path.exists():
+                raise FileNotFoundError(f"{path} must be built first (make bitstream), not missing")
+        binary = self.api.xclbin(str(path))
+        try:
+            # XRT 2026.1 and later; from 2023.2 on this class exists, but takes only a uuid.
+            owner = (self.api.hw_context(self.device, binary),)
+        except (AttributeError, TypeError):
+            owner = (self.device, self.device.load_xclbin(binary))
+        handle = self.api.kernel(*owner, description.name)
+        return Kernel(self, description, handle, {m.get_index(): m for m in binary.get_mems()})
+
+
+class Kernel:
+    """A loaded kernel.
+
+    Members
+    -------
+    description : hw.shell.description.KernelDescription
+    """
+
+    def __init__(self, card, description, handle, banks):
+        self.card, self.description = card, description
+        self._handle, self._banks = handle, banks
+        self._run = card.api.run(handle)
+        self._buffers = weakref.WeakSet()
+
+    def buffer(self, argument, size):
+        """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
+        if self.description.argument(argument).kind != "pointer":
+            raise ValueError(f"argument must be a pointer, not {argument!r}")
+        if not isinstance(size, int | np.integer) or size < 1:
+            raise ValueError(f"size must be a positive integer, not {size!r}")
+        group = self._group(argument)
+        used = sum(b.pages for b in self._buffers if b.group == group)
+        bank = self._banks.get(group & 0xFFFF)  # above: slot and flags, in newer XRT
+        if bank and size > bank.get_size_kb() * 1024 - used:
+            raise CapacityError(
+                f"size must be at most {bank.get_size_kb() * 1024 - used} bytes for {argument} "
+                f"(bank {bank.get_tag()} of {bank.get_size_kb()} KB, {used} bytes used), not {size}"
+            )
+        api = self.card.api
+        padded = -(-int(size) // _BEAT) * _BEAT
+        buffer = Buffer(api, api.bo(self.card.device, padded, api.bo.normal, group), size, group)
+        self._buffers.add(buffer)
+        return buffer
+
+    def launch(self, *, timeout_s=60.0, **arguments):
+        """Run the kernel to its end; returns the clocks it took where the card knows, else None.
+
+        ``arguments``: every argument of the description, a ``Buffer`` for a pointer, an int in
+        0..2**32-1 for a scalar. Raises ValueError for others, CardTimeout, CardError.
+        """
+        for name in arguments:
+            self.description.argument(name)
+        for argument in self.description.arguments:
+            if argument.name not in arguments:
+                raise ValueError(f"{argument.name} must be set, not missing")
+            self._run.set_arg(argument.id, self._checked(argument, arguments[argument.name]))
+        self._run.start()
+        self._wait(timeout_s)
+        return getattr(self._run, "cycles", None)
+
+    def check(self):
+        """Run an empty program; HashMismatch unless the card carries the described config."""
+        arguments = {}
+        for argument in self.description.arguments:
+            pointer = argument.kind == "pointer"
+            arguments[argument.name] = self.buffer(argument.name, _PAGE) if pointer else _PAGE
+        self.launch(**{**arguments, "command_count": 0})
+        status = arguments["status"].read(STATUS.dtype, 1)[0]
+        if status["magic"] != MAGIC:
+            raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")
+        expected, found = self.description.config_hash, int(status["config_hash"])
+        if found != expected:
+            raise HashMismatch(
+                f"config_hash must be {expected:#018x} as described, not {found:#018x}: the kernel "
+                "was built from another config; build and load it again"
+            )
+
+    def _group(self, argument):
+        return self._handle.group_id(self.description.argument(argument).id)
+
+    def _checked(self, argument, value):
+        """``value`` as pyxrt takes it."""
+        if argument.kind == "pointer":
+            if not isinstance(value, Buffer):
+                raise ValueError(f"{argument.name} must be a Buffer, not {value!r}")
+            if value.group != self._group(argument.name):
+                raise ValueError(
+                    f"{argument.name} must be in memory group {self._group(argument.name)}, "
+                    f"not {value.group}"
+                )
+            return value.bo
+        try:
+            number = operator.index(value)
+        except TypeError:
+            number = -1
+        if not 0 <= number < 2**32:
+            raise ValueError(f"{argument.name} must be an integer in 0..{2**32 - 1}, not {value!r}")
+        return number - 2**32 if number >= 2**31 else number
+
+    def _wait(self, timeout_s):
+        deadline = time.monotonic() + timeout_s
+        while True:
+            # Short waits: pyxrt keeps the interpreter locked, and signals waiting, during each.
+            left = deadline - time.monotonic()
+            state = self._run.wait(max(1, min(100, int(1000 * left))))
+            if int(state) == _COMPLETED:
+                return
+            if int(state) not in _UNFINISHED or time.monotonic() >= deadline:
+                break
+        report = self._run.report() if hasattr(self._run, "report") else _XRT_ADVICE
+        if int(state) in (*_UNFINISHED, _NORESPONSE):
+            raise CardTimeout(f"launch must end within {timeout_s} s, not stand still: {report}")
+        raise CardError(f"launch must complete, not end in state {int(state)}: {report}")
+
+
+class Buffer:
+    """Bytes that host and kernel share: a copy on each side.
+
+    Members
+    -------
+    view : numpy.ndarray of uint8
+        The host's copy; ``to_device`` and ``from_device`` move a part of it.
+    size : int
+        Bytes.
+    """
+
+    def __init__(self, api, bo, size, group):
+        self.bo, self.size, self.group = bo, size, group
+        self.pages = -(-size // _PAGE) * _PAGE
+        self.view = np.frombuffer(bo.map(), np.uint8)[:size]
+        self._direction = api.xclBOSyncDirection
+
+    def write(self, array, offset=0):
+        """Copy ``array`` to the card, ``offset`` bytes into the buffer."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._part(data.size, offset)[:] = data
+        self.to_device(data.size, offset)
+
+    def read(self, dtype, count, offset=0):
+        """``count`` items of ``dtype`` from the card, ``offset`` bytes into the buffer."""
+        dtype = np.dtype(dtype)
+        part = self._part(dtype.itemsize * count, offset)
+        self.from_device(part.size, offset)
+        return part.view(dtype).copy()
+
+    def to_device(self, size=None, offset=0):
+        self._sync(self._direction.XCL_BO_SYNC_BO_TO_DEVICE, size, offset)
+
+    def from_device(self, size=None, offset=0):
+        self._sync(self._direction.XCL_BO_SYNC_BO_FROM_DEVICE, size, offset)
+
+    def _sync(self, direction, size, offset):
+        part = self._part(self.size - offset if size is None else size, offset)
+        if part.size:
+            self.bo.sync(direction, part.size, offset)
+
+    def _part(self, size, offset):
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise ValueError(
+                f"offset must keep {size} bytes inside the {self.size} of the buffer, not {offset}"
+            )
+        return self.view[offset : offset + size]

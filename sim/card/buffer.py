@@ -1,0 +1,73 @@
+"""pyxrt's buffer object on the simulated card: bytes on the host, bytes on the card, and sync."""
+
+from enum import IntEnum
+
+import numpy as np
+
+__all__ = ["bo", "xclBOSyncDirection"]
+
+
+class xclBOSyncDirection(IntEnum):
+    XCL_BO_SYNC_BO_TO_DEVICE = 0
+    XCL_BO_SYNC_BO_FROM_DEVICE = 1
+
+
+class bo:
+    """``bo(device, size, flags, group)``, or ``bo(parent, size, offset)`` for a part of another.
+
+    ``map``, ``write`` and ``read`` see the host's copy, the kernel the device's; ``sync`` copies.
+    """
+
+    normal, cacheable, device_only, host_only, p2p, svm = range(6)
+
+    def __init__(self, owner, size, flags, group=None):
+        if isinstance(owner, bo):
+            offset = flags
+            if offset < 0 or offset + size > owner.size():
+                raise RuntimeError(f"sub-buffer must be inside {owner.size()} bytes")
+            part = slice(offset, offset + size)
+            self._parent, self._group = owner, owner._group
+            self._host, self._card = owner._host[part], owner._card[part]
+            self._address = owner._address + offset
+            return
+        if group is None:
+            raise TypeError("incompatible constructor arguments: group is missing")
+        if flags not in (bo.normal, bo.cacheable):
+            raise RuntimeError(f"flags must be normal or cacheable, not {flags}")
+        owner = getattr(owner, "_device", owner)  # a hw_context has one
+        self._parent, self._group, self._allocator = None, group, owner._banks[group]
+        self._address = self._allocator.allocate(max(1, size))
+        self._host, self._card = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+
+    def __del__(self):
+        if getattr(self, "_parent", self) is None and hasattr(self, "_address"):
+            self._allocator.release(self._address)
+
+    def size(self):
+        return len(self._host)
+
+    def address(self):
+        return self._address
+
+    def map(self):
+        return memoryview(self._host)
+
+    def write(self, buffer, seek):
+        data = np.frombuffer(buffer, np.uint8)
+        self._part(self._host, len(data), seek)[:] = data
+
+    def read(self, size, skip):
+        return self._part(self._host, size, skip).view(np.int8).copy()
+
+    def sync(self, direction, size=None, offset=0):
+        size = self.size() - offset if size is None else size
+        host, card = (self._part(copy, size, offset) for copy in (self._host, self._card))
+        if direction == xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE:
+            card[:] = host
+        else:
+            host[:] = card
+
+    def _part(self, copy, size, offset):
+        if offset < 0 or offset + size > len(copy):
+            raise RuntimeError(f"bytes {offset}..{offset + size} must be inside {len(copy)}")
+        return copy[offset : offset + size]

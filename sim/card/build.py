@@ -1,0 +1,30 @@
+"""A kernel's Verilog and the card's harness as one shared library."""
+
+from importlib.resources import files
+
+import jinja2
+
+from sim.verilate import shared_library
+
+__all__ = ["build"]
+
+
+def build(description, verilog, *, trace=False):
+    """Path of the shared library of ``description``, whose Verilog is the text ``verilog``.
+
+    Parameters
+    ----------
+    description : hw.shell.description.KernelDescription
+        ``name`` is the top module, ``masters`` its AXI4 masters.
+    trace : bool
+        Build the slower variant that writes waveforms.
+
+    Raises MissingTool, or BuildError with the tool's output.
+    """
+    folder = files("sim.card")
+    sources = {name: (folder / name).read_text() for name in ("harness.cpp", "memory.hpp")}
+    template = jinja2.Template(
+        (folder / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
+    )
+    sources["binding.hpp"] = template.render(masters=description.masters)
+    return shared_library(description.name, verilog, sources, trace=trace)

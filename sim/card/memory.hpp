@@ -1,0 +1,258 @@
+// The memory behind one AXI4 master: serves its bursts from host buffers, in order, and checks the
+// AXI rules on every beat. Two calls a clock: `sample` before the rising edge, when all signals
+// stand, and `drive` after it, so the memory behaves like registered logic.
+#pragma once
+#include <algorithm>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace rlfabric {
+
+enum Channel { AW, W, B, AR, R, CHANNELS };
+inline const char* const channel_names[] = {"AW", "W", "B", "AR", "R"};
+
+// Mirrors of the ctypes structures in verilated.py.
+struct Buffer {
+    uint64_t address, size;
+    uint8_t* data;
+    uint32_t readable, writable;
+};
+struct Fault {  // from `cycle` on: kind 0, the channel moves nothing; kind 1, it answers SLVERR
+    uint32_t master, channel, kind;
+    uint64_t cycle;
+};
+struct Settings {
+    uint32_t read_latency, write_latency, outstanding;
+    uint32_t bandwidth;  // beats a clock and direction, in 1/65536
+    uint32_t stall;      // probability that a channel stalls in a clock, in 1/65536
+    uint32_t fault_count;
+    uint64_t seed;
+    const Fault* faults;
+};
+struct ChannelState {
+    uint64_t beats, idle;            // transfers so far, clocks since the last
+    uint32_t valid, ready, pending;  // pending: beats or answers that accepted bursts still owe
+};
+
+// What all memories of a card share: time, the last sign of life, the first broken rule.
+struct Monitor {
+    uint64_t cycle = 0, progress = 0;
+    std::string violation;
+};
+
+// Signals of one master, bound by the generated binding.hpp.
+struct AddressPorts {
+    uint8_t *valid, *ready;
+    uint64_t* address;
+    uint8_t *length, *size, *burst, *id;
+};
+struct MasterPorts {
+    const char* name;
+    unsigned bytes;  // a beat
+    AddressPorts aw, ar;
+    uint8_t *wvalid, *wready, *wlast, *wdata, *wstrb;
+    uint8_t *bvalid, *bready, *bresp;
+    uint8_t *rvalid, *rready, *rlast, *rresp, *rdata;
+};
+
+class Memory {
+public:
+    Memory(const MasterPorts& ports, unsigned master, const Settings& settings, Monitor& monitor)
+        : p(ports), settings(settings), monitor(monitor),
+          random(settings.seed * 0x9E3779B97F4A7C15 + master + 1) {
+        for (auto& from : stuck) from = UINT64_MAX;
+        for (auto& from : failing) from = UINT64_MAX;
+        for (unsigned i = 0; i < settings.fault_count; ++i) {
+            const Fault& fault = settings.faults[i];
+            if (fault.master == master) (fault.kind ? failing : stuck)[fault.channel] = fault.cycle;
+        }
+    }
+
+    std::vector<Buffer> buffers;
+
+    // Take the transfers of the coming edge.
+    void sample() {
+        if (*p.rvalid & *p.rready) {
+            moved(R);
+            r_shown = false;
+            if (++read_beat == reads.front().beats) reads.pop_front(), read_beat = 0;
+        }
+        if (*p.bvalid & *p.bready) {
+            moved(B);
+            b_shown = false;
+            writes.pop_front();
+            --answers;
+        }
+        sample_write();
+        if (*p.ar.valid) sample_address<AR>(p.ar, ar_held, reads, writes);
+        else if (ar_held.stalled) violate(AR, "valid fell before ready");
+        if (*p.aw.valid) sample_address<AW>(p.aw, aw_held, writes, reads);
+        else if (aw_held.stalled) violate(AW, "valid fell before ready");
+    }
+
+    // Show the memory's side of the coming clock.
+    void drive() {
+        read_credit = std::min(read_credit + settings.bandwidth, one);
+        write_credit = std::min(write_credit + settings.bandwidth, one);
+        *p.ar.ready = reads.size() < settings.outstanding && open(AR);
+        *p.aw.ready = writes.size() < settings.outstanding && open(AW);
+        *p.wready = answers < writes.size() && write_credit >= one && open(W);
+        if (!r_shown && !reads.empty() && reads.front().due <= monitor.cycle &&
+            read_credit >= one && open(R)) {
+            const Burst& burst = reads.front();
+            r_shown = true;
+            read_credit -= one;
+            std::memcpy(p.rdata, burst.data + read_beat * p.bytes, p.bytes);
+            *p.rlast = read_beat + 1 == burst.beats;
+            *p.rresp = response(R);
+        }
+        if (!b_shown && answers && writes.front().due <= monitor.cycle && open(B)) {
+            b_shown = true;
+            *p.bresp = response(B);
+        }
+        *p.rvalid = r_shown;
+        *p.bvalid = b_shown;
+    }
+
+    void report(ChannelState* out) const {
+        const uint32_t valid[] = {*p.aw.valid, *p.wvalid, *p.bvalid, *p.ar.valid, *p.rvalid};
+        const uint32_t ready[] = {*p.aw.ready, *p.wready, *p.bready, *p.ar.ready, *p.rready};
+        uint32_t pending[CHANNELS] = {};
+        for (size_t i = answers; i < writes.size(); ++i) pending[W] += writes[i].beats;
+        for (const Burst& burst : reads) pending[R] += burst.beats;
+        pending[W] -= write_beat, pending[R] -= read_beat, pending[B] = answers;
+        for (int c = 0; c < CHANNELS; ++c)
+            out[c] = {beats[c], monitor.cycle - last[c], valid[c], ready[c], pending[c]};
+    }
+
+private:
+    struct Burst {
+        uint64_t address;
+        uint32_t beats;
+        uint8_t* data;
+        uint64_t due;  // first clock in which the answer may be shown
+    };
+    struct Held {  // payload of an address channel, to be kept until it is taken
+        bool stalled = false;
+        uint64_t address = 0;
+        uint32_t rest = 0;
+    };
+
+    template <Channel channel>
+    void sample_address(const AddressPorts& a, Held& held, std::deque<Burst>& queue,
+                        const std::deque<Burst>& others) {
+        const uint32_t rest = *a.length | *a.size << 8 | *a.burst << 16 | *a.id << 24;
+        if (held.stalled && (held.address != *a.address || held.rest != rest))
+            violate(channel, "payload changed before ready");
+        held = {!*a.ready, *a.address, rest};
+        if (held.stalled) return;
+        moved(channel);
+        const uint64_t start = *a.address;
+        const uint32_t count = *a.length + 1u, size = count * p.bytes;
+        const Buffer* buffer = find(start, size);
+        const char* rule = nullptr;
+        if (1u << *a.size != p.bytes) rule = "beats must be as wide as the bus";
+        else if (*a.burst != 1) rule = "bursts must be INCR";
+        else if (*a.id) rule = "id must be 0";
+        else if (start % p.bytes) rule = "address must be aligned to a beat";
+        else if ((start & 4095) + size > 4096) rule = "burst must not cross 4 KB";
+        else if (!buffer) rule = "access must stay inside one buffer of this master";
+        else if (channel == AR && !buffer->readable) rule = "buffer must not be read";
+        else if (channel == AW && !buffer->writable) rule = "buffer must not be written";
+        else
+            for (const Burst& other : others)
+                if (start < other.address + other.beats * p.bytes && other.address < start + size)
+                    rule = channel == AR ? "read must wait for the answer of a write to its bytes"
+                                         : "write must wait for the data of a read of its bytes";
+        if (rule)
+            return violate(channel, "%s (address 0x%" PRIx64 ", %u beats)", rule, start, count);
+        queue.push_back({start, count, buffer->data + (start - buffer->address),
+                         monitor.cycle + settings.read_latency});
+    }
+
+    void sample_write() {
+        if (!*p.wvalid) {
+            if (w_stalled) violate(W, "valid fell before ready");
+            else if (write_beat) violate(W, "valid must not pause inside a burst");
+            return;
+        }
+        if (w_stalled && (std::memcmp(w_data, p.wdata, p.bytes) || w_last != *p.wlast))
+            violate(W, "payload changed before ready");
+        w_stalled = !*p.wready;
+        if (w_stalled) {
+            std::memcpy(w_data, p.wdata, p.bytes);
+            w_last = *p.wlast;
+            return;
+        }
+        moved(W);
+        write_credit -= one;
+        Burst& burst = writes[answers];
+        for (unsigned i = 0; i < p.bytes / 8; ++i)
+            if (p.wstrb[i] != 0xFF) return violate(W, "strobes must be all ones");
+        if (*p.wlast != (write_beat + 1 == burst.beats))
+            return violate(W, "last must be %u on beat %u of %u, not %u", !*p.wlast,
+                           write_beat + 1, burst.beats, *p.wlast);
+        std::memcpy(burst.data + write_beat * p.bytes, p.wdata, p.bytes);
+        if (++write_beat == burst.beats) {
+            burst.due = monitor.cycle + settings.write_latency;
+            write_beat = 0;
+            ++answers;
+        }
+    }
+
+    const Buffer* find(uint64_t address, uint64_t size) const {
+        for (const Buffer& buffer : buffers)
+            if (address >= buffer.address && address - buffer.address + size <= buffer.size)
+                return &buffer;
+        return nullptr;
+    }
+
+    bool open(Channel channel) {
+        if (monitor.cycle >= stuck[channel]) return false;
+        if (!settings.stall) return true;
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        return (random >> 32 & 0xFFFF) >= settings.stall;
+    }
+
+    uint8_t response(Channel channel) const { return monitor.cycle >= failing[channel] ? 2 : 0; }
+
+    void moved(Channel channel) {
+        ++beats[channel];
+        last[channel] = monitor.progress = monitor.cycle;
+    }
+
+    __attribute__((format(printf, 3, 4))) void violate(Channel channel, const char* format, ...) {
+        if (!monitor.violation.empty()) return;
+        char rule[256], text[320];
+        va_list arguments;
+        va_start(arguments, format);
+        std::vsnprintf(rule, sizeof rule, format, arguments);
+        va_end(arguments);
+        std::snprintf(text, sizeof text, "cycle %" PRIu64 ": %s %s: %s", monitor.cycle, p.name,
+                      channel_names[channel], rule);
+        monitor.violation = text;
+    }
+
+    static constexpr uint32_t one = 1 << 16;
+    const MasterPorts p;
+    const Settings settings;
+    Monitor& monitor;
+    uint64_t random;
+    uint64_t stuck[CHANNELS], failing[CHANNELS];
+    uint64_t beats[CHANNELS] = {}, last[CHANNELS] = {};
+    uint32_t read_credit = one, write_credit = one;
+    std::deque<Burst> reads, writes;         // accepted, not yet wholly answered
+    uint32_t read_beat = 0, write_beat = 0;  // beats done of the burst in hand
+    size_t answers = 0;                      // the first ones of `writes`, with all data
+    Held ar_held, aw_held;
+    bool r_shown = false, b_shown = false, w_stalled = false;
+    uint8_t w_last = 0, w_data[64] = {};
+};
+
+}  // namespace rlfabric

@@ -1,0 +1,129 @@
+"""Memory of the simulated card: its timing, its banks, and what one launch may touch of it."""
+
+from bisect import insort
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hw.config import ConfigBase, check_range
+
+__all__ = ["BANKS", "CHANNELS", "Allocator", "Bank", "Buffer", "Fault", "Memory", "MemoryConfig"]
+
+CHANNELS = ("AW", "W", "B", "AR", "R")
+FAULTS = ("stuck", "error")
+
+#: Buffers start on pages, as XRT's do.
+PAGE = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """From ``cycle`` on, ``channel`` of ``master`` moves nothing ("stuck") or, for B and R, answers
+    SLVERR ("error")."""
+
+    master: str
+    channel: str
+    cycle: int = 0
+    kind: str = "stuck"
+
+    def __post_init__(self):
+        for name, known in (("channel", CHANNELS), ("kind", FAULTS)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
+                )
+        if self.kind == "error" and self.channel not in ("B", "R"):
+            raise ValueError(f"channel must be B or R for an error, not {self.channel!r}")
+        check_range("cycle", self.cycle, 0, 2**63)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig(ConfigBase):
+    """How the memory behind every AXI master behaves.
+
+    A read's first beat is shown ``read_latency`` clocks after its address was taken, a write's
+    answer ``write_latency`` clocks after its last beat; both in order.
+    """
+
+    #: Clocks; about what DDR4 behind an interconnect takes at 250 MHz.
+    read_latency: int = 64
+    write_latency: int = 32
+    #: Beats a clock, for reads and for writes each, above 0 and up to 1.
+    bandwidth: float = 1.0
+    #: Bursts that may be in flight in each direction.
+    outstanding: int = 256
+    #: Probability, below 1, that a channel stalls in a clock.
+    stall: float = 0.0
+    #: Of the random stalls.
+    seed: int = 0
+    #: Clocks without any AXI transfer after which a launch counts as standing still.
+    max_idle: int = 1_000_000
+    faults: tuple[Fault, ...] = ()
+
+    def __post_init__(self):
+        for name in ("read_latency", "write_latency", "outstanding", "max_idle"):
+            check_range(name, getattr(self, name), 1, 2**31)
+        check_range("seed", self.seed, 0, 2**63)
+        if not 0 < self.bandwidth <= 1:
+            raise ValueError(f"bandwidth must be above 0 and at most 1, not {self.bandwidth!r}")
+        if not 0 <= self.stall < 1:
+            raise ValueError(f"stall must be at least 0 and below 1, not {self.stall!r}")
+
+
+class Bank(NamedTuple):
+    """A memory bank: ``name`` as the board's tools call it, ``size`` in bytes."""
+
+    name: str
+    size: int
+
+
+#: Those of a U200.
+BANKS = tuple(Bank(f"DDR[{index}]", 16 << 30) for index in range(4))
+
+
+class Allocator:
+    """First fit, on pages, in ``size`` bytes from ``base``."""
+
+    def __init__(self, bank, base):
+        self.bank, self.base, self.used = bank, base, []
+
+    def allocate(self, size):
+        """Address of ``size`` bytes; MemoryError names the largest block that would fit."""
+        free, largest = self.base, 0
+        for start, end in [*self.used, (self.base + self.bank.size, 0)]:
+            if start - free >= size:
+                insort(self.used, (free, free + -(-size // PAGE) * PAGE))
+                return free
+            free, largest = end, max(largest, start - free)
+        raise MemoryError(
+            f"size must be at most {largest} bytes in bank {self.bank.name}, not {size}"
+        )
+
+    def release(self, address):
+        self.used = [block for block in self.used if block[0] != address]
+
+
+class Buffer(NamedTuple):
+    """What a launch may touch: bytes ``data`` at ``address``, through ``master``."""
+
+    master: str
+    address: int
+    data: np.ndarray
+    readable: bool = True
+    writable: bool = True
+
+
+class Memory:
+    """The buffers of one launch as a kernel's twin sees them."""
+
+    def __init__(self, buffers):
+        self.buffers = buffers
+
+    def view(self, address, size):
+        """The ``size`` bytes at ``address``, writable; IndexError outside of the buffers."""
+        for buffer in self.buffers:
+            offset = address - buffer.address
+            if 0 <= offset and offset + size <= len(buffer.data):
+                return buffer.data[offset : offset + size]
+        raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")

@@ -1,0 +1,186 @@
+"""A kernel compiled with Verilator, driven as XRT drives one: registers, start, wait, interrupt."""
+
+import ctypes
+import time
+from enum import IntEnum
+
+from sim.card.build import build
+from sim.card.memory import CHANNELS, FAULTS
+
+__all__ = ["Outcome", "VerilatedKernel"]
+
+# Cycles between two looks at the clock and at Python's signals: some 50 ms.
+_SLICE = 20_000
+
+
+class Outcome(IntEnum):
+    """What a launch came to; ``STALLED``: no AXI transfer for ``MemoryConfig.max_idle`` clocks."""
+
+    RUNNING = 0
+    DONE = 1
+    STALLED = 2
+    VIOLATION = 3
+
+
+def _structure(name, **fields):
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
+
+
+_u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
+# As in memory.hpp.
+_Buffer = _structure(
+    "Buffer", address=_u64, size=_u64, data=ctypes.c_void_p, readable=_u32, writable=_u32
+)
+_Fault = _structure("Fault", master=_u32, channel=_u32, kind=_u32, cycle=_u64)
+_Settings = _structure(
+    "Settings", read_latency=_u32, write_latency=_u32, outstanding=_u32, bandwidth=_u32,
+    stall=_u32, fault_count=_u32, seed=_u64, faults=ctypes.POINTER(_Fault),
+)  # fmt: skip
+_Channel = _structure("Channel", beats=_u64, idle=_u64, valid=_u32, ready=_u32, pending=_u32)
+
+
+def _load(path):
+    library, handle = ctypes.CDLL(str(path)), ctypes.c_void_p
+    for name, result, *arguments in (
+        ("open", handle, ctypes.POINTER(_Settings), ctypes.c_char_p),
+        ("close", None, handle),
+        ("buffers", None, handle, _u32, ctypes.POINTER(_Buffer), _u32),
+        ("write", None, handle, ctypes.POINTER(_u32), ctypes.POINTER(_u32), _u32),
+        ("start", None, handle),
+        ("run", ctypes.c_int, handle, _u64, _u64),
+        ("cycles", _u64, handle),
+        ("violation", ctypes.c_char_p, handle),
+        ("channels", None, handle, ctypes.POINTER(_Channel)),
+    ):
+        function = getattr(library, f"card_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class VerilatedKernel:
+    """One instance of a kernel's RTL; its registers and memories last until ``close``.
+
+    Parameters
+    ----------
+    description : hw.shell.description.KernelDescription
+    verilog : str
+    memory : sim.card.memory.MemoryConfig
+    trace : path or None
+        Write a waveform (VCD) there; a separate, slower build.
+    """
+
+    def __init__(self, description, verilog, memory, trace=None):
+        self.description, self.memory, self._card = description, memory, None
+        self._masters = [master.name for master in description.masters]
+        for fault in memory.faults:
+            if fault.master not in self._masters:
+                known = ", ".join(self._masters)
+                raise ValueError(f"master must be one of {known}, not {fault.master!r}")
+        faults = [
+            _Fault(self._masters.index(f.master), CHANNELS.index(f.channel), FAULTS.index(f.kind),
+                   f.cycle)
+            for f in memory.faults
+        ]  # fmt: skip
+        settings = _Settings(
+            memory.read_latency, memory.write_latency, memory.outstanding,
+            max(1, round(memory.bandwidth * 65536)), round(memory.stall * 65536),
+            len(faults), memory.seed, (_Fault * len(faults))(*faults),
+        )  # fmt: skip
+        self._library = _load(build(description, verilog, trace=trace is not None))
+        self._card = self._library.card_open(settings, str(trace or "").encode())
+        self._registers, self._tables, self._buffers = {}, None, ()
+        self.outcome = Outcome.DONE
+        self._check()
+
+    def start(self, values, buffers):
+        """Begin a launch with ``values`` (argument name to int) on ``buffers``."""
+        if self.outcome is not Outcome.DONE:
+            raise RuntimeError(
+                f"kernel must be idle, not {self.outcome.name} ({self.report()}): load it again"
+            )
+        self._show_buffers(buffers)
+        self._write_registers(values)
+        self._library.card_start(self._card)
+        self.outcome = Outcome.RUNNING
+        self._check()
+
+    def _show_buffers(self, buffers):
+        """Tell each master's memory what it may touch."""
+        tables = [
+            [
+                (b.address, len(b.data), b.data.ctypes.data, b.readable, b.writable)
+                for b in buffers
+                if b.master == master
+            ]
+            for master in self._masters
+        ]
+        if tables != self._tables:
+            for index, table in enumerate(tables):
+                rows = (_Buffer * len(table))(*table)
+                self._library.card_buffers(self._card, index, rows, len(rows))
+        # The library holds pointers into these arrays until the next launch.
+        self._tables, self._buffers = tables, buffers
+
+    def _write_registers(self, values):
+        """Write the words that differ from what the kernel already holds."""
+        changed = {}
+        for argument in self.description.arguments:
+            for byte in range(0, argument.size, 4):
+                word = values[argument.name] >> 8 * byte & 0xFFFFFFFF
+                if self._registers.get(argument.offset + byte) != word:
+                    changed[argument.offset + byte] = word
+        words = _u32 * len(changed)
+        self._library.card_write(
+            self._card, words(*changed.keys()), words(*changed.values()), len(changed)
+        )
+        self._registers |= changed
+
+    def wait(self, seconds=None):
+        """Simulate until the launch ends or ``seconds`` of real time have passed."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self.outcome is Outcome.RUNNING:
+            self.outcome = Outcome(self._library.card_run(self._card, _SLICE, self.memory.max_idle))
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+        return self.outcome
+
+    @property
+    def cycles(self):
+        """Clocks of the last finished launch, from start to interrupt."""
+        return self._library.card_cycles(self._card)
+
+    def channels(self):
+        """State by ``(master, channel)``: beats, idle, valid, ready and pending of each.
+
+        ``idle`` counts the clocks since the last transfer, ``pending`` the beats (W, R) or answers
+        (B) that accepted bursts still owe.
+        """
+        names = [(master, channel) for master in self._masters for channel in CHANNELS]
+        states = (_Channel * len(names))()
+        self._library.card_channels(self._card, states)
+        return dict(zip(names, states, strict=True))
+
+    def report(self):
+        """The broken rule, or the channels that wait, as text."""
+        violation = self._library.card_violation(self._card).decode()
+        if violation:
+            return violation
+        waiting = [
+            f"{master} {channel} stands still: valid {s.valid}, ready {s.ready}, "
+            f"{s.pending} owed, last transfer {s.idle} cycles ago"
+            for (master, channel), s in self.channels().items()
+            if (s.valid and not s.ready) or (s.pending and not s.valid)
+        ]
+        return "; ".join(waiting) or "no AXI channel waits: the kernel itself stands still"
+
+    def close(self):
+        if self._card:
+            self._library.card_close(self._card)
+            self._card = None
+
+    def __del__(self):
+        self.close()
+
+    def _check(self):
+        if self._library.card_violation(self._card):
+            self.outcome = Outcome.VIOLATION

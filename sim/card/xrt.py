@@ -1,0 +1,273 @@
+"""The simulated card under pyxrt's own names, with pyxrt's own limits.
+
+``device(backend="sim")`` runs the generated Verilog, ``device(backend="model")`` its twin; all else
+is one code. ``xclbin`` takes the path of a kernel description, the Verilog beside it.
+
+Beyond pyxrt: the keywords and ``close`` of ``device``; ``cycles`` and ``report()`` of ``run``.
+Different from it: a buffer in the wrong bank is refused, where XRT warns and copies; ``run.state``
+gives simulated time a chance to pass; a launch that stands still ends its wait with NORESPONSE, one
+that breaks an AXI rule with ERROR.
+
+Source: XRT, src/python/pybind11/src/pyxrt.cpp.
+"""
+
+import hashlib
+from enum import IntEnum
+from itertools import accumulate
+from pathlib import Path
+from types import SimpleNamespace
+
+from hw.shell.description import KernelDescription
+from sim.card.buffer import bo, xclBOSyncDirection
+from sim.card.memory import BANKS, Allocator, Buffer, MemoryConfig
+from sim.card.modelled import ModelledKernel
+from sim.card.verilated import Outcome, VerilatedKernel
+
+__all__ = [
+    "XCL_BO_FLAGS_NONE",
+    "bo",
+    "device",
+    "ert_cmd_state",
+    "hw_context",
+    "kernel",
+    "run",
+    "uuid",
+    "xclBOSyncDirection",
+    "xclbin",
+]
+
+XCL_BO_FLAGS_NONE = 0
+
+# Bank 0 starts here: kernels must use all 64 bits of their pointers, and none may be null.
+_BASE = 1 << 36
+
+# Arguments whose buffers a kernel only reads, or only writes (hw.shell.program).
+_READ_ONLY, _WRITE_ONLY = ("program", "operands"), ("results", "status")
+
+ert_cmd_state = IntEnum(
+    "ert_cmd_state",
+    {
+        f"ERT_CMD_STATE_{name}": value
+        for name, value in (
+            *(("NEW", 1), ("QUEUED", 2), ("COMPLETED", 4), ("ERROR", 5), ("ABORT", 6)),
+            *(("SUBMITTED", 7), ("TIMEOUT", 8), ("NORESPONSE", 9), ("SKERROR", 10)),
+            ("SKCRASHED", 11),
+        )
+    },
+)
+# pyxrt does not export this state, but returns it.
+_RUNNING = 3
+_STATES = {
+    Outcome.DONE: ert_cmd_state.ERT_CMD_STATE_COMPLETED,
+    Outcome.STALLED: ert_cmd_state.ERT_CMD_STATE_NORESPONSE,
+    Outcome.VIOLATION: ert_cmd_state.ERT_CMD_STATE_ERROR,
+}
+
+
+class uuid:
+    def __init__(self, text):
+        self._text = text
+
+    def to_string(self):
+        return self._text
+
+
+class xclbin:
+    """A kernel description; ``get_mems`` shows the banks of the device that has loaded it."""
+
+    def __init__(self, path):
+        self._path = Path(path)
+        self._description = KernelDescription.from_json(self._path.read_text())
+        self._mems = []
+
+    @property
+    def _verilog(self):
+        return (self._path.parent / self._description.verilog).read_text()
+
+    def get_uuid(self):
+        digest = hashlib.md5(self._description.to_json().encode()).hexdigest()
+        return uuid(
+            "-".join(digest[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+        )
+
+    def get_kernels(self):
+        description = self._description
+        return [SimpleNamespace(get_name=lambda: description.name,
+                                get_num_args=lambda: len(description.arguments))]  # fmt: skip
+
+    def get_mems(self):
+        return self._mems
+
+
+class device:
+    """A card with one kernel at a time.
+
+    Parameters
+    ----------
+    index : int
+        As in pyxrt; every simulated device is a card of its own.
+    backend : str
+        "sim" (Verilated RTL) or "model" (twin).
+    memory : MemoryConfig
+        Timing, stalls and faults of the memory; without effect on "model".
+    banks : sequence of Bank
+    connectivity : dict of str to int
+        Master name -> bank; a master that is not named has the bank of its position.
+    trace : path or None
+        Waveform to write ("sim").
+    """
+
+    def __init__(self, index=0, *, backend="sim", memory=None, banks=BANKS, connectivity=None,
+                 trace=None):  # fmt: skip
+        if backend not in ("sim", "model"):
+            raise ValueError(f"backend must be sim or model, not {backend!r}")
+        self._backend, self._trace = backend, trace
+        self._memory = memory or MemoryConfig()
+        self._connectivity = connectivity or {}
+        bases = accumulate((bank.size for bank in banks), initial=_BASE)
+        self._banks = [Allocator(bank, base) for bank, base in zip(banks, bases, strict=False)]
+        self._xclbin = self._kernel = None
+        self._registered = {}
+
+    def register_xclbin(self, binary):
+        self._registered[binary.get_uuid().to_string()] = binary
+        return binary.get_uuid()
+
+    def load_xclbin(self, binary):
+        binary = binary if isinstance(binary, xclbin) else xclbin(binary)
+        identifier = self.register_xclbin(binary)
+        description = binary._description
+        self.close()
+        self._groups = {}
+        for position, master in enumerate(description.masters):
+            bank = self._connectivity.get(master.name, min(position, len(self._banks) - 1))
+            self._groups |= dict.fromkeys(master.arguments, bank)
+        if self._backend == "sim":
+            self._kernel = VerilatedKernel(description, binary._verilog, self._memory, self._trace)
+        else:
+            self._kernel = ModelledKernel(description)
+        self._xclbin = binary
+        binary._mems = [_mem(index, allocator) for index, allocator in enumerate(self._banks)]
+        return identifier
+
+    def get_xclbin_uuid(self):
+        return self._xclbin.get_uuid()
+
+    def close(self):
+        if self._kernel:
+            self._kernel.close()
+            self._kernel = None
+
+
+def _mem(index, allocator):
+    values = {"index": index, "tag": allocator.bank.name, "used": True,
+              "base_address": allocator.base, "size_kb": allocator.bank.size // 1024}  # fmt: skip
+    return SimpleNamespace(**{f"get_{key}": lambda v=v: v for key, v in values.items()})
+
+
+class hw_context:
+    """``hw_context(device, uuid)`` of XRT 2.16, ``hw_context(device, xclbin or path)`` of 2.23."""
+
+    def __init__(self, owner, binary):
+        if isinstance(binary, uuid):
+            binary = owner._registered[binary.to_string()]
+        owner.load_xclbin(binary)
+        self._device = owner
+
+
+class kernel:
+    """``kernel(device, uuid, name[, mode])`` or ``kernel(hw_context, name)``."""
+
+    exclusive, shared, none = range(3)
+    cu_access_mode = SimpleNamespace(exclusive=0, shared=1, none=2)
+
+    def __init__(self, owner, *arguments):
+        if isinstance(owner, hw_context):
+            self._device, (name,) = owner._device, arguments
+        else:
+            self._device, (_, name) = owner, arguments[:2]
+        self._description = self._device._xclbin._description
+        if name.split(":")[0] != self._description.name:
+            raise RuntimeError(f"No such kernel '{name}'")
+
+    def group_id(self, index):
+        argument = self._description.arguments[index]
+        if argument.kind != "pointer":
+            raise RuntimeError(f"argument {index} ({argument.name}) has no memory")
+        return self._device._groups[argument.name]
+
+    def __call__(self, *arguments):
+        """Start a run. As in pyxrt, what is neither buffer nor int32 stays unset in silence."""
+        launched = run(self)
+        for index, value in enumerate(arguments):
+            try:
+                launched.set_arg(index, value)
+            except TypeError:
+                continue
+        launched.start()
+        return launched
+
+
+class run:
+    """A launch and its arguments; after the end ``cycles`` is its simulated length, else None."""
+
+    def __init__(self, of):
+        self._kernel, self._device = of, of._device
+        self._arguments = of._description.arguments
+        self._values = {argument.name: 0 for argument in self._arguments}
+        self._buffers = {}
+        self._state, self.cycles = ert_cmd_state.ERT_CMD_STATE_NEW, None
+
+    def set_arg(self, index, value):
+        argument = self._arguments[index]
+        if not isinstance(value, bo):
+            self._values[argument.name] = _int32(value) & 0xFFFFFFFF
+            self._buffers.pop(argument.name, None)
+            return
+        group = self._kernel.group_id(index)
+        if value._group != group:
+            raise RuntimeError(f"{argument.name} must be in bank {group}, not {value._group}")
+        self._values[argument.name] = value.address()
+        self._buffers[argument.name] = value
+
+    def start(self):
+        buffers = {}
+        for argument in self._arguments:
+            held = self._buffers.get(argument.name)
+            if held is not None:
+                key = argument.master, held.address(), held.size()
+                seen = buffers.get(key, Buffer(argument.master, held.address(), held._card, 0, 0))
+                buffers[key] = seen._replace(
+                    readable=seen.readable or argument.name not in _WRITE_ONLY,
+                    writable=seen.writable or argument.name not in _READ_ONLY,
+                )
+        self.cycles = None
+        self._device._kernel.start(self._values, list(buffers.values()))
+        self._state = _RUNNING
+
+    def wait(self, timeout_ms=0):
+        """Simulate for ``timeout_ms`` of real time at most, 0: to the end of the launch."""
+        if self._state == _RUNNING:
+            engine = self._device._kernel
+            outcome = engine.wait(timeout_ms / 1000 if timeout_ms else None)
+            if outcome is Outcome.RUNNING:
+                return ert_cmd_state.ERT_CMD_STATE_TIMEOUT
+            self._state = _STATES[outcome]
+            self.cycles = engine.cycles if outcome is Outcome.DONE else None
+        return self._state
+
+    def state(self):
+        self.wait(1e-3)
+        return self._state
+
+    def report(self):
+        """The AXI rule that was broken, or which channels stand still."""
+        return self._device._kernel.report()
+
+
+def _int32(value):
+    """What pybind11 accepts as a C int: no float, nothing beyond 32 bits; else TypeError."""
+    numeric = hasattr(value, "__index__") or hasattr(value, "__int__")
+    if isinstance(value, float) or not numeric or not -(2**31) <= int(value) < 2**31:
+        raise TypeError(f"incompatible function arguments: {value!r}")
+    return int(value)
