@@ -1,0 +1,143 @@
+"""What a run leaves behind: progress.csv, TensorBoard events, summary.json, returns.png."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from tensorboardX import SummaryWriter
+
+from host.checkpoint import atomic_write
+
+__all__ = ["COLUMNS", "RunLog", "plot_returns", "progress_bar", "read_progress", "write_summary"]
+
+#: progress.csv: column and meaning; an empty cell is a value that there was not
+COLUMNS = {
+    "launches": "learner iterations, each one launch on the card",
+    "steps": "environment steps, all actors together",
+    "episodes": "episodes that actors finished",
+    "seconds": "training time, resumed runs added up",
+    "return_mean": "mean return of the actors' last 100 episodes (they explore)",
+    "evaluation_return": "mean return of the greedy evaluation at this row",
+    "loss": "mean loss since the last row",
+    "td_error": "mean absolute TD error since the last row",
+    "epsilon": "chance of a random action",
+    "beta": "exponent of the importance weights",
+    "learning_rate": "step size",
+    "fill": "experiences in the buffer",
+    "device_cycles": "clock cycles of the card so far",
+}
+
+
+class RunLog:
+    """Appends rows to ``progress.csv`` and to TensorBoard events under ``tensorboard/``.
+
+    Parameters
+    ----------
+    out : path
+        Directory, which exists.
+    launches : int
+        Where the run stands; rows after it, of a run that broke off later, are dropped.
+        0 starts both anew.
+    """
+
+    def __init__(self, out, launches=0):
+        out = Path(out)
+        self._path = out / "progress.csv"
+        rows = read_progress(out) if launches and self._path.exists() else []
+        kept = [row for row in rows if row["launches"] <= launches]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+        atomic_write(self._path, lambda file: file.write(text.getvalue().encode()))
+        self._file = self._path.open("a", newline="")
+        self._writer = csv.DictWriter(self._file, COLUMNS, lineterminator="\n")
+        events = out / "tensorboard"
+        if not launches and events.is_dir():
+            for old in events.glob("events.out.tfevents.*"):
+                old.unlink()
+        self._events = SummaryWriter(str(events), purge_step=launches + 1 if launches else None)
+
+    def write(self, row):
+        """``row`` is a dict of COLUMNS, None or absent where there is no value."""
+        row = {name: row.get(name) for name in COLUMNS}
+        self._writer.writerow(row)
+        self._file.flush()
+        for name, value in row.items():
+            if value is not None and name != "launches":
+                self._events.add_scalar(name, value, row["launches"])
+
+    def close(self):
+        self._file.close()
+        self._events.close()
+
+
+def read_progress(out):
+    """Rows of ``progress.csv`` as dicts of numbers, None for empty cells; a row that was cut off
+    is left out."""
+    with (Path(out) / "progress.csv").open(newline="") as file:
+        rows = []
+        for row in csv.DictReader(file):
+            if None in row.values() or row.keys() != COLUMNS.keys():
+                continue
+            rows.append({name: _number(cell) for name, cell in row.items()})
+        return rows
+
+
+def _number(cell):
+    if cell == "":
+        return None
+    return float(cell) if set(cell) & set(".en") else int(cell)
+
+
+def write_summary(out, summary):
+    """``summary.json``, atomically; floats that are not finite become null."""
+    plain = {
+        name: None if isinstance(value, float) and value - value != 0 else value
+        for name, value in summary.items()
+    }
+    text = json.dumps(plain, indent=2) + "\n"
+    atomic_write(Path(out) / "summary.json", lambda file: file.write(text.encode()))
+
+
+def plot_returns(out, *, title, threshold=None):
+    """Draw ``returns.png`` from ``progress.csv``: actors' and greedy returns over steps.
+
+    Returns its path.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
+    from matplotlib.figure import Figure
+
+    rows = read_progress(out)
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    curves = {
+        "return_mean": ("actors, mean of 100 episodes", "-"),
+        "evaluation_return": ("greedy evaluation", "o-"),
+    }
+    for name, (label, style) in curves.items():
+        points = [(row["steps"], row[name]) for row in rows if row[name] is not None]
+        axes.plot(*zip(*points, strict=True) if points else ([], []), style, ms=4, label=label)
+    if threshold is not None:
+        axes.axhline(threshold, color="gray", ls="--", lw=1, label=f"solved ({threshold:g})")
+    axes.set(title=title, xlabel="environment steps", ylabel="return")
+    axes.legend(loc="best")
+    axes.grid(alpha=0.3)
+    path = Path(out) / "returns.png"
+    atomic_write(path, lambda file: figure.savefig(file, format="png", dpi=120))
+    return path
+
+
+def progress_bar(console):
+    """A rich bar over environment steps; the task's field ``state`` is text beside it."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[state]}"),
+        console=console,
+    )

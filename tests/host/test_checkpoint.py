@@ -1,0 +1,136 @@
+"""host.checkpoint: what was saved comes back, what was damaged is refused."""
+
+import os
+
+import numpy as np
+import pytest
+
+from host.checkpoint import CheckpointError, atomic_write, check_writable, load, save
+
+STATE = {
+    "array": np.arange(6, dtype=np.uint32).reshape(2, 3),
+    "empty": np.zeros((0, 4), np.float32),
+    "flags": np.array([True, False]),
+    "nested": {"list": [1, None, "text", 2.5, {"deep": np.float32([1.5])}], "scalar": np.int64(7)},
+    "rng": np.random.default_rng(1).bit_generator.state,
+    "sfc": np.random.Generator(np.random.SFC64(1)).bit_generator.state,
+}
+
+
+def same(one, two):
+    if isinstance(one, np.ndarray):
+        assert one.dtype == two.dtype
+        np.testing.assert_array_equal(one, two)
+    elif isinstance(one, dict):
+        assert one.keys() == two.keys()
+        for key in one:
+            same(one[key], two[key])
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(two)
+        for a, b in zip(one, two, strict=True):
+            same(a, b)
+    else:
+        assert one == two
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    save(path, "training", {"a": 1, "b": {"c": (1, 2)}}, STATE)
+    config, state = load(path, "training", {"a": 1, "b": {"c": [1, 2]}})
+    same(STATE, state)
+    assert config == {"a": 1, "b": {"c": [1, 2]}}
+    state["array"][0, 0] = 9  # writable
+    rng = np.random.default_rng()
+    rng.bit_generator.state = state["rng"]
+    assert rng.integers(1 << 62) == np.random.default_rng(1).integers(1 << 62)
+    assert os.listdir(tmp_path) == ["checkpoint.npz"], "no temporary file stays"
+
+
+def test_other_config_names_each_difference(tmp_path):
+    path = tmp_path / "c.npz"
+    save(path, "training", {"seed": 1, "dqn": {"gamma": 0.9, "hidden": [4]}}, {})
+    with pytest.raises(CheckpointError) as caught:
+        load(path, "training", {"seed": 2, "dqn": {"gamma": 0.99, "hidden": (4,)}})
+    message = str(caught.value)
+    assert "seed must be 1 as in the checkpoint, not 2" in message
+    assert "dqn.gamma must be 0.9 as in the checkpoint, not 0.99" in message
+    assert "hidden" not in message
+    with pytest.raises(CheckpointError, match="^checkpoint must be of kind 'policy', not 'train"):
+        load(path, "policy")
+
+
+def test_absent(tmp_path):
+    with pytest.raises(CheckpointError, match=r"^checkpoint must be a file, not .*\(none there\)$"):
+        load(tmp_path / "none.npz", "training")
+
+
+def test_damage_is_found(tmp_path):
+    path = tmp_path / "c.npz"
+    save(path, "training", {}, {"a": np.arange(1000)})
+    whole = path.read_bytes()
+    damaged = [b"", b"PK", b"not a zip at all", whole[: len(whole) // 2], whole[:-1], whole[100:]]
+    rng = np.random.default_rng(2)
+    for at in rng.integers(60, len(whole) - 400, 20):  # inside the members: their checksums
+        damaged.append(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+    found = 0
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            _, state = load(path, "training")
+        except CheckpointError as error:
+            assert "checkpoint must be a whole file that rlfabric wrote, not " in str(error)
+            found += 1
+        else:  # a flipped bit in a header field that is not used changes nothing
+            np.testing.assert_array_equal(state["a"], np.arange(1000))
+    assert found >= len(damaged) - 4
+
+
+def test_foreign_npz(tmp_path):
+    path = tmp_path / "c.npz"
+    np.savez(path, weights=np.ones(3))
+    with pytest.raises(CheckpointError, match="^checkpoint must be a whole file"):
+        load(path, "training")
+
+
+def test_pickles_are_not_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "exploded"),))
+
+    path = tmp_path / "c.npz"
+    np.savez(path, tree=np.array([Bomb()], dtype=object), allow_pickle=True)
+    with pytest.raises(CheckpointError):
+        load(path, "training")
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def fail(file):
+        file.write(b"half")
+        raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError):
+        atomic_write(path, fail)
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
+    atomic_write(path, lambda file: file.write(b"new"))
+    assert path.read_bytes() == b"new"
+
+
+def test_directory_must_be_writable(tmp_path, monkeypatch):
+    check_writable(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    for bad in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ValueError, match="^out must be a directory that can be written, not "):
+            check_writable(bad)
+
+    def refuse(**options):
+        raise PermissionError(13, "Permission denied")
+
+    # A directory without write permission does not stop root, who may be running this.
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(ValueError, match="^out must be .*Permission denied"):
+        check_writable(tmp_path)

@@ -1,0 +1,98 @@
+"""host.log: what a run leaves can be read, also after it broke off."""
+
+import json
+
+import numpy as np
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.record_writer import masked_crc32c
+
+from host.log import COLUMNS, RunLog, plot_returns, read_progress, write_summary
+
+
+def rows_of(out):
+    return [(row["launches"], row["loss"]) for row in read_progress(out)]
+
+
+def events(out):
+    """(step, tag, value) of all event files, from the record format's definition."""
+    found = []
+    for path in sorted((out / "tensorboard").glob("events*")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            length = int.from_bytes(data[at : at + 8], "little")
+            body = data[at + 12 : at + 12 + length]
+            assert int.from_bytes(data[at + 12 + length : at + 16 + length], "little") == (
+                masked_crc32c(body)
+            )
+            event = Event.FromString(body)
+            found += [(event.step, v.tag, v.simple_value) for v in event.summary.value]
+            at += 16 + length
+    return found
+
+
+def test_rows_come_back(tmp_path):
+    log = RunLog(tmp_path)
+    log.write({"launches": 100, "steps": 800, "loss": 0.25, "td_error": None})
+    log.write({"launches": 200, "steps": 1600, "loss": 1e-07, "epsilon": 1.0, "fill": 7})
+    log.close()
+    one, two = read_progress(tmp_path)
+    assert one == dict.fromkeys(COLUMNS) | {"launches": 100, "steps": 800, "loss": 0.25}
+    assert two["loss"] == 1e-07 and two["fill"] == 7 and isinstance(two["fill"], int)
+    assert (tmp_path / "progress.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
+    found = events(tmp_path)
+    assert (100, "loss", 0.25) in found and (200, "fill", 7.0) in found and len(found) == 6
+
+
+def test_rows_are_on_disk_at_once(tmp_path):
+    log = RunLog(tmp_path)
+    log.write({"launches": 1, "loss": 0.5})
+    assert rows_of(tmp_path) == [(1, 0.5)]
+    log.close()
+
+
+def test_resume_drops_what_came_after(tmp_path):
+    log = RunLog(tmp_path)
+    for launches in (100, 200, 300):
+        log.write({"launches": launches, "loss": 1.0})
+    log.close()
+    with (tmp_path / "progress.csv").open("a") as file:
+        file.write("400,1,2")  # cut off
+    assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 1.0)]
+    log = RunLog(tmp_path, 200)
+    log.write({"launches": 300, "loss": 2.0})
+    log.close()
+    assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 2.0)]
+
+
+def test_new_run_starts_anew(tmp_path):
+    for loss in (1.0, 2.0):
+        log = RunLog(tmp_path)
+        log.write({"launches": 1, "loss": loss})
+        log.close()
+    assert rows_of(tmp_path) == [(1, 2.0)]
+    assert events(tmp_path) == [(1, "loss", 2.0)]
+
+
+def test_summary(tmp_path):
+    write_summary(tmp_path, {"env": "X", "mean_return": float("nan"), "cycles": None, "steps": 3})
+    text = (tmp_path / "summary.json").read_text()
+    assert json.loads(text) == {"env": "X", "mean_return": None, "cycles": None, "steps": 3}
+
+
+@pytest.mark.parametrize("count", [0, 1, 30])
+def test_plot_is_an_image(tmp_path, count):
+    log = RunLog(tmp_path)
+    for i in range(count):
+        evaluation = float(i) if i % 3 == 0 else None
+        log.write(
+            {"launches": i, "steps": 8 * i, "return_mean": i, "evaluation_return": evaluation}
+        )
+    log.close()
+    path = plot_returns(tmp_path, title="dqn on X", threshold=20)
+    assert path == tmp_path / "returns.png"
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG") and content.endswith(b"IEND\xaeB\x60\x82")
+    from matplotlib.image import imread
+
+    assert np.ptp(imread(path)) > 0

@@ -1,0 +1,249 @@
+"""host.train: runs end well, however they end; a resumed run gets the same next batch."""
+
+import hashlib
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from fake_replay import FakeReplay
+from rich.console import Console
+
+from host.agents.session import Session
+from host.agents.train_config import TrainConfig
+from host.checkpoint import CheckpointError
+from host.log import read_progress
+from host.train import load_policy, train
+
+SMALL = dict(
+    steps=2000,
+    env_count=4,
+    capacity=1000,
+    learning_starts=100,
+    evaluation_interval=200,
+    evaluation_episodes=4,
+    log_interval=50,
+    checkpoint_interval=150,
+)
+DQN = dict(hidden=[16], batch_size=16, n_step=1)
+
+
+def small(**changes):
+    dqn = DQN | changes.pop("dqn", {})
+    return TrainConfig.from_dict({**SMALL, **changes, "dqn": dqn})
+
+
+class Recorder:
+    """A buffer factory that keeps a digest of each batch, and may strike at launch ``at``."""
+
+    def __init__(self, at=None, strike=None):
+        self.digests, self.at, self.strike, self.launches = [], at, strike, 0
+
+    def __call__(self, fields, **options):
+        recorder = self
+
+        class Recording(FakeReplay):
+            device_cycles = 0
+
+            def step(self, experiences, update, sample):
+                recorder.launches += 1
+                self.device_cycles += 100
+                if recorder.launches == recorder.at:
+                    recorder.strike()
+                batch = super().step(experiences, update, sample)
+                if batch is not None:
+                    digest = hashlib.sha256()
+                    for name in sorted(batch):
+                        digest.update(batch[name].tobytes())
+                    recorder.digests.append(digest.hexdigest())
+                return batch
+
+        self.buffer = Recording(fields, **options)
+        return self.buffer
+
+
+def run(config, out, factory=FakeReplay, **options):
+    console = Console(file=open(os.devnull, "w"), width=200)
+    return train(config, factory, out=out, console=console, **options)
+
+
+def sigint():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_leaves_everything(tmp_path):
+    recorder = Recorder()
+    result = run(small(), tmp_path, recorder, card="sim")
+    assert result.exit_code == 0 and recorder.buffer.closed
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary == result.summary
+    expected = dict(env="CartPole-v1", algo="dqn", card="sim", seed=0, steps=2000, solved=False)
+    assert expected.items() <= summary.items()
+    assert summary["launches"] == 500 and summary["device_cycles"] == 50_000
+    assert summary["updates"] == len(recorder.digests) == 475
+    assert 8 < summary["mean_return"] < 475 and summary["seconds"] > 0
+    rows = read_progress(tmp_path)
+    assert [row["launches"] for row in rows] == [*range(50, 501, 50)]
+    assert [r["launches"] for r in rows if r["evaluation_return"] is not None] == [200, 400]
+    assert rows[-1]["loss"] > 0 and rows[-1]["fill"] == 1000
+    assert result.plot.exists() and list((tmp_path / "tensorboard").glob("events*"))
+    agent, info = load_policy(tmp_path / "best.npz")
+    assert info["env"] == "CartPole-v1" and agent.predict(np.zeros((1, 4))).shape == (1, 2)
+
+
+def test_same_seed_same_run(tmp_path):
+    one, two, other = Recorder(), Recorder(), Recorder()
+    summaries = [
+        run(small(seed=seed, steps=1000), tmp_path / name, recorder).summary
+        for seed, name, recorder in ((3, "a", one), (3, "b", two), (4, "c", other))
+    ]
+    assert one.digests == two.digests and one.digests[0] != other.digests[0]
+    assert summaries[0]["mean_return"] == summaries[1]["mean_return"]
+
+
+def one_launch_an_iteration(fields, **options):
+    buffer = FakeReplay(fields, **options)
+    for name in ("add", "update_priorities", "sample"):
+        setattr(buffer, name, lambda *a, **k: pytest.fail("only step() may be called"))
+    buffer.step = lambda e, u, s: None if s is None else pytest.fail("sampled too early")
+    return buffer
+
+
+def test_only_step_is_called(tmp_path):
+    run(small(steps=100, capacity=4000, learning_starts=4000), tmp_path, one_launch_an_iteration)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_and_resume(tmp_path, number):
+    whole, resumed, again = Recorder(), Recorder(), Recorder()
+    broken = Recorder(300, lambda: os.kill(os.getpid(), number))
+    run(small(), tmp_path / "whole", whole)
+    before = signal.getsignal(number)
+    result = run(small(), tmp_path / "run", broken)
+    assert signal.getsignal(number) is before
+    assert result.exit_code == 130 and result.summary["interrupted"]
+    assert result.summary["launches"] == 300 and not result.summary["solved"]
+    saved = (tmp_path / "run" / "checkpoint.npz").read_bytes()
+
+    result = run(small(), tmp_path / "run", resumed, resume=True)
+    assert result.exit_code == 0
+    assert result.summary["launches"] == 500 and result.summary["device_cycles"] == 50_000
+    assert broken.digests == whole.digests[: len(broken.digests)]
+    assert resumed.digests[0] == whole.digests[len(broken.digests)], "the same next batch"
+    launches = [row["launches"] for row in read_progress(tmp_path / "run")]
+    assert launches == [*range(50, 501, 50)]
+
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "checkpoint.npz").write_bytes(saved)
+    run(small(), tmp_path / "again", again, resume=True)
+    assert again.digests == resumed.digests, "a resumed run is a function of its checkpoint"
+
+
+def test_nothing_is_lost_on_resume():
+    """Windows that a broken-off episode left open enter the buffer as truncated."""
+    config = small(dqn=dict(n_step=5))
+    broken, resumed = Session(config, FakeReplay), Session(config, FakeReplay)
+    for _ in range(50):
+        broken.iterate()
+    resumed.load_state_dict(broken.state_dict())
+    for _ in range(2):  # what an iteration collects is inserted by the next
+        resumed.iterate()
+    assert resumed.buffer.inserted == 4 * 50 > broken.buffer.inserted
+    for session in (broken, resumed):
+        session.close()
+
+
+def test_resume_says_how(tmp_path):
+    path = tmp_path / "console"
+    with path.open("w") as file:
+        console = Console(file=file, width=60)
+        train(small(), Recorder(200, sigint), out=tmp_path / "o", console=console)
+    text = path.read_text()
+    assert "Interrupted at step 800" in text and "--resume" in text and "checkpoint.npz" in text
+
+
+def test_second_signal_stops_at_once(tmp_path):
+    def twice():
+        sigint()
+        time.sleep(0.3)  # signals that wait together count as one
+        sigint()
+
+    recorder = Recorder(200, twice)
+    with pytest.raises(KeyboardInterrupt):
+        run(small(), tmp_path, recorder)
+    assert recorder.launches < 203 and recorder.buffer.closed
+
+
+def test_resume_refuses_another_config(tmp_path):
+    run(small(steps=800), tmp_path)
+    with pytest.raises(CheckpointError, match="seed must be 0 as in the checkpoint, not 1"):
+        run(small(seed=1), tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match=r"dqn.hidden must be \[16\] as in .*, not \[8\]"):
+        run(small(dqn=dict(hidden=[8])), tmp_path, resume=True)
+    assert run(small(steps=1200, log_interval=25), tmp_path, resume=True).summary["steps"] == 1200
+
+
+def test_resume_refuses_damage(tmp_path):
+    with pytest.raises(CheckpointError, match="none there"):
+        run(small(), tmp_path, resume=True)
+    run(small(steps=800), tmp_path)
+    path = tmp_path / "checkpoint.npz"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="^checkpoint must be a whole file"):
+        run(small(), tmp_path, resume=True)
+
+
+def test_new_run_keeps_the_old_checkpoint(tmp_path):
+    run(small(steps=800), tmp_path)
+    old = [(tmp_path / name).read_bytes() for name in ("checkpoint.npz", "best.npz")]
+    run(small(steps=800, seed=9), tmp_path)
+    names = ("checkpoint.previous.npz", "best.previous.npz")
+    assert [(tmp_path / name).read_bytes() for name in names] == old
+
+
+def test_card_failure_is_not_hidden(tmp_path):
+    def fail():
+        raise RuntimeError("m_axi_storage read channel stands still")
+
+    recorder = Recorder(400, fail)
+    with pytest.raises(RuntimeError, match="stands still"):
+        run(small(), tmp_path, recorder)
+    assert recorder.buffer.closed
+    resumed = run(small(), tmp_path, resume=True)  # from launch 300's periodic checkpoint
+    assert resumed.summary["steps"] == 2000
+
+
+def test_batch_larger_than_fill(tmp_path):
+    buffer = FakeReplay({"action": (np.int32, ())}, capacity=9, alpha=1, epsilon=1, seed=0)
+    buffer.add(action=np.zeros(3))
+    with pytest.raises(ValueError, match=r"^batch_size must be at most the fill \(3\), not 4$"):
+        buffer.step(None, None, (4, 1.0))
+    with pytest.raises(ValueError, match=r"^learning_starts must be an integer in 16\.\.1000 \(b"):
+        small(learning_starts=15)
+
+
+def test_unwritable_directory(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="^out must be a directory that can be written, not "):
+        run(small(), tmp_path / "file")
+
+
+BAD = [
+    ("algo", "ppo"), ("env", ""), ("steps", 0), ("seed", -1), ("env_count", 0), ("capacity", 1),
+    ("alpha", 1.1), ("alpha", "x"), ("priority_epsilon", 0), ("learning_starts", 2000),
+    ("evaluation_interval", 0), ("evaluation_episodes", 0), ("log_interval", 0),
+    ("checkpoint_interval", 0), ("until_solved", 1), ("steps_per_launch", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, value", BAD)
+def test_config_rejects(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be .+, not "):
+        small(**{name: value})
+
+
+def test_config_round_trip():
+    config = small(dqn=dict(hidden=[8, 9]))
+    assert TrainConfig.from_json(config.to_json()) == config
