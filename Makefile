@@ -1,0 +1,54 @@
+# Every target sets up what it needs first: .venv with the packages of constraints.txt, and the
+# Debian packages that scripts/setup.sh finds missing. A second run finds the stamp and starts.
+PYTHON ?= python3
+DESIGN ?= replay
+BOARD ?= u200
+BENCH ?= all
+JOBS ?= 2
+
+# Modules are run by name, from here, so that a moved or copied checkout runs its own code.
+RUN := .venv/bin/python
+RLFABRIC := $(RUN) -m host.cli
+READY := .venv/.ready
+READY_LONG := .venv/.ready-long
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long lint verilog bitstream bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: $(READY) ## the environment alone: .venv and what it needs
+
+demo: $(READY) ## train DQN on CartPole-v1 on the simulated card until solved; prints the plot
+	@$(RLFABRIC) train dqn --env CartPole-v1 --card sim --until-solved --out runs/demo
+
+test: lint ## lint, then every test but the long ones
+	$(RUN) -m pytest -n $(JOBS) -m "not long"
+
+test-long: $(READY_LONG) ## the tests that take minutes, torch autograd among them
+	$(RUN) -m pytest -n $(JOBS) -m long
+
+lint: $(READY) ## ruff: rules and format
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
+	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint
+
+bitstream: $(READY) ## the bitstream of DESIGN for BOARD (not there yet: makes the Verilog)
+	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
+
+bench: $(READY) ## measure BENCH=all, the tables of the README
+	@$(RLFABRIC) bench $(BENCH)
+
+clean: ## remove what was built; keep .venv and runs/
+	rm -rf build .pytest_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev
+	@touch $@
+
+$(READY_LONG): $(READY)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch
+	@touch $@

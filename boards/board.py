@@ -1,0 +1,127 @@
+"""What a board is, as data: part, memory banks, clocks, resources. Units see only its numbers."""
+
+from dataclasses import dataclass, fields
+
+from hw.config import ConfigBase
+
+__all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
+
+#: Vendor flow -> the program that turns Verilog into a bitstream.
+FLOWS = {"vitis": "v++", "vivado": "vivado", "nextpnr": "nextpnr-ecp5"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bank(ConfigBase):
+    """One memory that a kernel's master can reach; ``region`` is the SLR it lies in, if any."""
+
+    name: str
+    kind: str
+    size: int  # bytes
+    region: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock(ConfigBase):
+    """``mhz`` is what a build asks for; where ``scalable``, it may get less."""
+
+    name: str
+    mhz: int
+    scalable: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources(ConfigBase):
+    """Counts of one region or of a whole part; None where unknown, never 0 for it."""
+
+    lut: int | None
+    ff: int | None
+    bram36: int | None
+    uram: int | None
+    dsp: int | None
+
+
+#: What of a resource a design may plan with: the limits of FINN's floorplanner. Past them, place
+#: and route seldom meets its clock.
+PLANNING_SHARE = Resources(lut=0.7, ff=0.5, bram36=0.8, uram=0.8, dsp=0.8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board(ConfigBase):
+    """A board.
+
+    Fields
+    ------
+    name, title : str
+        Key on the command line; name in messages.
+    part, family : str
+        Full part number; family as yosys calls it (``xcup``, ``ecp5``).
+    data_width : int
+        Bits of the kernel's AXI masters.
+    banks : tuple[Bank, ...]
+    total : Resources
+        The bare part.
+    regions : tuple[Resources, ...]
+        What the shell leaves, an entry an SLR (one if the part is one die).
+    clocks : tuple[Clock, ...]
+        The first is the kernel's.
+    platform : str | None
+        The shell or board file that the vendor's tools are given.
+    flow : str
+        One of ``FLOWS``.
+    unverified : tuple[str, ...]
+        Facts above that no source at hand confirms.
+    """
+
+    name: str
+    title: str
+    part: str
+    family: str
+    data_width: int
+    banks: tuple[Bank, ...]
+    total: Resources
+    regions: tuple[Resources, ...]
+    clocks: tuple[Clock, ...]
+    platform: str | None
+    flow: str
+    unverified: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if self.data_width not in (128, 512):
+            raise ValueError(f"data_width must be 128 or 512, not {self.data_width!r}")
+        if self.flow not in FLOWS:
+            raise ValueError(f"flow must be one of {', '.join(FLOWS)}, not {self.flow!r}")
+        for name in ("banks", "regions", "clocks"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} must be one or more, not {getattr(self, name)!r}")
+
+    @property
+    def largest_bank(self):
+        """The first of the banks that no other exceeds."""
+        return max(self.banks, key=lambda bank: bank.size)
+
+    @property
+    def usable(self):
+        """``floor(share * sum of regions)`` of each resource; None where a region's is unknown."""
+
+        def plan(name):
+            counts = [getattr(region, name) for region in self.regions]
+            if None in counts:
+                return None
+            return int(getattr(PLANNING_SHARE, name) * sum(counts))
+
+        return Resources(**{field.name: plan(field.name) for field in fields(Resources)})
+
+    @property
+    def numbers(self):
+        """The limits as plain numbers, all that a design's defaults may depend on.
+
+        data_width (bits), ultra_ram (whether there is any), bank_bytes, clock_hz, and the usable
+        lut, ff, bram36, uram, dsp (None: unknown).
+        """
+        return {
+            "data_width": self.data_width,
+            "ultra_ram": bool(self.total.uram),
+            "bank_bytes": self.largest_bank.size,
+            "clock_hz": self.clocks[0].mhz * 1_000_000,
+            **self.usable.to_dict(),
+        }

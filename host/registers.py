@@ -1,0 +1,80 @@
+"""The document beside the Verilog: registers and buffers, from the tables that made them."""
+
+from hw.shell.program import STATUS
+
+__all__ = ["document"]
+
+#: The ``ap_ctrl_hs`` registers before the arguments, as XRT drives them.
+CONTROL = (
+    (0x00, "CTRL", "bit 0 ap_start (write 1; cleared when the kernel starts), 1 ap_done (cleared by"
+     " a read), 2 ap_idle, 3 ap_ready, 7 auto_restart"),
+    (0x04, "GIER", "bit 0 lets the interrupt out"),
+    (0x08, "IP_IER", "interrupt enable: bit 0 ap_done, 1 ap_ready"),
+    (0x0C, "IP_ISR", "interrupt status, same bits; a written 1 toggles"),
+)  # fmt: skip
+
+
+def _table(heads, rows):
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def _fields(config, prefix=""):
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _fields(value, f"{prefix}{name}.")
+        else:
+            yield f"`{prefix}{name}`", f"`{value}`"
+
+
+def document(description, documents, errors, *, heading):
+    """``registers.md`` as text.
+
+    Parameters
+    ----------
+    description : KernelDescription
+    documents : dict[str, Iterable[Layout]]
+        The design's own tables by section: commands, records, its status block.
+    errors : dict[int, tuple[str, str]]
+        Code: name and meaning.
+    heading : str
+        First line.
+    """
+    arguments = [
+        (argument.id, f"`{argument.name}`", f"{argument.offset:#05x}", argument.size,
+         f"buffer, through `{argument.master}`" if argument.kind == "pointer" else "number")
+        for argument in description.arguments
+    ]  # fmt: skip
+    masters = [
+        (f"`{master.name}`", master.data_width, ", ".join(f"`{a}`" for a in master.arguments))
+        for master in description.masters
+    ]
+    parts = [
+        f"# {heading}\n",
+        f"Kernel `{description.name}`, config hash `{description.config_hash:#018x}`. "
+        "Everything is little-endian.\n",
+        "## Registers\n",
+        "AXI4-Lite slave `s_axi_control`, protocol `ap_ctrl_hs`: write the arguments, then 1 to "
+        "CTRL; wait for ap_done.\n",
+        _table(["offset", "register", "meaning"],
+               [(f"{offset:#04x}", f"`{name}`", doc) for offset, name, doc in CONTROL]),
+        _table(["id", "argument", "offset", "bytes", "what"], arguments),
+        "## Masters\n",
+        _table(["AXI4 master", "data bits", "buffers"], masters),
+        "## Programs\n",
+        "`program` is `command_count` commands of 64 bytes each, run in order. The first that "
+        "fails ends the launch.\n",
+    ]  # fmt: skip
+    for section, layouts in documents.items():
+        parts += [f"## {section}\n", *(layout.markdown() for layout in layouts)]
+    codes = [(int(code), f"`{name}`", doc) for code, (name, doc) in sorted(errors.items())]
+    parts += [
+        "## Status block\n",
+        "`status` receives this, then the design's own status.\n",
+        STATUS.markdown(),
+        "## Errors\n",
+        _table(["code", "name", "meaning"], codes),
+        "## Config\n",
+        _table(["field", "value"], _fields(description.config)),
+    ]
+    return "\n".join(parts)

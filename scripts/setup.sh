@@ -1,0 +1,61 @@
+#!/bin/sh
+# usage: scripts/setup.sh EXTRAS
+# Installs the Debian packages that are missing, then .venv with rlfabric[EXTRAS] at the versions of
+# constraints.txt. Exit code 3: something must be installed that this user may not install.
+set -eu
+cd "$(dirname "$0")/.."
+extras=${1:-dev}
+python=${PYTHON:-python3}
+
+stop() {
+    echo "setup: $1" >&2
+    exit 3
+}
+
+# Install packages as root or through a sudo that asks no password; else name them and stop.
+install() {
+    if ! command -v apt-get >/dev/null; then
+        stop "$* must be installed (the names are Debian's), and apt-get is not here to do it"
+    elif [ "$(id -u)" -eq 0 ]; then
+        root="env"
+    elif sudo -n true 2>/dev/null; then
+        root="sudo -n env"
+    else
+        stop "these must be installed: sudo apt-get install $*"
+    fi
+    echo "setup: apt-get install $*"
+    # The list of packages of a fresh machine is empty; of an old one, it may name files long gone.
+    $root apt-get -qq update || echo "setup: apt-get update failed, going on" >&2
+    $root DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+        install -y --no-install-recommends "$@" >/dev/null || stop "apt-get install $* failed"
+}
+
+# Verilator's own scripts and makefiles do not quote their paths.
+case $PWD in
+    *[[:space:]]*) stop "the path of this directory must be without spaces, not '$PWD'" ;;
+esac
+command -v "$python" >/dev/null || stop "$python must be installed (apt-get install python3)"
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    stop "python must be at least 3.11, not $version (name another one: make PYTHON=...)"
+
+missing=""
+for tool in iverilog g++; do
+    command -v "$tool" >/dev/null || missing="$missing $tool"
+done
+# Debian always has a perl, but not the module by which Verilator reads its options.
+perl -MPod::Usage -e 1 2>/dev/null || missing="$missing perl"
+# Debian ships Python without the half of venv that installs pip.
+"$python" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python$version-venv"
+# shellcheck disable=SC2086 # one word a package
+[ -z "$missing" ] || install $missing
+
+echo "setup: packages of constraints.txt into .venv, with Python $version"
+[ -x .venv/bin/python ] && .venv/bin/python -m pip --version >/dev/null 2>&1 ||
+    "$python" -m venv --clear .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check \
+    --constraint constraints.txt --editable ".[$extras]"
+
+# cocotb loads Python into the simulator as a shared library, which Debian packages by itself.
+[ -n "$(.venv/bin/python -m find_libpython)" ] || install "libpython$version"
+echo "setup: done"

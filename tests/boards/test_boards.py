@@ -1,0 +1,93 @@
+"""The boards are what the sources say, and refuse what does not fit."""
+
+from dataclasses import replace
+
+import pytest
+
+import boards
+from boards.board import Board
+
+
+def test_names_and_titles():
+    assert list(boards.BOARDS) == ["u200", "u50", "zcu106", "ulx3s-85f"]
+    assert boards.get("U200") is boards.get("u200")
+    assert all(board.name == name for name, board in boards.BOARDS.items())
+
+
+def test_unknown_board_names_the_known_ones():
+    message = "board must be one of u200, u50, zcu106, ulx3s-85f, not 'u280'"
+    with pytest.raises(ValueError, match=message):
+        boards.get("u280")
+
+
+@pytest.mark.parametrize(
+    "name, banks, bank_bytes, data_width",
+    [
+        ("u200", 4, 16 << 30, 512),
+        ("u50", 32, 256 << 20, 512),
+        ("zcu106", 2, 2 << 30, 128),
+        ("ulx3s-85f", 1, 32 << 20, 128),
+    ],
+)
+def test_memory(name, banks, bank_bytes, data_width):
+    board = boards.get(name)
+    assert len(board.banks) == banks
+    assert len({bank.name for bank in board.banks}) == banks
+    assert board.numbers["bank_bytes"] == bank_bytes
+    assert board.numbers["data_width"] == data_width
+    assert board.numbers["ultra_ram"] == (name != "ulx3s-85f")
+
+
+def test_usable_is_the_planning_share_of_what_the_shell_leaves():
+    # Floor of 0.8 x (320 + 160 + 320), of 0.7 x (354831 + 159854 + 354962), of 0.5 x ...
+    usable = boards.get("u200").usable
+    assert (usable.uram, usable.lut, usable.ff) == (640, 608_752, 889_218)
+    assert boards.get("ulx3s-85f").usable.ff is None
+
+
+@pytest.mark.parametrize("board", boards.BOARDS.values(), ids=lambda board: board.name)
+def test_regions_are_no_more_than_the_part(board):
+    for name, total in board.total.to_dict().items():
+        counts = [getattr(region, name) for region in board.regions]
+        assert total is None or sum(counts) <= total, name
+    assert board.numbers["clock_hz"] == board.clocks[0].mhz * 10**6
+
+
+def test_fits_up_to_the_last_item():
+    board = boards.get("u50")
+    boards.fits(board, (256 << 20) // 48, 48)
+    with pytest.raises(boards.DoesNotFit) as error:
+        boards.fits(board, (256 << 20) // 48 + 1, 48)
+    assert str(error.value) == (
+        "capacity must be at most 5592405 on Alveo U50 "
+        "(bank HBM[0] of 268435456 bytes, 48 bytes each), not 5592406"
+    )
+
+
+def test_resources_up_to_the_last_one():
+    board = boards.get("zcu106")
+    boards.fits_resources(board, {"uram": 76, "lut": None})
+    with pytest.raises(boards.DoesNotFit, match="uram must be at most 76 on ZCU106 .*, not 77"):
+        boards.fits_resources(board, {"uram": 77})
+    boards.fits_resources(boards.get("ulx3s-85f"), {"ff": 10**9})  # unknown there
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(data_width=256), "data_width must be 128 or 512, not 256"),
+        (dict(flow="ise"), "flow must be one of vitis, vivado, nextpnr, not 'ise'"),
+        (dict(banks=()), r"banks must be one or more, not \(\)"),
+        (dict(regions=()), r"regions must be one or more, not \(\)"),
+        (dict(clocks=()), r"clocks must be one or more, not \(\)"),
+    ],
+)
+def test_bad_boards_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(boards.get("u50"), **change)
+
+
+def test_board_to_json_is_stable():
+    board = boards.get("u200")
+    assert board.to_json() == replace(board).to_json()
+    assert isinstance(board, Board) and board.hash64 == replace(board).hash64

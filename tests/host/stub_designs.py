@@ -1,0 +1,95 @@
+"""A design as small as one can be, in the shape of an entry of ``hw.designs.DESIGNS``."""
+
+from dataclasses import dataclass, field
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.config import ConfigBase, check_range
+from hw.shell.description import KernelDescription, Master, standard_arguments
+from hw.shell.layout import Field
+from hw.shell.program import command_layout
+from hw.stream.ram import Ram
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartConfig(ConfigBase):
+    depth: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class StubConfig(ConfigBase):
+    data_width: int = 512
+    capacity: int = 1024
+    fanout: int = 16
+    rate: float = 0.5
+    fast: bool = False
+    style: str = "block"
+    read: PartConfig = field(default_factory=PartConfig)
+    write: PartConfig = field(default_factory=PartConfig)
+
+    def __post_init__(self):
+        check_range("capacity", self.capacity, self.fanout, 1 << 40)
+
+
+class Stub(wiring.Component):
+    """A memory with its read port, enough for every kind of waived warning."""
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__({"address": In(8), "total": Out(40)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Ram(width=self.config.fanout, depth=256)
+        m.d.comb += memory.read_address.eq(self.address)
+        with m.If(self.total == 0):
+            m.d.sync += self.total.eq(memory.read_data + 1)
+        return m
+
+
+class StubDesign:
+    """A memory and nothing else."""
+
+    name = "stub"
+    summary = "a memory [for tests]"
+    errors = {0: ("none", "done"), 16: ("odd", "an odd number")}
+
+    def __init__(self, uram_leaves=None):
+        self._uram_leaves = uram_leaves
+
+    def default(self, numbers):
+        return StubConfig(data_width=numbers["data_width"])
+
+    def kernel(self, config):
+        return Stub(config)
+
+    def storage(self, config):
+        return config.capacity, 64
+
+    def estimate(self, config):
+        """One UltraRAM for ``uram_leaves`` leaves, or unknown."""
+        leaves = self._uram_leaves
+        return {"lut": None, "uram": leaves and -(-config.capacity // leaves)}
+
+    def describe(self, config):
+        return KernelDescription(
+            name="rlfabric_stub",
+            config=config.to_dict(),
+            config_hash=config.hash64,
+            arguments=standard_arguments((("storage", "m_axi_storage"),)),
+            masters=(
+                Master(
+                    name="m_axi_host",
+                    data_width=config.data_width,
+                    arguments=("program", "operands", "results", "status"),
+                ),
+                Master(name="m_axi_storage", data_width=config.data_width, arguments=("storage",)),
+            ),
+            verilog="rlfabric_stub.v",
+        )
+
+    def documents(self, config):
+        command = command_layout("Fill", "Opcode 1.", [Field("value", "u32", "what to write")])
+        return {"Stub commands": [command]}

@@ -1,0 +1,191 @@
+"""The command line: what it prints, and what it exits with."""
+
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import boards
+from host import cli
+from host.card import CapacityError
+from host.checkpoint import CheckpointError
+from sim.tools import MissingTool
+from tests.host.stub_designs import StubDesign
+
+ROWS = [
+    {
+        "bench": "stub",
+        "case": "K=[16]",
+        "metric": "cycles",
+        "value": 3,
+        "unit": "clocks",
+        "reference": "paper",
+        "reference_value": None,
+        "source": "eq. 4",
+    }
+]
+
+
+@pytest.fixture(autouse=True)
+def stubs(monkeypatch):
+    for module in ("hw.designs", "host.generate"):
+        monkeypatch.setattr(f"{module}.DESIGNS", {"stub": StubDesign()})
+    monkeypatch.setattr(cli.console, "width", 200)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """``run(*words)`` gives exit code, standard output and standard error of the command."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as exit:
+            code = exit.code or 0
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize("command", ["verilog", "bitstream", "train", "bench"])
+def test_help_has_an_example_that_works(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0 and f"rlfabric {command} " in out.replace(f"Usage: rlfabric {command}", "")
+
+
+def test_list_names_everything(run):
+    code, out, _ = run("list")
+    assert code == 0
+    for name in ("stub", "a memory [for tests]", *boards.BOARDS, "dqn", "model", "sim", "xrt[:N]"):
+        assert name in out
+
+
+def test_verilog_prints_where(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(
+        "verilog", "stub", "--board", "U50", "--capacity", 64, "--set", "read.depth=2",
+        "--out", tmp_path / "b", "--lint",
+    )  # fmt: skip
+    assert code == 0
+    assert out.splitlines() == [
+        "clean under verilator --lint-only -Wall with lint.vlt",
+        os.path.join("b", "u50", "stub"),
+    ]
+    config = json.loads((tmp_path / "b/u50/stub/config.json").read_text())["config"]
+    assert (config["capacity"], config["read"]["depth"]) == (64, 2)
+
+
+def test_bitstream_says_that_it_is_not_there(run, tmp_path):
+    code, out, err = run("bitstream", "stub", "--out", tmp_path)
+    assert code == 5
+    assert (tmp_path / "u200/stub/rlfabric_stub.v").exists()
+    assert "not available yet" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "words, code, message",
+    [
+        (["verilog", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
+        (["verilog", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
+        (["verilog", "stub", "--set", "x"], 2, "rlfabric: --set must be FIELD=VALUE, not 'x'"),
+        (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be a field of StubConfig"),
+        (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
+        (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
+        (["train", "ppo"], 2, "rlfabric: ALGO must be one of dqn, not 'ppo'"),
+        (["bench", "none"], 2, "rlfabric: bench must be one of"),
+        (["simulate"], 2, "No such command 'simulate'"),
+    ],
+)
+def test_user_errors_end_in_one_line(run, tmp_path, words, code, message):
+    got, _, err = run(*words, *(["--out", tmp_path] if words[0] == "verilog" else []))
+    assert got == code and message in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "error, code, message",
+    [
+        (CapacityError("size must be at most 4096"), 4, "rlfabric: size must be at most 4096"),
+        (CheckpointError("checkpoint must be of version 1"), 2, "rlfabric: checkpoint must be"),
+        (MissingTool("g++ must be installed"), 3, "rlfabric: g++ must be installed"),
+        (RuntimeError("AXI channel r stands still"), 1, "rlfabric: AXI channel r stands still"),
+        (OSError(28, "No space left on device"), 1, "No space left"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, message):
+    def fail(**options):
+        raise error
+
+    monkeypatch.setattr("host.start.start", fail)
+    got, _, err = run("train", "dqn")
+    assert got == code and message in err and "Traceback" not in err
+
+
+def test_traceback_on_request(run, monkeypatch):
+    monkeypatch.setenv("RLFABRIC_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="ALGO must be"):
+        run("train", "ppo")
+
+
+def test_train_passes_every_option_on(run, monkeypatch):
+    seen = {}
+    monkeypatch.setattr("host.start.start", lambda **options: seen.update(options) or 130)
+    code, _, _ = run(
+        "train", "dqn", "--env", "ALE/Pong-v5", "--card", "sim", "--steps", 9, "--seed", 4,
+        "--until-solved", "--resume", "--trace", "--set", "gamma=0.9",
+    )  # fmt: skip
+    assert code == 130
+    assert str(seen.pop("out")) == os.path.join("runs", "dqn-ALE-Pong-v5-4")
+    assert seen == dict(
+        algo="dqn",
+        env="ALE/Pong-v5",
+        card="sim",
+        board="u200",
+        steps=9,
+        seed=4,
+        resume=True,
+        until_solved=True,
+        trace=True,
+        settings={"gamma": "0.9"},
+    )
+
+
+@pytest.fixture
+def bench_stub(monkeypatch):
+    asked = []
+    module = SimpleNamespace(rows=lambda area: asked.append(area) or ROWS)
+    monkeypatch.setitem(sys.modules, "bench.stub", module)
+    monkeypatch.setattr(cli.pkgutil, "iter_modules", lambda path: [SimpleNamespace(name="stub")])
+    return asked
+
+
+def test_bench_as_json_is_the_rows(run, bench_stub):
+    code, out, _ = run("bench", "stub", "--json", "--area")
+    assert code == 0 and json.loads(out) == ROWS and bench_stub == [True]
+
+
+def test_bench_as_table_shows_names_with_brackets(run, bench_stub):
+    code, out, _ = run("bench")
+    assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]
+
+
+@pytest.mark.parametrize("missing, code", [(False, 0), (True, 3)])
+def test_doctor_exit_code(run, monkeypatch, missing, code):
+    from host.doctor import Finding
+
+    finding = Finding(
+        name="g++",
+        found=None if missing else "12",
+        enables="make demo",
+        required=True,
+        install="apt-get install g++",
+    )
+    optional = Finding(name="v++", found=None, enables="", required=False, install="")
+    monkeypatch.setattr("host.doctor.examine", lambda: [finding, optional])
+    got, out, _ = run("doctor")
+    assert got == code
+    assert ("missing: g++: apt-get install g++" in out) == missing

@@ -1,0 +1,130 @@
+"""The house rules that a program can check: arrows between folders, file lengths, no paths."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+#: folder -> the project's folders that it may import
+ARROWS = {
+    "hw": {"hw"},
+    "sim": {"hw", "sim"},
+    "boards": {"hw", "boards"},
+    "host": {"hw", "sim", "boards", "host", "bench"},
+    "bench": {"hw", "sim", "boards", "host", "bench"},
+}
+PROJECT = {*ARROWS, "tests"}
+LINES = 300
+
+#: A home, a temporary or a build machine's directory; system paths (/usr, /opt/xilinx) are fine.
+PRIVATE_PATH = re.compile(r"(?<![\w.])(/home/|/root/|/Users/|/tmp/|/work/|[A-Z]:\\\\Users)")
+
+
+def imported(source):
+    """``(line, module)`` of every import of ``source``, at whatever depth; relative ones as '.'."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "." * node.level + (node.module or "")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            name = node.args[0]
+            if isinstance(name, ast.Constant):
+                yield node.lineno, name.value
+
+
+def offences(folder, source):
+    """Imports of ``source``, a file of ``folder``, that go against the arrows."""
+    return [
+        f"line {line}: {module}"
+        for line, module in imported(source)
+        if module.startswith(".") or module.split(".")[0] in PROJECT - ARROWS[folder]
+    ]
+
+
+def files(*folders, suffix=".py"):
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob(f"*{suffix}"))
+
+
+def committed():
+    """Text files that git tracks, or would if they were added now."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if listing.returncode:  # an unpacked archive has no index
+        return [*files(*PROJECT), ROOT / "Makefile", *files("scripts", ".ci", suffix="")]
+    paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file() and path.suffix not in (".png", ".npz")]
+
+
+@pytest.mark.parametrize("folder", ARROWS)
+def test_arrows(folder):
+    assert files(folder), f"{folder} has no Python file"
+    found = {
+        str(path.relative_to(ROOT)): bad
+        for path in files(folder)
+        if (bad := offences(folder, path.read_text()))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "folder, source, bad",
+    [
+        ("hw", "from hw.config import ConfigBase", 0),
+        ("hw", "import numpy, sim.tools", 1),
+        ("hw", "def f():\n    from boards import get", 1),
+        ("hw", "from . import config", 1),
+        ("sim", "import hw.shell\nimport host.card", 1),
+        ("sim", "import importlib\nimportlib.import_module('boards')", 1),
+        ("boards", "import hw.config\nimport sim", 1),
+        ("host", "import hw, sim, boards, host", 0),
+        ("host", "import tests.streams", 1),
+        ("bench", "import hardware, hosting, testsuite", 0),
+    ],
+)
+def test_the_check_itself(folder, source, bad):
+    assert len(offences(folder, source)) == bad
+
+
+def test_file_lengths():
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in files(*PROJECT)
+        if (count := path.read_text().count("\n")) > LINES
+    }
+    assert not long, f"split at a register or stream boundary: more than {LINES} lines"
+
+
+def test_no_private_paths():
+    # This file has to name them.
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in committed()
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PRIVATE_PATH.search(line)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "line, private",
+    [
+        ("/home/someone/x", True),
+        ("open('/tmp/a')", True),
+        ("/usr/bin/env", False),
+        ("source /opt/xilinx/xrt/setup.sh", False),
+        ("/build/", False),
+        ("../tmp/x", False),
+    ],
+)
+def test_private_path_pattern(line, private):
+    assert bool(PRIVATE_PATH.search(line)) == private
