@@ -1,4 +1,5 @@
 """Elaborate, build and run one unit under Icarus or Verilator; builds are kept under build/."""
+
 import hashlib
 import json
 import os
@@ -21,14 +22,17 @@ def simulate(tmp_path, monkeypatch):
     The bench finds ``case`` as JSON in the environment variable CASE. A failed assertion in the
     bench fails the test; so does a simulation that runs no test.
     """
+
     def run(dut, bench, *, simulator="icarus", name="dut", **case):
         require(*{"icarus": ["iverilog"], "verilator": ["verilator", "g++", "make"]}[simulator])
         monkeypatch.setenv("PATH", tool_environment()["PATH"])
         monkeypatch.setenv("MAKEFLAGS", VERILATOR_MAKEFLAGS)  # the runner calls make by itself
         text = to_verilog(dut, name=name)
-        options = ({"build_args": ["-Wno-fatal", "-O3"],
-                    "timescale": ("1ns", "1ps")}
-                   if simulator == "verilator" else {"timescale": ("1ns", "1ps")})
+        options = (
+            {"build_args": ["-Wno-fatal", "-O3"], "timescale": ("1ns", "1ps")}
+            if simulator == "verilator"
+            else {"timescale": ("1ns", "1ps")}
+        )
         key = hashlib.sha256(f"{simulator}{options}{text}".encode()).hexdigest()[:20]
         built = BUILD_DIRECTORY / "tests" / f"{name}-{simulator}-{key}"
         runner = get_runner(simulator)
@@ -46,10 +50,18 @@ def simulate(tmp_path, monkeypatch):
             except OSError:
                 assert (built / "done").exists()
         results = runner.test(
-            hdl_toplevel=name, hdl_toplevel_lang="verilog", test_module=bench, build_dir=built,
-            test_dir=tmp_path, timescale=("1ns", "1ps"),
-            extra_env={"CASE": json.dumps(case),
-                       "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])})
+            hdl_toplevel=name,
+            hdl_toplevel_lang="verilog",
+            test_module=bench,
+            build_dir=built,
+            test_dir=tmp_path,
+            timescale=("1ns", "1ps"),
+            extra_env={
+                "CASE": json.dumps(case),
+                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+            },
+        )
         report = Path(results).read_text()
         assert "<testcase" in report, f"{bench} ran no test"
+
     return run

@@ -5,65 +5,16 @@ import os
 import random
 
 import cocotb
-import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
+from replay.operations import SEED, expected, random_operations, request_words, response
 
 from hw.replay.config import ReplayConfig
 from hw.replay.manager import ReplayManager
-from sim.model.replay.manager import FIND, GET, SAMPLE, SET, UNIFORM
-from sim.model.replay.manager import ReplayManager as Twin
+from sim.model.replay.manager import FIND, GET, SAMPLE, UNIFORM
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = ReplayConfig(**CASE["config"])
-SEED = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0xDEADBEEF01234567, 99]
-
-
-def random_operations(count, rng):
-    """``(operation, index, value)``: corners, repeats of one leaf, neighbours in one word."""
-    limit, last = CONFIG.priority_limit, CONFIG.capacity - 1
-    over = min((1 << CONFIG.index_width) - 1, last + 1)  # may be one past the end
-    priorities, total, recent, operations = {}, 0, 0, []
-    for _ in range(count):
-        operation = rng.choices([GET, SET, SAMPLE, FIND], [2, 5, 3, 2])[0]
-        index = rng.choice([recent, recent, rng.randint(0, last), recent ^ 1, 0, last,
-                            (recent & -CONFIG.fanout) + rng.randrange(CONFIG.fanout),
-                            (recent + CONFIG.fanout) % (last + 1)])
-        index = over if rng.random() < 0.002 else min(index, last)
-        value = 0
-        if operation == SET:
-            value = rng.choice([0, 1, limit, rng.randint(0, limit), rng.randint(0, limit),
-                                rng.randint(0, min(99, limit))])
-            if index <= last:
-                recent = index
-                total += value - priorities.get(index, 0)
-                priorities[index] = value
-        elif operation == FIND:
-            value = rng.choice([0, max(0, total - 1), rng.randint(0, max(0, total - 1)), total])
-        operations.append((operation, index, value))
-    return operations
-
-
-def expected(operations, step):
-    """Responses ``(index, priority, error)`` of the twin."""
-    twin = Twin(CONFIG)
-    twin.seed(SEED)
-    answers = []
-    for operation, run in itertools.groupby(operations, key=lambda o: o[0]):
-        _, indexes, values = map(list, zip(*run, strict=True))
-        if operation == GET:
-            found, errors = twin.get(indexes)
-        elif operation == SET:
-            errors = twin.set(indexes, values)
-            found = np.array(values)
-        elif operation == SAMPLE:
-            indexes, found, errors = twin.sample(len(indexes), step=step, first=False)
-        else:
-            indexes, found, errors = twin.find(values)
-        answers += [(0, 0, 1) if e else (int(i), int(p), 0)
-                    for i, p, e in zip(indexes, found, errors, strict=True)]
-    return answers, twin
-
 
 async def start(dut):
     """Clock, reset, wait for the sweep that clears the memories, load the generator."""
@@ -99,9 +50,7 @@ async def wait_idle(dut):
 
 async def run(dut, operations, rng, source_gap=0.0, sink_gap=0.0):
     """Send and receive everything; return responses and clocks from first request to the last."""
-    shape_index, shape_priority = CONFIG.index_width, CONFIG.priority_width
-    words = [operation | index << 3 | value << 3 + shape_index
-             for operation, index, value in operations]
+    words = request_words(CONFIG, operations)
     answers, sent, clocks, idle, held = [], 0, 0, 0, None
     payload, valid, ready = dut.request__payload, dut.request__valid, dut.request__ready
     presented = False
@@ -119,9 +68,7 @@ async def run(dut, operations, rng, source_gap=0.0, sink_gap=0.0):
             held = word
             if take:
                 held, moved = None, True
-                answers.append((word & (1 << shape_index) - 1,
-                                word >> shape_index & (1 << shape_priority) - 1,
-                                word >> shape_index + shape_priority))
+                answers.append(response(CONFIG, word))
         else:
             assert held is None, "response vanished while stalled"
         await RisingEdge(dut.clk)
@@ -140,9 +87,9 @@ async def run(dut, operations, rng, source_gap=0.0, sink_gap=0.0):
 async def equals_the_twin(dut):
     rng = random.Random(1)
     gaps = [(0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3)]
-    operations = random_operations(CASE["operations"], rng)
+    operations = random_operations(CONFIG, CASE["operations"], rng)
     step = UNIFORM // 37
-    wanted, twin = expected(operations, step)
+    wanted, twin = expected(CONFIG, operations, step)
     await start(dut)
     dut.step.value = step
     got, part = [], len(operations) // 10 + 1

@@ -1,0 +1,12 @@
+"""The replay manager and kernel: cycles of the RTL, the simulator's speed, peers, area."""
+
+from bench.replay import area as area_rows
+from bench.replay import kernel, manager, peers
+
+__all__ = ["rows"]
+
+
+def rows(area=False):
+    """All rows; ``area`` adds synthesis, some minutes."""
+    cycles = manager.rows()
+    return [*cycles, *kernel.rows(), *peers.rows(cycles), *(area_rows.rows() if area else [])]

@@ -1,0 +1,36 @@
+"""Resources of the whole manager as yosys maps them to UltraScale+: estimates."""
+
+from bench import row
+from boards.area import synthesize
+from hw.replay.config import ReplayConfig
+from hw.replay.manager import ReplayManager
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["rows"]
+
+#: What the project asks of itself: K -> resource -> at most.
+_LIMITS = {16: {"lut": 26_000, "ff": 26_000, "uram": 200}, 64: {"lut": 50_000}}
+
+
+def rows():
+    """lut, ff, uram, bram36, dsp of the manager at N = 2^20 with 24-bit leaves."""
+    result = []
+    for fanout, limits in _LIMITS.items():
+        config = ReplayConfig(capacity=1 << 20, fanout=fanout)
+        verilog = to_verilog(ReplayManager(config), name="replay_manager")
+        area = synthesize(verilog, "replay_manager", work=BUILD_DIRECTORY / "area")
+        for name in ("lut", "ff", "uram", "bram36", "dsp"):
+            result.append(
+                row(
+                    "replay",
+                    f"N=2^20, K={fanout}, 24-bit leaves",
+                    name,
+                    area[name],
+                    "cells",
+                    reference="at most" if name in limits else None,
+                    reference_value=limits.get(name),
+                    source="estimate: yosys synth_xilinx -family xcup, flattened",
+                )
+            )
+    return result

@@ -1,0 +1,164 @@
+"""The whole kernel on the simulated card: a batch of 512, and how fast the card simulates."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from bench import row
+from host.card import open_card
+from host.generate import generate
+from host.runtime.replay import PrioritizedReplayBuffer
+from hw.replay.commands import Opcode
+from hw.shell.program import STATUS
+from sim.card.memory import MemoryConfig
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["rows", "sample_bound"]
+
+BATCH = 512
+CAPACITY = 1 << 20
+_FIELDS = {
+    "obs": (np.float32, (4,)),
+    "next_obs": (np.float32, (4,)),
+    "action": (np.int32, ()),
+    "reward": (np.float32, ()),
+}  # 40 bytes
+
+
+def sample_bound(batch, beats, memory, *, status_beats):
+    """Clocks that memory alone asks of a launch with one SAMPLE of ``batch`` experiences.
+
+    Four accesses that must follow each other: the program's read, the experiences' reads (one beat
+    a clock each, the first after the read latency), the batch's last write, the status block's
+    write: ``read + (read + batch * beats / bandwidth) + write + (status beats + write)``. The tree,
+    the draw and every engine count as nothing.
+    """
+    return round(
+        memory.read_latency
+        + memory.read_latency
+        + batch * beats / memory.bandwidth
+        + memory.write_latency
+        + status_beats
+        + memory.write_latency
+    )
+
+
+def _filled(kernel):
+    """A buffer with all places taken and priorities that differ."""
+    buffer = PrioritizedReplayBuffer(kernel, _FIELDS, capacity=CAPACITY, seed=1)
+    rng, part = np.random.default_rng(0), 1 << 15
+    for _ in range(CAPACITY // part):
+        buffer.add(
+            obs=rng.random((part, 4)),
+            next_obs=rng.random((part, 4)),
+            action=rng.integers(0, 4, part),
+            reward=rng.random(part),
+        )
+    indexes = rng.choice(CAPACITY, 1 << 16, replace=False)
+    buffer.update_priorities(indexes, rng.normal(size=len(indexes)))
+    return buffer
+
+
+def rows():
+    """kernel_sample_cycles and its parts, beside the bound; sim_cycles_per_second."""
+    directory = generate("replay", "u200", BUILD_DIRECTORY)
+    memory = MemoryConfig()
+    case = f"N=2^20, K=16, B={BATCH}, 40-byte experiences"
+    with open_card("sim", memory=memory) as card:
+        buffer = _filled(card.load(directory / "kernel.json"))
+        before = buffer.device_cycles
+        buffer.sample(BATCH, beta=0.5)
+        cycles, status = buffer.device_cycles - before, buffer.status
+        beats = 1
+        status_beats = (STATUS.size + status.dtype.itemsize) // buffer.config.engine.beat_bytes
+        bound = sample_bound(BATCH, beats, memory, status_beats=status_beats)
+        source = "RTL on the simulated card, default memory"
+        result = [
+            row(
+                "replay",
+                case,
+                "kernel_sample_cycles",
+                cycles,
+                "cycles",
+                reference="kernel_sample_bound x 1.2",
+                reference_value=round(1.2 * bound),
+                source=source,
+            ),
+            row(
+                "replay",
+                case,
+                "kernel_sample_bound",
+                bound,
+                "cycles",
+                source="bench.replay.kernel.sample_bound",
+            ),
+        ]
+        for part in ("draw", "gather", "write"):
+            result.append(
+                row(
+                    "replay",
+                    case,
+                    f"kernel_{part}_cycles",
+                    int(status[f"{part}_cycles"]),
+                    "cycles",
+                    source=source,
+                )
+            )
+        result += _simulation(buffer)
+    return result
+
+
+def _simulation(buffer):
+    """Simulated clocks a second of one core, beside the same kernel under cocotb."""
+    program = [(Opcode.SAMPLE, {"count": BATCH, "step": (1 << 48) // BATCH})] * 64
+    size = BATCH * buffer._batch_dtype.itemsize
+    rates = []
+    for _ in range(5):
+        before, start = buffer.device_cycles, time.process_time()
+        buffer._launcher.run(program, results_bytes=size)
+        rates.append((buffer.device_cycles - before) / (time.process_time() - start))
+    rate = sorted(rates)[len(rates) // 2]
+    slow = _cocotb_rate()
+    case, source = "N=2^20, K=16", "processor time of one core, median of 5"
+    return [
+        row(
+            "replay",
+            case,
+            "sim_cycles_per_second",
+            round(rate),
+            "cycles/s",
+            reference="at least",
+            reference_value=400_000,
+            source=source,
+        ),
+        row(
+            "replay",
+            case,
+            "sim_speedup",
+            round(rate / slow, 1),
+            "x",
+            reference="the same kernel under cocotb and Verilator, cycles/s",
+            reference_value=round(slow),
+            source=source,
+        ),
+    ]
+
+
+def _cocotb_rate():
+    """Clocks a second of the kernel under cocotb with cocotbext-axi's memories behind it."""
+    result = subprocess.run(
+        [sys.executable, "-m", "bench.replay.cocotb_kernel"],
+        text=True,
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+    )
+    found = re.search(r"^rate (\S+)$", result.stdout, re.M)
+    if result.returncode or not found:
+        raise RuntimeError(
+            f"the cocotb run must end well, not so:\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+        )
+    return float(found[1])
