@@ -11,6 +11,7 @@ RUN := .venv/bin/python
 RLFABRIC := $(RUN) -m host.cli
 READY := .venv/.ready
 READY_LONG := .venv/.ready-long
+READY_BENCH := .venv/.ready-bench
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long lint verilog bitstream bench clean
@@ -39,7 +40,7 @@ verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u2
 bitstream: $(READY) ## the bitstream of DESIGN for BOARD (not there yet: makes the Verilog)
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
-bench: $(READY) ## measure BENCH=all, the tables of the README
+bench: $(READY_BENCH) ## measure BENCH=all, the tables of the README
 	@$(RLFABRIC) bench $(BENCH)
 
 clean: ## remove what was built; keep .venv and runs/
@@ -51,4 +52,8 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh
 
 $(READY_LONG): $(READY)
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch
+	@touch $@
+
+$(READY_BENCH): $(READY)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,peers
 	@touch $@

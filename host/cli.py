@@ -223,6 +223,7 @@ def train(
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A bench, or `all`.")] = "all",
     as_json: Annotated[bool, typer.Option("--json", help="A list of rows, for programs.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a document.")] = False,
     area: Annotated[bool, typer.Option("--area", help="Synthesize too (yosys, minutes).")] = False,
 ):
     """Measure what the README claims, beside the papers' figures.
@@ -243,7 +244,12 @@ def bench(
         print(json.dumps(rows, indent=2))
         return
     heads = ("bench", "case", "metric", "value", "unit", "reference", "reference_value", "source")
-    _table("Measured now", heads, [[row[head] for head in heads] for row in rows])
+    cells = [["" if row[head] is None else row[head] for head in heads] for row in rows]
+    if markdown:
+        for line in [heads, ["---"] * len(heads), *cells]:
+            print("| " + " | ".join(str(cell) for cell in line) + " |")
+        return
+    _table("Measured now", heads, cells)
 
 
 def main():

@@ -63,7 +63,9 @@ class Design:
 
 def _replay(numbers):
     """The largest power of two up to 2^20 whose memories fit; 4096 where there is no UltraRAM."""
-    engine = EngineConfig(data_width=numbers["data_width"])
+    # Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
+    width = numbers["data_width"]
+    engine = EngineConfig(data_width=width, burst_beats=8192 // width)
     blocks = numbers.get("uram") or 0
     capacity = 1 << 20
     while blocks and capacity > 4096:

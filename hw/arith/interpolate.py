@@ -11,8 +11,8 @@ from amaranth import *
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.pipeline import delay
 from hw.config import ConfigBase, check_range
+from hw.stream.delay import delay
 
 __all__ = ["Interpolate", "Table"]
 
@@ -144,9 +144,9 @@ class Interpolate(wiring.Component):
                 s3_value.eq(total[table.drop :]),
             ]
         m.d.comb += [
-            self.o.valid.eq(delay(m, advance, self.i.valid, self.LATENCY, name="valid")),
-            self.o.p.tag.eq(
-                delay(m, advance, self.i.p.tag, self.LATENCY, name="tag", reset_less=True)
+            self.o.valid.eq(
+                delay(m, self.i.valid, self.LATENCY, name="valid", enable=advance, reset=True)
             ),
+            self.o.p.tag.eq(delay(m, self.i.p.tag, self.LATENCY, name="tag", enable=advance)),
         ]
         return m

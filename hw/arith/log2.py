@@ -13,8 +13,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.fixed import UQ
 from hw.arith.interpolate import Interpolate, Table
-from hw.arith.pipeline import delay
 from hw.config import ConfigBase, check_range
+from hw.stream.delay import delay
 
 __all__ = ["LOG2_FORMAT", "Log2", "Log2Config", "log2_table"]
 
@@ -112,8 +112,8 @@ class Log2(wiring.Component):
         )
         m.submodules.interpolate = interpolate = Interpolate(config.table, tag_width=beside.size)
         advance = Signal()
-        valid = delay(m, advance, self.i.valid, 2, name="valid")
-        tag = delay(m, advance, self.i.p.tag, 2, name="tag", reset_less=True)
+        valid = delay(m, self.i.valid, 2, name="valid", enable=advance, reset=True)
+        tag = delay(m, self.i.p.tag, 2, name="tag", enable=advance)
         m.d.comb += [advance.eq(~valid | interpolate.i.ready), self.i.ready.eq(advance)]
 
         # A binary normaliser: each step shifts out the zeros of the upper bits, if all are zero.
@@ -136,8 +136,8 @@ class Log2(wiring.Component):
                     reduced.eq(Mux(empty, exponent - step, exponent)),
                 ]
                 value, exponent = shifted, reduced
-            value = delay(m, advance, value, 1, name=f"value_{stage}", reset_less=True)
-            exponent = delay(m, advance, exponent, 1, name=f"exponent_{stage}", reset_less=True)
+            value = delay(m, value, 1, name=f"value_{stage}", enable=advance)
+            exponent = delay(m, exponent, 1, name=f"exponent_{stage}", enable=advance)
 
         # The leading one goes; without it, x was zero.
         zero = ~value[-1]

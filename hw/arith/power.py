@@ -12,8 +12,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.exp2 import FRACTION_FORMAT, MANTISSA_FORMAT, Exp2, Exp2Config
 from hw.arith.fixed import SQ, UQ
-from hw.arith.pipeline import delay
 from hw.config import ConfigBase, check_range
+from hw.stream.delay import delay
 
 __all__ = ["EXPONENT_WIDTH", "LOG_FORMAT", "SCALE_FORMAT", "Power", "PowerConfig"]
 
@@ -92,8 +92,8 @@ class Power(wiring.Component):
         m.submodules.exp2 = exp2 = Exp2(config.exp2)
 
         advance = Signal()
-        valid = delay(m, advance, self.i.valid, 3, name="valid")
-        tag = delay(m, advance, self.i.p.tag, 3, name="tag", reset_less=True)
+        valid = delay(m, self.i.valid, 3, name="valid", enable=advance, reset=True)
+        tag = delay(m, self.i.p.tag, 3, name="tag", enable=advance)
         m.d.comb += [advance.eq(~valid | exp2.i.ready), self.i.ready.eq(advance)]
 
         # Operands are registered here, so that callers may add up logarithms before the DSP block.

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.exp2 import MANTISSA_FORMAT
 from hw.arith.fixed import FixedFormat
-from hw.arith.pipeline import delay
 from hw.config import ConfigBase, check_range
+from hw.stream.delay import delay
 
 __all__ = ["ToFixed", "ToFixedConfig"]
 
@@ -123,9 +123,9 @@ class ToFixed(wiring.Component):
             with m.If(s1_under):
                 m.d.sync += s2_value.eq(0)
         m.d.comb += [
-            self.o.valid.eq(delay(m, advance, self.i.valid, self.LATENCY, name="valid")),
-            self.o.p.tag.eq(
-                delay(m, advance, self.i.p.tag, self.LATENCY, name="tag", reset_less=True)
+            self.o.valid.eq(
+                delay(m, self.i.valid, self.LATENCY, name="valid", enable=advance, reset=True)
             ),
+            self.o.p.tag.eq(delay(m, self.i.p.tag, self.LATENCY, name="tag", enable=advance)),
         ]
         return m

@@ -45,9 +45,9 @@ class Opcode(enum.Enum, shape=8):
     GET = 9
 
 
-COMMANDS = {
-    Opcode.SETUP: command_layout(
-        "SETUP",
+_COMMANDS = [
+    command_layout(
+        Opcode.SETUP,
         "Empty the memory: all priorities 0, nothing stored.",
         (
             Field("capacity", "u32", "experiences, 2 to the capacity of the kernel"),
@@ -55,13 +55,13 @@ COMMANDS = {
             Field("priority", "u32", "raw priority of an experience before any was set"),
         ),
     ),
-    Opcode.SEED: command_layout(
-        "SEED",
+    command_layout(
+        Opcode.SEED,
         "State of the random generator, in the order of numpy.random.SFC64.",
         (Field("state", "u64", "a, b, c, counter", 4),),
     ),
-    Opcode.RESTORE: command_layout(
-        "RESTORE",
+    command_layout(
+        Opcode.RESTORE,
         "Take up where a checkpoint ended; SET commands then bring the priorities.",
         (
             Field("position", "u32", "where the next experience goes"),
@@ -69,20 +69,20 @@ COMMANDS = {
             Field("maximum", "u32", "largest raw priority so far"),
         ),
     ),
-    Opcode.INSERT: command_layout(
-        "INSERT",
+    command_layout(
+        Opcode.INSERT,
         "Store `count` experiences of operands over the oldest, each with the largest "
         "priority so far (Schaul et al. 2016, algorithm 1).",
         (Field("priority", "u32", "raw priority to give instead, or 0"),),
     ),
-    Opcode.SET: command_layout("SET", "Items (index, raw priority) of operands."),
-    Opcode.UPDATE: command_layout(
-        "UPDATE",
+    command_layout(Opcode.SET, "Items (index, raw priority) of operands."),
+    command_layout(
+        Opcode.UPDATE,
         "Items (index, TD error as f32) of operands; priority = (|td| + epsilon)**alpha.",
         (Field("alpha", "u32", "UQ(1, 15)"), Field("epsilon", "u32", "UQ(0, 16)")),
     ),
-    Opcode.SAMPLE: command_layout(
-        "SAMPLE",
+    command_layout(
+        Opcode.SAMPLE,
         "Draw `count` experiences with probability priority / total; write a batch.",
         (
             Field(
@@ -93,18 +93,21 @@ COMMANDS = {
             Field("beta", "u32", "UQ(1, 15), exponent of the importance weights"),
         ),
     ),
-    Opcode.FIND: command_layout(
-        "FIND",
+    command_layout(
+        Opcode.FIND,
         "Items u64 of operands: positions in 0..total - 1; write a batch of the "
         "experiences that hold them.",
         (Field("reserved", "u64", "0"), Field("beta", "u32", "as SAMPLE")),
     ),
-    Opcode.GET: command_layout(
-        "GET",
+    command_layout(
+        Opcode.GET,
         "Items (index, 0) of operands; write a batch of headers alone.",
         (Field("reserved", "u64", "0"), Field("beta", "u32", "as SAMPLE")),
     ),
-}
+]
+
+#: Opcode -> layout.
+COMMANDS = {Opcode[layout.name]: layout for layout in _COMMANDS}
 
 ITEM = Layout(
     "Item",

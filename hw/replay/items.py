@@ -118,22 +118,24 @@ class Items(wiring.Component):
         with m.Elif(update & priority.o.p.invalid):
             m.d.comb += error.eq(Error.TD)
 
-        request = self.request.p
-        width = len(request.value)
+        operation = Signal(Operation)
+        value = Signal(len(self.request.p.value))
         target = beside.o.payload
-        m.d.comb += [request.index.eq(item.index), request.first.eq(0)]
         with m.Switch(self.opcode):
-            for opcode, operation in _OPERATIONS.items():
+            for opcode, each in _OPERATIONS.items():
                 with m.Case(opcode):
-                    m.d.comb += request.operation.eq(operation)
+                    m.d.comb += operation.eq(each)
         with m.If(error != Error.NONE):
-            m.d.comb += [request.operation.eq(Operation.FIND), request.value.eq(~0)]
+            m.d.comb += [operation.eq(Operation.FIND), value.eq(~0)]
         with m.Elif(self.opcode == Opcode.FIND):
-            m.d.comb += request.value.eq(Mux(target[width:].any(), ~0, target[:width]))
+            m.d.comb += value.eq(Mux(target[len(value) :].any(), ~0, target[: len(value)]))
         with m.Elif(update):
-            m.d.comb += request.value.eq(priority.o.p.priority)
+            m.d.comb += value.eq(priority.o.p.priority)
         with m.Else():
-            m.d.comb += request.value.eq(item.value)
+            m.d.comb += value.eq(item.value)
+        # As a whole: a constant field by itself becomes an `always @*` that nothing triggers.
+        index = item.index[: self.config.index_width]
+        m.d.comb += Value.cast(self.request.payload).eq(Cat(operation, C(0, 1), index, value))
 
         item_count = Signal(32)
         m.d.comb += self.saturated.eq(

@@ -58,6 +58,8 @@ STATUS = Layout(
 )
 
 
-def command_layout(name, doc, fields=()):
-    """A command: the header, then ``fields``; 64 bytes."""
-    return Layout(name, doc, (*COMMAND_HEADER, *fields), size=COMMAND_BYTES)
+def command_layout(opcode, doc, fields=()):
+    """Command ``opcode`` (an enum member): the header, then ``fields``; 64 bytes."""
+    return Layout(
+        opcode.name, f"Opcode {opcode.value}. {doc}", (*COMMAND_HEADER, *fields), size=COMMAND_BYTES
+    )

@@ -1,6 +1,7 @@
 """A design as small as one can be, in the shape of an entry of ``hw.designs.DESIGNS``."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -11,6 +12,10 @@ from hw.shell.description import KernelDescription, Master, standard_arguments
 from hw.shell.layout import Field
 from hw.shell.program import command_layout
 from hw.stream.ram import Ram
+
+
+class Command(Enum):
+    FILL = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,5 +96,5 @@ class StubDesign:
         )
 
     def documents(self, config):
-        command = command_layout("Fill", "Opcode 1.", [Field("value", "u32", "what to write")])
+        command = command_layout(Command.FILL, "Store it.", [Field("value", "u32", "what to write")])
         return {"Stub commands": [command]}
