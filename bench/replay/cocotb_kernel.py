@@ -115,7 +115,7 @@ def main():
         sources=[folder / "replay.v"],
         hdl_toplevel="replay",
         build_dir=folder,
-        build_args=["-Wno-fatal", "-O3"],
+        build_args=["-Wno-fatal", "-O3", "--output-split-cfuncs", "200"],
         timescale=("1ns", "1ps"),
     )
     rate = folder / "rate"

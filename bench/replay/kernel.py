@@ -65,6 +65,15 @@ def _filled(kernel):
 
 def rows():
     """kernel_sample_cycles and its parts, beside the bound; sim_cycles_per_second."""
+    result = []
+    for fanout in (16, 64):
+        start = time.perf_counter()
+        generate("replay", "u200", BUILD_DIRECTORY / "bench", fanout=fanout)
+        result.append(
+            row("replay", f"N=2^20, K={fanout}, whole kernel", "generate_seconds",
+                round(time.perf_counter() - start, 2), "s", reference="at most",
+                reference_value=15, source="make verilog, on this machine")
+        )  # fmt: skip
     directory = generate("replay", "u200", BUILD_DIRECTORY)
     memory = MemoryConfig()
     case = f"N=2^20, K=16, B={BATCH}, 40-byte experiences"
@@ -77,7 +86,7 @@ def rows():
         status_beats = (STATUS.size + status.dtype.itemsize) // buffer.config.engine.beat_bytes
         bound = sample_bound(BATCH, beats, memory, status_beats=status_beats)
         source = "RTL on the simulated card, default memory"
-        result = [
+        result += [
             row(
                 "replay",
                 case,

@@ -1,12 +1,10 @@
 """Clocks of batches at the manager's streams, counted in the RTL, beside PEARL's equations 4, 5."""
 
 import random
-import time
 
 from bench import row
 from hw.replay.config import ReplayConfig
 from hw.replay.manager import Operation, ReplayManager
-from hw.verilog import to_verilog
 from sim.streams import StreamUnit
 
 __all__ = ["BATCHES", "FANOUTS", "rows"]
@@ -42,20 +40,7 @@ def rows():
     result = []
     for fanout in FANOUTS:
         config = ReplayConfig(capacity=CAPACITY, fanout=fanout)
-        start = time.perf_counter()
-        to_verilog(ReplayManager(config), name="replay_manager")
-        seconds = time.perf_counter() - start
         case = f"N=2^20, K={fanout}"
-        result.append(
-            row(
-                "replay",
-                case,
-                "generate_seconds",
-                round(seconds, 2),
-                "s",
-                source="manager to Verilog, on this machine",
-            )
-        )
         unit = StreamUnit(ReplayManager(config), name="replay_manager")
         unit.wait("idle", 1, 2 * CAPACITY)
         unit.set("seed", 0x123456789ABCDEF << 64)

@@ -1,4 +1,5 @@
 """hw.replay.manager against sim.model.replay.manager, and the twin against plain arithmetic."""
+
 import itertools
 import random
 
@@ -10,6 +11,7 @@ from replay.operations import SEED, expected, random_operations, request_words, 
 
 from hw.replay.config import ReplayConfig
 from hw.replay.manager import ReplayManager
+from hw.verilog import to_verilog
 from sim.model.replay.manager import FIND, GET, SAMPLE, SET, UNIFORM, scale
 from sim.model.replay.manager import ReplayManager as Twin
 from sim.streams import StreamUnit
@@ -17,14 +19,17 @@ from sim.streams import StreamUnit
 LARGE = 1 << 20
 
 
-@pytest.mark.parametrize("bad, rule", [
-    (dict(capacity=1), "capacity must be an integer in 2..16777216, not 1"),
-    (dict(capacity=2.5), "capacity must be an integer"),
-    (dict(fanout=3), "fanout must be a power of two, not 3"),
-    (dict(fanout=128), "fanout must be an integer in 2..64, not 128"),
-    (dict(priority_width=32, capacity=1 << 20), "priority_width must be at most 28"),
-    (dict(priority_fraction=24), "priority_fraction must be an integer in 0..23, not 24"),
-])
+@pytest.mark.parametrize(
+    "bad, rule",
+    [
+        (dict(capacity=1), "capacity must be an integer in 2..16777216, not 1"),
+        (dict(capacity=2.5), "capacity must be an integer"),
+        (dict(fanout=3), "fanout must be a power of two, not 3"),
+        (dict(fanout=128), "fanout must be an integer in 2..64, not 128"),
+        (dict(priority_width=32, capacity=1 << 20), "priority_width must be at most 28"),
+        (dict(priority_fraction=24), "priority_fraction must be an integer in 0..23, not 24"),
+    ],
+)
 def test_config_rejects(bad, rule):
     with pytest.raises(ValueError, match=rule):
         ReplayConfig(**bad)
@@ -36,8 +41,10 @@ def test_config_round_trip():
     assert config.hash64 != ReplayConfig(capacity=1001, fanout=4).hash64
 
 
-@pytest.mark.parametrize("capacity, fanout", [(2, 2), (2, 64), (65, 64), (64, 64), (1000, 16),
-                                              (LARGE, 16), (LARGE - 1, 2), (1 << 24, 64)])
+@pytest.mark.parametrize(
+    "capacity, fanout",
+    [(2, 2), (2, 64), (65, 64), (64, 64), (1000, 16), (LARGE, 16), (LARGE - 1, 2), (1 << 24, 64)],
+)
 def test_shapes_cover_the_leaves(capacity, fanout):
     config = ReplayConfig(capacity=capacity, fanout=fanout)
     root, *_, leaf = [config.levels[0], *config.levels]
@@ -49,20 +56,37 @@ def test_shapes_cover_the_leaves(capacity, fanout):
 # -- the RTL against the twin, stalls on both sides
 
 
-@pytest.mark.parametrize("config", [
-    dict(capacity=2, fanout=2), dict(capacity=3, fanout=64), dict(capacity=300, fanout=4),
-    dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0),
-], ids=str)
+@pytest.mark.parametrize(
+    "config",
+    [
+        dict(capacity=2, fanout=2),
+        dict(capacity=3, fanout=64),
+        dict(capacity=300, fanout=4),
+        dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0),
+    ],
+    ids=str,
+)
 def test_any_interleaving_under_icarus(simulate, config):
-    simulate(ReplayManager(ReplayConfig(**config)), "replay.manager_bench", config=config,
-             operations=4000)
+    simulate(
+        ReplayManager(ReplayConfig(**config)),
+        "replay.manager_bench",
+        config=config,
+        operations=4000,
+    )
 
 
-@pytest.mark.parametrize("config", [
-    dict(capacity=37, fanout=2), dict(capacity=1000, fanout=4), dict(capacity=70_001, fanout=16),
-    dict(capacity=5000, fanout=64, ultra_ram=False), dict(capacity=LARGE, fanout=16),
-    dict(capacity=LARGE, fanout=64),
-], ids=str)
+@pytest.mark.parametrize(
+    "config",
+    [
+        dict(capacity=37, fanout=2),
+        dict(capacity=1000, fanout=4),
+        dict(capacity=70_001, fanout=16),
+        dict(capacity=5000, fanout=64, ultra_ram=False),
+        dict(capacity=LARGE, fanout=16),
+        dict(capacity=LARGE, fanout=64),
+    ],
+    ids=str,
+)
 def test_hundred_thousand_operations(config):
     config = ReplayConfig(**config)
     operations = random_operations(config, 120_000, random.Random(2))
@@ -80,8 +104,9 @@ def test_hundred_thousand_operations(config):
     # Most of it back to back, where forwarding works hardest.
     gaps = itertools.cycle([(0, 0), (0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3)])
     for begin, (source_gap, sink_gap) in zip(range(0, len(words), part), gaps, strict=False):
-        answers, clocks = unit.run(words[begin:begin + part], source_gap=source_gap,
-                                   sink_gap=sink_gap, seed=begin)
+        answers, clocks = unit.run(
+            words[begin : begin + part], source_gap=source_gap, sink_gap=sink_gap, seed=begin
+        )
         got += [response(config, word) for word in answers]
         if source_gap == sink_gap == 0:
             assert clocks == ReplayManager.estimate(config, part)["cycles"]
@@ -110,15 +135,21 @@ def test_scale_is_exact(a, b):
 def test_twin_finds_what_searchsorted_finds(data):
     capacity = data.draw(st.integers(2, 400))
     fanout = data.draw(st.sampled_from([2, 4, 16, 64]))
-    priorities = np.array(data.draw(st.lists(
-        st.one_of(st.just(0), st.integers(0, (1 << 24) - 1)), min_size=1, max_size=capacity)),
-        np.uint64)
+    priorities = np.array(
+        data.draw(
+            st.lists(
+                st.one_of(st.just(0), st.integers(0, (1 << 24) - 1)), min_size=1, max_size=capacity
+            )
+        ),
+        np.uint64,
+    )
     twin = loaded(capacity, fanout, priorities)
     cumulative = np.cumsum(priorities)
     assert twin.total == cumulative[-1]
     if twin.total:
-        targets = np.array(data.draw(st.lists(st.integers(0, twin.total - 1), min_size=1)),
-                           np.uint64)
+        targets = np.array(
+            data.draw(st.lists(st.integers(0, twin.total - 1), min_size=1)), np.uint64
+        )
         indexes, found, errors = twin.find(targets)
         assert not errors.any()
         np.testing.assert_array_equal(indexes, np.searchsorted(cumulative, targets, side="right"))
@@ -134,7 +165,8 @@ def test_twin_draws_numpys_numbers():
     fractions = [int(number) >> 16 for number in generator.random_raw(300)]
     targets = [fraction * twin.total >> 48 for fraction in fractions]
     np.testing.assert_array_equal(
-        indexes, np.searchsorted(np.cumsum(np.arange(500)), targets, side="right"))
+        indexes, np.searchsorted(np.cumsum(np.arange(500)), targets, side="right")
+    )
     np.testing.assert_array_equal(twin.state, generator.state["state"]["state"])
 
 
@@ -158,5 +190,14 @@ def test_errors_change_nothing():
 
 def test_operation_codes_are_the_hardwares():
     from hw.replay.manager import Operation
+
     assert [o.name for o in Operation] == ["GET", "SET", "SAMPLE", "FIND"]
     assert (GET, SET, SAMPLE, FIND) == tuple(o.value for o in Operation)
+
+
+def test_verilog_does_not_grow_with_the_capacity():
+    """Sixteen times the leaves are one level more and wider sums: no word of memory is written."""
+    configs = [ReplayConfig(capacity=capacity) for capacity in (1 << 16, 1 << 20, 1 << 24)]
+    sizes = [len(to_verilog(ReplayManager(config), name="manager")) for config in configs]
+    for small, large, config in zip(sizes, sizes[1:], configs, strict=False):
+        assert large < 1.15 * small * (config.depth + 1) / config.depth
