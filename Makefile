@@ -51,7 +51,7 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh
 	@touch $@
 
 $(READY_LONG): $(READY)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers
 	@touch $@
 
 $(READY_BENCH): $(READY)

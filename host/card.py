@@ -177,6 +177,8 @@ class Kernel:
             pointer = argument.kind == "pointer"
             arguments[argument.name] = self.buffer(argument.name, _PAGE) if pointer else _PAGE
         self.launch(**{**arguments, "command_count": 0})
+        # A run holds its arguments' buffers: a new one lets go of these.
+        self._run = self.card.api.run(self._handle)
         status = arguments["status"].read(STATUS.dtype, 1)[0]
         if status["magic"] != MAGIC:
             raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")

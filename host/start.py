@@ -47,7 +47,6 @@ def start(*, algo, env, card, board, steps, seed, out, resume, until_solved, tra
         options["trace"] = out / "trace.vcd"
     with open_card(card, **options) as opened:
         kernel = opened.load(build / boards.get(board).name / "replay" / "kernel.json")
-        kernel.check()
         buffer = partial(PrioritizedReplayBuffer, kernel)
         result = train(config, buffer, out=out, card=card, resume=resume)
     mean = result.summary["mean_return"]

@@ -3,9 +3,9 @@
 import numpy as np
 
 from host.runtime.program import aligned
-from hw.replay.commands import GRANULE_BYTES, ITEM, MAX_COUNT, MAX_GRANULES
+from hw.replay.commands import GRANULE_BYTES, ITEM, MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Opcode
 
-__all__ = ["checked_items", "put_items", "record_dtype", "to_records"]
+__all__ = ["checked_items", "put_items", "put_records", "record_dtype", "to_records"]
 
 
 def record_dtype(fields):
@@ -60,6 +60,8 @@ def checked_items(fill, name, indexes, values, dtype):
     ValueError unless both are lists of one length and the indexes are below ``fill``.
     """
     indexes, values = np.asarray(indexes), np.asarray(values)
+    if not indexes.size:  # an empty list has no integers to show
+        indexes = indexes.astype(np.uint32)
     if indexes.ndim != 1 or not np.issubdtype(indexes.dtype, np.integer):
         raise ValueError(
             f"indexes must be a list of integers, not {indexes.dtype} of shape {indexes.shape}"
@@ -87,3 +89,13 @@ def put_items(program, operands, offset, opcode, indexes, values, **command):
         operands.append((offset, items.view(np.uint8)))
         offset = aligned(offset + items.nbytes)
     return offset
+
+
+def put_records(program, operands, offset, records):
+    """Append the INSERT commands for ``records``, and the records from ``offset`` on."""
+    limit = min(MAX_COUNT, MAX_TRANSFER // (records.dtype.itemsize // GRANULE_BYTES))
+    for begin in range(0, len(records), limit):
+        part = records[begin : begin + limit]
+        program.append((Opcode.INSERT, {"count": len(part), "source": offset}))
+        operands.append((offset, part.view(np.uint8)))
+        offset = aligned(offset + part.nbytes)

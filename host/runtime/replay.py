@@ -6,7 +6,7 @@ tree, the draws, priorities, weights, and the experiences themselves live on the
 
 import numpy as np
 
-from host.runtime.experience import checked_items, put_items, record_dtype, to_records
+from host.runtime.experience import checked_items, put_items, put_records, record_dtype, to_records
 from host.runtime.program import Launcher, aligned
 from hw.arith.power import SCALE_FORMAT
 from hw.designs import DESIGNS
@@ -155,10 +155,7 @@ class PrioritizedReplayBuffer:
         if experiences is not None:
             records = to_records(experiences, self.dtype)
             fill = min(fill + len(records), self.capacity)
-            for part in self._parts(records[-self.capacity :]):
-                program.append((Opcode.INSERT, {"count": len(part), "source": offset}))
-                operands.append((offset, part.view(np.uint8)))
-                offset = aligned(offset + part.nbytes)
+            put_records(program, operands, offset, records[-self.capacity :])
         size = 0
         if sample is not None:
             count, beta = sample
@@ -221,6 +218,15 @@ class PrioritizedReplayBuffer:
             parts.append(results.view(HEADER.dtype)["priority"])
         return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
 
+    @property
+    def _identity(self):
+        """What a saved state must share with this buffer."""
+        return {
+            "config_hash": self.config.hash64,
+            "capacity": self.capacity,
+            "dtype": repr(self.dtype),
+        }
+
     def state_dict(self):
         """Everything a resumed run needs to draw the same next batch: arrays and ints."""
         fill = len(self)
@@ -228,9 +234,7 @@ class PrioritizedReplayBuffer:
         priorities = self.priorities()
         status = self.status
         return {
-            "config_hash": self.config.hash64,
-            "capacity": self.capacity,
-            "dtype": repr(self.dtype),
+            **self._identity,
             "experiences": raw[:, : self.dtype.itemsize].copy(),
             "priorities": priorities,
             "random": status["state"].copy(),
@@ -240,15 +244,14 @@ class PrioritizedReplayBuffer:
 
     def load_state_dict(self, state):
         """Take up a saved state; ValueError if it is of another config, capacity or experience."""
-        for name, own in (
-            ("config_hash", self.config.hash64),
-            ("capacity", self.capacity),
-            ("dtype", repr(self.dtype)),
-        ):
+        for name, own in self._identity.items():
             if state[name] != own:
                 raise ValueError(f"{name} must be that of this buffer ({own}), not {state[name]}")
         experiences = np.asarray(state["experiences"], np.uint8)
         fill = len(experiences)
+        if len(state["priorities"]) != fill:
+            count = len(state["priorities"])
+            raise ValueError(f"priorities must be one an experience ({fill}), not {count}")
         storage = np.zeros((fill, self._stride), np.uint8)
         storage[:, : self.dtype.itemsize] = experiences
         if fill:
@@ -273,11 +276,6 @@ class PrioritizedReplayBuffer:
     @property
     def _batch_limit(self):
         return min(MAX_COUNT, MAX_TRANSFER // (self._granules + 1))
-
-    def _parts(self, records):
-        """Pieces of ``records`` that one INSERT moves."""
-        limit = min(MAX_COUNT, MAX_TRANSFER // self._granules)
-        return [records[k : k + limit] for k in range(0, len(records), limit)]
 
     def _set(self, indexes, raw):
         program, operands = [], []

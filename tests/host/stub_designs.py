@@ -96,5 +96,6 @@ class StubDesign:
         )
 
     def documents(self, config):
-        command = command_layout(Command.FILL, "Store it.", [Field("value", "u32", "what to write")])
+        value = Field("value", "u32", "what to write")
+        command = command_layout(Command.FILL, "Store it.", [value])
         return {"Stub commands": [command]}

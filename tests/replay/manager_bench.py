@@ -1,4 +1,5 @@
 """Runs inside the simulator; started by test_manager.py."""
+
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ from sim.model.replay.manager import FIND, GET, SAMPLE, UNIFORM
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = ReplayConfig(**CASE["config"])
+
 
 async def start(dut):
     """Clock, reset, wait for the sweep that clears the memories, load the generator."""
@@ -94,9 +96,10 @@ async def equals_the_twin(dut):
     dut.step.value = step
     got, part = [], len(operations) // 10 + 1
     # Most of it back to back, where forwarding works hardest.
-    for begin, gap in zip(range(0, len(operations), part), itertools.cycle([gaps[0], *gaps]),
-                          strict=False):
-        answers, clocks = await run(dut, operations[begin:begin + part], rng, *gap)
+    for begin, gap in zip(
+        range(0, len(operations), part), itertools.cycle([gaps[0], *gaps]), strict=False
+    ):
+        answers, clocks = await run(dut, operations[begin : begin + part], rng, *gap)
         got += answers
         if gap == (0, 0):
             assert clocks == len(answers) + ReplayManager(CONFIG).latency

@@ -1,4 +1,5 @@
 """Operations for the replay manager, what they must answer, and both as words of its streams."""
+
 import itertools
 
 import numpy as np
@@ -18,14 +19,31 @@ def random_operations(config, count, rng):
     priorities, total, recent, operations = {}, 0, 0, []
     for _ in range(count):
         operation = rng.choices([GET, SET, SAMPLE, FIND], [2, 5, 3, 2])[0]
-        index = rng.choice([recent, recent, rng.randint(0, last), recent ^ 1, 0, last,
-                            (recent & -config.fanout) + rng.randrange(config.fanout),
-                            (recent + config.fanout) % (last + 1)])
+        index = rng.choice(
+            [
+                recent,
+                recent,
+                rng.randint(0, last),
+                recent ^ 1,
+                0,
+                last,
+                (recent & -config.fanout) + rng.randrange(config.fanout),
+                (recent + config.fanout) % (last + 1),
+            ]
+        )
         index = over if rng.random() < 0.002 else min(index, last)
         value = 0
         if operation == SET:
-            value = rng.choice([0, 1, limit, rng.randint(0, limit), rng.randint(0, limit),
-                                rng.randint(0, min(99, limit))])
+            value = rng.choice(
+                [
+                    0,
+                    1,
+                    limit,
+                    rng.randint(0, limit),
+                    rng.randint(0, limit),
+                    rng.randint(0, min(99, limit)),
+                ]
+            )
             if index <= last:
                 recent = index
                 total += value - priorities.get(index, 0)
@@ -52,18 +70,25 @@ def expected(config, operations, step):
             indexes, found, errors = twin.sample(len(indexes), step=step, first=False)
         else:
             indexes, found, errors = twin.find(values)
-        answers += [(0, 0, 1) if e else (int(i), int(p), 0)
-                    for i, p, e in zip(indexes, found, errors, strict=True)]
+        answers += [
+            (0, 0, 1) if e else (int(i), int(p), 0)
+            for i, p, e in zip(indexes, found, errors, strict=True)
+        ]
     return answers, twin
 
 
 def request_words(config, operations):
-    return [operation | index << 3 | value << 3 + config.index_width
-            for operation, index, value in operations]
+    return [
+        operation | index << 3 | value << 3 + config.index_width
+        for operation, index, value in operations
+    ]
 
 
 def response(config, word):
     """``(index, priority, error)`` of a word of the response stream."""
     index = word & (1 << config.index_width) - 1
-    return (index, word >> config.index_width & config.priority_limit,
-            word >> config.index_width + config.priority_width)
+    return (
+        index,
+        word >> config.index_width & config.priority_limit,
+        word >> config.index_width + config.priority_width,
+    )

@@ -1,0 +1,184 @@
+"""host.runtime.replay: what it refuses, with which words, and that nothing has changed after it."""
+
+import numpy as np
+import pytest
+from replay.kernels import NARROW, WIDE, generate, opened
+
+from host.card import CapacityError, HashMismatch, open_card
+from host.runtime.program import CommandError
+from host.runtime.replay import PrioritizedReplayBuffer, record_dtype
+from sim.card.memory import Bank
+from tests.host.replay_buffers import CAPACITY, CARDS, FIELDS, equal, experiences, filled, make
+
+
+def bad_calls():
+    """``(call, message)``; every call leaves a buffer of 60 experiences as it was."""
+    inf, nan = float("inf"), float("nan")
+
+    def without(name):
+        return {key: value for key, value in experiences(2).items() if key != name}
+
+    update, put = "update_priorities", "set_priorities"
+    yield update, ([0, 1], [1, nan]), r"td_errors must be finite, not nan at position 1"
+    yield update, ([0], [-inf]), r"td_errors must be finite, not -inf at position 0"
+    yield update, ([0], [1e300]), r"td_errors must be finite, not inf at position 0"
+    yield update, ([0, 60], [1, 1]), r"indexes must be in 0\.\.59 \(what is stored\), not 0\.\.60"
+    yield update, ([-1, 3], [1, 1]), r"indexes must be in 0\.\.59 .*, not -1\.\.3"
+    yield update, ([2**32], [1]), r"indexes must be in 0\.\.59"
+    yield update, ([0.5], [1]), r"indexes must be a list of integers, not float64 of shape \(1,\)"
+    yield update, ([[0]], [[1]]), r"indexes must be a list of integers, not int64 of shape \(1, 1\)"
+    yield update, ([0, 1], [1]), r"td_errors must have shape \(2,\), not \(1,\)"
+    top = r"priorities must be finite and in 0\.\.256, not "
+    yield put, ([0, 1], [1, -0.001]), top + r"-0\.001 at position 1"
+    yield put, ([0], [nan]), top + "nan at position 0"
+    yield put, ([0], [inf]), top + "inf at position 0"
+    yield put, ([0], [256.0]), top + r"256\.0 at position 0"
+    yield put, ([60], [1]), r"indexes must be in 0\.\.59"
+    yield put, ([0], [[1]]), r"priorities must have shape \(1,\), not \(1, 1\)"
+    yield "sample", (61,), r"batch_size must be at most the fill \(60\), not 61"
+    yield "sample", (0,), r"batch_size must be an integer in 1\.\.65535, not 0"
+    yield "sample", (1.5,), r"batch_size must be an integer in 1\.\.65535, not 1\.5"
+    yield "sample", (1, 1.01), r"beta must be in 0\.\.1, not 1\.01"
+    yield "sample", (1, nan), r"beta must be in 0\.\.1, not nan"
+    for name in FIELDS:
+        yield "add", without(name), f"{name} must be given, not missing"
+    yield (
+        "add",
+        {**experiences(2), "reward": [1, 2]},
+        ("reward must be one of observation, action, done, not unknown"),
+    )
+    yield (
+        "add",
+        {**experiences(2), "observation": np.zeros((2, 4))},
+        (r"observation must have shape \(2, 3\), not \(2, 4\)"),
+    )
+    yield (
+        "add",
+        {**experiences(2), "action": np.zeros(3)},
+        (r"action must have shape \(2,\), not \(3,\)"),
+    )
+    yield "add", {**experiences(2), "observation": 1.0}, "observation must have shape"
+    # All of a step is checked before any of it runs.
+    good = ([0], [1.0])
+    yield "step", (experiences(3), good, (64, 0.5)), r"at most the fill \(63\), not 64"
+    yield "step", (without("done"), good, None), "done must be given"
+
+
+@CARDS
+def test_bad_calls_are_refused_and_change_nothing(card):
+    with opened(card, WIDE) as kernel:
+        buffer = filled(kernel)
+        state, launches = buffer.state_dict(), buffer.launches
+        for method, arguments, message in bad_calls():
+            with pytest.raises(ValueError, match=f"^.*{message}"), np.errstate(over="ignore"):
+                call = getattr(buffer, method)
+                call(**arguments) if isinstance(arguments, dict) else call(*arguments)
+            assert buffer.launches == launches, f"{method}{arguments} must not reach the card"
+        equal(buffer.state_dict(), state)
+        with opened(card, WIDE) as other:
+            equal(filled(other).sample(50), buffer.sample(50))
+
+
+@CARDS
+def test_nothing_to_draw(card):
+    """All priorities are zero: refused by the card, and no random number is spent."""
+    with opened(card, WIDE) as kernel:
+        buffer = filled(kernel)
+        buffer.set_priorities(np.arange(60), np.zeros(60))
+        state = buffer.state_dict()
+        with pytest.raises(
+            CommandError,
+            match=r"command 0 \(SAMPLE\) must be valid, not empty: "
+            "SAMPLE while all priorities are 0",
+        ):
+            buffer.sample(5)
+        equal(buffer.state_dict(), state)
+        buffer.update_priorities([7], [1.0])
+        assert buffer.sample(5)["indexes"].tolist() == [7] * 5
+        with pytest.raises(ValueError, match=r"batch_size must be at most the fill \(0\), not 1"):
+            make(kernel).sample(1)
+
+
+@CARDS
+def test_states_of_others_are_refused(card):
+    with opened(card, WIDE) as kernel, opened(card, NARROW) as narrow:
+        buffer = filled(kernel)
+        state = buffer.state_dict()
+        floats = PrioritizedReplayBuffer(kernel, {"x": (np.float32, ())}, capacity=CAPACITY)
+        for other, name in (
+            (make(narrow, capacity=30), "config_hash"),
+            (make(kernel, capacity=99), "capacity"),
+            (floats, "dtype"),
+        ):
+            with pytest.raises(ValueError, match=f"^{name} must be that of this buffer"):
+                other.load_state_dict(state)
+            assert len(other) == 0
+        with pytest.raises(ValueError, match="^capacity must be that of this buffer .100., not 3"):
+            buffer.load_state_dict({**state, "capacity": 3})
+        # The other buffers took the kernel's memory: this one's comes from its state.
+        buffer.load_state_dict(state)
+        equal(buffer.state_dict(), state)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            dict(capacity=1),
+            r"capacity must be an integer in 2\.\.3000 \(the kernel's tree\), not 1",
+        ),
+        (dict(capacity=3001), r"capacity must be an integer in 2\.\.3000 .*, not 3001"),
+        (dict(capacity=10.0), r"capacity must be an integer in 2\.\.3000 .*, not 10\.0"),
+        (dict(alpha=1.1), r"alpha must be in 0\.\.1, not 1\.1"),
+        (dict(alpha=float("nan")), r"alpha must be in 0\.\.1, not nan"),
+        (dict(epsilon=1.0), r"epsilon must be in 0\.\.0\.999985, not 1\.0"),
+        (dict(epsilon=-1e-9), r"epsilon must be in 0\.\.0\.999985, not -1e-09"),
+    ],
+)
+def test_bad_options(options, message):
+    with opened("model", WIDE) as kernel, pytest.raises(ValueError, match=f"^{message}$"):
+        make(kernel, **options)
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({}, "fields must be one or more, not none"),
+        ({"x": (np.uint8, (4095 * 16 + 1,))}, "fields must be at most 65520 bytes .*, not 65521"),
+    ],
+)
+def test_bad_fields(fields, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        record_dtype(fields)
+
+
+def test_storage_larger_than_the_bank():
+    """The message has the bytes that would fit."""
+    banks = (Bank("DDR[0]", 1 << 20), Bank("DDR[1]", 1 << 16))
+    with opened("model", WIDE, banks=banks) as kernel:
+        make(kernel, capacity=960)  # of one beat each
+        with pytest.raises(
+            CapacityError,
+            match=(r"size must be at most 65536 bytes for storage \(bank DDR\[1\] .*, not 65600"),
+        ):
+            make(kernel, capacity=1025)
+
+
+def test_another_kernel_is_refused(tmp_path):
+    """The Verilog of one config behind the description of another."""
+    path = generate(NARROW)
+    text = path.read_text()
+    hash64 = str(NARROW.hash64)
+    assert hash64 in text
+    (tmp_path / "kernel.json").write_text(text.replace(hash64, str(NARROW.hash64 ^ 1)))
+    (tmp_path / "replay.v").write_text((path.parent / "replay.v").read_text())
+    with open_card("sim") as card:
+        kernel = card.load(tmp_path / "kernel.json")
+        with pytest.raises(
+            HashMismatch,
+            match=(
+                f"config_hash must be {NARROW.hash64 ^ 1:#018x} as described, "
+                f"not {NARROW.hash64:#018x}"
+            ),
+        ):
+            make(kernel, capacity=10)

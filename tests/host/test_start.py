@@ -1,0 +1,127 @@
+"""From the command line's words to a run: which kernel, on which card, with which config."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import boards
+from host import start as module
+from host.start import start
+
+SMALL = {
+    "capacity": "256",
+    "learning_starts": "64",
+    "evaluation_episodes": "1",
+    "evaluation_interval": "1000",
+    "batch_size": "16",
+}
+
+
+@pytest.fixture
+def options(tmp_path, monkeypatch):
+    """Options of a short run, with everything that is built below ``tmp_path``."""
+    monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
+    return dict(
+        algo="dqn",
+        env="CartPole-v1",
+        card="model",
+        board="u50",
+        steps=200,
+        seed=1,
+        out=tmp_path / "run",
+        resume=False,
+        until_solved=False,
+        trace=False,
+        settings=SMALL,
+    )
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Everything but the command line's part replaced; what it would have been given."""
+    seen = SimpleNamespace(checked=0, exit_code=0)
+
+    def check():
+        seen.checked += 1
+
+    def load(path):
+        seen.description = path
+        return SimpleNamespace(check=check)
+
+    @contextmanager
+    def open_card(name, **options):
+        seen.card, seen.options = name, options
+        yield SimpleNamespace(load=load)
+
+    def train(config, factory, *, out, card, resume):
+        seen.config, seen.resume = config, resume
+        summary = {"mean_return": None, "solved": False, "seconds": 1.0}
+        return SimpleNamespace(summary=summary, plot=out / "plot.png", exit_code=seen.exit_code)
+
+    for function in (open_card, train):
+        monkeypatch.setattr(module, function.__name__, function)
+    return seen
+
+
+def test_a_run_on_the_model_card(options, tmp_path, capsys):
+    assert start(**options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert Path(lines[-1]) == tmp_path / "run" / "returns.png" and Path(lines[-1]).exists()
+    assert lines[-2].startswith("mean return ")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert (summary["card"], summary["seed"], summary["steps"]) == ("model", 1, 200)
+    assert summary["config"]["dqn"]["batch_size"] == 16
+    kernel = json.loads((tmp_path / "build/train/u50/replay/kernel.json").read_text())
+    assert kernel["config"]["replay"]["capacity"] == 256
+
+
+def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
+    start(**{**options, "card": "sim", "trace": True, "steps": None, "resume": True})
+    assert seen.card == "sim" and seen.checked == 1 and seen.resume
+    banks = [(bank.name, bank.size) for bank in seen.options["banks"]]
+    assert banks == [(bank.name, bank.size) for bank in boards.get("u50").banks]
+    assert seen.options["trace"] == tmp_path / "run" / "trace.vcd"
+    assert seen.options["trace"].parent.is_dir()
+    assert seen.config.steps == module.TrainConfig().steps
+
+
+def test_real_card_has_the_kernel_that_was_built(options, seen, tmp_path):
+    seen.exit_code = 130
+    assert start(**{**options, "card": "xrt:1"}) == 130
+    assert seen.card == "xrt:1" and seen.options == {}
+    assert seen.description == tmp_path / "build/u50/replay/kernel.json"
+    assert not (tmp_path / "build").exists()  # nothing generated over it
+
+
+def test_options_win_over_settings(options, seen):
+    start(**{**options, "card": "xrt", "settings": {"seed": "9", "gamma": "0.5"}})
+    assert seen.config.seed == 1 and seen.config.dqn.gamma == 0.5
+
+
+@pytest.mark.parametrize("card", ["model", "xrt"])
+def test_trace_needs_the_simulated_card(options, seen, card):
+    with pytest.raises(ValueError, match=f"--trace must be with card sim, not {card}"):
+        start(**{**options, "card": card, "trace": True})
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(board="u9"), "board must be one of"),
+        (dict(card="gpu"), "card must be model, sim or xrt"),
+        (dict(settings={"speed": "1"}), "speed must be a field of TrainConfig"),
+        (dict(settings={"gamma": "2"}), "gamma must be in"),
+    ],
+)
+def test_refuses(options, change, message):
+    with pytest.raises(ValueError, match=message):
+        start(**{**options, **change})
+
+
+def test_capacity_beyond_the_board(options):
+    settings = {"capacity": "5000000"}
+    with pytest.raises(boards.DoesNotFit, match="capacity must be at most 4194304 on Alveo U50"):
+        start(**{**options, "settings": settings})

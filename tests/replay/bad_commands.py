@@ -1,0 +1,156 @@
+"""One bad command of each kind at the end of a program of ``random_programs``."""
+
+import numpy as np
+
+from hw.replay.commands import MAX_COUNT, MAX_GRANULES, Error, Opcode
+from hw.replay.config import FRACTION_WIDTH
+
+__all__ = ["BAD"]
+
+_WORD = (1 << 32) - 1
+
+
+def _spoil(source, items, bad):
+    """``items`` with one to three of ``bad`` among them."""
+    for _ in range(source.rng.randint(1, 3)):
+        items.insert(source.rng.randint(0, len(items)), source.rng.choice(bad))
+    return items
+
+
+def _one_of(source, wrong):
+    """One field with one of its wrong values."""
+    name = source.rng.choice(list(wrong))
+    return {name: source.rng.choice(wrong[name])}
+
+
+def opcode(source, program):
+    program.raw(source.rng.choice([0, 10, 255, 256 + Opcode.GET.value, 1 << 31, _WORD]))
+
+
+def count(source, program):
+    counted = [o for o in Opcode if o.value >= Opcode.INSERT.value]
+    program.raw(source.rng.choice(counted), count=source.rng.choice([0, MAX_COUNT + 1, _WORD]))
+
+
+def insert_count(source, program):
+    """More than the ring holds."""
+    program.raw(Opcode.INSERT, count=source.capacity + 1)
+
+
+def transfer(source, program):
+    """More granules than a command may move."""
+    program.setup(2, 64, 1)
+    program.raw(Opcode.FIND, count=MAX_COUNT)
+
+
+def setup(source, program):
+    own, limit = source.replay.capacity, source.replay.priority_limit
+    wrong = {
+        "capacity": [0, 1, own + 1, _WORD],
+        "granules": [MAX_GRANULES + 1, _WORD],
+        "priority": [0, limit + 1],
+    }
+    good = {"capacity": 2, "granules": 1, "priority": 1}
+    program.raw(Opcode.SETUP, **{**good, **_one_of(source, wrong)})
+
+
+def restore(source, program):
+    wrong = {
+        "position": [source.capacity, _WORD],
+        "fill": [source.capacity + 1],
+        "maximum": [source.replay.priority_limit + 1],
+    }
+    program.raw(Opcode.RESTORE, **_one_of(source, wrong))
+
+
+def insert_priority(source, program):
+    program.insert(source.records(1), priority=source.replay.priority_limit + 1)
+
+
+def priority(source, program):
+    bad = [(0, source.replay.priority_limit + 1), (source.fill - 1, _WORD)]
+    items = source.items(source.rng.randint(0, 30))
+    program.listed(Opcode.SET, _spoil(source, items, bad))
+
+
+def td(source, program):
+    errors = _spoil(source, [1.0] * source.rng.randint(0, 30), [np.nan, np.inf, -np.inf])
+    program.update(source.indexes(len(errors)), errors, alpha=19661, epsilon=7)
+
+
+def index(source, program):
+    bad = [source.fill, source.replay.capacity, _WORD]
+    which = source.rng.choice([Opcode.SET, Opcode.UPDATE, Opcode.GET])
+    if which == Opcode.GET:
+        program.listed(which, _spoil(source, source.indexes(20), bad), beta=source.beta())
+    else:
+        items = source.items(source.rng.randint(0, 30))
+        program.listed(which, _spoil(source, items, [(i, 1) for i in bad]))
+
+
+def target(source, program):
+    highest = source.replay.priority_limit * source.capacity
+    bad = [highest, 1 << FRACTION_WIDTH, _WORD << 32]
+    program.listed(Opcode.FIND, _spoil(source, [0] * source.rng.randint(0, 20), bad))
+
+
+def fill(source, program):
+    program.sample(source.fill + 1)
+
+
+def empty(source, program):
+    """Places that are filled by decree and have no priority."""
+    source.setup(program)
+    source.fill = 2
+    program.raw(Opcode.RESTORE, fill=2)
+    program.sample(2)
+
+
+def _outside(source, end):
+    """Off a boundary, past the end, or where offset + length passes 32 bits."""
+    return source.rng.choice([1, 16, 32, -(-end // 64) * 64, _WORD - 63])
+
+
+def operands(source, program):
+    """A list somewhere else, or one whose last byte is missing."""
+    source.rng.choice([source.set, source.update, source.insert, source.get])(program)
+    if source.granules and source.rng.random() < 0.5:
+        program.operands_bytes -= 1
+    else:
+        which = source.rng.choice([Opcode.SET, Opcode.UPDATE, Opcode.GET])
+        program.raw(which, count=1, source=_outside(source, program.operands_bytes))
+
+
+def results(source, program):
+    """As ``operands``, for batches."""
+    program.insert(source.records(1), priority=1)  # now there is something to draw
+    if source.rng.random() < 0.5:
+        source.rng.choice([source.sample, source.get])(program)
+        program.results_bytes -= 1
+        return
+    destination = _outside(source, program.results_bytes)
+    which = source.rng.choice([Opcode.SAMPLE, Opcode.FIND, Opcode.GET])
+    if which == Opcode.SAMPLE:
+        program.raw(which, count=1, step=1, destination=destination)
+    else:
+        program.listed(which, [0, 0], destination=destination)
+
+
+#: Function -> the error that it must end in.
+BAD = {
+    opcode: Error.OPCODE,
+    count: Error.COUNT,
+    insert_count: Error.COUNT,
+    transfer: Error.COUNT,
+    setup: Error.SETUP,
+    restore: Error.SETUP,
+    insert_priority: Error.PRIORITY,
+    priority: Error.PRIORITY,
+    td: Error.TD,
+    index: Error.INDEX,
+    target: Error.TARGET,
+    fill: Error.FILL,
+    empty: Error.EMPTY,
+    operands: Error.OPERANDS,
+    results: Error.RESULTS,
+}

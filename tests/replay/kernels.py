@@ -1,0 +1,64 @@
+"""Replay kernels for tests: generated once for each state of ``hw/``, opened on any card."""
+
+import functools
+import hashlib
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+import hw
+from host.card import open_card
+from hw.designs import DESIGNS
+from hw.replay.config import ReplayConfig, ReplayKernelConfig
+from hw.shell.axi import EngineConfig
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["NARROW", "WIDE", "generate", "kernel_config", "opened"]
+
+
+def kernel_config(data_width=512, **replay):
+    """A kernel around ``ReplayConfig(**replay)`` with engines small enough to fill up."""
+    engine = EngineConfig(data_width=data_width, depth=128, burst_beats=32)
+    return ReplayKernelConfig(replay=ReplayConfig(**replay), engine=engine)
+
+
+#: The two kernels that are compiled for card ``sim``; compiling one takes longer than most tests.
+WIDE = kernel_config(512, capacity=3000, fanout=16)  # three priorities a row of the table
+NARROW = kernel_config(128, capacity=37, fanout=4, priority_width=16, priority_fraction=8)
+
+
+@functools.cache
+def _sources():
+    """Digest of everything that a kernel's Verilog comes from."""
+    root, digest = Path(hw.__file__).parent, hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".v")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def generate(config):
+    """Path of the description ``kernel.json`` of a kernel, its Verilog beside it."""
+    key = hashlib.sha256(f"{_sources()}{config.to_json()}".encode()).hexdigest()[:20]
+    directory = BUILD_DIRECTORY / "tests" / f"kernel-{key}"
+    path = directory / "kernel.json"
+    if not path.exists():
+        design = DESIGNS["replay"]
+        description = design.describe(config)
+        directory.mkdir(parents=True, exist_ok=True)
+        # The description last, each in one step: parallel tests never see half a kernel.
+        for name, text in (
+            (description.verilog, to_verilog(design.kernel(config), name=description.name)),
+            (path.name, description.to_json()),
+        ):
+            part = directory / f".{name}.{os.getpid()}"
+            part.write_text(text)
+            part.replace(directory / name)
+    return path
+
+
+@contextmanager
+def opened(card, config, **options):
+    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``."""
+    with open_card(card, **options) as device:
+        yield device.load(generate(config))
