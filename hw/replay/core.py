@@ -202,7 +202,8 @@ class ReplayCore(wiring.Component):
                 m.next = "CHECK"
             with m.State("CHECK"):
                 m.d.comb += [items.start.eq(1), gather.start.eq(is_batch)]
-                m.d.sync += outcome.p.error.eq(decode.error)
+                # Before anything is asked: items of a list start to flow as soon as they are read.
+                m.d.sync += [outcome.p.error.eq(decode.error), to_answer.eq(count)]
                 with m.If(decode.error != Error.NONE):
                     m.next = "OUTCOME"
                 with m.Elif(is_list | (is_insert & (ring.granules != 0))):
@@ -231,7 +232,7 @@ class ReplayCore(wiring.Component):
                 with m.If(write.request.ready | ~is_batch):
                     m.next = "ASK"
             with m.State("ASK"):
-                m.d.sync += [to_ask.eq(Mux(is_list, 0, count)), to_answer.eq(count)]
+                m.d.sync += to_ask.eq(Mux(is_list, 0, count))
                 m.next = "ANSWER"
             with m.State("ANSWER"):
                 m.d.comb += write.done.ready.eq(1)
