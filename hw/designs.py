@@ -94,7 +94,7 @@ DESIGNS = {
             errors=replay.REPLAY_ERRORS,
             status=replay.REPLAY_STATUS,
             storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
-            estimate=lambda config: ReplayManager.estimate(config.replay),
+            estimate=ReplayCore.estimate,
         ),
     ]
 }

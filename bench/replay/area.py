@@ -2,6 +2,7 @@
 
 from bench import row
 from boards.area import synthesize
+from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig
 from hw.replay.manager import ReplayManager
 from hw.verilog import to_verilog
@@ -15,7 +16,7 @@ _LIMITS = {16: {"lut": 26_000, "ff": 26_000, "uram": 200}, 64: {"lut": 50_000}}
 
 def rows():
     """lut, ff, uram, bram36, dsp of the manager at N = 2^20 with 24-bit leaves."""
-    result = []
+    result = _kernel()
     for fanout, limits in _LIMITS.items():
         config = ReplayConfig(capacity=1 << 20, fanout=fanout)
         verilog = to_verilog(ReplayManager(config), name="replay_manager")
@@ -34,3 +35,20 @@ def rows():
                 )
             )
     return result
+
+
+def _kernel():
+    """Cells of the kernel for U200, beside the memory blocks that its core estimates."""
+    design = DESIGNS["replay"]
+    config = design.default({"data_width": 512, "uram": 640})
+    area = synthesize(
+        to_verilog(design.kernel(config), name="replay"), "replay", work=BUILD_DIRECTORY / "area"
+    )
+    estimate = design.estimate(config)
+    return [
+        row("replay", "whole kernel, N=2^20, K=16, 512 bits", name, area[name], "cells",
+            reference="our own estimate" if estimate.get(name) is not None else None,
+            reference_value=estimate.get(name),
+            source="estimate: yosys synth_xilinx -family xcup, flattened")
+        for name in ("lut", "ff", "uram", "bram36", "dsp")
+    ]  # fmt: skip

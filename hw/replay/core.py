@@ -7,8 +7,10 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.replay.ask import Ask
 from hw.replay.commands import (
     COMMANDS,
+    HEADER,
     REPLAY_STATUS,
     Error,
     Opcode,
@@ -17,10 +19,11 @@ from hw.replay.decode import Decode
 from hw.replay.gather import Gather
 from hw.replay.insert import Insert
 from hw.replay.items import Items
-from hw.replay.manager import Operation, ReplayManager
+from hw.replay.manager import ReplayManager
 from hw.replay.ring import Ring
 from hw.shell.ports import read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
+from hw.stream.ram import memory_blocks
 
 __all__ = ["ReplayCore"]
 
@@ -47,6 +50,19 @@ class ReplayCore(wiring.Component):
     #: Pointers of this design and their masters, after those of every kernel.
     POINTERS = (("storage", "m_axi_storage"),)
     STATUS = REPLAY_STATUS
+
+    @staticmethod
+    def estimate(config):
+        """Resources of the whole kernel; None where unknown.
+
+        Memory blocks are counted: those of the manager, the queues of the four engines and that of
+        the headers. The interpolation tables of the logarithms, a block or two, are left out.
+        """
+        width, depth = config.engine.data_width, config.engine.depth
+        queues = 4 * memory_blocks(width, depth, "block")
+        queues += memory_blocks(8 * HEADER.size, depth, "block")
+        manager = ReplayManager.estimate(config.replay)
+        return {**manager, "cycles": None, "bram36": manager["bram36"] + queues}
 
     def __init__(self, config):
         self.config = config
@@ -137,37 +153,21 @@ class ReplayCore(wiring.Component):
             manager.seed.eq(Cat(*command[Opcode.SEED].state)),
         ]
 
-        # Requests: one for each item, or made here.
-        to_ask, to_answer = Signal.like(count), Signal.like(count)
-        asked, answered = Signal(), Signal()
+        m.submodules.ask = ask = Ask(config)
         m.d.comb += [
-            asked.eq(manager.request.valid & manager.request.ready),
-            answered.eq(manager.response.valid & manager.response.ready),
+            ask.count.eq(count),
+            ask.is_list.eq(is_list),
+            ask.is_insert.eq(is_insert),
+            ask.is_batch.eq(is_batch),
+            ask.is_find.eq(is_find),
+            ask.position.eq(ring.position),
+            ask.entry.eq(ring.entry),
+            ring.advance.eq(ask.advance),
         ]
-        with m.If(is_list):
-            connect(m, items.request, manager.request)
-        with m.Else():
-            m.d.comb += [
-                manager.request.valid.eq(to_ask != 0),
-                manager.request.p.operation.eq(Mux(is_insert, Operation.SET, Operation.SAMPLE)),
-                manager.request.p.index.eq(ring.position),
-                manager.request.p.value.eq(ring.entry),
-                manager.request.p.first.eq(to_ask == count),
-            ]
-            with m.If(asked):
-                m.d.sync += to_ask.eq(to_ask - 1)
-                m.d.comb += ring.advance.eq(is_insert)
-        m.d.comb += [
-            gather.response.payload.eq(manager.response.payload),
-            gather.response.valid.eq(manager.response.valid & is_batch),
-            manager.response.ready.eq(~is_batch | gather.response.ready),
-        ]
-        # The first FIND past the total; the other bad items are the list's.
-        detail, missed = Signal(32), Signal()
-        with m.If(answered):
-            m.d.sync += to_answer.eq(to_answer - 1)
-            with m.If(is_find & manager.response.p.error & ~missed):
-                m.d.sync += [missed.eq(1), detail.eq(count - to_answer)]
+        connect(m, items.request, ask.items)
+        connect(m, ask.request, manager.request)
+        connect(m, manager.response, ask.response)
+        connect(m, ask.answer, gather.response)
 
         # Clocks of the last batch, cut at the last draw, the last arrival, the end.
         clock, drawn, gathered, written = (
@@ -175,11 +175,12 @@ class ReplayCore(wiring.Component):
         )
         m.d.sync += clock.eq(clock + 1)
         with m.If(is_sample | is_find):
-            with m.If(answered):
+            with m.If(ask.answered):
                 m.d.sync += drawn.eq(clock)
             with m.If(~gather.gathered):
                 m.d.sync += gathered.eq(clock)
 
+        detail = Signal(32)
         failed = Signal()  # a write to results
         batch_written = Signal()
         outcome = self.outcome
@@ -190,8 +191,6 @@ class ReplayCore(wiring.Component):
                     raw.eq(self.command.payload),
                     batch_written.eq(0),
                     failed.eq(0),
-                    missed.eq(0),
-                    detail.eq(0),
                 ]
                 with m.If(self.command.valid):
                     m.next = "TRANSFER"
@@ -201,9 +200,8 @@ class ReplayCore(wiring.Component):
             with m.State("SIZES"):
                 m.next = "CHECK"
             with m.State("CHECK"):
-                m.d.comb += [items.start.eq(1), gather.start.eq(is_batch)]
-                # Before anything is asked: items of a list start to flow as soon as they are read.
-                m.d.sync += [outcome.p.error.eq(decode.error), to_answer.eq(count)]
+                m.d.comb += [items.start.eq(1), ask.start.eq(1), gather.start.eq(is_batch)]
+                m.d.sync += [outcome.p.error.eq(decode.error), detail.eq(0)]
                 with m.If(decode.error != Error.NONE):
                     m.next = "OUTCOME"
                 with m.Elif(is_list | (is_insert & (ring.granules != 0))):
@@ -232,7 +230,7 @@ class ReplayCore(wiring.Component):
                 with m.If(write.request.ready | ~is_batch):
                     m.next = "ASK"
             with m.State("ASK"):
-                m.d.sync += to_ask.eq(Mux(is_list, 0, count))
+                m.d.comb += ask.begin.eq(~is_list)
                 m.next = "ANSWER"
             with m.State("ANSWER"):
                 m.d.comb += write.done.ready.eq(1)
@@ -242,7 +240,7 @@ class ReplayCore(wiring.Component):
                         failed.eq(write.done.payload),
                         written.eq(clock),
                     ]
-                with m.If((to_answer == 0) & (batch_written | ~is_batch)):
+                with m.If(ask.complete & (batch_written | ~is_batch)):
                     m.next = "ERRORS"
             with m.State("STATE"):
                 with m.If(manager.idle):
@@ -264,8 +262,8 @@ class ReplayCore(wiring.Component):
                     m.d.sync += outcome.p.error.eq(Error.AXI)
                 with m.Elif(is_list & (items.error != Error.NONE)):
                     m.d.sync += [outcome.p.error.eq(items.error), detail.eq(items.position)]
-                with m.Elif(missed):
-                    m.d.sync += outcome.p.error.eq(Error.TARGET)
+                with m.Elif(ask.missed):
+                    m.d.sync += [outcome.p.error.eq(Error.TARGET), detail.eq(ask.detail)]
                 m.next = "OUTCOME"
             with m.State("OUTCOME"):
                 m.d.comb += [outcome.valid.eq(1), outcome.p.detail.eq(detail)]
