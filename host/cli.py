@@ -273,7 +273,8 @@ def main():
         return
     if "RLFABRIC_TRACEBACK" in os.environ:
         raise message if isinstance(message, Exception) else KeyboardInterrupt
-    print(f"rlfabric: {message}", file=sys.stderr)
+    notes = getattr(message, "__notes__", ())
+    print("; ".join([f"rlfabric: {message}", *notes]), file=sys.stderr)
     sys.exit(code)
 
 

@@ -50,7 +50,8 @@ def train(config, buffer_factory, *, out, card="model", resume=False, console=No
         Makes the replay buffer (``host.agents.session.Session``).
     out : path
         Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
-        best.npz (the best policy; ``load_policy`` reads it).
+        best.npz (the best policy; ``load_policy`` reads it). If the card fails, the policy as it
+        was then goes to last.npz.
     card : str
         Name of the card, for the summary.
     resume : bool
@@ -82,6 +83,7 @@ class _Run:
     def __init__(self, config, session, out, card, saved):
         self.config, self.session, self.out, self.card = config, session, out, card
         self.file, self.policy = out / CHECKPOINT, out / "best.npz"
+        self.last = out / "last.npz"  # written if the card fails
         self.threshold = reward_threshold(config.env)
         self.returns, self.episodes, self.attempts = deque(maxlen=100), 0, 0
         self.best = self.mean_return = self.evaluation = None
@@ -100,7 +102,7 @@ class _Run:
         with stop_requests() as stop, progress_bar(console) as progress:
             task = progress.add_task(config.env, total=config.steps, state="")
             while session.agent.steps < config.steps and not self.solved and not stop:
-                self._count(session.iterate())
+                self._count(self._iterate())
                 if session.agent.updates and session.launches % config.evaluation_interval == 0:
                     self._evaluate()
                 if session.launches % config.log_interval == 0 or self.evaluation is not None:
@@ -128,6 +130,15 @@ class _Run:
                 markup=False,
             )
         return TrainResult(summary, INTERRUPTED if interrupted else 0, plot)
+
+    def _iterate(self):
+        try:
+            return self.session.iterate()
+        except Exception as error:
+            # The buffer went with the card, but what was learned is here.
+            save_policy(self.last, self.session.agent, env=self.config.env, score=None)
+            error.add_note(f"the policy as it was is in {self.last}")
+            raise
 
     def _count(self, iteration):
         if iteration.loss is not None:

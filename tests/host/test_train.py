@@ -204,13 +204,18 @@ def test_new_run_keeps_the_old_checkpoint(tmp_path):
 
 
 def test_card_failure_is_not_hidden(tmp_path):
+    """The error comes through, the policy as it was is saved, and the checkpoint goes on."""
+
     def fail():
         raise RuntimeError("m_axi_storage read channel stands still")
 
     recorder = Recorder(400, fail)
-    with pytest.raises(RuntimeError, match="stands still"):
+    with pytest.raises(RuntimeError, match="stands still") as caught:
         run(small(), tmp_path, recorder)
     assert recorder.buffer.closed
+    assert caught.value.__notes__ == [f"the policy as it was is in {tmp_path / 'last.npz'}"]
+    policy, _ = load_policy(tmp_path / "last.npz")
+    assert policy.act(np.zeros((1, 4), np.float32), greedy=True).shape == (1,)
     resumed = run(small(), tmp_path, resume=True)  # from launch 300's periodic checkpoint
     assert resumed.summary["steps"] == 2000
 
