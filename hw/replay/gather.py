@@ -74,20 +74,30 @@ class Gather(wiring.Component):
         whole = Signal()  # records have an experience
         m.d.comb += whole.eq(self.granules != 0)
 
-        # Stage 1: where the experience lies.
+        # Where the experience lies: a product (one DSP block), then a sum of 64 bits.
         leaf = data.StructLayout({"index": config.index_width, "priority": config.priority_width})
-        s1_valid = Signal()
-        s1_leaf = Signal(leaf, reset_less=True)
-        s1_address = Signal(64, reset_less=True)
-        s1_leave = Signal()
+        s1_valid, s2_valid = Signal(), Signal()
+        s1_leaf, s2_leaf = Signal(leaf, reset_less=True), Signal(leaf, reset_less=True)
+        s1_beats = Signal(config.index_width + len(self.stride), reset_less=True)
+        s2_address = Signal(64, reset_less=True)
+        s1_leave, s2_leave = Signal(), Signal()
         shift = (self.data_width // 8).bit_length() - 1
-        m.d.comb += self.response.ready.eq(~s1_valid | s1_leave)
+        m.d.comb += [
+            self.response.ready.eq(~s1_valid | s1_leave),
+            s1_leave.eq(~s2_valid | s2_leave),
+        ]
         with m.If(self.response.ready):
             m.d.sync += [
                 s1_valid.eq(self.response.valid),
                 s1_leaf.index.eq(self.response.p.index),
                 s1_leaf.priority.eq(self.response.p.priority),
-                s1_address.eq(self.storage + ((self.response.p.index * self.stride) << shift)),
+                s1_beats.eq(self.response.p.index * self.stride),
+            ]
+        with m.If(s1_leave):
+            m.d.sync += [
+                s2_valid.eq(s1_valid),
+                s2_leaf.eq(s1_leaf),
+                s2_address.eq(self.storage + (s1_beats << shift)),
             ]
 
         # Fork: a read, a weight, and the rest of the header beside the weight.
@@ -106,18 +116,18 @@ class Gather(wiring.Component):
             "weight": weight.i.ready,
             "beside": beside.i.ready,
         }
-        m.d.comb += s1_leave.eq(ready["requests"] & ready["weight"] & ready["beside"])
+        m.d.comb += s2_leave.eq(ready["requests"] & ready["weight"] & ready["beside"])
         m.d.comb += [
-            requests.i.valid.eq(s1_valid & whole & ready["weight"] & ready["beside"]),
-            requests.i.p.address.eq(s1_address),
+            requests.i.valid.eq(s2_valid & whole & ready["weight"] & ready["beside"]),
+            requests.i.p.address.eq(s2_address),
             requests.i.p.beats.eq(self.stride),
-            weight.i.valid.eq(s1_valid & ready["requests"] & ready["beside"]),
-            weight.i.p.priority.eq(s1_leaf.priority),
+            weight.i.valid.eq(s2_valid & ready["requests"] & ready["beside"]),
+            weight.i.p.priority.eq(s2_leaf.priority),
             weight.i.p.total.eq(self.total),
             weight.i.p.count.eq(self.fill),
             weight.beta.eq(self.beta),
-            beside.i.valid.eq(s1_valid & ready["requests"] & ready["weight"]),
-            beside.i.payload.eq(s1_leaf),
+            beside.i.valid.eq(s2_valid & ready["requests"] & ready["weight"]),
+            beside.i.payload.eq(s2_leaf),
         ]
 
         # Headers wait for their experience.

@@ -83,6 +83,7 @@ class Insert(wiring.Component):
         place = Signal.like(self.position)
         room = Signal.like(self.position)
         run = Signal.like(self.count, reset_less=True)
+        offset = Signal(len(self.position) + len(self.stride), reset_less=True)  # beats
         address = Signal(64, reset_less=True)
         beats = Signal(len(self.write.request.p.beats), reset_less=True)
         pending = Signal(2)
@@ -114,10 +115,10 @@ class Insert(wiring.Component):
                 m.d.sync += run.eq(Mux(left > room, room, left))
                 m.next = "MULTIPLY"
             with m.State("MULTIPLY"):
-                m.d.sync += [
-                    address.eq(self.storage + ((place * self.stride) << shift)),
-                    beats.eq(run * self.stride),
-                ]
+                m.d.sync += [offset.eq(place * self.stride), beats.eq(run * self.stride)]
+                m.next = "ADD"
+            with m.State("ADD"):
+                m.d.sync += address.eq(self.storage + (offset << shift))
                 m.next = "REQUEST"
             with m.State("REQUEST"):
                 m.d.comb += self.write.request.valid.eq(1)
