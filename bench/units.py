@@ -3,6 +3,12 @@
 from bench import row
 from boards.area import synthesize
 from hw.arith.exp2 import Exp2, Exp2Config
+from hw.arith.float32.accumulate import Float32MultiplyAccumulate
+from hw.arith.float32.add import Float32Add
+from hw.arith.float32.compare import Float32Compare
+from hw.arith.float32.multiply import Float32Multiply
+from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.log2 import Log2, Log2Config
 from hw.arith.multiply import Multiply
 from hw.replay.config import ReplayConfig
@@ -34,6 +40,17 @@ _UNITS = {
     "multiply 48x44": lambda: (unit := Multiply(48, 44), unit.latency),
     "log2 of 44 bits": lambda: (Log2(Log2Config(width=44)), Log2.LATENCY),
     "exp2": lambda: (Exp2(Exp2Config()), Exp2.LATENCY),
+    **{
+        f"float32 {name}": lambda unit=unit: (unit(), unit.LATENCY)
+        for name, unit in {
+            "multiply": Float32Multiply,
+            "add": Float32Add,
+            "multiply-accumulate": Float32MultiplyAccumulate,
+            "compare": Float32Compare,
+            "reciprocal": Float32Reciprocal,
+            "reciprocal square root": Float32Rsqrt,
+        }.items()
+    },
     "priority": lambda: (PriorityUnit(), PriorityUnit.LATENCY),
     "weight": lambda: (WeightUnit(), WeightUnit.LATENCY),
     "queue 512x256": lambda: (unit := Queue(512, 256), unit.latency),

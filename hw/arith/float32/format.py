@@ -1,0 +1,93 @@
+"""IEEE-754 binary32: fields, operands taken apart, and the last step of every unit, rounding.
+
+All float32 units follow one rule: ``result = flush(round(f(flush(operands))))``, where ``round``
+is IEEE's round to nearest even and ``flush`` makes zeros of subnormals and keeps their sign. So a
+result that rounds up to the smallest normal is that normal. Every NaN that leaves is 0x7fc00000;
+every NaN that enters counts as quiet.
+"""
+
+from amaranth import *
+from amaranth.lib import data
+
+__all__ = [
+    "BIAS",
+    "EXPONENT_MAX",
+    "FIELDS",
+    "PRECISION",
+    "QUIET_NAN",
+    "SIDE",
+    "WIDTH",
+    "decode",
+    "rounded",
+]
+
+WIDTH = 32
+#: Bits of the significand, with the leading one that is not stored.
+PRECISION = 24
+BIAS = 127
+#: Exponent field of infinities and NaNs.
+EXPONENT_MAX = 255
+QUIET_NAN = 0x7FC0_0000
+
+FIELDS = data.StructLayout({"fraction": PRECISION - 1, "exponent": 8, "sign": 1})
+
+_OPERAND = data.StructLayout(
+    {"significand": PRECISION, "exponent": 8, "sign": 1, "zero": 1, "infinity": 1, "nan": 1}
+)
+
+#: What goes beside a significand on its way to ``rounded``: the biased exponent, as wide as a
+#: product needs, and the cases in which no significand counts. NaN prevails, then infinity.
+SIDE = data.StructLayout({"exponent": signed(10), "sign": 1, "zero": 1, "infinity": 1, "nan": 1})
+
+
+def decode(m, bits, *, name):
+    """The 32 ``bits`` as significand with its leading one, exponent, sign and kind.
+
+    Subnormals decode as zeros; the significand of a zero is 0. Combinational.
+    """
+    fields = data.View(FIELDS, bits)
+    operand = Signal(_OPERAND, name=name)
+    last = Signal(name=f"{name}_last")
+    m.d.comb += [
+        last.eq(fields.exponent == EXPONENT_MAX),
+        operand.zero.eq(fields.exponent == 0),
+        operand.infinity.eq(last & (fields.fraction == 0)),
+        operand.nan.eq(last & (fields.fraction != 0)),
+        operand.sign.eq(fields.sign),
+        operand.exponent.eq(fields.exponent),
+        operand.significand.eq(Mux(operand.zero, 0, Cat(fields.fraction, 1))),
+    ]
+    return operand
+
+
+def rounded(m, side, significand, guard, sticky):
+    """The 32 bits of ``significand * 2**(exponent - BIAS - 23)``, rounded, then flushed.
+
+    ``significand`` has its leading one at the top; ``guard`` is the bit below it, ``sticky`` tells
+    of any bit further down. Combinational.
+    """
+    up = Signal(name="round_up")
+    smallest = Signal(name="round_smallest")
+    sum_ = Signal(signed(PRECISION - 1 + len(side.exponent)), name="round_sum")
+    exponent = Signal(side.exponent.shape(), name="round_exponent")
+    result = Signal(WIDTH, name="round_result")
+    m.d.comb += [
+        # Just below the smallest normal, IEEE rounds one bit further up than above it: a half
+        # unit here, so that all ones already become the smallest normal.
+        smallest.eq((side.exponent == 0) & significand.all()),
+        up.eq((guard & (sticky | significand[0])) | smallest),
+        # A carry out of the fraction is the carry into the exponent.
+        sum_.eq(Cat(significand[:-1], side.exponent).as_signed() + up),
+        exponent.eq(sum_[PRECISION - 1 :].as_signed()),
+    ]
+    with m.If(side.nan):
+        m.d.comb += result.eq(QUIET_NAN)
+    with m.Elif(side.infinity):
+        m.d.comb += result.eq(Cat(Const(0, 23), Const(EXPONENT_MAX, 8), side.sign))
+    with m.Elif(side.zero | (exponent <= 0)):
+        m.d.comb += result.eq(Cat(Const(0, 31), side.sign))
+    with m.Elif(exponent >= EXPONENT_MAX):
+        m.d.comb += result.eq(Cat(Const(0, 23), Const(EXPONENT_MAX, 8), side.sign))
+    with m.Else():
+        m.d.comb += result.eq(Cat(sum_[:31], side.sign))
+    return result

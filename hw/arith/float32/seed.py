@@ -1,0 +1,61 @@
+"""First approximation of 1/x and 1/sqrt(x) from a table: three stages, one DSP block.
+
+From here both units go the same way: a Newton step to 31 bits, cut to the 24 bits of a
+significand, so that the exact result lies in ``[floor, floor + 1 + 2**-7)``; then the sign of an
+exact residual tells whether it lies above ``floor + 1/2``. So both round correctly.
+"""
+
+from amaranth import *
+from amaranth.lib import data
+
+from hw.arith.float32.format import SIDE
+from hw.arith.interpolate import Interpolate, Table
+
+__all__ = ["REMAINDER_WIDTH", "SEED_LATENCY", "SEED_WIDTH", "seed", "seed_table"]
+
+#: A seed is UQ(0, 17), the unsigned limb of a DSP block.
+SEED_WIDTH = 17
+#: Low bits of the fraction, which interpolate; the upper eight are the index.
+REMAINDER_WIDTH = 15
+SEED_LATENCY = Interpolate.LATENCY
+
+_POINT_WIDTH = 24
+
+
+def seed_table(points):
+    """A ``Table`` of seeds that are at most 2^-15.9 too small and 2^-18 too large, relatively.
+
+    ``points`` are exact values in units of 2^-24, rounded down. Half a unit of the seed, and a
+    little, goes from each: the rounding becomes a floor, and a seed of 1 does not occur.
+    """
+    drop = _POINT_WIDTH - SEED_WIDTH
+    less = (1 << (drop - 1)) + 4
+    return Table(
+        points=tuple(point - less for point in points),
+        remainder_width=REMAINDER_WIDTH,
+        drop=REMAINDER_WIDTH + drop,
+    )
+
+
+def seed(m, unit, table, *, x, argument, side, clocks):
+    """Look up ``table`` at ``x`` for what enters ``unit``; ``argument`` and ``side`` go beside.
+
+    Returns ``(advance, seed, argument, side)`` as they come out, followed by ``clocks`` more
+    stages of ``unit`` with the enable ``advance``.
+    """
+    beside = data.StructLayout(
+        {"argument": argument.shape(), "side": SIDE, "tag": unit.config.tag_width}
+    )
+    m.submodules.interpolate = interpolate = Interpolate(table, tag_width=beside.size)
+    sent, back = data.View(beside, interpolate.i.p.tag), data.View(beside, interpolate.o.p.tag)
+    advance = unit.last_stages(m, interpolate.o.valid, back.tag, clocks)
+    m.d.comb += [
+        interpolate.i.valid.eq(unit.i.valid),
+        unit.i.ready.eq(interpolate.i.ready),
+        interpolate.i.p.x.eq(x),
+        sent.argument.eq(argument),
+        sent.side.eq(side),
+        sent.tag.eq(unit.i.p.tag),
+        interpolate.o.ready.eq(advance),
+    ]
+    return advance, interpolate.o.p.value, back.argument, back.side

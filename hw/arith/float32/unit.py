@@ -1,0 +1,73 @@
+"""What all float32 units share: config, streams, estimate, and the handshake of a pipeline."""
+
+from dataclasses import dataclass
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import WIDTH
+from hw.config import ConfigBase, check_range
+from hw.stream.delay import delay
+
+__all__ = ["Float32Config", "Float32Unit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Float32Config(ConfigBase):
+    """Width of a tag that travels beside the operands."""
+
+    tag_width: int = 0
+
+    def __post_init__(self):
+        check_range("tag_width", self.tag_width, 0, 4096)
+
+
+class Float32Unit(wiring.Component):
+    """Base of the float32 units: stream ``i`` of operands, stream ``o`` of results.
+
+    A subclass names its ``OPERANDS``, each the 32 bits of a binary32, its ``RESULTS`` with their
+    widths, its ``LATENCY`` and its ``DSP`` blocks.
+
+    Parameters
+    ----------
+    config : Float32Config
+
+    Attributes
+    ----------
+    i_layout, o_layout : data.StructLayout
+        Payloads of the streams: operands and tag, results and tag.
+    """
+
+    OPERANDS = ("a", "b")
+    RESULTS = {"result": WIDTH}
+    INTERVAL = 1
+
+    def __init__(self, config=None):
+        self.config = config or Float32Config()
+        tag = {"tag": self.config.tag_width}
+        self.i_layout = data.StructLayout({**dict.fromkeys(self.OPERANDS, WIDTH), **tag})
+        self.o_layout = data.StructLayout({**self.RESULTS, **tag})
+        super().__init__(
+            {
+                "i": In(stream.Signature(self.i_layout)),
+                "o": Out(stream.Signature(self.o_layout)),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP, lut=None, ff=None)
+
+    def last_stages(self, m, valid, tag, clocks):
+        """Bring ``valid`` and ``tag`` to ``o`` in ``clocks`` registers; returns their enable.
+
+        The enable is also the ready of whoever feeds these stages.
+        """
+        advance = Signal()
+        m.d.comb += [
+            advance.eq(~self.o.valid | self.o.ready),
+            self.o.valid.eq(delay(m, valid, clocks, name="valid", enable=advance, reset=True)),
+            self.o.p.tag.eq(delay(m, tag, clocks, name="tag", enable=advance)),
+        ]
+        return advance
