@@ -3,12 +3,12 @@
 from boards.board import Board
 from boards.u50 import U50
 from boards.u200 import U200
-from boards.ulx3s_85f import ULX3S_85F
+from boards.ulx3s import ULX3S
 from boards.zcu106 import ZCU106
 
 __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get"]
 
-BOARDS = {board.name: board for board in (U200, U50, ZCU106, ULX3S_85F)}
+BOARDS = {board.name: board for board in (U200, U50, ZCU106, ULX3S)}
 
 
 class DoesNotFit(ValueError):

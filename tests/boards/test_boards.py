@@ -9,13 +9,13 @@ from boards.board import Board
 
 
 def test_names_and_titles():
-    assert list(boards.BOARDS) == ["u200", "u50", "zcu106", "ulx3s-85f"]
+    assert list(boards.BOARDS) == ["u200", "u50", "zcu106", "ulx3s"]
     assert boards.get("U200") is boards.get("u200")
     assert all(board.name == name for name, board in boards.BOARDS.items())
 
 
 def test_unknown_board_names_the_known_ones():
-    message = "board must be one of u200, u50, zcu106, ulx3s-85f, not 'u280'"
+    message = "board must be one of u200, u50, zcu106, ulx3s, not 'u280'"
     with pytest.raises(ValueError, match=message):
         boards.get("u280")
 
@@ -26,7 +26,7 @@ def test_unknown_board_names_the_known_ones():
         ("u200", 4, 16 << 30, 512),
         ("u50", 32, 256 << 20, 512),
         ("zcu106", 2, 2 << 30, 128),
-        ("ulx3s-85f", 1, 32 << 20, 128),
+        ("ulx3s", 1, 32 << 20, 128),
     ],
 )
 def test_memory(name, banks, bank_bytes, data_width):
@@ -35,14 +35,14 @@ def test_memory(name, banks, bank_bytes, data_width):
     assert len({bank.name for bank in board.banks}) == banks
     assert board.numbers["bank_bytes"] == bank_bytes
     assert board.numbers["data_width"] == data_width
-    assert board.numbers["ultra_ram"] == (name != "ulx3s-85f")
+    assert board.numbers["ultra_ram"] == (name != "ulx3s")
 
 
 def test_usable_is_the_planning_share_of_what_the_shell_leaves():
     # Floor of 0.8 x (320 + 160 + 320), of 0.7 x (354831 + 159854 + 354962), of 0.5 x ...
     usable = boards.get("u200").usable
     assert (usable.uram, usable.lut, usable.ff) == (640, 608_752, 889_218)
-    assert boards.get("ulx3s-85f").usable.ff is None
+    assert boards.get("ulx3s").usable.ff is None
 
 
 @pytest.mark.parametrize("board", boards.BOARDS.values(), ids=lambda board: board.name)
@@ -69,7 +69,7 @@ def test_resources_up_to_the_last_one():
     boards.fits_resources(board, {"uram": 76, "lut": None})
     with pytest.raises(boards.DoesNotFit, match="uram must be at most 76 on ZCU106 .*, not 77"):
         boards.fits_resources(board, {"uram": 77})
-    boards.fits_resources(boards.get("ulx3s-85f"), {"ff": 10**9})  # unknown there
+    boards.fits_resources(boards.get("ulx3s"), {"ff": 10**9})  # unknown there
 
 
 @pytest.mark.parametrize(

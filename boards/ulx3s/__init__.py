@@ -5,13 +5,13 @@ Part: amaranth-boards. Total: Lattice map reports of the LFE5U-85F.
 
 from boards.board import Bank, Board, Clock, Resources
 
-__all__ = ["ULX3S_85F"]
+__all__ = ["ULX3S"]
 
 # 208 block RAMs of 18 kbit are 104 of 36; a LUT has 4 inputs, not 6; no UltraRAM.
 _LFE5U_85F = Resources(lut=83_640, ff=None, bram36=104, uram=0, dsp=156)
 
-ULX3S_85F = Board(
-    name="ulx3s-85f",
+ULX3S = Board(
+    name="ulx3s",
     title="ULX3S-85F",
     part="LFE5U-85F-6BG381C",
     family="ecp5",
