@@ -200,7 +200,8 @@ class ReplayCore(wiring.Component):
             with m.State("SIZES"):
                 m.next = "CHECK"
             with m.State("CHECK"):
-                m.d.comb += [items.start.eq(1), ask.start.eq(1), gather.start.eq(is_batch)]
+                m.d.comb += [items.start.eq(1), ask.start.eq(1)]
+                m.d.comb += gather.start.eq(is_batch & (decode.error == Error.NONE))
                 m.d.sync += [outcome.p.error.eq(decode.error), detail.eq(0)]
                 with m.If(decode.error != Error.NONE):
                     m.next = "OUTCOME"

@@ -74,10 +74,9 @@ class Kernel(wiring.Component):
             status_bytes=core.STATUS.size,
             config_hash=config.hash64,
         )
-        for name in slave_members("s_axi_control"):
-            ours, theirs = getattr(self, name), getattr(control, name)
-            is_output = slave_members("s_axi_control")[name].flow == Out
-            m.d.comb += ours.eq(theirs) if is_output else theirs.eq(ours)
+        for name, member in slave_members("s_axi_control").items():
+            pin, register = getattr(self, name), getattr(control, name)
+            m.d.comb += pin.eq(register) if member.flow == Out else register.eq(pin)
         m.d.comb += [
             self.interrupt.eq(control.interrupt),
             sequencer.start.eq(control.start),
@@ -99,40 +98,25 @@ class Kernel(wiring.Component):
         connect(m, core.outcome, sequencer.outcome)
 
         errors = []
-        for master in (master.name for master in self.description.masters):
-            short = master.removeprefix("m_axi_")
+        for master in self.description.masters:
+            short = master.name.removeprefix("m_axi_")
             reader, writer = ReadEngine(config.engine), WriteEngine(config.engine)
             m.submodules[f"{short}_reader"], m.submodules[f"{short}_writer"] = reader, writer
-            connect_master(m, self, master, reader, writer)
+            connect_master(m, self, master.name, reader, writer)
             errors.append(reader.response)
             m.d.comb += reader.clear.eq(control.start)
             read, write = getattr(core, f"{short}_read"), getattr(core, f"{short}_write")
-            if master == HOST_MASTER:
-                for core_port, own_port, engine in (
-                    (read, sequencer.read, reader),
-                    (write, sequencer.write, writer),
-                ):
-                    _share(m, sequencer.running, core_port, own_port, engine)
+            if master.name == HOST_MASTER:
+                _share(m, sequencer.running, read, sequencer.read, reader)
+                _share(m, sequencer.running, write, sequencer.write, writer)
             else:
-                for port, engine in ((read, reader), (write, writer)):
-                    for stream in port.signature.members:
-                        _pass(
-                            m,
-                            getattr(port, stream),
-                            getattr(engine, stream),
-                            port.signature.members[stream].flow == Out,
-                        )
+                connect(m, read.request, reader.request)
+                connect(m, reader.data, read.data)
+                connect(m, write.request, writer.request)
+                connect(m, write.data, writer.data)
+                connect(m, writer.done, write.done)
         m.d.comb += sequencer.axi_error.eq(Cat(errors).any())
         return m
-
-
-def _pass(m, ours, theirs, outgoing):
-    source, sink = (ours, theirs) if outgoing else (theirs, ours)
-    m.d.comb += [
-        sink.payload.eq(source.payload),
-        sink.valid.eq(source.valid),
-        source.ready.eq(sink.ready),
-    ]
 
 
 def _share(m, core_owns, core_port, own_port, engine):
