@@ -21,13 +21,13 @@ from rich.table import Table
 
 import bench as benches
 import boards
+from host.agents.train_config import ALGORITHMS
 from sim.tools import BUILD_DIRECTORY, MissingTool
 
 __all__ = ["app", "main"]
 
 FAILED, USAGE, MISSING_TOOL, DOES_NOT_FIT, NOT_YET, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
-ALGORITHMS = {"dqn": "deep Q-network with prioritized replay; discrete actions"}
 CARDS = {
     "model": "bit-exact twins in Python, no build",
     "sim": "the generated Verilog under Verilator",

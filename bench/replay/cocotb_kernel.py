@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import cocotb
-import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
+from host.runtime.program import encode
 from hw.designs import DESIGNS
 from hw.replay.commands import COMMANDS, Opcode
 
@@ -23,16 +23,6 @@ _OPERANDS, _RESULTS, _STATUS = 0x1_0000, 0x4_0000, 0x8_0000  # in one RAM of the
 
 def _config():
     return DESIGNS["replay"].default({"data_width": 512, "uram": 1})
-
-
-def _program(*commands):
-    raw = np.zeros((len(commands), 64), np.uint8)
-    for row, (opcode, values) in zip(raw, commands, strict=True):
-        record = row.view(COMMANDS[opcode].dtype)
-        record["opcode"] = opcode.value
-        for name, value in values.items():
-            record[name] = value
-    return raw.tobytes(), len(commands)
 
 
 @cocotb.test()
@@ -61,13 +51,12 @@ async def sample(dut):
     arguments = {a.name: a for a in DESIGNS["replay"].describe(_config()).arguments}
 
     async def launch(*commands):
-        program, count = _program(*commands)
-        host.write(0, program)
+        host.write(0, encode(COMMANDS, commands).tobytes())
         values = {
             "operands": _OPERANDS,
             "results": _RESULTS,
             "status": _STATUS,
-            "command_count": count,
+            "command_count": len(commands),
             "operands_bytes": _RESULTS - _OPERANDS,
             "results_bytes": _STATUS - _RESULTS,
         }

@@ -124,11 +124,11 @@ def rows():
 def _simulation(buffer):
     """Simulated clocks a second of one core, beside the same kernel under cocotb."""
     program = [(Opcode.SAMPLE, {"count": BATCH, "step": (1 << 48) // BATCH})] * 64
-    size = BATCH * buffer._batch_dtype.itemsize
+    size = BATCH * buffer.batch_dtype.itemsize
     rates = []
     for _ in range(5):
         before, start = buffer.device_cycles, time.process_time()
-        buffer._launcher.run(program, results_bytes=size)
+        buffer.launcher.run(program, results_bytes=size)
         rates.append((buffer.device_cycles - before) / (time.process_time() - start))
     rate = sorted(rates)[len(rates) // 2]
     slow = _cocotb_rate()

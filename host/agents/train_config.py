@@ -7,8 +7,8 @@ from hw.config import ConfigBase, check_range
 
 __all__ = ["ALGORITHMS", "TrainConfig"]
 
-#: algorithms by name
-ALGORITHMS = ("dqn",)
+#: name -> what it is
+ALGORITHMS = {"dqn": "deep Q-network with prioritized replay; discrete actions"}
 
 #: fields that may change when a run is resumed: they decide how long and how watched it is
 _FREE = ("steps", "until_solved", "log_interval", "checkpoint_interval")

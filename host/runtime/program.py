@@ -7,12 +7,27 @@ import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, STATUS
 
-__all__ = ["CommandError", "Launcher", "aligned"]
+__all__ = ["CommandError", "Launcher", "aligned", "encode"]
 
 
 def aligned(size, to=COMMAND_BYTES):
     """``size`` rounded up to whole beats."""
     return -(-size // to) * to
+
+
+def encode(commands, program):
+    """A program as in memory, uint8 [commands, 64].
+
+    commands : dict of opcode to Layout
+    program : list of (opcode, dict); fields that are not named are 0
+    """
+    raw = np.zeros((len(program), COMMAND_BYTES), np.uint8)
+    for row, (opcode, values) in zip(raw, program, strict=True):
+        record = row.view(commands[opcode].dtype)
+        record["opcode"] = opcode.value
+        for name, value in values.items():
+            record[name] = value
+    return raw
 
 
 class CommandError(RuntimeError):
@@ -88,12 +103,7 @@ class Launcher:
         Raises CommandError, CardTimeout, CardError. ``status`` holds the design's block after it,
         also after a CommandError.
         """
-        raw = np.zeros((len(program), COMMAND_BYTES), np.uint8)
-        for row, (opcode, values) in zip(raw, program, strict=True):
-            record = row.view(self.commands[opcode].dtype)
-            record["opcode"] = opcode.value
-            for name, value in values.items():
-                record[name] = value
+        raw = encode(self.commands, program)
         size = max((offset + array.nbytes for offset, array in operands), default=0)
         operand_buffer = self._buffer("operands", aligned(max(size, 1)))
         results = self._buffer("results", aligned(max(results_bytes, 1)))

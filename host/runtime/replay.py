@@ -44,6 +44,10 @@ class PrioritizedReplayBuffer:
 
     Attributes
     ----------
+    launcher : Launcher
+        The way to the card for programs of one's own.
+    batch_dtype : dtype
+        A record of a batch in results: header and experience.
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
 
@@ -78,13 +82,13 @@ class PrioritizedReplayBuffer:
         self.dtype = record_dtype(fields)
         self.fields = {name: self.dtype[name].base for name in self.dtype.names}
         self._granules = self.dtype.itemsize // GRANULE_BYTES
-        self._batch_dtype = np.dtype([("header", HEADER.dtype), ("experience", self.dtype)])
+        self.batch_dtype = np.dtype([("header", HEADER.dtype), ("experience", self.dtype)])
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
         kernel.check()
         self._storage = kernel.buffer("storage", self.capacity * self._stride)
         self._alpha = int(SCALE_FORMAT.quantize(alpha)[0])
         self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
-        self._launcher = Launcher(
+        self.launcher = Launcher(
             kernel,
             commands=design.commands,
             errors=design.errors,
@@ -93,7 +97,7 @@ class PrioritizedReplayBuffer:
             timeout_s=timeout_s,
         )
         state = np.random.SFC64(seed).state["state"]["state"]
-        self._launcher.run([self._setup, (Opcode.SEED, {"state": state})])
+        self.launcher.run([self._setup, (Opcode.SEED, {"state": state})])
 
     @property
     def _setup(self):
@@ -104,20 +108,20 @@ class PrioritizedReplayBuffer:
         }
 
     def __len__(self):
-        return int(self._launcher.status["fill"])
+        return int(self.launcher.status["fill"])
 
     @property
     def device_cycles(self):
-        return self._launcher.cycles
+        return self.launcher.cycles
 
     @property
     def launches(self):
-        return self._launcher.launches
+        return self.launcher.launches
 
     @property
     def status(self):
         """The card's status block after the last launch (``hw.replay.commands.REPLAY_STATUS``)."""
-        return self._launcher.status
+        return self.launcher.status
 
     def step(self, experiences=None, update=None, sample=None):
         """Update, insert, then sample, all in one launch; return the batch, or None.
@@ -174,10 +178,10 @@ class PrioritizedReplayBuffer:
                     {"count": count, "step": step, "beta": int(SCALE_FORMAT.quantize(beta)[0])},
                 )
             )
-            size = count * self._batch_dtype.itemsize
+            size = count * self.batch_dtype.itemsize
         if not program:
             return None
-        results = self._launcher.run(program, operands, size)
+        results = self.launcher.run(program, operands, size)
         return self._batch(results) if sample is not None else None
 
     def add(self, **experiences):
@@ -214,7 +218,7 @@ class PrioritizedReplayBuffer:
             indexes = np.arange(begin, min(begin + MAX_COUNT, len(self)), dtype=np.uint32)
             program, operands = [], []
             put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
-            results = self._launcher.run(program, operands, len(indexes) * HEADER.size)
+            results = self.launcher.run(program, operands, len(indexes) * HEADER.size)
             parts.append(results.view(HEADER.dtype)["priority"])
         return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
 
@@ -256,7 +260,7 @@ class PrioritizedReplayBuffer:
         storage[:, : self.dtype.itemsize] = experiences
         if fill:
             self._storage.write(storage)
-        self._launcher.run(
+        self.launcher.run(
             [
                 self._setup,
                 (Opcode.SEED, {"state": state["random"]}),
@@ -281,10 +285,10 @@ class PrioritizedReplayBuffer:
         program, operands = [], []
         put_items(program, operands, 0, Opcode.SET, indexes, raw)
         if program:
-            self._launcher.run(program, operands)
+            self.launcher.run(program, operands)
 
     def _batch(self, results):
-        records = results.view(self._batch_dtype)
+        records = results.view(self.batch_dtype)
         batch = {
             name: np.ascontiguousarray(records["experience"][name]) for name in self.dtype.names
         }

@@ -8,14 +8,16 @@ from amaranth.lib import enum
 
 from hw.replay.config import GRANULE_WIDTH
 from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, command_layout
+from hw.shell.program import ERRORS, ShellError, command_layout
 
 __all__ = [
+    "BATCHES",
     "COMMANDS",
     "Error",
     "GRANULE_BYTES",
     "HEADER",
     "ITEM",
+    "LISTS",
     "MAX_COUNT",
     "MAX_GRANULES",
     "MAX_TRANSFER",
@@ -106,6 +108,10 @@ _COMMANDS = [
     ),
 ]
 
+#: Commands that take a list of items from operands; that write a batch to results.
+LISTS = (Opcode.SET, Opcode.UPDATE, Opcode.FIND, Opcode.GET)
+BATCHES = (Opcode.SAMPLE, Opcode.FIND, Opcode.GET)
+
 #: Opcode -> layout.
 COMMANDS = {Opcode[layout.name]: layout for layout in _COMMANDS}
 
@@ -152,7 +158,7 @@ REPLAY_STATUS = Layout(
 
 
 class Error(enum.IntEnum):
-    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT = range(6)
+    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT = ShellError
     SETUP, FILL, EMPTY, INDEX, PRIORITY, TD, TARGET = range(16, 23)
 
 

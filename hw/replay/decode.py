@@ -8,9 +8,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.replay.commands import (
+    BATCHES,
     COMMANDS,
     GRANULE_BYTES,
     ITEM,
+    LISTS,
     MAX_COUNT,
     MAX_GRANULES,
     MAX_TRANSFER,
@@ -21,9 +23,6 @@ from hw.replay.ring import whole_beats
 from hw.shell.program import COMMAND_BYTES
 
 __all__ = ["Decode"]
-
-_LISTS = (Opcode.SET, Opcode.UPDATE, Opcode.FIND, Opcode.GET)
-_BATCHES = (Opcode.SAMPLE, Opcode.FIND, Opcode.GET)
 
 
 class Decode(wiring.Component):
@@ -95,8 +94,8 @@ class Decode(wiring.Component):
             self.destination.eq(head.destination),
             self.is_insert.eq(is_one_of(Opcode.INSERT)),
             self.is_sample.eq(is_one_of(Opcode.SAMPLE)),
-            self.is_list.eq(is_one_of(*_LISTS)),
-            self.is_batch.eq(is_one_of(*_BATCHES)),
+            self.is_list.eq(is_one_of(*LISTS)),
+            self.is_batch.eq(is_one_of(*BATCHES)),
             known.eq(is_one_of(*COMMANDS)),
             self.payload.eq(Mux(head.opcode == Opcode.GET.value, 0, self.granules)),
         ]

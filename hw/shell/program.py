@@ -4,6 +4,8 @@ A program is a list of 64-byte commands. Each begins with COMMAND_HEADER; a desi
 fields behind it. A launch ends with a status block: STATUS, then the design's own block.
 """
 
+from enum import IntEnum
+
 from amaranth.lib import data
 
 from hw.shell.layout import Field, Layout
@@ -15,6 +17,7 @@ __all__ = [
     "MAGIC",
     "OUTCOME",
     "STATUS",
+    "ShellError",
     "command_layout",
 ]
 
@@ -31,14 +34,27 @@ COMMAND_HEADER = (
 #: What a core answers to a command: 0 or an error, and the item that failed.
 OUTCOME = data.StructLayout({"error": 32, "detail": 32})
 
+
+class ShellError(IntEnum):
+    """Errors of the shell, and of every design; a design's own begin at 16."""
+
+    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT = range(6)
+
+
 #: Errors of the shell and of every design: code -> (name, meaning).
 ERRORS = {
-    0: ("none", "every command was executed"),
-    1: ("opcode", "no command has this opcode"),
-    2: ("operands", "source + length leaves the operands buffer or is not a multiple of 64"),
-    3: ("results", "destination + length leaves the results buffer or is not a multiple of 64"),
-    4: ("axi", "memory answered a read or write with an error"),
-    5: ("count", "count is zero or larger than the design allows"),
+    ShellError.NONE: ("none", "every command was executed"),
+    ShellError.OPCODE: ("opcode", "no command has this opcode"),
+    ShellError.OPERANDS: (
+        "operands",
+        "source + length leaves the operands buffer or is not a multiple of 64",
+    ),
+    ShellError.RESULTS: (
+        "results",
+        "destination + length leaves the results buffer or is not a multiple of 64",
+    ),
+    ShellError.AXI: ("axi", "memory answered a read or write with an error"),
+    ShellError.COUNT: ("count", "count is zero or larger than the design allows"),
 }
 
 STATUS = Layout(

@@ -9,13 +9,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.shell.ports import read_port, write_port
-from hw.shell.program import COMMAND_BYTES, MAGIC, OUTCOME, STATUS
+from hw.shell.program import COMMAND_BYTES, MAGIC, OUTCOME, STATUS, ShellError
 from hw.stream.queue import Queue
 
 __all__ = ["Sequencer"]
 
 _CHUNK = 16  # commands of one fetch
-_AXI_ERROR = 4  # hw.shell.program.ERRORS
 
 
 class Sequencer(wiring.Component):
@@ -137,7 +136,7 @@ class Sequencer(wiring.Component):
                     m.next = "NEXT"
             with m.State("NEXT"):
                 with m.If(self.axi_error & (header.error == 0)):
-                    m.d.sync += [header.error.eq(_AXI_ERROR), header.error_command.eq(executed)]
+                    m.d.sync += [header.error.eq(ShellError.AXI), header.error_command.eq(executed)]
                     m.next = "DRAIN"
                 with m.Elif(header.error != 0):
                     m.next = "DRAIN"
@@ -152,7 +151,7 @@ class Sequencer(wiring.Component):
                     with m.If(self.outcome.p.error | self.axi_error):
                         m.d.sync += [
                             header.error.eq(
-                                Mux(self.outcome.p.error != 0, self.outcome.p.error, _AXI_ERROR)
+                                Mux(self.outcome.p.error != 0, self.outcome.p.error, ShellError.AXI)
                             ),
                             header.error_command.eq(executed),
                             header.error_detail.eq(self.outcome.p.detail),

@@ -3,10 +3,12 @@
 import numpy as np
 
 from hw.replay.commands import (
+    BATCHES,
     COMMANDS,
     GRANULE_BYTES,
     HEADER,
     ITEM,
+    LISTS,
     MAX_COUNT,
     MAX_GRANULES,
     MAX_TRANSFER,
@@ -27,8 +29,6 @@ __all__ = ["ReplayCore", "ReplayKernel"]
 
 _OPCODES = {opcode.value: opcode for opcode in COMMANDS}
 _DTYPES = {opcode: layout.dtype for opcode, layout in COMMANDS.items()}
-_LISTS = (Opcode.SET, Opcode.UPDATE, Opcode.FIND, Opcode.GET)
-_BATCHES = (Opcode.SAMPLE, Opcode.FIND, Opcode.GET)
 
 
 def _leaves(offset, size, buffer_bytes):
@@ -81,8 +81,8 @@ class ReplayCore:
     def _check(self, opcode, command, arguments):
         """The error of the command as a whole, in the order of ``hw.replay.core``."""
         count = int(command["count"])
-        is_list, is_batch = opcode in _LISTS, opcode in _BATCHES
-        if opcode in (*_LISTS, Opcode.INSERT, Opcode.SAMPLE) and not 1 <= count <= MAX_COUNT:
+        is_list, is_batch = opcode in LISTS, opcode in BATCHES
+        if opcode in (*LISTS, Opcode.INSERT, Opcode.SAMPLE) and not 1 <= count <= MAX_COUNT:
             return Error.COUNT
         if opcode == Opcode.SETUP:
             wrong = not (
