@@ -21,7 +21,7 @@ from rich.table import Table
 
 import bench as benches
 import boards
-from host.agents.train_config import ALGORITHMS
+from host.agents.train_config import ALGORITHMS, LEARNERS, preset
 from sim.tools import BUILD_DIRECTORY, MissingTool
 
 __all__ = ["app", "main"]
@@ -93,6 +93,7 @@ def list_():
         for fact in board.unverified:
             console.print(f"  {board.name}, not confirmed: {fact}", style="dim", markup=False)
     _table("Algorithms", ("name", "what"), ALGORITHMS.items())
+    _table("Learners", ("name", "what"), LEARNERS.items())
     _table("Cards", ("name", "what"), CARDS.items())
 
 
@@ -169,8 +170,14 @@ def bitstream(
 
 @app.command()
 def train(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="Only `dqn` so far.")],
-    env: Annotated[str, typer.Option(help="A gymnasium environment.")] = "CartPole-v1",
+    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="`dqn` or `ddpg`.")],
+    env: Annotated[
+        str | None,
+        typer.Option(help="A gymnasium environment. [default: CartPole-v1, ddpg Pendulum-v1]"),
+    ] = None,
+    learner: Annotated[
+        str, typer.Option(help="What trains: `cpu`, or `card`, whose kernel is the algorithm's.")
+    ] = "cpu",
     card: Annotated[str, typer.Option(help="`model`, `sim` or `xrt[:N]`.")] = "model",
     steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds, equal runs.")] = 0,
@@ -185,7 +192,10 @@ def train(
     board: BoardName = "u200",
     settings: Settings = None,
 ):
-    """Train an agent, with its replay memory on a card.
+    """Train an agent, with its replay memory, and with `--learner card` all learning, on a card.
+
+    `--set` reaches the fields of the run and its agent, and `--set kernel.FIELD=VALUE` those of the
+    kernel that is generated for the cards `model` and `sim`.
 
     Writes `progress.csv`, `returns.png`, `summary.json`, TensorBoard events and a checkpoint.
     Ctrl-C ends the run after the iteration under way, with a checkpoint and exit code 130.
@@ -196,15 +206,21 @@ def train(
 
     - `rlfabric train dqn --env Acrobot-v1 --card model --steps 100000 --seed 3 --out runs/acrobot`
 
-    - `rlfabric train dqn --out runs/acrobot --resume`
+    - `rlfabric train dqn --env Acrobot-v1 --out runs/acrobot --resume`
+
+    - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
+
+    - `rlfabric train dqn --learner card --set kernel.lanes=2 --set updates_per_launch=4`
     """
     if algorithm not in ALGORITHMS:
         raise ValueError(f"ALGO must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
     from host.start import start
 
+    env = env or preset(algorithm, learner).env
     raise typer.Exit(
         start(
             algo=algorithm,
+            learner=learner,
             env=env,
             card=card,
             board=board,

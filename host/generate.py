@@ -38,15 +38,24 @@ def _resolve(config, name):
 
 
 def _parse(name, text, like):
-    """``text`` from a command line as a value of the type of ``like``."""
+    """``text`` from a command line as a value of the type of ``like``.
+
+    Integers with commas between them are a tuple; ``none`` is None where ``like`` is None or a
+    float, and what is not is then a float.
+    """
     try:
+        if isinstance(like, tuple):
+            return tuple(int(part, 0) for part in text.split(",") if part)
+        if like is None or isinstance(like, float):
+            return None if text.lower() == "none" else float(text)
         if isinstance(like, bool):
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         if isinstance(like, int):
             return int(text, 0)
-        return float(text) if isinstance(like, float) else text
+        return text
     except (KeyError, ValueError):
-        raise ValueError(f"{name} must be of type {type(like).__name__}, not {text!r}") from None
+        kind = "float" if like is None else type(like).__name__
+        raise ValueError(f"{name} must be of type {kind}, not {text!r}") from None
 
 
 def override(config, values):
@@ -81,6 +90,14 @@ def _check(design, board, config):
     boards.fits_resources(board, design.estimate(config))
 
 
+def _fits(design, board, config):
+    try:
+        _check(design, board, config)
+    except boards.DoesNotFit:
+        return False
+    return True
+
+
 def _largest_capacity(design, board, config):
     """The largest ``capacity`` below the config's with which it fits; None if there is none."""
     low, high = 0, design.storage(config)[0]
@@ -97,16 +114,17 @@ def _largest_capacity(design, board, config):
 def configure(design, board, values):
     """The config of ``design`` for ``board``: the design's default there, with ``values`` replaced.
 
-    Raises ``boards.DoesNotFit``, with the capacity that would fit, where the board lacks the memory
-    or, as far as the design can estimate it, the resources.
+    Raises ``boards.DoesNotFit``, with what would fit, where the board lacks the memory or, as far
+    as the design can estimate it, the resources.
     """
     config = override(design.default(board.numbers), values)
     try:
         _check(design, board, config)
     except boards.DoesNotFit as error:
         largest = _largest_capacity(design, board, config)
-        hint = f"; capacity {largest} fits" if largest else ""
-        raise boards.DoesNotFit(f"{error}{hint}") from None
+        hints = [f"capacity {largest}"] if largest else []
+        hints += design.suggest(config, lambda other: _fits(design, board, other))
+        raise boards.DoesNotFit("; ".join([str(error), *(f"{h} fits" for h in hints)])) from None
     return config
 
 

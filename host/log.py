@@ -22,7 +22,7 @@ COLUMNS = {
     "evaluation_return": "mean return of the greedy evaluation at this row",
     "loss": "mean loss since the last row",
     "td_error": "mean absolute TD error since the last row",
-    "epsilon": "chance of a random action",
+    "exploration": "chance of a random action (dqn), deviation of an action's noise (ddpg)",
     "beta": "exponent of the importance weights",
     "learning_rate": "step size",
     "fill": "experiences in the buffer",

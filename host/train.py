@@ -136,7 +136,7 @@ class _Run:
             return self.session.iterate()
         except Exception as error:
             # The buffer went with the card, but what was learned is here.
-            save_policy(self.last, self.session.agent, env=self.config.env, score=None)
+            self._save_policy(self.last, None)
             error.add_note(f"the policy as it was is in {self.last}")
             raise
 
@@ -156,11 +156,11 @@ class _Run:
             mean = float(self.session.evaluate(self.attempts).mean())
             if mean >= self.threshold:
                 self.solved, self.mean_return, self.best = True, mean, self.evaluation
-                self._save_policy()
+                self._save_policy(self.policy, self.best)
                 return
         if self.best is None or self.evaluation >= self.best:
             self.best = self.evaluation
-            self._save_policy()
+            self._save_policy(self.policy, self.best)
 
     def _conclude(self):
         """Final evaluation of the best policy, on episodes that chose nothing."""
@@ -194,7 +194,7 @@ class _Run:
                 "evaluation_return": self.evaluation,
                 "loss": _mean(self._losses),
                 "td_error": _mean(self._td_errors),
-                "epsilon": agent.epsilon,
+                "exploration": agent.exploration,
                 "beta": agent.beta,
                 "learning_rate": agent.learning_rate,
                 "fill": len(self.session.buffer),
@@ -216,6 +216,7 @@ class _Run:
             "env": config.env,
             "algo": config.algo,
             "card": self.card,
+            "learner": config.learner,
             "seed": config.seed,
             "steps": self.session.agent.steps,
             "launches": self.session.launches,
@@ -231,9 +232,9 @@ class _Run:
             "config": json.loads(config.to_json()),
         }
 
-    def _save_policy(self):
-        agent = self.session.agent
-        save_policy(self.policy, agent, env=self.config.env, score=self.best)
+    def _save_policy(self, file, score):
+        config = self.config
+        save_policy(file, self.session.agent, algo=config.algo, env=config.env, score=score)
 
     _KEPT = ("episodes", "attempts", "best", "solved", "mean_return")
 

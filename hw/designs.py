@@ -5,7 +5,13 @@ A new kernel adds its line here; card, host, boards and command line find it by 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from hw.learner import commands as learner
+from hw.learner.config import LearnerConfig
+from hw.learner.core import LearnerCore
+from hw.learner.estimate import estimate, fits, suggest
+from hw.learner.kernel_config import LearnerKernelConfig
 from hw.replay import commands as replay
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
@@ -37,6 +43,10 @@ class Design:
         ``(count, bytes)`` of the items that its largest buffer must hold at least, from config.
     estimate : callable
         Resources and cycles from config; None where unknown.
+    suggest : callable
+        Changes that would make a config fit, as texts, from it and a predicate on configs.
+    check : callable
+        ValueError for a config that is another design's.
     """
 
     name: str
@@ -50,11 +60,14 @@ class Design:
     status: Layout
     storage: Callable
     estimate: Callable
+    suggest: Callable = lambda config, fits: []
+    check: Callable = lambda config: None
 
     def kernel(self, config):
         return Kernel(self.name, self.core(config))
 
     def describe(self, config):
+        self.check(config)
         return describe(self.name, config, self.core)
 
     def documents(self, config):
@@ -74,6 +87,74 @@ def _replay(numbers):
             return ReplayKernelConfig(replay=config, engine=engine)
         capacity //= 2
     return ReplayKernelConfig(replay=ReplayConfig(capacity=4096, ultra_ram=False), engine=engine)
+
+
+#: Samples side by side and multipliers of the largest layer, widest first; PEs updated at once.
+_UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1), (1, 1, 1))
+#: Of what a board has for a design, what the learner may count on: the estimate leaves out all but
+#: arithmetic and memories.
+_SHARE = 0.75
+#: Observation and action sizes of the tasks that come with a host program: CartPole, Pendulum.
+_SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=3, action=1)}
+
+
+def _learner(algorithm, numbers):
+    """The widest unroll with room to spare in binary32; the narrowest if there is none."""
+    replay = _replay(numbers)
+    limits = {
+        name: _SHARE * numbers[name]
+        for name in ("lut", "bram36", "dsp")
+        if numbers.get(name) is not None
+    }
+    for lanes, multipliers, update_units in _UNROLLS:
+        config = LearnerKernelConfig(
+            replay=replay.replay,
+            engine=replay.engine,
+            learner=LearnerConfig(
+                algorithm=algorithm,
+                lanes=lanes,
+                multipliers=multipliers,
+                update_units=update_units,
+                **_SIZES[algorithm],
+            ),
+        )
+        if fits(config, limits):
+            break
+    return config
+
+
+def _check_algorithm(algorithm, config):
+    if config.learner.algorithm != algorithm:
+        raise ValueError(
+            f"algorithm must be {algorithm} (the design), not {config.learner.algorithm!r}"
+        )
+
+
+def _learning(algorithm, summary):
+    return Design(
+        name=algorithm,
+        summary=summary,
+        config_type=LearnerKernelConfig,
+        default=partial(_learner, algorithm),
+        core=LearnerCore,
+        sections={
+            "Commands": list(learner.COMMANDS.values()),
+            "Steps and reports": [learner.STEP, learner.REPORT],
+            "Lists and batches": [replay.ITEM, replay.HEADER],
+            "Learner status": [learner.LEARNER_STATUS],
+        },
+        commands=learner.COMMANDS,
+        errors=learner.ERRORS,
+        status=learner.LEARNER_STATUS,
+        storage=lambda config: (
+            config.replay.capacity,
+            -(-config.record_granules * replay.GRANULE_BYTES // config.engine.beat_bytes)
+            * config.engine.beat_bytes,
+        ),
+        estimate=estimate,
+        suggest=suggest,
+        check=partial(_check_algorithm, algorithm),
+    )
 
 
 DESIGNS = {
@@ -96,5 +177,7 @@ DESIGNS = {
             storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
             estimate=ReplayCore.estimate,
         ),
+        _learning("dqn", "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)"),
+        _learning("ddpg", "DDPG on the card: replay, critic and actor, optimizer (CF'22, PEARL)"),
     ]
 }

@@ -1,135 +1,40 @@
-"""Every hyperparameter of DQN, with its reason; the defaults solve CartPole-v1."""
+"""The hyperparameters of DQN alone; the defaults solve CartPole-v1."""
 
 from dataclasses import dataclass
 
-from host.agents.loss import LOSSES
-from host.agents.network import ACTIVATIONS
-from host.agents.optimizer import OPTIMIZERS, SGD, Adam, RMSProp
+from host.agents.agent_config import AgentConfig, check_number
 from host.agents.schedule import Linear
-from hw.config import ConfigBase, check_range
+from hw.config import check_range
 
-__all__ = ["DQNConfig", "check_choice", "check_number"]
-
-
-def check_number(name, value, rule, holds):
-    """Raise ``ValueError("<name> must be <rule>, not value")`` unless value is a number and
-    ``holds(value)``."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
-        raise ValueError(f"{name} must be {rule}, not {value!r}")
-
-
-def check_choice(name, value, choices):
-    """Raise ``ValueError`` unless value is one of the named choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+__all__ = ["DQNConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNConfig(ConfigBase):
-    """Deep Q-learning; lengths of schedules are in environment steps, all actors together.
+class DQNConfig(AgentConfig):
+    """Deep Q-learning.
 
-    ``y = r + discount (1 - terminated) Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target
-    network and ``a* = argmax Q`` (``double``; van Hasselt et al., 2016) or ``argmax Q'``.
+    ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and
+    ``a* = argmax Q`` (``double``; van Hasselt et al., 2016) or ``argmax Q'``; the discount is 0
+    where the episode terminated.
     """
 
-    #: Width of each hidden layer.
-    hidden: tuple = (256, 256)
-    #: Activation of the hidden layers: relu or tanh.
-    activation: str = "relu"
     #: Value and advantage streams (Wang et al., 2016).
     dueling: bool = False
     #: The online network picks the next action, the target network values it.
     double: bool = True
-    #: Steps of reward summed before bootstrapping.
-    n_step: int = 5
-    #: Discount per environment step.
-    gamma: float = 0.99
-    #: Experiences in a learner iteration.
-    batch_size: int = 64
-    #: adam, rmsprop or sgd.
-    optimizer: str = "adam"
-    #: Step size.
-    learning_rate: float = 2e-3
-    #: Step size that ``learning_rate`` falls to over ``learning_rate_steps``; None: constant.
-    learning_rate_final: float | None = None
-    #: Length of the learning rate's schedule.
-    learning_rate_steps: int = 50_000
-    #: Adam: decay of the mean and of the square.
-    beta1: float = 0.9
-    beta2: float = 0.999
-    #: RMSProp: decay of the square.
-    decay: float = 0.99
-    #: SGD: momentum.
-    momentum: float = 0.0
-    #: Adam and RMSProp: added to the root.
-    optimizer_epsilon: float = 1e-8
-    #: huber or squared.
-    loss: str = "huber"
-    #: Where Huber's loss becomes linear.
-    huber_delta: float = 1.0
-    #: Norm that the whole gradient is scaled down to; None: no limit.
-    max_gradient_norm: float | None = 10.0
-    #: Learner iterations between synchronizations of the target network.
-    target_interval: int = 20
-    #: Share of the online network taken over in one: 1 is a copy (hard), less is soft.
-    target_tau: float = 1.0
     #: Chance of a random action, at first and from ``epsilon_steps`` on.
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
     epsilon_steps: int = 10_000
-    #: Exponent of the importance weights, at first and from ``beta_steps`` on.
-    beta_start: float = 0.4
-    beta_end: float = 1.0
-    beta_steps: int = 50_000
 
     def __post_init__(self):
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        for width in self.hidden:
-            check_range("hidden", width, 1, 1 << 16)
-        check_choice("activation", self.activation, ACTIVATIONS)
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_choice("loss", self.loss, LOSSES)
+        super().__post_init__()
         if self.dueling and not self.hidden:
             raise ValueError(f"hidden must have a layer when dueling, not {self.hidden!r}")
-        check_range("n_step", self.n_step, 1, 1000)
-        check_range("batch_size", self.batch_size, 1, 1 << 16)
-        check_range("target_interval", self.target_interval, 1, 1 << 31)
-        for name in ("learning_rate_steps", "epsilon_steps", "beta_steps"):
-            check_range(name, getattr(self, name), 0, 1 << 40)
-        for name in ("learning_rate", "huber_delta", "optimizer_epsilon"):
-            check_number(name, getattr(self, name), "positive and finite", _positive)
-        for name in ("learning_rate_final", "max_gradient_norm"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), "positive and finite, or None", _positive)
-        for name in ("beta1", "beta2", "decay", "momentum"):
-            check_number(name, getattr(self, name), "in [0, 1)", lambda x: 0 <= x < 1)
-        for name in ("gamma", "epsilon_start", "epsilon_end", "beta_start", "beta_end"):
+        check_range("epsilon_steps", self.epsilon_steps, 0, 1 << 40)
+        for name in ("epsilon_start", "epsilon_end"):
             check_number(name, getattr(self, name), "in [0, 1]", lambda x: 0 <= x <= 1)
-        check_number("target_tau", self.target_tau, "in (0, 1]", lambda x: 0 < x <= 1)
 
     @property
     def epsilon(self):
         return Linear(start=self.epsilon_start, end=self.epsilon_end, steps=self.epsilon_steps)
-
-    @property
-    def beta(self):
-        return Linear(start=self.beta_start, end=self.beta_end, steps=self.beta_steps)
-
-    @property
-    def learning_rate_schedule(self):
-        final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
-        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)
-
-    def make_optimizer(self, parameters):
-        """The configured rule on a flat parameter vector."""
-        if self.optimizer == "adam":
-            return Adam(
-                parameters, beta1=self.beta1, beta2=self.beta2, epsilon=self.optimizer_epsilon
-            )
-        if self.optimizer == "rmsprop":
-            return RMSProp(parameters, decay=self.decay, epsilon=self.optimizer_epsilon)
-        return SGD(parameters, momentum=self.momentum)
-
-
-def _positive(value):
-    return 0 < value < float("inf")

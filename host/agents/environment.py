@@ -7,13 +7,20 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 
-__all__ = ["Actor", "Transitions", "evaluate", "make_envs", "reward_threshold"]
+__all__ = ["Actor", "Transitions", "evaluate", "make_envs", "reward_threshold", "sizes"]
 
 
-def make_envs(env, count):
-    """``count`` synchronous copies with flat observations and discrete actions.
+#: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
+_THRESHOLDS = {"Pendulum-v1": -200.0}
 
-    ValueError if the id is unknown, the action space not Discrete or observations not numbers.
+_SPACES = {"dqn": Discrete, "ddpg": Box}
+
+
+def make_envs(env, count, algo="dqn"):
+    """``count`` synchronous copies with flat observations and the kind of actions that the
+    algorithm takes: Discrete, or a bounded Box of one dimension.
+
+    ValueError if the id is unknown, the action space another or observations not numbers.
     """
     try:
         spec = gymnasium.spec(env)
@@ -34,16 +41,29 @@ def make_envs(env, count):
         )
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"env must have its packages installed, not {env!r} ({error})") from error
-    if not isinstance(envs.single_action_space, Discrete):
-        space = envs.single_action_space
+    space, wanted = envs.single_action_space, _SPACES[algo]
+    plain = isinstance(space, wanted)
+    if plain and wanted is Box:
+        plain = len(space.shape) == 1 and space.is_bounded()
+    if not plain:
         envs.close()
-        raise ValueError(f"env must have a Discrete action space for dqn, not {space} of {env!r}")
+        kind = "Discrete" if wanted is Discrete else "one-dimensional, bounded Box"
+        raise ValueError(f"env must have a {kind} action space for {algo}, not {space} of {env!r}")
     return envs
 
 
+def sizes(envs):
+    """``(observation_size, action_count)``: numbers of an observation; actions to choose from, or
+    components of a continuous one."""
+    space = envs.single_action_space
+    (observation_size,) = envs.single_observation_space.shape
+    return observation_size, int(space.n) if isinstance(space, Discrete) else int(space.shape[0])
+
+
 def reward_threshold(env):
-    """Mean return that gymnasium calls solved, or None."""
-    return gymnasium.spec(env).reward_threshold
+    """Mean return that gymnasium, or else we, call solved; or None."""
+    threshold = gymnasium.spec(env).reward_threshold
+    return _THRESHOLDS.get(env) if threshold is None else threshold
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +93,7 @@ class Actor:
     Parameters
     ----------
     envs : gymnasium.vector.VectorEnv
-        With Discrete actions; its metadata names the autoreset mode.
+        With actions as ``make_envs`` allows; its metadata names the autoreset mode.
     seed : int
         Of environment 0; environment i gets seed + i.
 
@@ -88,7 +108,12 @@ class Actor:
         if mode is None:
             raise ValueError("envs must name its autoreset_mode in its metadata, not None")
         self.envs, self.mode = envs, AutoresetMode(mode)
-        self._first_action = int(envs.single_action_space.start)
+        space = envs.single_action_space
+        if isinstance(space, Discrete):
+            self._applied = lambda action: action + int(space.start)
+        else:
+            half = (space.high - space.low) / 2
+            self._applied = lambda action: space.low + (action + 1) * half
         obs, _ = envs.reset(seed=seed)
         self.obs = np.asarray(obs, np.float32)
         self._resetting = np.zeros(envs.num_envs, bool)
@@ -96,7 +121,8 @@ class Actor:
         self._length = np.zeros(envs.num_envs, np.int64)
 
     def step(self, action):
-        """Apply actions [env_count] counted from 0.
+        """Apply actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which is the
+        space from its low to its high.
 
         Returns
         -------
@@ -105,7 +131,7 @@ class Actor:
             Return and length of each episode that ended, by environment.
         """
         action = np.asarray(action)
-        obs, reward, terminated, truncated, info = self.envs.step(action + self._first_action)
+        obs, reward, terminated, truncated, info = self.envs.step(self._applied(action))
         obs = np.asarray(obs, np.float32)
         valid, ended = ~self._resetting, np.logical_or(terminated, truncated)
         next_obs = obs

@@ -47,14 +47,14 @@ class _Workspace:
 
 
 class MLP:
-    """``h_0 = x;  h_i = f(h_{i-1} W_i + b_i);  q = h_n W + b``, all rows of a batch at once.
+    """``h_0 = x;  h_i = f(h_{i-1} W_i + b_i);  q = g(h_n W + b)``, all rows of a batch at once.
 
     With ``dueling`` the last hidden layer exists twice, as a value and an advantage stream:
     ``q = v + a - mean_actions(a)``, ``v = h_v W_v + b_v``, ``a = h_a W_a + b_a`` (Wang et al.,
     Dueling Network Architectures, 2016, eq. 9).
 
     Weights start Kaiming-uniform, ``U(-g sqrt(3 / fan_in), g sqrt(3 / fan_in))`` with g the
-    activation's gain (1 for the output), biases at 0.
+    activation's gain (``output_gain`` for the output), biases at 0.
 
     Parameters
     ----------
@@ -64,6 +64,9 @@ class MLP:
     activation : str
         ``relu`` or ``tanh``.
     dueling : bool
+    output_activation : str
+        ``linear``, or one of the hidden layers' (not with ``dueling``).
+    output_gain : float
     rng : numpy.random.Generator
     dtype
         float32; float64 serves to check gradients.
@@ -76,18 +79,35 @@ class MLP:
     """
 
     def __init__(
-        self, inputs, outputs, hidden, *, activation="relu", dueling=False, rng, dtype=np.float32
+        self,
+        inputs,
+        outputs,
+        hidden,
+        *,
+        activation="relu",
+        dueling=False,
+        output_activation="linear",
+        output_gain=1.0,
+        rng,
+        dtype=np.float32,
     ):
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}"
-            )
+        for name, value, choices in (
+            ("activation", activation, tuple(ACTIVATIONS)),
+            ("output_activation", output_activation, ("linear", *ACTIVATIONS)),
+        ):
+            if value not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         if dueling and not hidden:
             raise ValueError(f"hidden must have a layer when dueling, not {hidden!r}")
+        if dueling and output_activation != "linear":
+            raise ValueError(
+                f"output_activation must be linear when dueling, not {output_activation!r}"
+            )
         self.inputs, self.outputs = inputs, outputs
         self.activation, self.dueling = activation, dueling
         self.dtype = np.dtype(dtype)
         self._activate, self._backward, gain = ACTIVATIONS[activation]
+        self._output = None if output_activation == "linear" else ACTIVATIONS[output_activation]
         # A dueling pair of hidden layers is one product of twice the width.
         self._widths = [*hidden[:-1], 2 * hidden[-1]] if dueling else list(hidden)
         shapes = (
@@ -103,7 +123,7 @@ class MLP:
         self.weights, self.biases = self._views(self.parameters, shapes)
         self._weight_gradients, self._bias_gradients = self._views(self.gradient, shapes)
         for i, weight in enumerate(self.weights):
-            bound = (gain if i < len(hidden) else 1.0) * (3 / weight.shape[0]) ** 0.5
+            bound = (gain if i < len(hidden) else output_gain) * (3 / weight.shape[0]) ** 0.5
             weight[...] = rng.uniform(-bound, bound, weight.shape)
         self._workspaces, self._last = {}, None
 
@@ -147,11 +167,26 @@ class MLP:
         else:
             np.matmul(h, self.weights[-1], out=q)
             q += self.biases[-1]
+            if self._output is not None:
+                self._output[0](q)
         return q
 
     def backward(self, dq):
         """Fill ``gradient`` with dL/dparameters for dq = dL/dq [rows, outputs] of the last
         ``forward``."""
+        for i, h, delta in self._deltas(dq):
+            np.matmul(h.T, delta, out=self._weight_gradients[i])
+            np.matmul(self._last.ones, delta, out=self._bias_gradients[i])
+
+    def input_gradient(self, dq):
+        """dL/dx [rows, inputs] for dq of the last ``forward``; ``gradient`` stays as it is."""
+        if self.dueling:
+            raise ValueError("dueling must be False for the gradient by the inputs, not True")
+        *_, (_, _, delta) = self._deltas(dq)
+        return delta @ self.weights[0].T
+
+    def _deltas(self, dq):
+        """``(layer, its inputs, dL/d(its sums))`` of every layer, last to first."""
         workspace, depth = self._last, len(self._widths)
         h = workspace.hidden[-1] if depth else workspace.x
         if self.dueling:
@@ -159,21 +194,21 @@ class MLP:
             dv, da = workspace.value, workspace.head_delta
             np.sum(dq, axis=1, keepdims=True, out=dv)
             np.subtract(dq, dv / self.outputs, out=da)
-            self._layer_gradient(-2, h[:, :half], dv)
-            self._layer_gradient(-1, h[:, half:], da)
+            yield -2, h[:, :half], dv
+            yield -1, h[:, half:], da
             np.matmul(dv, self.weights[-2].T, out=delta[:, :half])
             np.matmul(da, self.weights[-1].T, out=delta[:, half:])
         else:
-            self._layer_gradient(-1, h, dq)
+            if self._output is not None:
+                workspace.head_delta[...] = dq
+                dq = workspace.head_delta
+                self._output[1](dq, workspace.output)
+            yield -1, h, dq
             if depth:
                 np.matmul(dq, self.weights[-1].T, out=workspace.delta[-1])
         for i in reversed(range(depth)):
             delta = workspace.delta[i]
             self._backward(delta, workspace.hidden[i])
-            self._layer_gradient(i, workspace.hidden[i - 1] if i else workspace.x, delta)
+            yield i, workspace.hidden[i - 1] if i else workspace.x, delta
             if i:
                 np.matmul(delta, self.weights[i].T, out=workspace.delta[i - 1])
-
-    def _layer_gradient(self, i, h, delta):
-        np.matmul(h.T, delta, out=self._weight_gradients[i])
-        np.matmul(self._last.ones, delta, out=self._bias_gradients[i])

@@ -1,22 +1,26 @@
-"""A trained policy in a file: what is kept of the best evaluation."""
+"""Agents by algorithm, and a trained policy in a file: what is kept of the best evaluation."""
 
 from host import checkpoint
-from host.agents.dqn import DQN
-from host.agents.dqn_config import DQNConfig
+from host.agents.ddpg import DDPG, DDPGConfig
+from host.agents.dqn import DQN, DQNConfig
 
-__all__ = ["load_policy", "save_policy"]
+__all__ = ["AGENTS", "load_policy", "save_policy"]
+
+#: algorithm -> its agent and the config of that
+AGENTS = {"dqn": (DQN, DQNConfig), "ddpg": (DDPG, DDPGConfig)}
 
 
-def save_policy(path, agent, *, env, score):
-    """Write ``agent``'s network atomically; ``score`` is the mean return that it was kept for."""
+def save_policy(path, agent, *, algo, env, score):
+    """Write ``agent``'s networks atomically; ``score`` is the mean return that it was kept for."""
     config = {
+        "algo": algo,
         "env": env,
-        "observation_size": agent.online.inputs,
+        "observation_size": agent.observation_size,
         "action_count": agent.action_count,
-        "dqn": agent.config.to_dict(),
+        "agent": agent.config.to_dict(),
     }
-    state = {"parameters": agent.online.parameters, "score": score}
-    checkpoint.save(path, "policy", config, state)
+    parameters = {name: pair.online.parameters for name, pair in agent.networks.items()}
+    checkpoint.save(path, "policy", config, {"parameters": parameters, "score": score})
 
 
 def load_policy(path):
@@ -24,19 +28,21 @@ def load_policy(path):
 
     Returns
     -------
-    agent : DQN
+    agent : DQN or DDPG
         For ``act(obs, greedy=True)`` and ``predict``.
     info : dict
-        ``env``, ``score``.
+        ``algo``, ``env``, ``score``.
 
     CheckpointError if the file is absent, damaged or not a policy.
     """
     config, state = checkpoint.load(path, "policy")
-    agent = DQN(
-        DQNConfig.from_dict(config["dqn"]),
+    kind, settings = AGENTS[config["algo"]]
+    agent = kind(
+        settings.from_dict(config["agent"]),
         observation_size=config["observation_size"],
         action_count=config["action_count"],
         seed=0,
     )
-    agent.online.parameters[...] = agent.target.parameters[...] = state["parameters"]
-    return agent, {"env": config["env"], "score": state["score"]}
+    for name, pair in agent.networks.items():
+        pair.online.parameters[...] = pair.target.parameters[...] = state["parameters"][name]
+    return agent, {"algo": config["algo"], "env": config["env"], "score": state["score"]}

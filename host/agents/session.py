@@ -1,8 +1,7 @@
 """Actors, n-step windows, replay buffer and agent as one state machine.
 
-An iteration is one launch on the card: the TD errors of the last batch, the experiences collected
-since, and the next batch travel together. No files, no clock: a session is a function of its config
-and of its saved state.
+An iteration is one launch on the card, whichever the learner. No files, no clock: a session is a
+function of its config and of its saved state.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +9,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from host.agents.dqn import DQN
-from host.agents.environment import Actor, Transitions, evaluate, make_envs
+from host.agents.card import CardLearner
+from host.agents.cpu import CPULearner
+from host.agents.environment import Actor, Transitions, evaluate, make_envs, sizes
+from host.agents.policy import AGENTS
 from host.runtime.nstep import NStep
 
 __all__ = ["Iteration", "Session", "experience_fields"]
@@ -20,22 +21,34 @@ __all__ = ["Iteration", "Session", "experience_fields"]
 _AGENT, _BUFFER, _ENVS, _EVALUATION = range(4)
 
 
-def experience_fields(observation_size):
-    """``{name: (dtype, shape)}`` of one experience, in the order that the buffer stores it."""
+_LEARNERS = {"cpu": CPULearner, "card": CardLearner}
+
+
+def experience_fields(observation_size, action_size=None):
+    """``{name: (dtype, shape)}`` of one experience, in the order that the buffer stores it.
+
+    The action is one integer, or ``action_size`` numbers in [-1, 1]; ``discount`` is gamma^k, 0
+    where the episode terminated. A learner on the card reads the same words
+    (``hw.learner.commands.record_words``).
+    """
+    number = np.dtype(np.float32)
+    discrete = action_size is None
     return {
-        "obs": (np.dtype(np.float32), (observation_size,)),
-        "action": (np.dtype(np.int32), ()),
-        "reward": (np.dtype(np.float32), ()),
-        "next_obs": (np.dtype(np.float32), (observation_size,)),
-        "terminated": (np.dtype(np.bool_), ()),
-        "discount": (np.dtype(np.float32), ()),
+        "obs": (number, (observation_size,)),
+        "next_obs": (number, (observation_size,)),
+        "action": (np.dtype(np.uint32), ()) if discrete else (number, (action_size,)),
+        "reward": (number, ()),
+        "discount": (number, ()),
     }
 
 
 @dataclass(frozen=True)
 class Iteration:
     """What one launch gave; ``loss`` and ``td_errors`` are None before learning starts.
-    ``episodes`` lists (return, length)."""
+
+    ``td_errors`` are the batch's; of a learner on the card, their mean magnitude an update.
+    ``episodes`` lists (return, length).
+    """
 
     loss: float | None
     td_errors: np.ndarray | None
@@ -53,39 +66,43 @@ class Session:
 
     Attributes
     ----------
-    agent : DQN
+    agent : Agent
     buffer
+    learner : CPULearner or CardLearner
     launches : int
     """
 
     def __init__(self, config, buffer_factory):
         self.config, self.launches = config, 0
-        self._envs = make_envs(config.env, config.env_count)
-        self._evaluation_envs = make_envs(config.env, config.evaluation_episodes)
-        (self.observation_size,) = self._envs.single_observation_space.shape
-        self.action_count = int(self._envs.single_action_space.n)
-        self.agent = DQN(
-            config.dqn,
-            observation_size=self.observation_size,
-            action_count=self.action_count,
+        self._envs = make_envs(config.env, config.env_count, config.algo)
+        self._evaluation_envs = make_envs(config.env, config.evaluation_episodes, config.algo)
+        observation_size, action_count = sizes(self._envs)
+        action_size = None if config.algo == "dqn" else action_count
+        kind, _ = AGENTS[config.algo]
+        self.agent = kind(
+            config.agent,
+            observation_size=observation_size,
+            action_count=action_count,
             seed=np.random.SeedSequence(config.seed, spawn_key=(_AGENT,)),
         )
         self._actor = Actor(self._envs, seed=self._seed(_ENVS, 0))
         self._windows = NStep(
             config.env_count,
-            config.dqn.n_step,
-            config.dqn.gamma,
-            observation_size=self.observation_size,
+            config.agent.n_step,
+            config.agent.gamma,
+            observation_size=observation_size,
+            action_size=action_size,
         )
         self.buffer = buffer_factory(
-            experience_fields(self.observation_size),
+            experience_fields(observation_size, action_size),
             capacity=config.capacity,
             alpha=config.alpha,
             epsilon=config.priority_epsilon,
             seed=self._seed(_BUFFER),
         )
+        self.learner = _LEARNERS[config.learner](config, self.agent, self.buffer)
         self._card = ThreadPoolExecutor(max_workers=1, thread_name_prefix="card")
-        self._experiences = self._update = None
+        self._experiences = None
         self._broken_off = False
 
     def _seed(self, *key):
@@ -95,18 +112,12 @@ class Session:
     def iterate(self):
         """Launch, act meanwhile, learn from the batch; ValueError as the buffer and agent do."""
         fill = len(self.buffer) + _count(self._experiences)
-        sample = None
-        if fill >= self.config.learning_starts:
-            sample = (self.config.dqn.batch_size, self.agent.beta)
+        plan = self.learner.plan(fill >= self.config.learning_starts)
         # The card works while the environments do: actions never depend on the batch in flight.
-        launch = self._card.submit(self.buffer.step, self._experiences, self._update, sample)
+        launch = self._card.submit(self.learner.launch, self._experiences, plan)
         experiences, episodes = self._collect()
-        batch = launch.result()
-        loss = td_errors = update = None
-        if batch is not None:
-            td_errors, loss = self.agent.learn_batch(batch)
-            update = (batch["indexes"], td_errors)
-        self._experiences, self._update = experiences, update
+        loss, td_errors = self.learner.finish(launch.result())
+        self._experiences = experiences
         self.launches += 1
         return Iteration(loss, td_errors, episodes)
 
@@ -117,7 +128,17 @@ class Session:
             taken, ended = self._actor.step(self.agent.act(self._actor.obs))
             parts.append(self._windows.push(**_shallow(taken)))
             episodes += ended
-        return _join(parts), episodes
+        return self._stored(parts), episodes
+
+    def _stored(self, parts):
+        """One dict of the windows' experiences, as the buffer holds them, or None."""
+        parts = [part for part in parts if _count(part)]
+        if not parts:
+            return None
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        whole["reward"] *= np.float32(self.config.agent.reward_scale)
+        whole["discount"][whole.pop("terminated")] = 0
+        return whole
 
     def evaluate(self, attempt=0, agent=None):
         """Greedy returns [evaluation_episodes]; each attempt has its own episodes."""
@@ -132,7 +153,7 @@ class Session:
             "buffer": self.buffer.state_dict(),
             "windows": self._windows.state_dict(),
             "experiences": self._experiences,
-            "update": None if self._update is None else list(self._update),
+            "learner": self.learner.state_dict(),
         }
 
     def load_state_dict(self, state):
@@ -144,7 +165,7 @@ class Session:
         self.launches = int(state["launches"])
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
-        self._update = None if state["update"] is None else tuple(state["update"])
+        self.learner.load_state_dict(state["learner"])
         self._windows.load_state_dict(state["windows"])
         self._experiences, self._broken_off = state["experiences"], True
         self._actor = Actor(self._envs, seed=self._seed(_ENVS, self.launches))
@@ -161,11 +182,3 @@ def _shallow(transitions):
 
 def _count(experiences):
     return 0 if experiences is None else len(experiences["action"])
-
-
-def _join(parts):
-    """One dict of the parts' arrays, or None where there is no experience."""
-    parts = [part for part in parts if _count(part)]
-    if not parts:
-        return None
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

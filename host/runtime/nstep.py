@@ -20,12 +20,14 @@ class NStep:
     env_count, n : int
     gamma : float
     observation_size : int
+    action_size : int, optional
+        Components of a continuous action (float32); None: an action is one integer (int32).
 
     One window per step and environment, n slots an environment: a slot is free again when its
     window has closed, because a window is open for at most n steps.
     """
 
-    def __init__(self, env_count, n, gamma, *, observation_size):
+    def __init__(self, env_count, n, gamma, *, observation_size, action_size=None):
         for name, value in (("env_count", env_count), ("n", n)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
@@ -37,7 +39,8 @@ class NStep:
         self._age = np.zeros((env_count, n), np.int64)
         self._reward = np.zeros((env_count, n), np.float64)
         self._obs = np.zeros((env_count, n, observation_size), np.float32)
-        self._action = np.zeros((env_count, n), np.int32)
+        shape, kind = ((), np.int32) if action_size is None else ((action_size,), np.float32)
+        self._action = np.zeros((env_count, n, *shape), kind)
         self._last_obs = np.zeros((env_count, observation_size), np.float32)
 
     def push(self, obs, action, reward, next_obs, terminated, truncated, valid=None):
@@ -48,7 +51,8 @@ class NStep:
         ----------
         obs, next_obs : array [env_count, observation_size]
             ``next_obs`` is the true successor, the final observation where an episode ended.
-        action, reward, terminated, truncated : array [env_count]
+        action : array [env_count] or [env_count, action_size]
+        reward, terminated, truncated : array [env_count]
         valid : bool array [env_count], optional
             False where the step was only a reset; such steps are left out.
 

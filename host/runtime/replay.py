@@ -10,14 +10,8 @@ from host.runtime.experience import checked_items, put_items, put_records, recor
 from host.runtime.program import Launcher, aligned
 from hw.arith.power import SCALE_FORMAT
 from hw.designs import DESIGNS
-from hw.replay.commands import (
-    GRANULE_BYTES,
-    HEADER,
-    MAX_COUNT,
-    MAX_TRANSFER,
-    Opcode,
-)
-from hw.replay.config import FRACTION_WIDTH, ReplayKernelConfig
+from hw.replay.commands import GRANULE_BYTES, HEADER, MAX_COUNT, MAX_TRANSFER, Opcode
+from hw.replay.config import FRACTION_WIDTH
 from hw.replay.priority import EPSILON_FORMAT
 
 __all__ = ["PrioritizedReplayBuffer"]
@@ -28,7 +22,7 @@ class PrioritizedReplayBuffer:
     Parameters
     ----------
     kernel : host.card.Kernel
-        A loaded ``replay`` kernel.
+        A loaded kernel with a replay memory: ``replay``, ``dqn``, ``ddpg``.
     fields : dict
         ``{name: (dtype, shape)}`` of an experience.
     capacity : int
@@ -67,8 +61,8 @@ class PrioritizedReplayBuffer:
         stratified=True,
         timeout_s=600.0,
     ):
-        design = DESIGNS["replay"]
-        self.config = ReplayKernelConfig.from_dict(kernel.description.config)
+        design = DESIGNS[kernel.description.name]
+        self.config = design.config_type.from_dict(kernel.description.config)
         limit = self.config.replay.capacity
         if not isinstance(capacity, (int, np.integer)) or not 2 <= capacity <= limit:
             raise ValueError(
@@ -157,7 +151,7 @@ class PrioritizedReplayBuffer:
             )
         fill = len(self)
         if experiences is not None:
-            records = to_records(experiences, self.dtype)
+            records = self._records(experiences)
             fill = min(fill + len(records), self.capacity)
             put_records(program, operands, offset, records[-self.capacity :])
         size = 0
@@ -171,13 +165,9 @@ class PrioritizedReplayBuffer:
                 raise ValueError(f"batch_size must be at most the fill ({fill}), not {count}")
             if not 0 <= beta <= 1:
                 raise ValueError(f"beta must be in 0..1, not {beta!r}")
-            step = (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
-            program.append(
-                (
-                    Opcode.SAMPLE,
-                    {"count": count, "step": step, "beta": int(SCALE_FORMAT.quantize(beta)[0])},
-                )
-            )
+            beta = int(SCALE_FORMAT.quantize(beta)[0])
+            draws = {"count": count, "step": self._stratum(count), "beta": beta}
+            program.append((Opcode.SAMPLE, draws))
             size = count * self.batch_dtype.itemsize
         if not program:
             return None
@@ -231,6 +221,13 @@ class PrioritizedReplayBuffer:
             "dtype": repr(self.dtype),
         }
 
+    def _check_identity(self, state):
+        for name, own in self._identity.items():
+            if state.get(name) != own:
+                raise ValueError(
+                    f"{name} must be that of this buffer ({own}), not {state.get(name)}"
+                )
+
     def state_dict(self):
         """Everything a resumed run needs to draw the same next batch: arrays and ints."""
         fill = len(self)
@@ -248,9 +245,7 @@ class PrioritizedReplayBuffer:
 
     def load_state_dict(self, state):
         """Take up a saved state; ValueError if it is of another config, capacity or experience."""
-        for name, own in self._identity.items():
-            if state[name] != own:
-                raise ValueError(f"{name} must be that of this buffer ({own}), not {state[name]}")
+        self._check_identity(state)
         experiences = np.asarray(state["experiences"], np.uint8)
         fill = len(experiences)
         if len(state["priorities"]) != fill:
@@ -280,6 +275,13 @@ class PrioritizedReplayBuffer:
     @property
     def _batch_limit(self):
         return min(MAX_COUNT, MAX_TRANSFER // (self._granules + 1))
+
+    def _stratum(self, count):
+        """``step`` of a command that draws ``count``."""
+        return (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
+
+    def _records(self, experiences):
+        return to_records(experiences, self.dtype)
 
     def _set(self, indexes, raw):
         program, operands = [], []

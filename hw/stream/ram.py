@@ -1,27 +1,38 @@
-"""The one deep memory: simple dual-port, synchronous read, inferable by every synthesizer.
+"""The deep memories: simple dual-port and dual-port, synchronous read, inferable by synthesizers.
 
-An ``Instance`` of ``ram.v`` rather than ``amaranth.lib.memory``, whose initial contents are written
-out word by word: generation time must not depend on capacity.
+Each is an ``Instance`` of ``ram.v`` or ``ram_dual.v`` rather than ``amaranth.lib.memory``, whose
+initial contents are written out word by word: generation time must not depend on capacity.
 """
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RAM_STYLES", "Ram", "memory_blocks"]
+__all__ = ["RAM_STYLES", "Ram", "RamDual", "memory_blocks"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
 
-#: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573.
+#: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573. With two
+#: ports that read, a RAMB36 has not the first of them.
 _SHAPES = {
     "block": [(512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1)],
     "ultra": [(4096, 72)],
 }
 
 
-def memory_blocks(width, depth, style):
-    """RAMB36 or URAM288 blocks of a memory: the least over the block's shapes."""
-    return min(-(-width // bits) * -(-depth // words) for words, bits in _SHAPES[style])
+def memory_blocks(width, depth, style, *, dual=False):
+    """RAMB36 or URAM288 blocks of a ``Ram`` or ``RamDual``: the least over the block's shapes."""
+    shapes = _SHAPES[style][1:] if dual and style == "block" else _SHAPES[style]
+    return min(-(-width // bits) * -(-depth // words) for words, bits in shapes)
+
+
+def _checked(width, depth, style):
+    if style not in RAM_STYLES:
+        raise ValueError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
+    for name, value in (("width", width), ("depth", depth)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a positive integer, not {value!r}")
+    return width, depth, style, max(1, (depth - 1).bit_length())
 
 
 class Ram(wiring.Component):
@@ -41,13 +52,7 @@ class Ram(wiring.Component):
     """
 
     def __init__(self, *, width, depth, style="auto"):
-        if style not in RAM_STYLES:
-            raise ValueError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
-        for name, value in (("width", width), ("depth", depth)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, not {value!r}")
-        self.width, self.depth, self.style = width, depth, style
-        self.address_width = max(1, (depth - 1).bit_length())
+        self.width, self.depth, self.style, self.address_width = _checked(width, depth, style)
         super().__init__(
             {
                 "write_enable": In(1),
@@ -74,5 +79,49 @@ class Ram(wiring.Component):
             i_read_enable=self.read_enable,
             i_read_address=self.read_address,
             o_read_data=self.read_data,
+        )
+        return m
+
+
+class RamDual(wiring.Component):
+    """``a_read_data`` is ``memory[a_address]`` of the last clock; port b writes, or else reads.
+
+    ``b_read_data`` is ``memory[b_address]`` of the last clock without ``b_write_enable``. As in
+    ``Ram``, a read by port a of an address that port b writes in the same clock is undefined, and
+    so are the contents after reset.
+
+    Parameters
+    ----------
+    width, depth, style : as ``Ram``.
+    """
+
+    def __init__(self, *, width, depth, style="auto"):
+        self.width, self.depth, self.style, self.address_width = _checked(width, depth, style)
+        super().__init__(
+            {
+                "a_address": In(self.address_width),
+                "a_read_data": Out(width),
+                "b_write_enable": In(1),
+                "b_address": In(self.address_width),
+                "b_write_data": In(width),
+                "b_read_data": Out(width),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = Instance(
+            "rlfabric_ram_dual",
+            p_WIDTH=self.width,
+            p_DEPTH=max(2, self.depth),
+            p_ADDRESS_WIDTH=self.address_width,
+            p_RAM_STYLE=self.style,
+            i_clk=ClockSignal(),
+            i_a_address=self.a_address,
+            o_a_read_data=self.a_read_data,
+            i_b_write_enable=self.b_write_enable,
+            i_b_address=self.b_address,
+            i_b_write_data=self.b_write_data,
+            o_b_read_data=self.b_read_data,
         )
         return m

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from sim.model.learner.kernel import LearnerKernel
 from sim.model.replay.kernel import ReplayKernel
 
 __all__ = ["KERNELS", "KernelTwin", "twin_of"]
@@ -25,7 +26,11 @@ class KernelTwin(Protocol):
 
 
 #: Kernel name -> class. A new kernel adds its line here.
-KERNELS: dict[str, type[KernelTwin]] = {"replay": ReplayKernel}
+KERNELS: dict[str, type[KernelTwin]] = {
+    "replay": ReplayKernel,
+    "dqn": LearnerKernel,
+    "ddpg": LearnerKernel,
+}
 
 
 def twin_of(description):

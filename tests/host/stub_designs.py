@@ -78,6 +78,9 @@ class StubDesign:
         leaves = self._uram_leaves
         return {"lut": None, "uram": leaves and -(-config.capacity // leaves)}
 
+    def suggest(self, config, fits):
+        return []
+
     def describe(self, config):
         return KernelDescription(
             name="rlfabric_stub",

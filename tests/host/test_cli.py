@@ -95,7 +95,7 @@ def test_bitstream_says_that_it_is_not_there(run, tmp_path):
         (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be a field of StubConfig"),
         (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
         (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
-        (["train", "ppo"], 2, "rlfabric: ALGO must be one of dqn, not 'ppo'"),
+        (["train", "ppo"], 2, "rlfabric: ALGO must be one of dqn, ddpg, not 'ppo'"),
         (["bench", "none"], 2, "rlfabric: bench must be one of"),
         (["simulate"], 2, "No such command 'simulate'"),
     ],
@@ -142,6 +142,7 @@ def test_train_passes_every_option_on(run, monkeypatch):
     assert str(seen.pop("out")) == os.path.join("runs", "dqn-ALE-Pong-v5-4")
     assert seen == dict(
         algo="dqn",
+        learner="cpu",
         env="ALE/Pong-v5",
         card="sim",
         board="u200",

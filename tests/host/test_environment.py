@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from host.agents.environment import Actor, evaluate, make_envs, reward_threshold
+from host.agents.environment import Actor, evaluate, make_envs, reward_threshold, sizes
 
 
 class Count(gymnasium.Env):
@@ -118,3 +118,53 @@ def test_unknown_env(env):
 def test_continuous_actions():
     with pytest.raises(ValueError, match="^env must have a Discrete action space for dqn, not Box"):
         make_envs("Pendulum-v1", 1)
+
+
+class Lever(gymnasium.Env):
+    """Its reward is the sum of the applied action, of components in [-2, 6] and [10, 11]."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
+    action_space = gymnasium.spaces.Box(np.float32([-2, 10]), np.float32([6, 11]))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        return np.zeros(3, np.float32), float(action[0] + 100 * action[1]), False, False, {}
+
+
+def test_actions_reach_from_low_to_high():
+    envs = SyncVectorEnv([Lever] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    actor, action = Actor(envs, seed=0), np.float32([[-1, -1], [1, 1], [0.5, 0]])
+    taken, _ = actor.step(action)
+    assert taken.reward.tolist() == pytest.approx([-2 + 1000, 6 + 1100, 4 + 1050])
+    np.testing.assert_array_equal(taken.action, action)  # what is learned from is not scaled
+    assert sizes(envs) == (3, 2)
+
+
+def test_pendulum():
+    envs = make_envs("Pendulum-v1", 2, "ddpg")
+    assert sizes(envs) == (3, 1) and sizes(make_envs("CartPole-v1", 1)) == (4, 2)
+    assert reward_threshold("Pendulum-v1") == -200
+
+
+class Unbounded(Lever):
+    action_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+
+class Plane(Lever):
+    action_space = gymnasium.spaces.Box(-1, 1, (2, 2), np.float32)
+
+
+@pytest.mark.parametrize("kind", [Unbounded, Plane])
+def test_boxes_that_have_no_scale(kind):
+    gymnasium.register("Lever-v0", kind)
+    try:
+        with pytest.raises(ValueError, match="^env must have a one-dimensional, bounded Box "):
+            make_envs("Lever-v0", 1, "ddpg")
+    finally:
+        del gymnasium.registry["Lever-v0"]
+    with pytest.raises(ValueError, match="bounded Box action space for ddpg, not Discrete"):
+        make_envs("CartPole-v1", 1, "ddpg")

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import boards
+from host.agents.train_config import TrainConfig
 from host.generate import configure, generate, override
 from host.lint import WAIVERS, LintError, lint_directory
 from hw.shell.description import KernelDescription
@@ -151,6 +152,16 @@ def test_override_reads_texts_as_the_type_they_replace():
     )
     assert (config.read.depth, config.write.depth) == (3, 8)
     assert isinstance(config.rate, float)
+
+
+def test_override_reads_tuples_and_none():
+    changes = {"hidden": "64,0x20", "max_gradient_norm": "none", "learning_rate_final": "1e-4"}
+    agent = override(TrainConfig(), changes).dqn
+    assert agent.hidden == (64, 32) and agent.max_gradient_norm is None
+    assert agent.learning_rate_final == 1e-4
+    for name, text, kind in (("hidden", "8;8", "tuple"), ("learning_rate_final", "x", "float")):
+        with pytest.raises(ValueError, match=f"{name} must be of type {kind}, not '{text}'"):
+            override(TrainConfig(), {name: text})
 
 
 def test_override_changes_all_at_once():

@@ -34,7 +34,7 @@ def events(out):
 def test_rows_come_back(tmp_path):
     log = RunLog(tmp_path)
     log.write({"launches": 100, "steps": 800, "loss": 0.25, "td_error": None})
-    log.write({"launches": 200, "steps": 1600, "loss": 1e-07, "epsilon": 1.0, "fill": 7})
+    log.write({"launches": 200, "steps": 1600, "loss": 1e-07, "exploration": 1.0, "fill": 7})
     log.close()
     one, two = read_progress(tmp_path)
     assert one == dict.fromkeys(COLUMNS) | {"launches": 100, "steps": 800, "loss": 0.25}

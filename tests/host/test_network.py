@@ -104,6 +104,49 @@ def test_gradient_is_the_central_difference(hidden, activation, dueling, loss):
     np.testing.assert_allclose(network.gradient, numeric, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("output", ["linear", "relu", "tanh"])
+def test_gradients_through_the_output_and_by_the_inputs(output):
+    rng = np.random.default_rng(8)
+    network = make(3, 2, (6, 5), output_activation=output, dtype=np.float64)
+    x, dq = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+
+    def central(array):
+        """Central difference of ``sum dq q`` by the elements of ``array``, in place."""
+        numeric, flat = np.empty(array.size), array.reshape(-1)
+        for i in range(array.size):
+            values = []
+            for moved in (1e-6, -2e-6):
+                flat[i] += moved
+                values.append(float((network.forward(x) * dq).sum()))
+            flat[i] += 1e-6
+            numeric[i] = (values[0] - values[1]) / 2e-6
+        return numeric.reshape(array.shape)
+
+    by_parameters, by_inputs = central(network.parameters), central(x)
+    given = dq.copy()
+    network.forward(x)
+    network.backward(dq)
+    np.testing.assert_allclose(network.gradient, by_parameters, rtol=1e-6, atol=1e-8)
+    network.gradient[...] = 7
+    np.testing.assert_allclose(network.input_gradient(dq), by_inputs, rtol=1e-6, atol=1e-8)
+    assert (network.gradient == 7).all() and (dq == given).all()
+
+
+def test_output_gain_scales_the_last_layer_alone():
+    one, small = (MLP(3, 2, (4,), output_gain=g, rng=np.random.default_rng(3)) for g in (1, 0.01))
+    np.testing.assert_array_equal(one.weights[0], small.weights[0])
+    np.testing.assert_allclose(one.weights[1] * 0.01, small.weights[1], rtol=1e-6)
+
+
+def test_dueling_has_neither():
+    with pytest.raises(ValueError, match="^output_activation must be linear when dueling, not"):
+        make(3, 2, (4,), dueling=True, output_activation="tanh")
+    network = make(3, 2, (4,), dueling=True)
+    network.forward(np.ones((1, 3), np.float32))
+    with pytest.raises(ValueError, match="^dueling must be False for the gradient by the inputs"):
+        network.input_gradient(np.ones((1, 2), np.float32))
+
+
 @pytest.mark.parametrize("dueling", [False, True])
 def test_float32_follows_float64(dueling):
     small = make(4, 2, (64, 64), dueling=dueling)
@@ -187,3 +230,5 @@ def test_rejects():
         MLP(1, 1, (4,), activation="gelu", rng=rng)
     with pytest.raises(ValueError, match=r"^hidden must have a layer when dueling, not \(\)$"):
         MLP(1, 1, (), dueling=True, rng=rng)
+    with pytest.raises(ValueError, match=r"^output_activation must be one of linear, relu, tanh"):
+        make(3, 2, (4,), output_activation="gelu")

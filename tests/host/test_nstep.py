@@ -124,6 +124,18 @@ def test_state_resumes_inside_windows():
         one.load_state_dict(NStep(1, 3, 0.9, observation_size=1).state_dict())
 
 
+def test_continuous_actions_stay_with_their_step():
+    windows, no = NStep(2, 2, 0.9, observation_size=1, action_size=3), np.zeros(2, bool)
+    given_rows = np.random.default_rng(0).normal(size=(3, 2, 3)).astype(np.float32)
+    rows = []
+    for action in given_rows:
+        x = np.zeros((2, 1))
+        rows.append(windows.push(x, action, np.ones(2), x, no, no)["action"])
+    assert [len(row) for row in rows] == [0, 2, 2] and rows[1].dtype == np.float32
+    np.testing.assert_array_equal(rows[1], given_rows[0])
+    np.testing.assert_array_equal(windows.flush()["action"], given_rows[2])
+
+
 @pytest.mark.parametrize("bad", [0, -1, 1.5])
 def test_rejects(bad):
     with pytest.raises(ValueError, match=rf"^n must be an integer of at least 1, not {bad}$"):

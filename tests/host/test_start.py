@@ -9,6 +9,7 @@ import pytest
 
 import boards
 from host import start as module
+from host.agents.train_config import preset
 from host.start import start
 
 SMALL = {
@@ -26,6 +27,7 @@ def options(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
     return dict(
         algo="dqn",
+        learner="cpu",
         env="CartPole-v1",
         card="model",
         board="u50",
@@ -75,6 +77,24 @@ def test_a_run_on_the_model_card(options, tmp_path, capsys):
     assert kernel["config"]["replay"]["capacity"] == 256
 
 
+CARD = {**SMALL, "hidden": "8,6", "updates_per_launch": "2", "n_step": "1"}
+
+
+@pytest.mark.parametrize("algo, env", [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")])
+def test_a_run_that_learns_on_the_model_card(options, tmp_path, algo, env):
+    change = dict(algo=algo, env=None, learner="card", board="u200")
+    settings = {**CARD, "kernel.lanes": "2", "kernel.multipliers": "4"}
+    assert start(**{**options, **change, "settings": settings}) == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert (summary["env"], summary["learner"], summary["steps"]) == (env, "card", 200)
+    assert summary["updates"] == 2 * (summary["launches"] - 64 // summary["config"]["env_count"])
+    kernel = json.loads((tmp_path / f"build/train/u200/{algo}/kernel.json").read_text())["config"]
+    learner = kernel["learner"]
+    assert kernel["replay"]["capacity"] == 256 and learner["hidden"] == [8, 6]
+    assert (learner["batch"], learner["lanes"], learner["multipliers"]) == (16, 2, 4)
+    assert (learner["observation"], learner["action"]) == ((4, 2) if algo == "dqn" else (3, 1))
+
+
 def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
     start(**{**options, "card": "sim", "trace": True, "steps": None, "resume": True})
     assert seen.card == "sim" and seen.resume
@@ -82,7 +102,7 @@ def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
     assert banks == [(bank.name, bank.size) for bank in boards.get("u50").banks]
     assert seen.options["trace"] == tmp_path / "run" / "trace.vcd"
     assert seen.options["trace"].parent.is_dir()
-    assert seen.config.steps == module.TrainConfig().steps
+    assert seen.config.steps == preset("dqn", "cpu").steps
 
 
 def test_real_card_has_the_kernel_that_was_built(options, seen, tmp_path):
@@ -91,6 +111,8 @@ def test_real_card_has_the_kernel_that_was_built(options, seen, tmp_path):
     assert seen.card == "xrt:1" and seen.options == {}
     assert seen.description == tmp_path / "build/u50/replay/kernel.json"
     assert not (tmp_path / "build").exists()  # nothing generated over it
+    start(**{**options, "card": "xrt", "learner": "card", "settings": {}})
+    assert seen.description == tmp_path / "build/u50/dqn/kernel.json"
 
 
 def test_options_win_over_settings(options, seen):
@@ -111,6 +133,12 @@ def test_trace_needs_the_simulated_card(options, seen, card):
         (dict(card="gpu"), "card must be model, sim or xrt"),
         (dict(settings={"speed": "1"}), "speed must be a field of TrainConfig"),
         (dict(settings={"gamma": "2"}), "gamma must be in"),
+        (dict(learner="gpu"), "learner must be one of cpu, card, not 'gpu'"),
+        (dict(settings={"kernel.lanes": "2"}), "lanes must be a field of ReplayKernelConfig"),
+        (
+            dict(card="xrt", settings={"kernel.fanout": "4"}),
+            "kernel.fanout must be set when the kernel is built, not with card xrt",
+        ),
     ],
 )
 def test_refuses(options, change, message):

@@ -1,4 +1,4 @@
-"""Replay kernels for tests: generated once for each state of ``hw/``, opened on any card."""
+"""Kernels for tests: generated once for each state of ``hw/``, opened on any card."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from hw.shell.axi import EngineConfig
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["NARROW", "WIDE", "generate", "kernel_config", "opened"]
+__all__ = ["NARROW", "WIDE", "design_of", "generate", "kernel_config", "opened"]
 
 
 def kernel_config(data_width=512, **replay):
@@ -37,13 +37,18 @@ def _sources():
     return digest.hexdigest()
 
 
+def design_of(config):
+    """The design that ``config`` configures."""
+    return DESIGNS[config.learner.algorithm if hasattr(config, "learner") else "replay"]
+
+
 def generate(config):
     """Path of the description ``kernel.json`` of a kernel, its Verilog beside it."""
     key = hashlib.sha256(f"{_sources()}{config.to_json()}".encode()).hexdigest()[:20]
     directory = BUILD_DIRECTORY / "tests" / f"kernel-{key}"
     path = directory / "kernel.json"
     if not path.exists():
-        design = DESIGNS["replay"]
+        design = design_of(config)
         description = design.describe(config)
         directory.mkdir(parents=True, exist_ok=True)
         # The description last, each in one step: parallel tests never see half a kernel.

@@ -1,0 +1,161 @@
+"""What software takes for the same gradient steps: torch, a jitted JAX step, our twin; one thread.
+
+All are measured in one run, in turn; ours is ``gradient_step_cycles`` at an assumed clock.
+"""
+
+import sys
+import time
+
+import numpy as np
+
+from bench import row
+from host.agents.threads import single_blas_thread
+from host.runtime.step import step_records
+from hw.learner.config import LearnerConfig
+from sim.model.learner.learner import Learner
+
+__all__ = ["CLOCK", "rows", "torch_step", "twin_step"]
+
+CLOCK = 250e6  # assumed, not measured: no card was at hand
+_ROUNDS = 15
+_SIZES = (4, 64, 64, 2)
+
+
+def _batch(batch):
+    rng = np.random.default_rng(0)
+    return {
+        "obs": rng.normal(size=(batch, 4)).astype(np.float32),
+        "next_obs": rng.normal(size=(batch, 4)).astype(np.float32),
+        "action": rng.integers(2, size=batch),
+        "reward": rng.normal(size=batch).astype(np.float32),
+        "discount": np.full(batch, 0.99, np.float32),
+    }
+
+
+def torch_step(batch):
+    """A function that makes one eager DQN step: Huber loss, Adam, hard targets left out."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+    def net():
+        layers = []
+        for i, o in zip(_SIZES, _SIZES[1:], strict=False):
+            layers += [nn.Linear(i, o), nn.ReLU()]
+        return nn.Sequential(*layers[:-1])
+
+    online, target = net(), net()
+    optimizer = torch.optim.Adam(online.parameters(), lr=1e-3)
+    data = {name: torch.from_numpy(np.asarray(x)) for name, x in _batch(batch).items()}
+
+    def step():
+        q = online(data["obs"]).gather(1, data["action"][:, None])[:, 0]
+        with torch.no_grad():
+            y = data["reward"] + data["discount"] * target(data["next_obs"]).max(1).values
+        optimizer.zero_grad()
+        nn.functional.huber_loss(q, y).backward()
+        optimizer.step()
+
+    return step
+
+
+def jax_step(batch):
+    """The same as one jitted function of parameters and Adam's state."""
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(0)
+    data = {name: jnp.asarray(x) for name, x in _batch(batch).items()}
+    weights = [
+        (jnp.asarray(rng.normal(size=(i, o)) / np.sqrt(i), jnp.float32), jnp.zeros(o))
+        for i, o in zip(_SIZES, _SIZES[1:], strict=False)
+    ]
+
+    def forward(weights, x):
+        for k, (w, b) in enumerate(weights):
+            x = x @ w + b
+            x = x if k == len(weights) - 1 else jax.nn.relu(x)
+        return x
+
+    def loss(weights, target):
+        q = jnp.take_along_axis(forward(weights, data["obs"]), data["action"][:, None], 1)[:, 0]
+        y = data["reward"] + data["discount"] * forward(target, data["next_obs"]).max(1)
+        td = jnp.clip(jnp.abs(q - y), 0, 1)
+        return (td * (jnp.abs(q - y) - 0.5 * td)).mean()
+
+    @jax.jit
+    def update(state):
+        weights, first, second, t, target = state
+        g = jax.grad(loss)(weights, target)
+        t = t + 1
+        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, g)
+        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, second, g)
+        rate = 1e-3 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+        weights = jax.tree.map(
+            lambda w, m, v: w - rate * m / (jnp.sqrt(v) + 1e-8), weights, first, second
+        )
+        return weights, first, second, t, target
+
+    zeros = jax.tree.map(jnp.zeros_like, weights)
+    state = [(weights, zeros, zeros, jnp.float32(0), weights)]
+
+    def step():
+        state[0] = jax.block_until_ready(update(state[0]))
+
+    return step
+
+
+def twin_step(batch):
+    """The same by the bit-exact twin that stands in for the card."""
+    learner = Learner(LearnerConfig(batch=batch, double=False))
+    rng = np.random.default_rng(0)
+    for layer in learner.parameters["q"]:
+        for kind in ("online", "target"):
+            layer[kind][0][...] = rng.normal(size=layer[kind][0].shape) / 8
+    step = step_records(1, scale=1 / batch, rate=1e-3, floor=1e-8, clip=1.0, first_decay=0.9,
+                        first_gain=0.1, second_decay=0.999, second_gain=0.001)[0]  # fmt: skip
+    records, index, weight = _batch(batch), np.arange(batch), np.ones(batch, np.float32)
+    return lambda: learner.train(records, index, weight, step)
+
+
+def _microseconds(functions):
+    """Medians of rounds in which the functions take turns."""
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(_ROUNDS):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            for _ in range(20):
+                function()
+            times[name].append((time.perf_counter() - start) / 20)
+    return {name: round(float(np.median(x)) * 1e6, 1) for name, x in times.items()}
+
+
+def rows(cycles):
+    """us a step of 4-64-64-2: ours from ``cycles``, the rows of ``bench.learner.cycles``."""
+    result = []
+    for measured in cycles:
+        if measured["metric"] == "gradient_step_cycles" and "DP=2" in measured["case"]:
+            result.append(
+                row("learner", measured["case"], "modelled_step_us",
+                    round(measured["value"] / CLOCK * 1e6, 2), "us",
+                    source=f"gradient_step_cycles at {CLOCK / 1e6:.0f} MHz (assumed)")
+            )  # fmt: skip
+    single_blas_thread()
+    for batch in (32, 64, 512):
+        functions = {"twin (card model), float32": twin_step(batch)}
+        for name, make in (("torch, eager", torch_step), ("JAX, jitted", jax_step)):
+            try:
+                functions[name] = make(batch)
+            except ImportError as error:
+                print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')",
+                      file=sys.stderr)  # fmt: skip
+        for name, value in _microseconds(functions).items():
+            result.append(
+                row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us", value, "us",
+                    source="measured in this run, one thread, median of 15")
+            )  # fmt: skip
+    return result

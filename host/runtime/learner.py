@@ -1,0 +1,281 @@
+"""A replay buffer whose kernel learns: kernels ``dqn`` and ``ddpg``.
+
+Draw, gather, gradient step, priorities and insertion happen on the card (PEARL IV-C): one launch is
+as many iterations as there are steps, and only reports and, where asked for, parameters come back.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from host.runtime.experience import put_records, record_dtype
+from host.runtime.parameters import from_image, kind_bits, to_image, zero_moments
+from host.runtime.program import CommandError, aligned
+from host.runtime.replay import PrioritizedReplayBuffer
+from host.runtime.step import checked_steps, step_records
+from hw.designs import DESIGNS
+from hw.learner.commands import KINDS, REPORT, LearnError, LearnOpcode
+from hw.learner.image import sections
+from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
+
+__all__ = ["Diverged", "Learned", "LearningReplay", "learner_fields", "step_records"]
+
+
+class Diverged(RuntimeError):
+    """A TD error was infinite or not a number; parameters and priorities are as before the step.
+
+    ``index`` : the experience.
+    """
+
+    def __init__(self, index):
+        self.index = index
+        super().__init__(
+            f"td_error of experience {index} must be finite, not infinite or NaN: training "
+            "diverged; parameters are as before (a smaller rate, or a smaller clip, may help)"
+        )
+
+
+class Learned(NamedTuple):
+    """``reports``: REPORT records [iterations]; ``parameters``: as ``store`` gives, or None."""
+
+    reports: np.ndarray
+    parameters: dict | None
+
+
+def learner_fields(kernel):
+    """``{name: (dtype, shape)}`` of an experience, as the learner of ``kernel`` reads it.
+
+    obs, next_obs; action (u32 for dqn, f32 [action] for ddpg); reward; discount (gamma**n, 0 where
+    terminated).
+    """
+    return DESIGNS[kernel.description.name].config_type.from_dict(kernel.description.config).fields
+
+
+class LearningReplay(PrioritizedReplayBuffer):
+    """
+    Parameters
+    ----------
+    kernel : host.card.Kernel
+        A loaded kernel ``dqn`` or ``ddpg``.
+    fields : dict, optional
+        ``learner_fields(kernel)``, the default; ValueError for others.
+    capacity, alpha, epsilon, seed, stratified, timeout_s
+        As ``PrioritizedReplayBuffer``, whose methods all work here too. The seed is of the draws:
+        parameters are what the kernel holds until ``initialize`` or ``load``.
+
+    Attributes
+    ----------
+    learner : LearnerConfig
+    saturations : int array [3]
+        Weights, activations, gradients that the kernel has clipped since its reset, as of the last
+        ``learn``; 0 in binary32. The first that are clipped raise a RuntimeWarning.
+    """
+
+    def __init__(self, kernel, fields=None, **options):
+        own = learner_fields(kernel)
+        if fields is not None and record_dtype(fields) != record_dtype(own):
+            raise ValueError(f"fields must be the learner's ({own}), not {fields}")
+        super().__init__(kernel, own, **options)
+        self.learner = self.config.learner
+        self.saturations, self._warned = np.zeros(3, np.int64), False
+
+    def learn(self, steps, *, batch_size, experiences=None, inserts=None, store=()):
+        """``len(steps)`` iterations in one launch: each draws, trains, gives the experiences their
+        new priorities, stores others, and updates the parameters.
+
+        Parameters
+        ----------
+        steps : STEP records [iterations]
+            See ``step_records``.
+        batch_size : int
+            A multiple of the learner's lanes, at most its batch.
+        experiences : dict of arrays [n, ...], or None
+            Stored in this order: those left over before the first iteration, then ``inserts`` by
+            each iteration, after its draw.
+        inserts : int or None
+            None: n // iterations.
+        store : sequence of kinds
+            Parameters to return, as they are after the last iteration.
+
+        Returns ``Learned``.
+
+        ValueError for bad arguments (nothing happened), and for an experience drawn that is not
+        finite. Diverged for TD errors that are not. In both cases the iterations before stand, and
+        the one that failed changed neither priorities nor parameters.
+        """
+        steps = checked_steps(steps)
+        count = len(steps)
+        if not 1 <= count <= MAX_COUNT:
+            raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
+        self._check_batch(batch_size)
+        records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
+        inserts = self._checked_inserts(inserts, len(records), count)
+        rest = len(records) - inserts * count
+        fill = min(len(self) + rest, self.capacity)
+        if batch_size > fill:
+            raise ValueError(f"batch_size must be at most the fill ({fill}), not {batch_size}")
+
+        program, operands = [], [(0, steps.view(np.uint8))]
+        put_records(program, operands, steps.nbytes, records[:rest][-self.capacity :])
+        offset = aligned(max(begin + array.nbytes for begin, array in operands))
+        if inserts:
+            # Those of every iteration begin on a beat.
+            size = inserts * self.dtype.itemsize
+            blocks = np.zeros((count, aligned(size)), np.uint8)
+            blocks[:, :size] = records[rest:].view(np.uint8).reshape(count, size)
+            operands.append((offset, blocks))
+        learn = {
+            "count": count,
+            "step": self._stratum(batch_size),
+            "batch": batch_size,
+            "alpha": self._alpha,
+            "epsilon": self._epsilon,
+            "inserts": inserts,
+            "experiences": offset if inserts else 0,
+        }
+        program.append((LearnOpcode.LEARN, learn))
+        size = count * REPORT.size
+        extra = self._put_store(program, size, store) if store else 0
+        results = self._run(program, operands, size + extra)
+        reports = results[:size].view(REPORT.dtype).copy()
+        self._count_saturations(reports["saturations"][-1])
+        parameters = from_image(self.learner, results[size:], store) if store else None
+        return Learned(reports, parameters)
+
+    def initialize(self, parameters):
+        """New weights, for online and target network alike; moments become 0.
+
+        ``parameters``: ``{network: [(weights [outputs, inputs], biases [outputs]), ...]}``, floats.
+        """
+        self.load(zero_moments(parameters))
+
+    def load(self, parameters):
+        """Parameters to the card: ``{network: [{kind: (weights, biases)}, ...]}`` of floats.
+
+        All networks and layers, the same kinds in each; other kinds stay as they are on the card.
+        ValueError for another shape, and for a number that is not finite. Fixed-point weights are
+        rounded and clipped (RuntimeWarning).
+        """
+        image, kinds, clipped = to_image(self.learner, parameters)
+        if clipped:
+            warnings.warn(f"{clipped} weights were clipped to their format", RuntimeWarning, 2)
+        self._load(image, kinds)
+
+    def store(self, kinds=KINDS):
+        """Parameters from the card as ``load`` takes them, float32."""
+        program = []
+        size = self._put_store(program, 0, kinds)
+        return from_image(self.learner, self.launcher.run(program, (), size), kinds)
+
+    @property
+    def _identity(self):
+        return {"learner": self.learner.to_json(), **super()._identity}
+
+    def state_dict(self):
+        """As the parent's, and all parameters as they lie in memory (uint32)."""
+        program = []
+        size = self._put_store(program, 0, KINDS)
+        image = self.launcher.run(program, (), size)
+        return {**super().state_dict(), "parameters": image.view(np.uint32)}
+
+    def load_state_dict(self, state):
+        """As the parent's; ValueError too if the state is of another learner."""
+        self._check_identity(state)
+        image = np.asarray(state["parameters"], np.uint32)
+        size = self._put_store([], 0, KINDS) // 4
+        if image.shape != (size,):
+            raise ValueError(f"parameters must be {size} numbers, not {list(image.shape)}")
+        super().load_state_dict(state)
+        self._load(image, KINDS)
+
+    # -- arrays to programs
+
+    def _records(self, experiences):
+        records = super()._records(experiences)
+        if self.learner.algorithm == "dqn":
+            actions, limit = np.asarray(experiences["action"]), self.learner.action
+            wrong = ~((actions >= 0) & (actions < limit))
+            if wrong.any():
+                bad = int(np.argmax(wrong))
+                raise ValueError(
+                    f"action must be in 0..{limit - 1}, not {actions[bad]} at position {bad}"
+                )
+        return records
+
+    def _check_batch(self, batch_size):
+        limit, lanes = self.learner.batch, self.learner.lanes
+        if (
+            not isinstance(batch_size, (int, np.integer))
+            or not 1 <= batch_size <= limit
+            or batch_size % lanes
+        ):
+            raise ValueError(
+                f"batch_size must be a multiple of {lanes} (the kernel's lanes) in 1..{limit} "
+                f"(its batch), not {batch_size!r}"
+            )
+
+    def _checked_inserts(self, inserts, given, count):
+        if inserts is None:
+            inserts = given // count
+        if not isinstance(inserts, (int, np.integer)) or not 0 <= inserts * count <= given:
+            raise ValueError(
+                f"inserts must be an integer in 0..{given // count} (of {given} experiences for "
+                f"{count} iterations), not {inserts!r}"
+            )
+        limit = min(self.capacity, MAX_COUNT, MAX_TRANSFER // self._granules)
+        if inserts > limit:
+            raise ValueError(f"inserts must be at most {limit}, not {inserts}")
+        return int(inserts)
+
+    def _put_store(self, program, offset, kinds):
+        """Append a STORE to ``offset`` of results; return the bytes that it writes."""
+        bits = kind_bits(kinds)
+        last = sections(self.learner, kinds)[-1]
+        size = last.offset + last.size
+        program.append((LearnOpcode.STORE, {"count": size, "destination": offset, "kinds": bits}))
+        return size
+
+    def _load(self, image, kinds):
+        command = {"count": image.nbytes, "kinds": kind_bits(kinds)}
+        self.launcher.run([(LearnOpcode.LOAD, command)], [(0, image.view(np.uint8))])
+
+    def _run(self, program, operands, size):
+        """The launch of a LEARN; its errors in the words of experiences."""
+        try:
+            return self.launcher.run(program, operands, size)
+        except CommandError as error:
+            if error.code == LearnError.NUMBER:
+                raise ValueError(self._not_finite(error.detail)) from error
+            if error.code == LearnError.DIVERGED:
+                raise Diverged(error.detail) from error
+            raise
+
+    def _not_finite(self, index):
+        """What is wrong with a stored experience."""
+        raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
+        record = raw.view(self.dtype)[0]
+        name, value = next(
+            (name, value)
+            for name in self.dtype.names
+            for value in np.atleast_1d(record[name])
+            if not np.isfinite(value)
+        )
+        return (
+            f"{name} of experience {index} must be finite, not {value}; nothing was learned from "
+            "the batch that drew it"
+        )
+
+    def _count_saturations(self, counts):
+        clipped = counts.astype(np.int64) - self.saturations
+        self.saturations = counts.astype(np.int64)
+        if (clipped > 0).any() and not self._warned:
+            self._warned = True
+            weights, activations, gradients = clipped.tolist()
+            warnings.warn(
+                f"{weights} weights, {activations} activations and {gradients} gradients were "
+                "clipped to their fixed-point formats; formats with more integer bits "
+                "(learner.arithmetic) avoid it",
+                RuntimeWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,71 @@
+"""STEP records: what each iteration of a learner is told (``hw.learner.commands.STEP``)."""
+
+import numpy as np
+
+from hw.arith.power import SCALE_FORMAT
+from hw.learner.commands import STEP
+
+__all__ = ["checked_steps", "step_records"]
+
+_NAMES = tuple(name for name in STEP.dtype.names if name != "reserved")
+
+
+def step_records(count, **values):
+    """STEP records [count].
+
+    Parameters
+    ----------
+    count : int
+        Iterations.
+    **values
+        Fields of STEP: each a number, or an array [count]. ``rate``, ``floor``, ``blend`` and
+        ``keep`` are pairs (critic, actor): a number for both, or [2], or [count, 2].
+
+    ``scale`` and ``rate`` must be given. By default ``beta``, which is a float in 0..1 here, and
+    ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
+    ``first_gain`` and ``second_gain`` are 1 - decay, and ``keep`` is 1 - ``blend``.
+    """
+    for name in values:
+        if name not in _NAMES:
+            raise ValueError(f"{name} must be one of {', '.join(_NAMES)}, not unknown")
+    for name in ("scale", "rate"):
+        if name not in values:
+            raise ValueError(f"{name} must be given, not missing")
+    values = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    values.setdefault("clip", np.float64(np.inf))
+    for name, of in (
+        ("first_gain", "first_decay"),
+        ("second_gain", "second_decay"),
+        ("keep", "blend"),
+    ):
+        values.setdefault(name, 1 - values.get(of, np.float64(0)))
+    steps = np.zeros(count, STEP.dtype)
+    for name, value in values.items():
+        field = steps[name]
+        if value.ndim and value.shape not in (field.shape, field.shape[1:]):
+            shape = " or ".join(str(list(x)) for x in dict.fromkeys((field.shape, field.shape[1:])))
+            raise ValueError(f"{name} must have shape {shape}, not {list(value.shape)}")
+        if name == "beta":
+            if not ((value >= 0) & (value <= 1)).all():
+                raise ValueError(f"beta must be in 0..1, not {value}")
+            value = SCALE_FORMAT.quantize(value)[0]
+        field[...] = value
+    return checked_steps(steps)
+
+
+def checked_steps(steps):
+    """``steps`` as a list of STEP records; ValueError for a number that no step may have."""
+    steps = np.ascontiguousarray(steps)
+    if steps.dtype != STEP.dtype or steps.ndim != 1:
+        raise ValueError(
+            f"steps must be a list of STEP records, not {steps.dtype} of shape {steps.shape}"
+        )
+    for name in _NAMES:
+        if name == "beta":
+            continue
+        values = steps[name]
+        right = (values >= 0) & (np.isfinite(values) | (name == "clip"))
+        if not right.all():
+            value = values[~right][0]
+            raise ValueError(f"{name} must be a number of at least 0, not {value}")
+    return steps

@@ -1,0 +1,146 @@
+"""Fixed point to binary32.
+
+Four register stages (magnitude, normalise in two, round): interval 1, latency 4. No DSP block.
+"""
+
+from dataclasses import dataclass
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.fixed import FixedFormat
+from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, rounded
+from hw.config import ConfigBase, check_range
+from hw.shared import Shared
+from hw.stream.delay import delay
+
+__all__ = ["ToFloat", "ToFloatConfig", "to_float"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToFloatConfig(ConfigBase):
+    """Format of the operand, and width of a tag that travels beside."""
+
+    source: FixedFormat
+    tag_width: int = 0
+
+    def __post_init__(self):
+        if not isinstance(self.source, FixedFormat):
+            raise ValueError(f"source must be an SQ or UQ format, not {self.source!r}")
+        check_range("tag_width", self.tag_width, 0, 4096)
+
+    @property
+    def i_layout(self):
+        return data.StructLayout({"raw": self.source.shape, "tag": self.tag_width})
+
+    @property
+    def o_layout(self):
+        return data.StructLayout({"result": WIDTH, "tag": self.tag_width})
+
+
+def _normalise(m, value, steps):
+    """Shift out the zeros at the top by each of ``steps``; also how far, a bit a step."""
+    far = []
+    for step in steps:
+        empty = Signal(name=f"empty_{step}")
+        shifted = Signal.like(value, name=f"shifted_{step}")
+        m.d.comb += [
+            empty.eq(~value[-step:].any()),
+            shifted.eq(Mux(empty, value << step, value)),
+        ]
+        value = shifted
+        far.append(empty)
+    return value, Cat(*reversed(far))
+
+
+class ToFloat(wiring.Component):
+    """``result = raw * 2**-fraction`` in binary32, rounded to nearest even; zero gives +0.
+
+    Parameters
+    ----------
+    config : ToFloatConfig
+
+    Members
+    -------
+    i : In(stream.Signature({raw: config.source.shape, tag}))
+    o : Out(stream.Signature({result: 32, tag}))
+    """
+
+    INTERVAL = 1
+    LATENCY = 4
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(config.i_layout)),
+                "o": Out(stream.Signature(config.o_layout)),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, lut=None, ff=None)
+
+    def elaborate(self, platform):
+        m = Module()
+        source = self.config.source
+        advance = Signal()
+        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), self.i.ready.eq(advance)]
+
+        # Stage 1: sign and magnitude, at the top of a word with room to round.
+        raw = self.i.p.raw
+        width = max(source.width, PRECISION + 2)
+        negative = raw < 0
+        s1_magnitude = Signal(width, reset_less=True)
+        s3_sign = delay(m, negative, 3, name="sign", enable=advance)
+
+        # Stages 2 and 3: shift out the zeros at the top; far counts them.
+        steps = [1 << k for k in reversed(range((width - 1).bit_length()))]
+        half = len(steps) // 2
+        next_value, next_far = _normalise(m, s1_magnitude, steps[:half])
+        s2_value = delay(m, next_value, 1, name="upper", enable=advance)
+        s2_far = delay(m, next_far, 1, name="upper_far", enable=advance)
+        next_value, next_far = _normalise(m, s2_value, steps[half:])
+        s3_value = delay(m, next_value, 1, name="lower", enable=advance)
+        s3_far = delay(m, Cat(next_far, s2_far), 1, name="far", enable=advance)
+
+        # Stage 4: round. Without a leading one the number is zero.
+        side = Signal(SIDE)
+        m.d.comb += [
+            side.exponent.eq(BIAS + source.width - 1 - source.fraction - s3_far),
+            side.sign.eq(s3_sign),
+            side.zero.eq(~s3_value[-1]),
+        ]
+        s4_result = Signal(WIDTH, reset_less=True)
+        guard, sticky = s3_value[-PRECISION - 1], s3_value[: -PRECISION - 1].any()
+        magnitude = Mux(negative, -raw, raw)[: source.width]
+        with m.If(advance):
+            m.d.sync += [
+                s1_magnitude.eq(magnitude << (width - source.width)),
+                s4_result.eq(rounded(m, side, s3_value[-PRECISION:], guard, sticky)),
+            ]
+        m.d.comb += [
+            self.o.p.result.eq(s4_result),
+            self.o.p.tag.eq(delay(m, self.i.p.tag, self.LATENCY, name="tag", enable=advance)),
+            self.o.valid.eq(
+                delay(m, self.i.valid, self.LATENCY, name="valid", enable=advance, reset=True)
+            ),
+        ]
+        return m
+
+
+def to_float(m, raw, fraction, *, name):
+    """The 32 bits of ``raw * 2**-fraction``, ``ToFloat.LATENCY`` clocks ago: free-running."""
+    shape = raw.shape()
+    source = FixedFormat(signed=shape.signed, integer=shape.width - fraction, fraction=fraction)
+    m.submodules[f"{name}_unit"] = unit = Shared(ToFloat, ToFloatConfig(source=source))
+    result = Signal(WIDTH, name=name)
+    m.d.comb += [
+        unit.i.payload.eq(raw),
+        unit.i.valid.eq(1),
+        unit.o.ready.eq(1),
+        result.eq(unit.o.p.result),
+    ]
+    return result

@@ -1,0 +1,161 @@
+"""Between the replay core and memory: batches that stay on the card, and TD errors that come back.
+
+One beat a clock either way, without latency for what passes.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.replay.commands import ITEM
+from hw.shell.ports import read_port, write_port
+from hw.stream.pack import Pack
+from hw.stream.queue import Queue
+
+__all__ = ["Capture", "share"]
+
+
+def share(m, end, claims):
+    """One port ``end`` for several of its kind: ``claims`` are pairs of (owns, port).
+
+    At most one owns ``end`` in a clock, and does so until its last word has moved.
+    """
+    for name, member in end.signature.members.items():
+        outer = getattr(end, name)
+        for owns, port in claims:
+            inner = getattr(port, name)
+            if member.flow == Out:
+                m.d.comb += inner.ready.eq(outer.ready & owns)
+                with m.If(owns):
+                    m.d.comb += [outer.payload.eq(inner.payload), outer.valid.eq(inner.valid)]
+            else:
+                m.d.comb += [inner.payload.eq(outer.payload), inner.valid.eq(outer.valid & owns)]
+                with m.If(owns):
+                    m.d.comb += outer.ready.eq(inner.ready)
+
+
+class Capture(wiring.Component):
+    """While ``drawing``, what the replay core writes goes to ``records``; while ``giving``, what it
+    reads are the items of ``td``. At other times both reach ``read`` and ``write``.
+
+    All TD errors of a batch are kept here until the learner knows that none of them diverged.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat.
+    batch : int
+        Most items.
+
+    Members
+    -------
+    replay_read : In(read_port), replay_write : In(write_port)
+        The replay core's.
+    read : Out(read_port), write : Out(write_port)
+    drawing, giving : In(1)
+        Steady while a command of the replay core runs.
+    records : Out(stream.Signature(data_width))
+        A batch as SAMPLE writes it.
+    start : In(1), batch : In
+        That many items come next.
+    td : In(stream.Signature(ITEM))
+    complete : Out(1)
+        All of them are here, or have been.
+    drop : In(1), empty : Out(1)
+        Forget the items; none of them is left.
+    """
+
+    def __init__(self, data_width, batch):
+        self.data_width, self.most = data_width, batch
+        super().__init__(
+            {
+                "replay_read": In(read_port(data_width)),
+                "replay_write": In(write_port(data_width)),
+                "read": Out(read_port(data_width)),
+                "write": Out(write_port(data_width)),
+                "drawing": In(1),
+                "giving": In(1),
+                "records": Out(stream.Signature(unsigned(data_width))),
+                "start": In(1),
+                "batch": In(range(batch + 1)),
+                "td": In(stream.Signature(ITEM.shape)),
+                "complete": Out(1),
+                "drop": In(1),
+                "empty": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        self._records(m)
+        self._items(m)
+        return m
+
+    def _records(self, m):
+        """A write of the replay core: its request, its beats, its token."""
+        inner, outer = self.replay_write, self.write
+        opened = Signal()
+        left = Signal(len(inner.request.p.beats))
+        moves = Signal()
+        m.d.comb += [
+            outer.request.payload.eq(inner.request.payload),
+            outer.request.valid.eq(inner.request.valid & ~self.drawing),
+            inner.request.ready.eq(Mux(self.drawing, ~opened, outer.request.ready)),
+            outer.data.payload.eq(inner.data.payload),
+            outer.data.valid.eq(inner.data.valid & ~self.drawing),
+            self.records.payload.eq(inner.data.payload),
+            self.records.valid.eq(inner.data.valid & self.drawing & moves),
+            inner.data.ready.eq(Mux(self.drawing, self.records.ready & moves, outer.data.ready)),
+            inner.done.payload.eq(outer.done.payload & ~self.drawing),
+            inner.done.valid.eq(Mux(self.drawing, opened & (left == 0), outer.done.valid)),
+            outer.done.ready.eq(inner.done.ready & ~self.drawing),
+            moves.eq(opened & (left != 0)),
+        ]
+        with m.If(self.drawing & inner.request.valid & ~opened):
+            m.d.sync += [opened.eq(1), left.eq(inner.request.p.beats)]
+        with m.If(self.records.valid & self.records.ready):
+            m.d.sync += left.eq(left - 1)
+        with m.If(opened & (left == 0) & inner.done.ready):
+            m.d.sync += opened.eq(0)
+
+    def _items(self, m):
+        """TD errors, packed to beats as they come; a read of the replay core takes them all."""
+        inner, outer = self.replay_read, self.read
+        width, parts = 8 * ITEM.size, self.data_width // (8 * ITEM.size)
+        m.submodules.pack = pack = Pack(width, 1, parts)
+        m.submodules.queue = queue = Queue(unsigned(self.data_width), -(-self.most // parts))
+        due = Signal(range(self.most + 1))
+        beats = Signal(range(queue.depth + 1))
+        shift = parts.bit_length() - 1
+        taken = Signal()
+        m.d.comb += [
+            # As a whole: a constant field by itself becomes an `always @*` that nothing triggers.
+            Value.cast(pack.i.payload).eq(
+                Cat(self.td.payload, C(1, len(pack.i.p.count)), due == 1)
+            ),
+            pack.i.valid.eq(self.td.valid & (due != 0)),
+            self.td.ready.eq(pack.i.ready & (due != 0)),
+            queue.i.payload.eq(pack.o.p.data),
+            queue.i.valid.eq(pack.o.valid),
+            pack.o.ready.eq(queue.i.ready),
+            outer.request.payload.eq(inner.request.payload),
+            outer.request.valid.eq(inner.request.valid & ~self.giving),
+            inner.request.ready.eq(outer.request.ready | self.giving),
+            inner.data.payload.eq(Mux(self.giving, queue.o.payload, outer.data.payload)),
+            inner.data.valid.eq(Mux(self.giving, queue.o.valid, outer.data.valid)),
+            outer.data.ready.eq(inner.data.ready & ~self.giving),
+            queue.o.ready.eq((inner.data.ready & self.giving) | self.drop),
+            taken.eq(queue.o.valid & queue.o.ready),
+            self.complete.eq(due == 0),
+            self.empty.eq(beats == 0),
+        ]
+        with m.If(self.start):
+            m.d.sync += [
+                due.eq(self.batch),
+                beats.eq(self.batch[shift:] + self.batch[:shift].any()),
+            ]
+        with m.Else():
+            with m.If(self.td.valid & self.td.ready):
+                m.d.sync += due.eq(due - 1)
+            with m.If(taken):
+                m.d.sync += beats.eq(beats - 1)

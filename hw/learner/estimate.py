@@ -1,0 +1,192 @@
+"""Resources of a kernel with a learner, and what would fit where it does not.
+
+Counted, not synthesized: multipliers, adders and memory blocks as the units have them. Lookup
+tables are those of binary32 adders, multipliers and roots alone, each as yosys maps it to
+UltraScale+: a whole kernel needs more.
+"""
+
+from dataclasses import replace
+
+from amaranth import Shape
+
+from hw.learner.backward import Backward
+from hw.learner.commands import record_granules
+from hw.learner.forward import Forward
+from hw.learner.loss import Loss
+from hw.learner.parameters import Parameters
+from hw.replay.config import GRANULE_WIDTH
+from hw.replay.core import ReplayCore
+from hw.stream.ram import memory_blocks
+
+__all__ = ["check_fit", "estimate", "fits", "suggest"]
+
+_LUT = {"add": 424, "multiply": 148, "reciprocal": 1024, "rsqrt": 487}
+_SHALLOW = 64
+
+#: Multipliers, adders, reciprocals and roots of an optimizer; of them all, two multiply for the
+#: target in binary32 alone.
+_OPTIMIZERS = {"sgd": (4, 1, 0, 0), "rmsprop": (7, 2, 1, 1), "adam": (9, 3, 1, 1)}
+
+
+def _stages(config):
+    """``(layer, groups, kept, activation of the inputs or None)`` of every layer.
+
+    Groups go forward, the first ``kept`` of them come back; gradients of inputs are wanted where
+    another layer made them.
+    """
+    for name, layers in config.networks.items():
+        kept = 2 if name == "critic" else 1
+        groups = ["online"] * kept + ["target"] + ["online"] * (name == "q" and config.double)
+        made_by = "tanh" if name == "critic" else None
+        for layer in layers:
+            yield layer, tuple(groups), kept, made_by
+            made_by = layer.activation
+
+
+def _adders(config, layer, groups, kept, made_by):
+    """Adders of a layer's chains."""
+    lanes = config.lanes
+    window = (layer.interleave - 1).bit_length()
+    forward = len(groups) * lanes * (layer.multipliers + window + 1)
+    gradients = layer.multipliers * lanes + lanes
+    if made_by is None:
+        return forward + gradients
+    window = (layer.rows - 1).bit_length()
+    return forward + gradients + kept * lanes * layer.vector * (layer.length - 1 + window)
+
+
+def _memory_blocks(config):
+    """RAMB36 blocks of parameters, activations, errors and the batch."""
+    arithmetic, lanes = config.arithmetic, config.lanes
+    stages = list(_stages(config))
+    activation, gradient = (
+        lanes * Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
+    )
+
+    def deep(width, depth):
+        return memory_blocks(width, depth, "block") if depth > _SHALLOW else 0
+
+    # Samples between a layer's inputs and the errors that come back, at most.
+    slots = 2 * len(stages) + 3
+    blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
+    for layer, groups, kept, made_by in stages:
+        wanted = made_by is not None
+        blocks += Parameters.estimate(config, layer, input_gradient=wanted)["bram36"]
+        ring = deep(activation, slots * layer.words)
+        blocks += (len(groups) + kept) * layer.vector * ring
+        if made_by is not None:
+            blocks += deep(kept * gradient * layer.vector, 2 * layer.words)
+    return blocks
+
+
+def _learner(config):
+    """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
+    multipliers, adders, optimizers = 0, 0, 0
+    dsp = Loss.estimate(config)["dsp"]
+    for layer, groups, kept, made_by in _stages(config):
+        chains = (
+            Forward.estimate(config, layer, groups),
+            Backward.estimate(config, layer, kept, 1, made_by is not None, made_by or "linear"),
+        )
+        dsp += Parameters.estimate(config, layer)["dsp"]
+        multipliers += sum(chain["multipliers"] for chain in chains)
+        dsp += sum(chain["dsp"] for chain in chains)
+        adders += _adders(config, layer, groups, kept, made_by)
+        optimizers += config.units(layer) * layer.vector
+    products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
+    if config.arithmetic.is_float:
+        products, sums = products + 2, sums + 2
+    else:
+        multipliers = adders = 0
+    lut = _LUT["add"] * (adders + optimizers * sums)
+    lut += _LUT["multiply"] * (multipliers + optimizers * products)
+    lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])
+    return {"dsp": dsp, "lut": lut, "bram36": _memory_blocks(config)}
+
+
+def estimate(config):
+    """Resources of the whole kernel of a LearnerKernelConfig; None where unknown."""
+    replay, learner = ReplayCore.estimate(config.replay_kernel), _learner(config.learner)
+    return {
+        "cycles": None,
+        "uram": replay["uram"],
+        "bram36": replay["bram36"] + learner["bram36"],
+        "dsp": (replay["dsp"] or 0) + learner["dsp"],
+        "lut": learner["lut"],
+        "ff": None,
+    }
+
+
+def check_fit(config, numbers):
+    """ValueError with what would fit, unless a LearnerKernelConfig fits a board's ``numbers``."""
+    for name, need in estimate(config).items():
+        limit = numbers.get(name)
+        if need is not None and limit is not None and need > limit:
+            hint = suggest(config, lambda other: fits(other, numbers))
+            raise ValueError(
+                f"{name} must be at most {limit} (the usable share), not {need}"
+                + "".join(f"; {text} fits" for text in hint)
+            )
+
+
+def fits(config, numbers):
+    """Whether ``check_fit`` passes."""
+    need = estimate(config)
+    return all(
+        need.get(name) is None or limit is None or need[name] <= limit
+        for name, limit in numbers.items()
+        if name in need
+    )
+
+
+def suggest(config, fits):
+    """What would fit: texts, each a change by itself; if none alone does, several together.
+
+    ``fits(config)`` : whether another config does.
+    """
+    smaller = _smaller(config.learner)
+    changes = []
+    for name, choices in smaller:
+        value = next((v for v in choices if _holds(config, fits, {name: v})), None)
+        if value is not None:
+            changes.append(f"{name} {value}")
+    if changes:
+        return changes
+    for step in range(max((len(choices) for _, choices in smaller), default=0)):
+        together = {name: choices[min(step, len(choices) - 1)] for name, choices in smaller}
+        if _holds(config, fits, together):
+            return [", ".join(f"{name} {value}" for name, value in together.items())]
+    return []
+
+
+def _smaller(learner):
+    """Fields that can be smaller, and their values, largest first."""
+
+    def halves(value):
+        return [value >> k for k in range(1, value.bit_length())]
+
+    lists = {
+        "lanes": halves(learner.lanes),
+        "multipliers": halves(learner.multipliers),
+        "update_units": halves(learner.update_units),
+        "batch": [b for b in halves(learner.batch) if b >= 8 and b % learner.lanes == 0],
+        "hidden": [
+            tuple(min(w, width) for w in learner.hidden)
+            for width in halves(max(learner.hidden))
+            if width >= 8
+        ],
+        "kind": ["fixed"] * learner.arithmetic.is_float,
+        "optimizer": ["sgd"] * (learner.optimizer != "sgd"),
+    }
+    return [(name, values) for name, values in lists.items() if values]
+
+
+def _holds(config, fits, changes):
+    changes, learner = dict(changes), config.learner
+    kind = changes.pop("kind", None)
+    if kind:
+        changes["arithmetic"] = replace(learner.arithmetic, kind=kind)
+    try:
+        return fits(replace(config, learner=replace(learner, **changes)))
+    except ValueError:  # no shape fits so few multipliers
+        return False

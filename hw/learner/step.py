@@ -1,0 +1,82 @@
+"""Fetches the STEPs of a LEARN command, each while the iteration before is still under way.
+
+A STEP is here the memory's latency and a few clocks after ``fetch``.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.commands import STEP
+from hw.shell.ports import read_port
+
+__all__ = ["Steps"]
+
+
+class Steps(wiring.Component):
+    """STEP k lies ``64 * k`` bytes behind the first.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat.
+
+    Members
+    -------
+    start : In(1), address : In(64)
+        The first STEP lies at ``address``.
+    fetch : In(1)
+        Read the next; not while ``busy``.
+    busy : Out(1)
+        A read is under way.
+    available, take : Out(1), In(1)
+        The next STEP is here; it becomes ``step``.
+    step : Out(STEP)
+        The last that was taken.
+    read : Out(read_port)
+    """
+
+    def __init__(self, data_width):
+        self.data_width = data_width
+        super().__init__(
+            {
+                "start": In(1),
+                "address": In(64),
+                "fetch": In(1),
+                "busy": Out(1),
+                "available": Out(1),
+                "take": In(1),
+                "step": Out(STEP.shape),
+                "read": Out(read_port(data_width)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        beats = 8 * STEP.size // self.data_width
+        address = Signal(64, reset_less=True)
+        following = Signal(8 * STEP.size, reset_less=True)
+        part = Signal(range(beats))
+        asked = Signal()
+        request, words = self.read.request, self.read.data
+        m.d.comb += [
+            Value.cast(request.payload).eq(Cat(address, C(beats, len(request.p.beats)))),
+            request.valid.eq(self.busy & ~asked),
+            words.ready.eq(self.busy),
+        ]
+        with m.If(self.fetch):
+            m.d.sync += [self.busy.eq(1), asked.eq(0)]
+        with m.If(request.valid & request.ready):
+            m.d.sync += [asked.eq(1), address.eq(address + STEP.size)]
+        with m.If(words.valid & words.ready):
+            m.d.sync += [
+                following.eq(Cat(following, words.payload)[self.data_width :]),
+                part.eq(Mux(part == beats - 1, 0, part + 1)),
+            ]
+            with m.If(part == beats - 1):
+                m.d.sync += [self.busy.eq(0), self.available.eq(1)]
+        with m.If(self.take):
+            m.d.sync += [self.available.eq(0), Value.cast(self.step).eq(following)]
+        with m.If(self.start):
+            m.d.sync += [address.eq(self.address), self.available.eq(0)]
+        return m

@@ -1,0 +1,161 @@
+"""TD error, its gradient and the Huber loss: one binary32 pipeline, free-running, for all lanes.
+
+With q, q' (the bootstrap value), the reward r, the discount d and the weight p, limit c:
+
+    td = q - (r + d * q');  w = p * inverse;  clipped = td limited to -c..c
+    gradient = clipped * w;  loss = clipped * (td - clipped / 2) * w
+
+Every operation is rounded, in the order as written. Samples come ``GAP`` clocks apart or more, so
+that the running sums are plain adders with a register.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
+from hw.arith.quantize import Quantize, quantize
+from hw.arith.to_float import ToFloat, to_float
+from hw.stream.delay import delay
+
+__all__ = ["GAP", "TdLoss", "is_finite"]
+
+_FLOAT = Arithmetic()
+_MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
+_SIGN = 1 << (WIDTH - 1)
+_HALF = 0x3F00_0000
+
+#: Clocks between samples, at least: an adder and the register of its sum.
+GAP = _ADD + 1
+
+
+class TdLoss(wiring.Component):
+    """The pipeline of the module's docstring.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+        Of q, q' and value (kind "activation") and of the gradient; all else is binary32.
+
+    Members
+    -------
+    i : In({valid, q, bootstrap, value, weight, reward, discount})
+        ``value`` is what ``value_sum`` sums.
+    inverse, clip : In(32)
+        Reciprocal of the largest weight; limit of the TD error, infinity for none.
+    clear : In(1)
+        Sums to +0; nothing is under way.
+    td : Out({valid, value})
+        ``td_latency`` clocks after ``i``.
+    gradient : Out({valid, value, saturated})
+        ``gradient_latency`` clocks after ``i``.
+    done : Out(1)
+        ``latency`` clocks after ``i``: this sample is in all sums.
+    loss_sum, td_sum, value_sum : Out(32)
+        Sums since ``clear`` in order: loss, absolute TD error, value.
+    """
+
+    DSP = 10  # five products; the one with 1/2 needs none
+
+    def __init__(self, arithmetic):
+        self.arithmetic = arithmetic
+        exact = arithmetic.is_float
+        activation = arithmetic.shape("activation")
+        self._converted = 0 if exact else ToFloat.LATENCY
+        self.td_latency = self._converted + _MULTIPLY + 2 * _ADD
+        self.gradient_latency = self.td_latency + 1 + _MULTIPLY + (0 if exact else Quantize.LATENCY)
+        self.latency = self.td_latency + 1 + 3 * _MULTIPLY + _ADD + GAP
+        number = {"valid": 1, "value": WIDTH}
+        gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
+        super().__init__(
+            {
+                "i": In(
+                    data.StructLayout(
+                        {
+                            "valid": 1,
+                            **dict.fromkeys(("q", "bootstrap", "value"), activation),
+                            **dict.fromkeys(("weight", "reward", "discount"), WIDTH),
+                        }
+                    )
+                ),
+                "inverse": In(WIDTH),
+                "clip": In(WIDTH),
+                "clear": In(1),
+                "td": Out(data.StructLayout(number)),
+                "gradient": Out(data.StructLayout(gradient)),
+                "done": Out(1),
+                "loss_sum": Out(WIDTH),
+                "td_sum": Out(WIDTH),
+                "value_sum": Out(WIDTH),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        arithmetic, i, td_at = self.arithmetic, self.i, self.td_latency
+        valid, valid_at = i.valid, {0: i.valid}
+        for clock in range(1, self.latency + 1):
+            valid_at[clock] = valid = delay(m, valid, 1, name=f"valid_{clock}", reset=True)
+
+        start = self._converted
+        q, bootstrap, value = (
+            self._binary32(m, getattr(i, name), name) for name in ("q", "bootstrap", "value")
+        )
+        reward, discount = i.reward, delay(m, i.discount, start, name="discount")
+
+        # Target and TD error.
+        future = _FLOAT.multiply(m, discount, bootstrap, name="future")
+        y_at = start + _MULTIPLY
+        y = _FLOAT.add(m, delay(m, reward, y_at, name="reward"), future, name="y")
+        late_q = delay(m, q, _MULTIPLY + _ADD, name="late_q")
+        td = _FLOAT.add(m, late_q, y ^ _SIGN, name="td_error")
+
+        # Limited; as integers, magnitudes have the order of the numbers.
+        clipped = Signal(WIDTH, reset_less=True)
+        beyond = td[:-1] > self.clip[:-1]
+        m.d.sync += clipped.eq(Mux(beyond, Cat(self.clip[:-1], td[-1]), td))
+        weight = _FLOAT.multiply(m, i.weight, self.inverse, name="weight")
+        clipped_at = td_at + 1
+        weight = delay(m, weight, clipped_at - _MULTIPLY, name="late_weight")
+        gradient = _FLOAT.multiply(m, clipped, weight, name="gradient_product")
+
+        half = _FLOAT.multiply(m, clipped, Const(_HALF, WIDTH), name="half")
+        late_td = delay(m, td, 1 + _MULTIPLY, name="late_td")
+        excess = _FLOAT.add(m, late_td, half ^ _SIGN, name="excess")
+        late_clipped = delay(m, clipped, _MULTIPLY + _ADD, name="late_clipped")
+        square = _FLOAT.multiply(m, late_clipped, excess, name="square")
+        late_weight = delay(m, weight, 2 * _MULTIPLY + _ADD, name="last_weight")
+        loss = _FLOAT.multiply(m, square, late_weight, name="loss")
+        loss_at = self.latency - GAP
+
+        saturated = Const(0)
+        if not arithmetic.is_float:
+            gradient, saturated = quantize(m, gradient, arithmetic.gradient, name="gradient_raw")
+        m.d.comb += [
+            self.td.eq(Cat(valid_at[td_at], td)),
+            self.gradient.eq(Cat(valid_at[self.gradient_latency], gradient, saturated)),
+            self.done.eq(valid_at[self.latency]),
+        ]
+        for total, term, at in (
+            (self.loss_sum, loss, loss_at),
+            (self.td_sum, Cat(td[:-1], Const(0, 1)), td_at),
+            (self.value_sum, value, start),
+        ):
+            result = _FLOAT.add(m, total, term, name=f"{total.name}_next")
+            with m.If(self.clear):
+                m.d.sync += total.eq(0)
+            with m.Elif(valid_at[at + _ADD]):
+                m.d.sync += total.eq(result)
+        return m
+
+    def _binary32(self, m, value, name):
+        if self.arithmetic.is_float:
+            return value
+        fraction = self.arithmetic.activation.fraction
+        return to_float(m, value, fraction, name=f"{name}_float")
+
+
+def is_finite(number):
+    """Whether 32 bits are neither infinite nor a NaN."""
+    return number[PRECISION - 1 : WIDTH - 1] != EXPONENT_MAX

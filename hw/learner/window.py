@@ -1,0 +1,54 @@
+"""Sum of the last numbers of a window, by a tree in time: one number a clock, nothing waits.
+
+``log2`` additions for each number however many it sums; latency ``window_latency``.
+"""
+
+from amaranth import *
+
+from hw.stream.delay import delay
+
+__all__ = ["window_latency", "window_sum"]
+
+
+def _levels(count):
+    return (count - 1).bit_length()
+
+
+def window_latency(arithmetic, count):
+    """Clocks from a window's last number to its sum; 0 for a window of one number."""
+    return _levels(count) * arithmetic.add_latency
+
+
+def window_sum(m, arithmetic, value, position, count, stride, *, name, shape=None):
+    """Sum of a window of ``count`` numbers v_0, v_1, ... that come ``stride`` clocks apart.
+
+    The order of additions is that of a balanced tree over the window, padded with zeros in front
+    of v_0 to a power of two. Level k + 1 is::
+
+        s(q) at level k + 1 = s(q) at level k + (s(q - 2**k) at level k, or zero if q < 2**k)
+
+    so that ``s(count - 1)`` of the last level is the sum. ``stride`` windows may be under way side
+    by side, one a clock in turn, and any number of clocks may lie between two windows.
+
+    m : Module, which gets the registers and adders (``<name>_...``)
+    arithmetic : Arithmetic
+    value : Value, a number of the arithmetic, or in fixed point any signed sum
+    position : Value, q of ``value``, 0..count - 1; anything between two windows
+    count, stride : int
+    shape : ShapeLike, of the sums in fixed point; by default a bit more with every level
+
+    Returns
+    -------
+    (Value, int)
+        Sum, and its latency: it belongs to the number of that many clocks ago, and is a window's
+        where that number was the last of one.
+    """
+    for level in range(_levels(count)):
+        reach = 1 << level
+        late = Signal(name=f"{name}_late_{level}")
+        m.d.comb += late.eq(position >= reach)
+        late = delay(m, late, level * arithmetic.add_latency, name=f"{name}_late_{level}")
+        earlier = delay(m, value, reach * stride, name=f"{name}_earlier_{level}")
+        earlier = Mux(late, earlier, Const(arithmetic.zero, value.shape()))
+        value = arithmetic.add(m, value, earlier, name=f"{name}_level_{level}", shape=shape)
+    return value, window_latency(arithmetic, count)

@@ -1,0 +1,59 @@
+"""Components that a design has many times: elaborated and written out once, then instantiated.
+
+Amaranth writes a module for every instance of a component. A learner has hundreds of multipliers:
+with ``Shared`` each is an instance of one Verilog module, so that generating, compiling and reading
+a design do not grow with the number of its PEs.
+"""
+
+import functools
+import hashlib
+import re
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+__all__ = ["SHARED", "Shared"]
+
+#: Verilog name -> component of every shared module that was elaborated.
+SHARED = {}
+
+
+def _name(cls, arguments):
+    """``rlfabric_float32_add``; with arguments, their digest behind it."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", cls.__name__)
+    name = "_".join(["rlfabric", *(word.lower() for word in words)])
+    if not arguments:
+        return name
+    return f"{name}_{hashlib.sha256(repr(arguments).encode()).hexdigest()[:8]}"
+
+
+@functools.cache
+def _unit(cls, arguments):
+    return cls(*arguments)
+
+
+class Shared(wiring.Component):
+    """An instance of the one module of ``cls(*arguments)``, with its members.
+
+    Parameters
+    ----------
+    cls : type
+        A Component with registers that are reset, in the domain ``sync`` alone.
+    arguments : hashable values whose ``repr`` says all, such as configs
+
+    Attributes of the class, latencies for example, are the class's: an instance has its ports.
+    """
+
+    def __init__(self, cls, *arguments):
+        self.cls, self.arguments = cls, arguments
+        self.name = _name(cls, arguments)
+        super().__init__(_unit(cls, arguments).signature)
+
+    def elaborate(self, platform):
+        SHARED[self.name] = _unit(self.cls, self.arguments)
+        ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        for path, member, value in self.signature.flatten(self):
+            direction = "o" if member.flow == Out else "i"
+            ports[f"{direction}_{'__'.join(map(str, path))}"] = Value.cast(value)
+        return Instance(self.name, **ports)

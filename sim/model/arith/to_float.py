@@ -1,0 +1,10 @@
+"""Bit-exact reference for ``hw.arith.to_float``: NumPy's conversion of integers to float32."""
+
+import numpy as np
+
+__all__ = ["to_float"]
+
+
+def to_float(raw, fraction):
+    """``raw * 2**-fraction`` of int64 ``raw`` as float32, rounded to nearest even."""
+    return np.asarray(raw, dtype=np.int64).astype(np.float32) * np.float32(2.0**-fraction)

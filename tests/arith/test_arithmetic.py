@@ -1,0 +1,209 @@
+"""hw.arith.arithmetic: its operations against integers and the float32 twin, and its area."""
+
+import numpy as np
+import pytest
+from amaranth import Const, unsigned
+from arith.float32_cases import bits, corners, floats, random_operands
+from arith.free_running import FreeRunning, check, dsp_blocks
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.fixed import SQ, UQ, RequantizeConfig
+from sim.model.arith import float32
+from sim.model.arith.fixed import requantize
+
+FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
+#: A product with fewer fraction bits than some results.
+COARSE = Arithmetic(kind="fixed", weight=SQ(5, 2), activation=SQ(6, 3), gradient=SQ(2, 9))
+FORMATS = [FIXED, COARSE]
+
+
+@pytest.mark.parametrize(
+    "values, rule",
+    [
+        (dict(kind="double"), "kind must be one of float32, fixed, not 'double'"),
+        (dict(weight=SQ(5, 23)), r"weight must be SQ of at most 27 bits, not SQ\(5, 23\)"),
+        (dict(activation=SQ(2, 17)), r"activation must be SQ of at most 18 bits, not SQ\(2, 17\)"),
+        (dict(gradient=UQ(2, 10)), r"gradient must be SQ of at most 18 bits, not UQ\(2, 10\)"),
+        (dict(gradient=8), "gradient must be SQ of at most 18 bits, not 8"),
+    ],
+)
+def test_rejects(values, rule):
+    with pytest.raises(ValueError, match=rule):
+        Arithmetic(**values)
+
+
+def test_json_round_trip():
+    assert Arithmetic.from_json(COARSE.to_json()) == COARSE
+
+
+def test_float32(simulate, tmp_path):
+    def build(m, ports):
+        a, b = ports["a"], ports["b"]
+        value, saturated = FLOAT.requantize(m, a, "weight", kind="gradient", name="same")
+        return dict(
+            product=FLOAT.multiply(m, a, b, name="multiplied"),
+            total=FLOAT.add(m, a, b, name="added"),
+            same_sum=FLOAT.add(m, a, Const(FLOAT.zero, 32), name="with_zero"),
+            less=FLOAT.order_key(a) < FLOAT.order_key(b),
+            value=value,
+            saturated=saturated,
+        )
+
+    outputs = dict(product=32, total=32, same_sum=32, less=1, value=32, saturated=1)
+    a, b = (
+        np.concatenate(parts)
+        for parts in zip([x[::7] for x in corners(2)], random_operands(2, 400, seed=4), strict=True)
+    )
+    x, y = floats(a), floats(b)
+    # Where NaNs and subnormals are not, the keys have the order of the numbers, -0 below +0.
+    plain = [np.isfinite(n) & ((np.abs(n) >= 2.0**-126) | (n == 0)) for n in (x, y)]
+    a, b = a[plain[0] & plain[1]], b[plain[0] & plain[1]]
+    x, y = floats(a), floats(b)
+    less = (x < y) | ((x == y) & np.signbit(x) & ~np.signbit(y))
+    check(
+        simulate,
+        tmp_path,
+        FreeRunning(dict(a=32, b=32), outputs, build),
+        dict(a=a, b=b),
+        dict(
+            product=bits(float32.multiply(x, y)),
+            total=bits(float32.add(x, y)),
+            same_sum=a,
+            less=less,
+            value=a,
+            saturated=0 * a,
+        ),
+        dict(
+            product=FLOAT.multiply_latency,
+            total=FLOAT.add_latency,
+            same_sum=FLOAT.add_latency,
+            less=0,
+            value=FLOAT.requantize_latency,
+            saturated=FLOAT.requantize_latency,
+        ),
+    )
+    assert (FLOAT.multiply_latency, FLOAT.add_latency, FLOAT.requantize_latency) == (5, 6, 0)
+    assert FLOAT.zero == bits([np.float32(-0.0)])[0]
+    assert FLOAT.shape("weight") == FLOAT.sum_shape("weight", "activation", 64) == unsigned(32)
+
+
+@pytest.mark.parametrize("arithmetic", FORMATS, ids=["fine", "coarse"])
+@pytest.mark.parametrize("a_kind, b_kind", [("weight", "activation"), ("gradient", "activation")])
+@pytest.mark.parametrize("target", ["activation", "gradient"])
+def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
+    """Product, sum of products, and the sum in the target's format."""
+    count = 6
+    a_format, b_format = getattr(arithmetic, a_kind), getattr(arithmetic, b_kind)
+    sums = arithmetic.sum_shape(a_kind, b_kind, count)
+
+    def build(m, ports):
+        a, b, c = (ports[name] for name in ("a", "b", "c"))
+        product = arithmetic.multiply(m, a, b, name="multiplied")
+        value, saturated = arithmetic.requantize(
+            m, c, a_kind, b_kind, kind=target, name="requantized"
+        )
+        total = arithmetic.add(m, c, ports["term"], name="added", shape=sums)
+        wide = arithmetic.add(m, a, b, name="added_wide")
+        key = arithmetic.order_key(a) < arithmetic.order_key(ports["other"])
+        return dict(
+            product=product, total=total, wide=wide, value=value, saturated=saturated, less=key
+        )
+
+    product_width = a_format.width + b_format.width
+    unit = FreeRunning(
+        dict(
+            a=a_format.shape,
+            b=b_format.shape,
+            c=sums,
+            term=signed_shape(product_width - 1),
+            other=a_format.shape,
+        ),
+        dict(
+            product=signed_shape(product_width),
+            total=sums,
+            wide=signed_shape(max(a_format.width, b_format.width) + 1),
+            value=arithmetic.shape(target),
+            saturated=1,
+            less=1,
+        ),
+        build,
+    )
+    rng = np.random.default_rng(2)
+    a, b = (operands(format, rng, 300) for format in (a_format, b_format))
+    other = rng.permutation(a)
+    # Sums up to the most that sum_shape promises, and around the limits of the result.
+    source = SQ(
+        sums.width - arithmetic.fraction(a_kind, b_kind), arithmetic.fraction(a_kind, b_kind)
+    )
+    most = count * a_format.low * b_format.low
+    assert most <= source.high and source.width == sums.width
+    shift = RequantizeConfig(source=source, target=getattr(arithmetic, target)).right_shift
+    unit_step = 1 << max(shift, 0)
+    format = getattr(arithmetic, target)
+    ends = [
+        (raw << shift if shift > 0 else raw >> -shift) + half
+        for raw in (format.low, format.high, format.high + 1, 0, -1)
+        for half in (-unit_step // 2, -unit_step // 2 - 1, 0, unit_step // 2, unit_step // 2 - 1)
+    ]
+    ends += [most, -most, source.low, source.high]
+    c = rng.integers(source.low, source.high, 300) >> rng.integers(0, sums.width, 300)
+    c[: len(ends)] = np.clip(ends, source.low, source.high)
+    low = -(1 << (product_width - 2))
+    term = np.clip(a.astype(np.int64) * b, low, -low - 1)
+    term = np.where((c + term > source.high) | (c + term < source.low), 0, term)
+    value, saturated = requantize(c, RequantizeConfig(source=source, target=format))
+    assert saturated.any() and not saturated.all()
+    check(
+        simulate,
+        tmp_path,
+        unit,
+        dict(a=a, b=b, c=c, term=term, other=other),
+        dict(
+            product=a * b,
+            total=c + term,
+            wide=a + b,
+            value=value,
+            saturated=saturated,
+            less=a < other,
+        ),
+        dict(product=2, total=1, wide=1, value=2, saturated=2, less=0),
+    )
+    latencies = arithmetic.multiply_latency, arithmetic.add_latency, arithmetic.requantize_latency
+    assert latencies == (2, 1, 2) and arithmetic.zero == 0
+
+
+def signed_shape(width):
+    return SQ(width, 0).shape
+
+
+def operands(format, rng, rows):
+    """Limits with limits first, then any."""
+    ends = np.array([format.low, format.low + 1, -1, 0, 1, format.high])
+    return np.concatenate(
+        [rng.choice(ends, 40), rng.integers(format.low, format.high + 1, rows - 40)]
+    )
+
+
+def test_dsp_blocks_of_multiply_accumulates():
+    """One a product in fixed point, be it of the widest formats; two in binary32."""
+    cases = {
+        "weights": (FIXED, "weight", 1),
+        "gradients": (FIXED, "gradient", 1),
+        "floats": (FLOAT, "weight", 2),
+    }
+    inputs, outputs = {}, {}
+    for name, (arithmetic, kind, _) in cases.items():
+        outputs[name] = arithmetic.sum_shape(kind, "activation", 512)
+        inputs[f"{name}_a"], inputs[f"{name}_b"] = map(arithmetic.shape, (kind, "activation"))
+        inputs[f"{name}_c"] = outputs[name]
+
+    def build(m, ports):
+        totals = {}
+        for name, (arithmetic, _, _) in cases.items():
+            a, b, c = (ports[f"{name}_{operand}"] for operand in "abc")
+            product = arithmetic.multiply(m, a, b, name=f"{name}_product")
+            totals[name] = arithmetic.add(m, product, c, name=f"{name}_total", shape=outputs[name])
+        return totals
+
+    expected = sum(dsp for _, _, dsp in cases.values())
+    assert dsp_blocks(FreeRunning(inputs, outputs, build)) == expected

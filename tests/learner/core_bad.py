@@ -1,0 +1,120 @@
+"""One bad command of each kind at the end of a program of ``core_programs``."""
+
+import numpy as np
+
+from hw.learner.commands import LearnError
+from hw.replay.commands import MAX_COUNT, Error, Opcode
+
+__all__ = ["BAD"]
+
+_WORD = (1 << 32) - 1
+
+
+def opcode(source, program):
+    program.raw(source.rng.choice([31, 35, 256 + 32, 0x8000_0021, 32 << 8]))
+
+
+def count(source, program):
+    source.learn(program, count=source.rng.choice([0, MAX_COUNT + 1, _WORD]))
+
+
+def batch(source, program):
+    learner = source.config.learner
+    wrong = [0, learner.batch + learner.lanes, _WORD - learner.lanes + 1, 1 << 16]
+    if learner.lanes > 1:
+        wrong += [1, learner.batch - 1]
+    source.learn(program, batch=source.rng.choice(wrong))
+
+
+def record(source, program):
+    program.setup(source.capacity, source.rng.choice([0, 1, source.granules + 1]), 1)
+    program.granules = source.granules
+    source.fill = 0
+    source.learn(program)
+
+
+def inserts(source, program):
+    source.learn(program, inserts=source.rng.choice([source.capacity + 1, 1 << 16, _WORD]))
+
+
+def image(source, program):
+    kinds = source.rng.choice([0, 16, 17, _WORD, 3])
+    size = source.image(3) + (64 if kinds == 3 else 0)
+    which = source.rng.choice(["load", "store"])
+    if which == "load":
+        program.load(np.zeros(size, np.uint8), kinds)
+    else:
+        program.store(size, kinds)
+
+
+def fill(source, program):
+    program.raw(Opcode.RESTORE, fill=1, position=1, maximum=1)
+    source.fill = 1
+    source.learn(program, batch=source.config.learner.batch)
+
+
+def empty(source, program):
+    program.setup(source.capacity, source.granules, 1)
+    program.raw(Opcode.RESTORE, fill=source.capacity)
+    source.fill = source.capacity
+    source.learn(program)
+
+
+def number(source, program):
+    """Anything that is no number anywhere but in a discrete action, whose bits may be those."""
+    name = source.rng.choice([n for n in source.dtype.names if source.dtype[n].base.kind == "f"])
+    value = source.rng.choice([np.inf, -np.inf, np.nan])
+    source.only(program, **{name: value})
+    source.learn(program)
+
+
+def diverged(source, program):
+    """A reward that ``stand_in`` takes for one, and that overflows where it meets the discount."""
+    source.only(program, reward=3e38, discount=3e38)
+    source.learn(program)
+
+
+def _outside(source, end):
+    return source.rng.choice([1, 16, 32, -(-end // 64) * 64, _WORD - 63])
+
+
+def operands(source, program):
+    which = source.rng.choice(["steps", "experiences", "load", "short"])
+    if which == "steps":
+        source.learn(program, source=_outside(source, 1 << 20))
+    elif which == "experiences":
+        where = _outside(source, 1 << 20)
+        program.learn(source.steps(1), source.records(2), **source.fields(), experiences=where)
+    elif which == "load":
+        source.load(program, source=_outside(source, 1 << 20))
+    else:
+        source.load(program)
+        program.operands_bytes -= 1
+
+
+def results(source, program):
+    which = source.rng.choice(["learn", "store", "short"])
+    if which == "learn":
+        source.learn(program, destination=_outside(source, 1 << 20))
+    elif which == "store":
+        source.store(program, destination=_outside(source, 1 << 20))
+    else:
+        source.store(program)
+        program.results_bytes -= 1
+
+
+#: Function -> the error that it must end in.
+BAD = {
+    opcode: Error.OPCODE,
+    count: Error.COUNT,
+    batch: LearnError.BATCH,
+    record: LearnError.RECORD,
+    inserts: Error.COUNT,
+    image: LearnError.IMAGE,
+    fill: Error.FILL,
+    empty: Error.EMPTY,
+    number: LearnError.NUMBER,
+    diverged: LearnError.DIVERGED,
+    operands: Error.OPERANDS,
+    results: Error.RESULTS,
+}

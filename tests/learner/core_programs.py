@@ -1,0 +1,236 @@
+"""Programs of a learner's kernel for tests: on any card, good ones and each kind of bad one."""
+
+import random
+
+import numpy as np
+from replay.programs import Program, status_of
+
+from hw.learner.commands import (
+    COMMANDS,
+    KINDS,
+    LEARNER_STATUS,
+    REPORT,
+    STEP,
+    LearnOpcode,
+)
+from hw.learner.image import pack, sections
+from hw.replay.commands import GRANULE_BYTES, Opcode
+from hw.shell.program import COMMAND_BYTES, STATUS
+
+__all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "kinds_of", "run_both"]
+
+_WORD = (1 << 32) - 1
+
+
+class LearnProgram(Program):
+    """Also LEARN, LOAD and STORE; ``reports`` are the places of REPORTs in results."""
+
+    def __init__(self, granules=0):
+        super().__init__(granules)
+        self.reports = []
+
+    def raw(self, opcode, **fields):
+        if not isinstance(opcode, LearnOpcode):
+            return super().raw(opcode, **fields)
+        row = np.zeros(COMMAND_BYTES, np.uint8)
+        record = row.view(COMMANDS[opcode].dtype)[0]
+        for name, value in {"opcode": opcode.value, **fields}.items():
+            record[name] = value
+        self._rows.append(row)
+
+    def learn(self, steps, records, **fields):
+        """``records``: uint8 [iterations * inserts, bytes]; each iteration's begin on 64 bytes."""
+        count, experiences = len(steps), 0
+        inserts = len(records) // count
+        if inserts:
+            runs = records.reshape(count, -1)
+            padded = np.zeros((count, -(-runs.shape[1] // 64) * 64), np.uint8)
+            padded[:, : runs.shape[1]] = runs
+            experiences = self._operand(padded)
+        place = self._result(0, 0)
+        self.results_bytes += count * REPORT.size
+        self.reports += range(place, self.results_bytes, REPORT.size)
+        values = dict(
+            count=count,
+            source=self._operand(steps),
+            destination=place,
+            inserts=inserts,
+            experiences=experiences,
+        )
+        self.raw(LearnOpcode.LEARN, **{**values, **fields})
+
+    def load(self, numbers, kinds, **fields):
+        values = dict(count=numbers.nbytes, source=self._operand(numbers), kinds=kinds)
+        self.raw(LearnOpcode.LOAD, **{**values, **fields})
+
+    def store(self, count, kinds, **fields):
+        place = self._result(0, 0)
+        self.results_bytes += count
+        self.raw(
+            LearnOpcode.STORE, **{**dict(count=count, destination=place, kinds=kinds), **fields}
+        )
+
+
+def kinds_of(bits):
+    return tuple(kind for k, kind in enumerate(KINDS) if bits >> k & 1)
+
+
+def run_both(kernel, twin, launch, reports, label):
+    """Run it on two rigs; every byte is the same but the clock counts of REPORTs, which a twin does
+    not know. The status records of shell, replay core and learner."""
+    outputs = []
+    for rig in (kernel, twin):
+        outputs.append(rig.run(launch))
+        for place in reports:
+            at = place + REPORT.offsets["cycles"]
+            outputs[-1]["results"][at : at + 16] = 0
+    got, expected = outputs
+    shell, replay = status_of(expected["status"])
+    for name, data in expected.items():
+        different = np.flatnonzero(got[name] != data)
+        assert not len(different), f"{label}, {shell}: {name} from byte {different[0]:#x} on"
+    block = expected["status"][STATUS.size :][: LEARNER_STATUS.size]
+    return shell, replay, block.view(LEARNER_STATUS.dtype)[0]
+
+
+class LearnPrograms:
+    """``program(length, bad)`` is the next one; keep ``fill`` and ``capacity`` up to date.
+
+    config : LearnerKernelConfig
+    """
+
+    def __init__(self, config, seed):
+        self.config, self.rng = config, random.Random(seed)
+        self.bytes = np.random.default_rng(seed)
+        self.granules, self.capacity = config.record_granules, config.replay.capacity
+        self.fill = 0
+        fields = config.fields
+        self.dtype = np.dtype(
+            {
+                "names": list(fields),
+                "formats": list(fields.values()),
+                "itemsize": self.granules * GRANULE_BYTES,
+            }
+        )
+
+    def program(self, length, bad=None):
+        program = LearnProgram(self.granules)
+        while len(program) < length:
+            names = ["learn", "load", "store", "insert", "sample", "set", "get"]
+            (name,) = self.rng.choices(names, [5, 1, 1, 1, 1, 1, 1])
+            getattr(self, name)(program)
+        if bad:
+            bad(self, program)
+            program.raw(Opcode.SEED, state=[1, 2, 3, 4])  # must not run
+        return program.launch(), program.reports
+
+    def first(self):
+        """Fill the memory and load all parameters."""
+        program = LearnProgram()
+        program.setup(self.capacity, self.granules, self.config.replay.one)
+        program.raw(Opcode.SEED, state=[self.rng.getrandbits(64) for _ in range(4)])
+        self.insert(program, self.capacity - 2)
+        self.load(program, 15)
+        self.store(program, 15)
+        return program.launch(), program.reports
+
+    def records(self, count, **fields):
+        """Experiences of finite numbers as bytes; ``fields`` replaces some."""
+        records = np.zeros(count, self.dtype)
+        for name in self.dtype.names:
+            field = records[name]
+            if field.dtype.kind == "f":
+                field[...] = self.bytes.standard_normal(field.shape)
+            else:
+                field[...] = self.bytes.integers(0, self.config.learner.action, field.shape)
+        for name, value in fields.items():
+            records[name] = value
+        return np.frombuffer(records.tobytes(), np.uint8).reshape(count, self.dtype.itemsize)
+
+    def steps(self, count):
+        steps = np.zeros(count, STEP.dtype)
+        for name in STEP.dtype.names:
+            field = steps[name]
+            if field.dtype.kind == "f":
+                field[...] = self.bytes.random(field.shape)
+        steps["beta"] = self.bytes.integers(0, 1 << 16, count)
+        return steps
+
+    def fields(self, batch=None):
+        """Of LEARN, all but counts and places."""
+        lanes, most = self.config.learner.lanes, self.config.learner.batch
+        batch = batch or lanes * self.rng.choice([1, self.rng.randint(1, most // lanes)])
+        whole = 1 << 48
+        return dict(
+            batch=self.rng.choice([batch, most]),
+            step=self.rng.choice([whole, whole // most]),
+            alpha=self.rng.choice([19661, 1 << 15]),
+            epsilon=self.rng.choice([7, 655]),
+        )
+
+    def learn(self, program, **fields):
+        count = self.rng.choice([1, 2, self.rng.randint(1, 6)])
+        inserts = self.rng.choice([0, 1, 3, self.rng.randint(1, 12)])
+        records = self.records(count * inserts)
+        program.learn(self.steps(count), records, **{**self.fields(), **fields})
+        self.fill = min(self.fill + count * inserts, self.capacity)
+
+    def image(self, kinds):
+        """Bytes of the sections of ``kinds``."""
+        last = sections(self.config.learner, kinds_of(kinds))[-1]
+        return last.offset + last.size
+
+    def load(self, program, kinds=0, **fields):
+        kinds = kinds or self.rng.randint(1, 15)
+        program.load(self.numbers(kinds), kinds, **fields)
+
+    def numbers(self, kinds):
+        """An image of ``kinds``; any bits will do here."""
+        return self.bytes.integers(0, _WORD, self.image(kinds) // 4, np.uint32)
+
+    def store(self, program, kinds=0, **fields):
+        kinds = kinds or self.rng.randint(1, 15)
+        program.store(self.image(kinds), kinds, **fields)
+
+    def insert(self, program, count=0, **fields):
+        count = count or self.rng.randint(1, 20)
+        program.insert(self.records(count, **fields))
+        self.fill = min(self.fill + count, self.capacity)
+
+    def sample(self, program):
+        program.sample(self.rng.randint(1, 20), beta=self.rng.randint(0, 1 << 15))
+
+    def set(self, program):
+        program.listed(
+            Opcode.SET, [(self.rng.randrange(self.fill), self.rng.randint(1, 99)) for _ in range(9)]
+        )
+
+    def get(self, program):
+        program.listed(Opcode.GET, range(self.fill))
+
+    def only(self, program, **fields):
+        """One experience with these fields, somewhere, that is nearly sure to be drawn."""
+        program.setup(self.capacity, self.granules, 1)
+        program.insert(self.records(self.capacity), priority=1)
+        self.fill, index = self.capacity, self.rng.randrange(self.capacity)
+        program.raw(Opcode.RESTORE, position=index, fill=self.fill)
+        program.insert(self.records(1, **fields), priority=self.config.replay.priority_limit)
+
+
+class TrainingPrograms(LearnPrograms):
+    """The same for a learner that calculates: parameters are such as a network may have."""
+
+    def numbers(self, kinds):
+        learner = self.config.learner
+        parts = []
+        for section in sections(learner, kinds_of(kinds)):
+            layer = section.layer
+            weights = self.bytes.standard_normal((layer.outputs, layer.inputs + 1)) / 2
+            if section.kind == "second":
+                weights = weights**2
+            weights = weights.astype(np.float32)
+            if section.kind in ("online", "target") and not learner.arithmetic.is_float:
+                fraction = learner.arithmetic.weight.fraction
+                weights = np.round(weights * 2.0**fraction).astype("<i4")
+            parts.append(pack(layer, weights[:, :-1], weights[:, -1]).view(np.uint32))
+        return np.concatenate(parts)

@@ -1,0 +1,94 @@
+"""Runs of a learner's kernel for tests: the same on any card, everything observable returned."""
+
+import numpy as np
+from replay.kernels import opened
+
+from host.runtime.learner import LearningReplay, step_records
+from hw.learner.commands import KINDS
+from hw.learner.config import LearnerConfig
+from hw.learner.kernel_config import LearnerKernelConfig
+from hw.replay.config import ReplayConfig
+from hw.shell.axi import EngineConfig
+
+__all__ = ["experiences", "kernel_config", "parameters", "run", "steps"]
+
+
+def kernel_config(data_width=512, capacity=300, **learner):
+    """A small replay memory around ``LearnerConfig(**learner)``."""
+    return LearnerKernelConfig(
+        replay=ReplayConfig(capacity=capacity),
+        engine=EngineConfig(data_width=data_width, depth=128, burst_beats=32),
+        learner=LearnerConfig(**learner),
+    )
+
+
+def experiences(learner, rng, count):
+    """Random experiences."""
+    size = (count, learner.observation)
+    if learner.algorithm == "dqn":
+        action = rng.integers(learner.action, size=count)
+    else:
+        action = np.tanh(rng.normal(size=(count, learner.action)))
+    return {
+        "obs": rng.normal(size=size),
+        "next_obs": rng.normal(size=size),
+        "action": action,
+        "reward": rng.normal(size=count),
+        "discount": rng.choice([0, 0.9, 0.97], size=count),
+    }
+
+
+def parameters(learner, rng):
+    """Random weights and biases of all networks."""
+    return {
+        name: [
+            (
+                rng.normal(size=(layer.outputs, layer.inputs)) / np.sqrt(layer.inputs),
+                0.1 * rng.normal(size=layer.outputs),
+            )
+            for layer in layers
+        ]
+        for name, layers in learner.networks.items()
+    }
+
+
+def steps(count, batch, **values):
+    """Steps with all coefficients in play: soft target, momentum, Huber loss."""
+    options = dict(
+        scale=1 / batch,
+        rate=(0.01, 0.002),
+        beta=0.5,
+        clip=1.0,
+        first_decay=0.9,
+        first_gain=0.1,
+        second_decay=0.99,
+        second_gain=0.01,
+        floor=1e-5,
+        blend=(0.05, 0.125),
+    )
+    return step_records(count, **(options | values))
+
+
+def run(card, config, *, batch, iterations=3, seed=0, options=None, **values):
+    """``iterations`` on ``card`` from a random start; what the host can see of it."""
+    learner, rng = config.learner, np.random.default_rng(seed)
+    with opened(card, config, **(options or {})) as kernel:
+        buffer = LearningReplay(kernel, capacity=config.replay.capacity, seed=seed)
+        buffer.initialize(parameters(learner, rng))
+        buffer.add(**experiences(learner, rng, config.replay.capacity // 2))
+        learned = buffer.learn(
+            steps(iterations, batch, **values),
+            batch_size=batch,
+            experiences=experiences(learner, rng, 2 * iterations + 1),
+            store=KINDS,
+        )
+        reports = learned.reports.copy()
+        reports["cycles"] = 0
+        return {
+            "reports": reports,
+            "cycles": learned.reports["cycles"],
+            "parameters": learned.parameters,
+            "priorities": buffer.priorities(),
+            "random": buffer.status["state"].copy(),
+            "batch": buffer.sample(batch),
+        }

@@ -1,0 +1,110 @@
+"""Runs inside the simulator; started by test_loss.py."""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ReadOnly, RisingEdge, SimTimeoutError, with_timeout
+from streams import get_all, put_all, reset
+
+CASE = json.loads(os.environ["CASE"])
+BATCHES = json.loads(Path(CASE["vectors"]).read_text())
+ON_THEIR_WAY = 16
+
+
+async def send_outputs(dut, samples, rng, gap, delay, seen):
+    """Start a super-sample whenever there is room; its outputs arrive ``delay`` clocks later.
+
+    Never more on their way than the unit leaves room for.
+    """
+    due, clock, left = [], 0, list(samples)
+    while left or due:
+        dut.i.value = 0
+        if due and due[0][0] <= clock and rng.random() >= gap:
+            words = due[0][1]
+            dut.i.value = words.pop(0)
+            if not words:
+                due.pop(0)
+                seen["last output"].append(seen["clock"]())
+        await ReadOnly()
+        room = int(dut.room.value)
+        if room and left and len(due) < ON_THEIR_WAY and rng.random() >= gap:
+            due.append((clock + delay, list(left.pop(0))))
+        seen["full"] |= not room
+        await RisingEdge(dut.clk)
+        clock += 1
+    dut.i.value = 0
+
+
+async def watch(dut, seen):
+    """Clocks, clipped gradients, and when a stream first moved."""
+    while True:
+        await ReadOnly()
+        seen["saturations"] += int(dut.saturations.value)
+        for name in ("td", "delta"):
+            if int(getattr(dut, f"{name}__valid").value):
+                seen[name].append(seen["clock"]())
+        await RisingEdge(dut.clk)
+        seen["now"] += 1
+
+
+async def run(dut, batch, seed, gaps, delay):
+    rng = random.Random(seed)
+    seen = {"now": 0, "saturations": 0, "td": [], "delta": [], "last output": [], "full": False}
+    seen["clock"] = lambda: seen["now"]
+    dut.start.value = 1
+    await RisingEdge(dut.clk)
+    dut.start.value = 0
+    dut.inverse.value, dut.clip.value = batch["inverse"], batch["clip"]
+    watcher = cocotb.start_soon(watch(dut, seen))
+    cocotb.start_soon(put_all(dut, "scalars", batch["scalars"], rng))
+    cocotb.start_soon(send_outputs(dut, batch["outputs"], rng, gaps[0], delay, seen))
+    delta = cocotb.start_soon(get_all(dut, "delta", len(batch["delta"]), rng, gaps[1]))
+    td = cocotb.start_soon(get_all(dut, "td", len(batch["td"]), rng, gaps[2]))
+    limit = 10 * (500 + 60 * (len(batch["td"]) + len(batch["delta"])))
+    for name, task in (("delta", delta), ("td", td)):
+        try:
+            got = await with_timeout(task, limit, "ns")
+        except SimTimeoutError:
+            raise AssertionError(f"{name}: fewer than {len(batch[name])} in {limit} ns") from None
+        for k, ((word,), expected) in enumerate(zip(got, batch[name], strict=True)):
+            assert word == expected, f"{name} {k}: {word:#x}, not {expected:#x}; {gaps}"
+    for _ in range(200):
+        await ReadOnly()
+        if int(dut.finished.value) == len(batch["outputs"]):
+            break
+        await RisingEdge(dut.clk)
+    else:
+        raise AssertionError(f"finished is {int(dut.finished.value)} after 200 clocks")
+    for name, expected in batch["final"].items():
+        got = int(getattr(dut, name).value)
+        assert got == expected, f"{name}: {got:#x}, not {expected:#x}; {gaps}"
+    await RisingEdge(dut.clk)
+    watcher.cancel()
+    assert seen["saturations"] == batch["saturations"]
+    return seen
+
+
+@cocotb.test()
+async def batches_match(dut):
+    for name in ("i", "start", "inverse", "clip", "scalars__payload", "scalars__valid"):
+        getattr(dut, name).value = 0
+    dut.delta__ready.value = dut.td__ready.value = 0
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    await reset(dut)
+    for seed, (batch, gaps, delay) in enumerate(
+        zip(BATCHES, CASE["gaps"], CASE["delays"], strict=True)
+    ):
+        seen = await run(dut, batch, seed, gaps, delay)
+        if not any(gaps):
+            begin = seen["last output"][0]
+            assert seen["td"][0] - begin == CASE["td_latency"]
+            assert seen["delta"][0] - begin == CASE["latency"]
+            assert seen["full"] == CASE["full"], "the room of a unit that is slower than its source"
+            # Super-samples one after the other, once the pipeline is full.
+            count, outputs = len(batch["outputs"]), len(batch["delta"]) // len(batch["outputs"])
+            clocks = seen["delta"][-1] - seen["delta"][outputs - 1]
+            assert clocks == (count - 1) * CASE["interval"], f"{clocks} clocks"

@@ -1,0 +1,257 @@
+"""A learner that learns nothing: as slow and as uneven as a real one, but quickly understood.
+
+TD error of an experience: its reward, the low half of its bits xor that of ``clip``; a reward whose
+exponent is the largest makes it NaN. Sums are checksums. The parameter image is a memory, seen
+through a mask that every update turns by one bit and xors with its STEP.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.batch import Batch
+from hw.learner.commands import KINDS, STEP, record_words
+from hw.learner.core import LearnerCore
+from hw.learner.image import sections
+from hw.learner.kernel_config import LearnerKernelConfig
+from hw.stream.ram import Ram
+from sim.model.learner.kernel import LearnerCore as Twin
+from sim.model.program import ProgramTwin
+
+__all__ = ["StandInCore", "StandInKernel"]
+
+_NAN = 0x7FC0_0000
+_FINITE = 0x3FFF_FFFF  #: bits of the sums, so that none is a NaN
+_TD = data.StructLayout({"index": 32, "td": 32})
+
+
+class StandIn(wiring.Component):
+    """Members of ``hw.learner.learner.Learner``."""
+
+    def __init__(self, config, data_width):
+        self.config, self.data_width = config, data_width
+        beats = stream.Signature(unsigned(data_width))
+        # The kind of every beat of the whole image.
+        self.kind_of = [
+            KINDS.index(s.kind) for s in sections(config) for _ in range(s.size * 8 // data_width)
+        ]
+        super().__init__(
+            {
+                **{name: In(1) for name in ("begin", "train", "update", "load", "store")},
+                **{name: Out(1) for name in ("loaded", "bad", "trained", "diverged", "busy")},
+                **{name: Out(32) for name in ("bad_index", "diverged_index", "loss", "td_sum")},
+                **{name: Out(32) for name in ("value", "weight")},
+                "batch": In(range(config.batch + 1)),
+                "records": In(beats),
+                "step": In(STEP.shape),
+                "td": Out(stream.Signature(_TD)),
+                "kinds": In(len(KINDS)),
+                "image_i": In(beats),
+                "image_o": Out(beats),
+                "image_beats": Out(24),
+                "saturations": Out(data.ArrayLayout(32, 3)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        # A pace that changes: 16 bits of a maximal linear feedback shift register.
+        pace = Signal(16, init=0xACE1)
+        m.d.sync += pace.eq(Cat(pace[1:], pace[0] ^ pace[2] ^ pace[3] ^ pace[5]))
+        training, moving = Signal(), Signal()
+        m.d.comb += self.busy.eq(self.update | training | moving)
+        mask = Signal(32)
+        self._train(m, pace)
+        self._update(m, pace, training, mask)
+        self._image(m, pace, moving, mask)
+        return m
+
+    def _train(self, m, pace):
+        m.submodules.batch_memory = batch = Batch(self.config, self.data_width)
+        hold = Signal()
+        m.d.comb += [
+            hold.eq(pace[:2] == 0),
+            batch.records.payload.eq(self.records.payload),
+            batch.records.valid.eq(self.records.valid & ~hold),
+            self.records.ready.eq(batch.records.ready & ~hold),
+            batch.begin.eq(self.begin),
+            batch.batch.eq(self.batch),
+            *(
+                getattr(self, name).eq(getattr(batch, name))
+                for name in ("loaded", "bad", "bad_index", "weight")
+            ),
+        ]
+        lanes, word = self.config.lanes, record_words(self.config)["reward"][0]
+        base, left, lane = Signal(range(batch.depth + 1)), Signal.like(self.batch), Signal(8)
+        granule, wait = Signal(128), Signal(range(8))
+        index, td = Signal(32), Signal(32)
+        reward = granule.word_select(word % 4, 32)
+        with m.Switch(lane):
+            for k in range(lanes):
+                with m.Case(k):
+                    m.d.comb += granule.eq(batch.granule[k])
+        m.d.comb += Value.cast(self.td.payload).eq(Cat(index, td))
+        with m.If(self.begin):
+            m.d.sync += self.trained.eq(0)
+        with m.FSM():
+            with m.State("IDLE"):
+                with m.If(self.train):
+                    m.d.sync += [base.eq(0), left.eq(self.batch), lane.eq(0), self.diverged.eq(0)]
+                    m.d.sync += [self.loss.eq(0), self.td_sum.eq(0), self.value.eq(0)]
+                    m.next = "HEADER"
+            with m.State("HEADER"):
+                m.d.comb += batch.address.eq(base)
+                m.next = "INDEX"
+            with m.State("INDEX"):
+                m.d.comb += batch.address.eq(base + 1 + word // 4)
+                m.d.sync += [index.eq(granule[:32]), wait.eq(pace)]
+                m.next = "REWARD"
+            with m.State("REWARD"):
+                m.d.sync += td.eq(Mux(reward[23:31] == 0xFE, _NAN, reward ^ self.step.clip[:16]))
+                m.next = "WAIT"
+            with m.State("WAIT"):
+                m.d.sync += wait.eq(wait - 1)
+                with m.If(wait == 0):
+                    m.next = "SEND"
+            with m.State("SEND"):
+                m.d.comb += self.td.valid.eq(1)
+                with m.If(self.td.ready):
+                    with m.If((td == _NAN) & ~self.diverged):
+                        m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(index)]
+                    m.d.sync += [
+                        self.loss.eq((Cat(self.loss[-1], self.loss[:-1]) ^ td) & _FINITE),
+                        self.td_sum.eq((self.td_sum + td) & _FINITE),
+                        self.value.eq((self.value + index) & _FINITE),
+                        self.saturations[1].eq(self.saturations[1] + 1),
+                        left.eq(left - 1),
+                        lane.eq(Mux(lane == lanes - 1, 0, lane + 1)),
+                    ]
+                    with m.If(lane == lanes - 1):
+                        m.d.sync += base.eq(base + batch.size)
+                    m.next = "HEADER"
+                    with m.If(left == 1):
+                        m.d.sync += wait.eq(pace)
+                        m.next = "GRADIENTS"
+            with m.State("GRADIENTS"):
+                with m.If(pace[:5] == 0):
+                    m.d.sync += [
+                        self.trained.eq(1),
+                        self.saturations[2].eq(self.saturations[2] + 1),
+                    ]
+                    m.next = "IDLE"
+
+    def _update(self, m, pace, training, mask):
+        words = [Value.cast(self.step).word_select(k, 32) for k in range(16)]
+        with m.If(self.update):
+            m.d.sync += training.eq(1)
+        with m.Elif(training & self.trained & (pace[:3] == 0)):
+            turned = Cat(mask[-1], mask[:-1])
+            for word in words:
+                turned = turned ^ word
+            m.d.sync += [
+                training.eq(0),
+                mask.eq(turned),
+                self.saturations[0].eq(self.saturations[0] + 1),
+            ]
+
+    def _image(self, m, pace, moving, mask):
+        count = len(self.kind_of)
+        m.submodules.image = image = Ram(width=self.data_width, depth=count)
+        at, loading = Signal(range(count + 1)), Signal()
+        kinds = Signal(len(KINDS))
+        masks = mask.replicate(self.data_width // 32)
+        wanted = Signal()
+        with m.Switch(at):
+            for beat, kind in enumerate(self.kind_of):
+                with m.Case(beat):
+                    m.d.comb += wanted.eq(kinds[kind])
+        sizes = (bit * self.kind_of.count(k) for k, bit in enumerate(self.kinds))
+        m.d.comb += [
+            self.image_beats.eq(sum(sizes, Const(0, 1))),
+            image.read_address.eq(at),
+            image.write_address.eq(at),
+            image.write_data.eq(self.image_i.payload ^ masks),
+            self.image_o.payload.eq(image.read_data ^ masks),
+        ]
+        with m.FSM() as fsm:
+            m.d.comb += moving.eq(~fsm.ongoing("IDLE"))
+            with m.State("IDLE"):
+                m.d.sync += [at.eq(0), loading.eq(self.load), kinds.eq(self.kinds)]
+                with m.If(self.load | self.store):
+                    m.next = "BEAT"
+            with m.State("BEAT"):
+                with m.If(at == count):
+                    m.next = "IDLE"
+                with m.Elif(~wanted):
+                    m.d.sync += at.eq(at + 1)
+                with m.Elif(pace[0]):
+                    m.next = "MOVE"
+            with m.State("MOVE"):
+                m.d.comb += [
+                    self.image_i.ready.eq(loading),
+                    self.image_o.valid.eq(~loading),
+                    image.write_enable.eq(loading & self.image_i.valid),
+                ]
+                with m.If(Mux(loading, self.image_i.valid, self.image_o.ready)):
+                    m.d.sync += at.eq(at + 1)
+                    m.next = "BEAT"
+
+
+class StandInModel:
+    """The same for ``sim.model.learner.kernel.LearnerCore``."""
+
+    def __init__(self, config):
+        self.sections, self.mask = sections(config), 0
+        last = self.sections[-1]
+        self.image = np.zeros((last.offset + last.size) // 4, np.uint32)
+
+    def train(self, experiences, indexes, weight, step):
+        bits = np.ascontiguousarray(experiences["reward"]).view(np.uint32)
+        td = bits ^ (step["clip"].view(np.uint32) & np.uint32(0xFFFF))
+        diverged = bits >> 23 & 0xFF == 0xFE
+        td = np.where(diverged, np.uint32(_NAN), td)
+        loss = td_sum = value = 0
+        for error, index in zip(td.tolist(), np.asarray(indexes).tolist(), strict=True):
+            loss = ((loss << 1 | loss >> 31) & 0xFFFF_FFFF ^ error) & _FINITE
+            td_sum, value = (td_sum + error) & _FINITE, (value + index) & _FINITE
+        if not diverged.any():
+            words = np.frombuffer(step.tobytes(), "<u4")
+            turned = (self.mask << 1 | self.mask >> 31) & 0xFFFF_FFFF
+            self.mask = turned ^ int(np.bitwise_xor.reduce(words))
+        loss, td_sum, value = np.array([loss, td_sum, value], np.uint32).view(np.float32)
+        return SimpleNamespace(
+            td=td.view(np.float32),
+            loss=loss,
+            td_sum=td_sum,
+            value=value,
+            weight=np.max(weight),
+            diverged=int(np.argmax(diverged)) if diverged.any() else None,
+            saturations=(int(not diverged.any()), len(td), 1),
+        )
+
+    def _places(self, kinds):
+        parts = [
+            np.arange(s.offset, s.offset + s.size, 4) // 4 for s in self.sections if s.kind in kinds
+        ]
+        return np.concatenate(parts)
+
+    def load(self, numbers, kinds):
+        self.image[self._places(kinds)] = numbers ^ np.uint32(self.mask)
+
+    def store(self, kinds):
+        return self.image[self._places(kinds)] ^ np.uint32(self.mask)
+
+
+class StandInCore(LearnerCore):
+    def make_learner(self):
+        return StandIn(self.config.learner, self.config.engine.data_width)
+
+
+class StandInKernel(ProgramTwin):
+    """Twin of a kernel around ``StandInCore``."""
+
+    def make_core(self, description):
+        return Twin(LearnerKernelConfig.from_dict(description.config), StandInModel)

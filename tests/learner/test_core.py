@@ -1,0 +1,239 @@
+"""The learner's core, mostly around a stand-in: random programs on ``sim`` against ``model``."""
+
+import functools
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from learner import core_bad
+from learner.core_bad import BAD
+from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms, run_both
+from learner.learning import kernel_config as learning_config
+from learner.stand_in import StandInCore, StandInKernel
+from replay.kernels import opened as cards
+from replay.programs import Rig, status_of
+
+from host.card import CardTimeout, open_card
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.commands import REPORT, STEP, LearnError
+from hw.learner.config import LearnerConfig
+from hw.learner.iterate import encode
+from hw.learner.kernel_config import LearnerKernelConfig
+from hw.replay.commands import Error
+from hw.replay.config import ReplayConfig
+from hw.shell.axi import EngineConfig
+from hw.shell.kernel import Kernel, describe
+from hw.verilog import to_verilog
+from sim.card.memory import CHANNELS, Fault, MemoryConfig
+from sim.model.kernels import KERNELS
+
+NAME = "standin"
+STORAGE_BYTES = 1 << 14
+
+
+def kernel_config(data_width, lanes, **learner):
+    return LearnerKernelConfig(
+        replay=ReplayConfig(capacity=37, fanout=4),
+        engine=EngineConfig(data_width=data_width, depth=128, burst_beats=32),
+        learner=LearnerConfig(hidden=(3,), batch=16, lanes=lanes, **learner),
+    )
+
+
+WIDE = kernel_config(512, 1)
+#: Two lanes, four beats a STEP, and actions that are numbers.
+NARROW = kernel_config(128, 2, algorithm="ddpg", observation=3, action=2)
+
+
+@functools.cache
+def generate(config):
+    """Path of the description of the kernel around a ``StandInCore``, its Verilog beside it."""
+    directory = Path(tempfile.mkdtemp())
+    description = describe(NAME, config, StandInCore)
+    text = to_verilog(Kernel(NAME, StandInCore(config)), name=NAME)
+    (directory / description.verilog).write_text(text)
+    path = directory / "kernel.json"
+    path.write_text(description.to_json())
+    return path
+
+
+@contextmanager
+def opened(card, config, **options):
+    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``."""
+    with open_card(card, **options) as device:
+        yield device.load(generate(config))
+
+
+@pytest.fixture(autouse=True)
+def twin(monkeypatch):
+    monkeypatch.setitem(KERNELS, NAME, StandInKernel)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+@pytest.mark.parametrize("config", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_sim_equals_model(config, stall):
+    """Every byte of results, storage and status after every launch; every error on the way."""
+    memory = MemoryConfig(stall=stall, seed=2, max_idle=20_000)
+    source = LearnPrograms(config, config.engine.data_width + round(10 * stall))
+    errors, reached = set(), set()
+    with opened("sim", config, memory=memory) as kernel, opened("model", config) as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        for number in range(8 * len(BAD)):
+            bad = list(BAD)[number // 2 % len(BAD)] if number % 2 else None
+            if bad:
+                launch, reports = source.program(source.rng.randint(0, 2), bad)
+            elif number % 8 == 0 or source.fill < source.capacity - 2:
+                launch, reports = source.first()
+            else:
+                launch, reports = source.program(source.rng.randint(1, 6))
+            shell, replay, learner = run_both(*rigs, launch, reports, f"program {number} ({bad})")
+            source.fill = int(replay["fill"])
+            errors.add(int(shell["error"]))
+            if bad and shell["error_command"] == launch.command_count - 2:
+                assert shell["error"] == BAD[bad], bad.__name__
+                reached.add(bad)
+    assert reached == set(BAD)
+    assert errors >= {0, *BAD.values()}
+    assert learner["iterations"] > 50
+
+
+def test_the_real_learner():
+    """Batches that are refused, and that diverge, among others; also those after them."""
+    config = learning_config(
+        algorithm="dqn",
+        observation=3,
+        action=2,
+        hidden=(8,),
+        multipliers=4,
+        batch=16,
+        arithmetic=Arithmetic(kind="fixed"),
+    )
+    source, errors, storage = TrainingPrograms(config, 5), [], 1 << 15
+    with cards("sim", config) as kernel, cards("model", config) as twin:
+        rigs = [Rig(kernel, storage), Rig(twin, storage)]
+        for number in range(30):
+            bad = {2: core_bad.count, 4: core_bad.number, 5: core_bad.diverged}.get(number % 6)
+            first = source.first() if number % 6 == 0 else None
+            launch, reports = first or source.program(source.rng.randint(1, 3), bad)
+            shell, replay, learner = run_both(*rigs, launch, reports, f"program {number} ({bad})")
+            source.fill = int(replay["fill"])
+            errors.append(int(shell["error"]))
+    assert learner["iterations"] > 20
+    assert set(errors) >= {0, Error.COUNT, LearnError.NUMBER, LearnError.DIVERGED}
+
+
+def learning(config, iterations, inserts, seed=7):
+    """Two launches: memory and parameters filled; then a LEARN of whole batches alone."""
+    source = LearnPrograms(config, seed)
+    first, _ = source.first()
+    program = LearnProgram(source.granules)
+    program.learn(
+        source.steps(iterations),
+        source.records(iterations * inserts),
+        **source.fields(config.learner.batch),
+    )
+    return first, program.launch(), program.reports
+
+
+class OperandsLast(Rig):
+    """Behind operands there is nothing that a launch may touch."""
+
+    SIZES = {"program": 1 << 16, "results": 1 << 16, "status": 4096, "storage": 0, "operands": 4096}
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_no_step_is_read_beyond_the_last(iterations):
+    source = LearnPrograms(WIDE, 11)
+    program = LearnProgram(source.granules)
+    program.operands_bytes = OperandsLast.SIZES["operands"] - iterations * STEP.size
+    program.learn(source.steps(iterations), source.records(0), **source.fields(1))
+    with opened("sim", WIDE) as kernel:
+        rig = OperandsLast(kernel, STORAGE_BYTES)
+        first = LearnProgram()
+        first.setup(source.capacity, source.granules, 1)
+        first.insert(source.records(9))
+        rig.run(first.launch())
+        shell, _ = status_of(rig.run(program.launch())["status"])
+    assert (shell["executed"], shell["error"]) == (1, Error.NONE)
+
+
+@pytest.mark.parametrize("latency", [8, 300])
+def test_clocks_are_split(latency):
+    """Draw, gather and step are parts of an iteration, and iterations of the launch."""
+    iterations, memory = 6, MemoryConfig(read_latency=latency, write_latency=20)
+    first, launch, reports = learning(WIDE, iterations, 1)
+    with opened("sim", WIDE, memory=memory) as kernel:
+        rig = Rig(kernel, STORAGE_BYTES)
+        rig.run(first)
+        results = rig.run(launch)["results"]
+        shell, _ = status_of(rig.buffers["status"].view)  # not masked
+    cycles = np.array(
+        [results[at : at + REPORT.size].view(REPORT.dtype)["cycles"][0] for at in reports], int
+    )
+    draw, gather, step, whole = cycles.T
+    assert (draw >= WIDE.learner.batch).all()
+    assert (draw + gather >= WIDE.learner.batch + latency).all()
+    assert (step >= WIDE.learner.batch).all()
+    # The first STEP is waited for; every other is fetched ahead.
+    rest = whole - draw - gather - step
+    assert latency < rest[0] < latency + 45
+    assert (20 < rest[1:]).all() and (rest[1:] < 45).all()
+    assert latency < int(shell["cycles"]) - whole.sum() < latency + 60
+
+
+@pytest.mark.parametrize(
+    "master, channel", [(f"m_axi_{m}", c) for m in ("host", "storage") for c in "RB"]
+)
+def test_error_answers_from_any_clock_on(master, channel):
+    """Wherever it strikes, the launch ends: without an error, or with AXI and the command."""
+    source = LearnPrograms(WIDE, 3)
+    program = LearnProgram()
+    program.setup(source.capacity, source.granules, 1)
+    source.insert(program, source.capacity)
+    source.load(program, 1)
+    fields = source.fields(16)
+    program.learn(source.steps(2), source.records(2), **fields)
+    source.store(program, 1)
+    launch, commands, seen = program.launch(), len(program), set()
+    for cycle in range(0, 2600, 53):
+        fault = Fault(master=master, channel=channel, kind="error", cycle=cycle)
+        with opened("sim", WIDE, memory=MemoryConfig(faults=(fault,), max_idle=3000)) as kernel:
+            shell, _ = status_of(Rig(kernel, STORAGE_BYTES).run(launch)["status"])
+        # A batch that was not read can hold anything, also what is no number.
+        assert shell["error"] in (Error.NONE, Error.AXI, LearnError.NUMBER, LearnError.DIVERGED)
+        assert shell["executed"] == (shell["error_command"] if shell["error"] else commands)
+        seen.add((int(shell["error"]), int(shell["error_command"])))
+    insert, load, learn, store = range(1, 5)
+    wanted = {
+        ("m_axi_host", "R"): {0, insert, load, learn},
+        ("m_axi_host", "B"): {learn, store},
+        ("m_axi_storage", "R"): {learn},
+        ("m_axi_storage", "B"): {insert, learn},
+    }[master, channel]
+    assert {command for error, command in seen if error} == wanted
+    assert (0, 0) in seen
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("master", ["m_axi_host", "m_axi_storage"])
+def test_stuck_channel_is_named(master, channel):
+    """A launch whose memory stands still ends in a message with the channel's name."""
+    first, launch, _ = learning(WIDE, 3, 2)
+    with opened("sim", WIDE, memory=MemoryConfig(max_idle=3000)) as kernel:
+        rig = Rig(kernel, STORAGE_BYTES)
+        rig.run(first)
+        begin = int(status_of(rig.buffers["status"].view)[0]["cycles"])
+    for cycle in (begin + 100, begin + 700):
+        fault = Fault(master=master, channel=channel, cycle=cycle)
+        memory = MemoryConfig(faults=(fault,), max_idle=3000)
+        with opened("sim", WIDE, memory=memory) as kernel:
+            rig = Rig(kernel, STORAGE_BYTES)
+            rig.run(first)
+            with pytest.raises(CardTimeout, match=f"{master} {channel} stands still"):
+                rig.run(launch)
+
+
+def test_encode_knows_its_fields():
+    with pytest.raises(ValueError, match="field must be one of Report's, not speed"):
+        encode(REPORT, speed=1)

@@ -1,0 +1,147 @@
+"""What fits a board: the counts behind it, the default configs, and the words where it does not."""
+
+import ast
+import re
+from dataclasses import replace
+
+import pytest
+from learner.modelled import DDPG, DQN, kernel_config
+
+import boards
+from host.generate import configure
+from hw.arith.arithmetic import Arithmetic
+from hw.designs import DESIGNS
+from hw.learner.config import LearnerConfig
+from hw.learner.estimate import check_fit, estimate, fits, suggest
+from hw.learner.kernel_config import LearnerKernelConfig
+
+FIXED = Arithmetic(kind="fixed")
+
+
+def learner(config, **changes):
+    return replace(config, learner=replace(config.learner, **changes))
+
+
+def test_counts_by_hand():
+    """dqn, 4-8-2, one PE of one multiplier a layer, one lane, one update unit."""
+    sizes = dict(observation=4, hidden=(8,), lanes=1, multipliers=1, update_units=1)
+    single = kernel_config("dqn", double=False, **sizes)
+    # Forward of two groups, weight gradients, and input gradients of the second layer alone.
+    products = 2 * 2 + 2 + 1
+    adam, loss = 11 * 2 + 8 + 5, 6 * 2
+    assert estimate(single)["dsp"] == 2 * products + 2 * adam + loss
+    # Forward, an adder a product and one for the bias, in two groups; the second layer, of 2 rows,
+    # keeps 4 sums apart. An adder for weights' gradients and one for biases'; 2 rows make a dx.
+    adders = 2 * 2 + 2 + 2 * (2 + 2) + 2 + 1
+    lut = 424 * (adders + 2 * 5) + 148 * (products + 2 * 11) + 2 * (1024 + 487)
+    assert estimate(single)["lut"] == lut
+    # A third group, in both layers.
+    assert estimate(learner(single, double=True))["dsp"] == 2 * (products + 2) + 2 * adam + loss
+    # One DSP block a product; the optimizer stays in binary32, but for the target's two.
+    fixed = learner(single, arithmetic=FIXED)
+    assert estimate(fixed)["dsp"] == products + 2 * (adam - 2) + loss
+    assert estimate(learner(single, optimizer="sgd"))["dsp"] == 2 * products + 2 * 12 + loss
+
+
+@pytest.mark.parametrize("config", [DQN, DDPG])
+def test_more_needs_more(config):
+    config = replace(config, replay=replace(config.replay, capacity=2000))
+    base = estimate(config)
+    for changes, name in (
+        (dict(lanes=4), "dsp"),
+        (dict(multipliers=32, hidden=(64, 64)), "dsp"),
+        (dict(multipliers=32, hidden=(64, 64)), "lut"),
+        (dict(hidden=(8, 6, 6)), "dsp"),
+        (dict(hidden=(96, 96)), "bram36"),
+        (dict(batch=1024), "bram36"),
+    ):
+        assert estimate(learner(config, **changes))[name] > base[name], changes
+    assert estimate(learner(config, arithmetic=FIXED))["lut"] < base["lut"]
+
+
+@pytest.mark.parametrize("name", ["dqn", "ddpg"])
+@pytest.mark.parametrize("board", ["u200", "u50", "zcu106"])
+def test_defaults_fit(board, name):
+    design, numbers = DESIGNS[name], boards.get(board).numbers
+    config = configure(design, boards.get(board), {})
+    check_fit(config, numbers)
+    assert config.learner.algorithm == name and config.learner.arithmetic.is_float
+    assert config.engine.data_width == numbers["data_width"]
+    if (board, name) != ("u50", "ddpg") and board != "zcu106":
+        assert config.learner.multipliers == 32
+    assert config.learner.lanes == (2 if name == "dqn" and board != "zcu106" else 1)
+
+
+@pytest.mark.parametrize(
+    "board, name, values, message",
+    [
+        (
+            "ulx3s",
+            "dqn",
+            {},
+            r"dsp must be at most 124 on ULX3S-85F .*, not \d+; optimizer sgd fits",
+        ),
+        ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
+        ("ulx3s", "dqn", {"batch": 4096}, r"bram36 .*; batch \d+, hidden .*, optimizer sgd fits"),
+        ("u200", "dqn", {"hidden": (512, 512, 512)}, r".*; hidden \(\d+, \d+, \d+\) fits"),
+        ("u50", "ddpg", {"lanes": 16}, r"lut .*; lanes \d fits; kind fixed fits"),
+        ("u50", "dqn", {"capacity": 1 << 24}, r"capacity must be .*; capacity \d+ fits"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_what_would(board, name, values, message):
+    with pytest.raises(boards.DoesNotFit, match=f"^({message})"):
+        configure(DESIGNS[name], boards.get(board), values)
+
+
+def test_what_is_suggested_fits():
+    """Each text is a change that holds by itself, and twice its value does not."""
+    config = learner(kernel_config("dqn", hidden=(64, 64)), multipliers=64, lanes=4)
+    numbers = {"bram36": 500, "dsp": 1500, "lut": None}
+    texts = suggest(config, lambda other: fits(other, numbers))
+    assert {text.split()[0] for text in texts} == {"lanes", "multipliers", "hidden"}
+    for text in texts:
+        name, value = text.split(" ", 1)
+        value = ast.literal_eval(value)
+        check_fit(learner(config, **{name: value}), numbers)
+        twice = tuple(2 * x for x in value) if name == "hidden" else 2 * value
+        words = rf"\(the usable share\), not \d+; .*{re.escape(text)} fits"
+        with pytest.raises(ValueError, match=f"^dsp must be at most 1500 {words}"):
+            check_fit(learner(config, **{name: twice}), numbers)
+
+
+def test_several_changes_together():
+    config = learner(kernel_config("ddpg", hidden=(64, 64)), multipliers=32, lanes=4)
+    numbers = {"dsp": 300}
+    (text,) = suggest(config, lambda other: fits(other, numbers))
+    assert text.count(", ") >= 5 and "lanes 1" in text and "kind fixed" in text
+    with pytest.raises(ValueError, match=r"^dsp must be at most 1 \(the usable share\), not \d+$"):
+        check_fit(config, {"dsp": 1})
+
+
+def test_a_design_keeps_its_algorithm():
+    with pytest.raises(ValueError, match="^algorithm must be dqn .the design., not 'ddpg'"):
+        DESIGNS["dqn"].describe(DDPG)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LearnerKernelConfig(),
+        DDPG,
+        kernel_config("ddpg", arithmetic=FIXED, hidden=[7], hidden_activation="tanh"),
+    ],
+)
+def test_config_survives_json(config):
+    again = LearnerKernelConfig.from_json(config.to_json())
+    assert again == config and again.hash64 == config.hash64
+    assert LearnerKernelConfig.from_dict(config.to_dict()) == config
+    assert isinstance(again.learner.hidden, tuple)
+
+
+def test_bad_configs():
+    with pytest.raises(ValueError, match=r"^batch must be at most the capacity \(20\), not 64"):
+        LearnerKernelConfig(
+            replay=replace(DQN.replay, capacity=20), learner=LearnerConfig(batch=64)
+        )
+    with pytest.raises(ValueError, match="^data_width must be a multiple of 128"):
+        LearnerKernelConfig(engine=replace(DQN.engine, data_width=64))

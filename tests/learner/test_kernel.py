@@ -1,0 +1,78 @@
+"""Whole gradient steps of the kernels: the Verilog on card ``sim`` against the twin, bit for bit."""
+
+import numpy as np
+import pytest
+from learner.learning import kernel_config, run
+
+from hw.arith.arithmetic import Arithmetic
+
+_NETS = {
+    "small": dict(observation=3, action=2, hidden=(8,), multipliers=4),
+    "chain": dict(observation=5, action=3, hidden=(12, 13), multipliers=8),
+    "deep": dict(observation=4, action=4, hidden=(9, 6, 7, 5), multipliers=4),
+    "wide": dict(observation=6, action=1, hidden=(40, 24), multipliers=16),
+}
+
+
+def same(a, b, path=""):
+    """Assert that two nested results are the same bits."""
+    if isinstance(a, dict):
+        for name in a:
+            same(a[name], b[name], f"{path}.{name}")
+    elif isinstance(a, (list, tuple)):
+        for k, (x, y) in enumerate(zip(a, b, strict=True)):
+            same(x, y, f"{path}[{k}]")
+    else:
+        a, b = np.asarray(a), np.asarray(b)
+        if a.tobytes() != b.tobytes():
+            differ = np.flatnonzero(a.reshape(-1) != b.reshape(-1))[:5]
+            raise AssertionError(
+                f"{path} differs at {differ} of {a.size}: "
+                f"{a.reshape(-1)[differ]} is not {b.reshape(-1)[differ]}"
+            )
+
+
+def compare(config, **options):
+    left, right = (run(card, config, **options) for card in ("sim", "model"))
+    cycles = left.pop("cycles")
+    right.pop("cycles")
+    same(left["reports"], right["reports"], "reports")
+    same(left, right)
+    assert (cycles > 0).all()
+    return cycles
+
+
+CASES = [
+    ("dqn", "small", "fixed", 1, {}),
+    ("dqn", "chain", "fixed", 2, {"optimizer": "rmsprop", "double": False}),
+    ("dqn", "small", "float32", 2, {"hidden_activation": "tanh"}),
+    ("ddpg", "wide", "fixed", 1, {}),
+]
+LONG = [
+    (algorithm, net, kind, lanes, {"optimizer": optimizer})
+    for algorithm in ("dqn", "ddpg")
+    for net, optimizer in zip(_NETS, ("adam", "rmsprop", "sgd", "adam"), strict=True)
+    for kind in ("float32", "fixed")
+    for lanes in (1, 2)
+]
+
+
+def _config(algorithm, net, kind, lanes, options):
+    return kernel_config(
+        algorithm=algorithm,
+        lanes=lanes,
+        batch=16,
+        arithmetic=Arithmetic(kind=kind),
+        **(_NETS[net] | options),
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c[:4])))
+def test_gradient_steps_are_those_of_the_twin(case):
+    compare(_config(*case), batch=8)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", LONG, ids=lambda c: "-".join(map(str, c[:4])))
+def test_all_gradient_steps_are_those_of_the_twin(case):
+    compare(_config(*case), batch=16, iterations=6)
