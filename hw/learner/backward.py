@@ -15,6 +15,7 @@ from hw.learner.bank import bias_sum_shape, gradient_write_layout
 from hw.learner.config import ACTIVATIONS, READ_LATENCY
 from hw.learner.delta import DeltaBanks
 from hw.learner.ring import vector_layout
+from hw.shared import Shared
 from hw.stream.delay import delay
 
 __all__ = ["Backward"]
@@ -229,10 +230,18 @@ class Backward(wiring.Component):
         """The PEs; returns the last one."""
         load, partial = banks.load, None
         for position in range(self.layer.length):
-            m.submodules[f"pe_{position}"] = pe = BackwardPE(
-                self.config, self.layer, self.groups, self.trained, self.input_gradient, position
+            m.submodules[f"pe_{position}"] = pe = Shared(
+                BackwardPE,
+                self.config,
+                self.layer,
+                self.groups,
+                self.trained,
+                self.input_gradient,
+                self.layer.outputs_of(position),
+                min(position, 2),
             )
             m.d.comb += [
+                pe.position.eq(position),
                 pe.hop.eq(hop),
                 pe.row.eq(row),
                 pe.token.eq(token),

@@ -50,11 +50,16 @@ class BackwardPE(wiring.Component):
     groups, trained : int
     input_gradient : bool
         Whether dx is wanted; without it there are neither ``weight`` nor ``partial``.
-    position : int
-        Of this PE in its chain. The first passes its products as they are.
+    outputs : int
+        Of this PE: its rows, the first, that are not padding.
+    before : int
+        PEs before this one in its chain, or 2 where there are more: those are all alike. The first
+        passes its products as they are.
 
     Members
     -------
+    position : In(range(layer.length))
+        Of this PE in its chain, for ``load``.
     hop, row : In
         Last clock of a macro-cycle; the row of all PEs.
     token : In(TOKEN), token_o : Out(TOKEN)
@@ -70,14 +75,15 @@ class BackwardPE(wiring.Component):
         Of the same row: ``partial_o`` is ``result_latency`` clocks behind this PE's token.
     """
 
-    def __init__(self, config, layer, groups, trained, input_gradient, position):
+    def __init__(self, config, layer, groups, trained, input_gradient, outputs, before):
         self.config, self.layer, self.groups, self.trained = config, layer, groups, trained
-        self.input_gradient, self.position = input_gradient, position
+        self.input_gradient, self.outputs, self.before = input_gradient, outputs, before
         arithmetic = config.arithmetic
         word = vector_layout(arithmetic.shape("activation"), groups, config.lanes, layer.vector)
         load = load_layout(config, layer, groups)
         gradient = gradient_sum_shape(config)
         ports = {
+            "position": In(range(layer.length)),
             "hop": In(1),
             "row": In(range(layer.rows)),
             "token": In(TOKEN),
@@ -102,9 +108,9 @@ class BackwardPE(wiring.Component):
         return READ_LATENCY + config.arithmetic.multiply_latency
 
     @classmethod
-    def result_latency(cls, config, position):
+    def result_latency(cls, config, before):
         """Clocks from a row of a token to its sums at ``partial_o``."""
-        return cls.product_latency(config) + bool(position) * config.arithmetic.add_latency
+        return cls.product_latency(config) + bool(before) * config.arithmetic.add_latency
 
     @classmethod
     def write_latency(cls, config, trained):
@@ -152,13 +158,12 @@ class BackwardPE(wiring.Component):
             ram.write_data.eq(load.value),
             ram.read_address.eq(Cat(self.row, self.token.bank)),
         ]
-        rows = min(layer.rows, max(0, layer.outputs - self.position * layer.rows))
         s2_delta = Signal(load.value.shape(), reset_less=True)
-        if rows == layer.rows:
+        if self.outputs == layer.rows:
             m.d.sync += s2_delta.eq(ram.read_data)
         else:
             beyond = Signal()
-            m.d.comb += beyond.eq(self.row >= rows)
+            m.d.comb += beyond.eq(self.row >= self.outputs)
             s1_beyond = delay(m, beyond, 1, name="beyond")
             m.d.sync += s2_delta.eq(Mux(s1_beyond, 0, ram.read_data))
         return s2_delta
@@ -192,7 +197,7 @@ class BackwardPE(wiring.Component):
     def _sum_partial(self, m, delta):
         config, arithmetic = self.config, self.config.arithmetic
         # The sums of the PE before are this early: its token came a macro-cycle ago.
-        early = self.layer.rows - (self.position > 1) * arithmetic.add_latency
+        early = self.layer.rows - (self.before > 1) * arithmetic.add_latency
         for group in range(self.groups):
             for lane in range(config.lanes):
                 for k in range(self.layer.vector):
@@ -200,7 +205,7 @@ class BackwardPE(wiring.Component):
                     total = arithmetic.multiply(
                         m, self.weight[k], delta[group][lane], name=f"product_{name}"
                     )
-                    if self.position:
+                    if self.before:
                         partial = self.partial[group][lane][k]
                         before = delay(m, partial, early, name=f"partial_{name}")
                         shape = partial.shape()

@@ -68,6 +68,10 @@ class LayerShape(ConfigBase):
         """Outputs of a PE."""
         return -(-self.outputs // self.length)
 
+    def outputs_of(self, position):
+        """Outputs of the PE at ``position``: rows that are not padding, the first."""
+        return min(self.rows, max(0, self.outputs - position * self.rows))
+
     @property
     def words(self):
         """Input words of a sample, whole groups of ``interleave``."""

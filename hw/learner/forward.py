@@ -15,6 +15,7 @@ from hw.learner.config import READ_LATENCY
 from hw.learner.forward_pe import ForwardPE
 from hw.learner.ring import element_layout, vector_layout
 from hw.learner.window import window_latency, window_sum
+from hw.shared import Shared
 from hw.stream.delay import delay
 
 __all__ = ["Forward"]
@@ -136,7 +137,7 @@ class Forward(wiring.Component):
     def _chain(self, m, issue):
         """The PEs; returns the sums that leave the first one."""
         pes = [
-            ForwardPE(self.config, self.layer, self.groups, position)
+            Shared(ForwardPE, self.config, self.layer, self.groups, self.layer.outputs_of(position))
             for position in range(self.layer.length)
         ]
         # A word meets its weights READ_LATENCY clocks behind its token.

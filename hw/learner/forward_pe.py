@@ -31,8 +31,8 @@ class ForwardPE(wiring.Component):
     layer : LayerShape
     groups : tuple of "online" or "target"
         Whose weights a data path takes.
-    position : int
-        Of this PE in its chain.
+    outputs : int
+        Of this PE: its rows, the first, whose sums leave.
 
     Members
     -------
@@ -47,8 +47,8 @@ class ForwardPE(wiring.Component):
     sum_i, sum_o : In, Out struct {valid, value: [groups][lanes]}
     """
 
-    def __init__(self, config, layer, groups, position):
-        self.config, self.layer, self.groups, self.position = config, layer, groups, position
+    def __init__(self, config, layer, groups, outputs):
+        self.config, self.layer, self.groups, self.outputs = config, layer, groups, outputs
         sizes = len(groups), config.lanes
         word = vector_layout(config.arithmetic.shape("activation"), *sizes, layer.vector)
         sums = data.StructLayout(
@@ -94,10 +94,9 @@ class ForwardPE(wiring.Component):
             m.d.sync += x_o.eq(self.x)
         m.d.comb += self.x_o.eq(x_o)
 
-        # Flags wait for the dot, the last of them for the sum. Outputs past the layer's are not.
-        rows = min(layer.rows, max(0, layer.outputs - self.position * layer.rows))
+        # Flags wait for the dot, the last of them for the sum.
         emit = Signal()
-        m.d.comb += emit.eq(self.token.valid & self.token.last & (self.row < rows))
+        m.d.comb += emit.eq(self.token.valid & self.token.last & (self.row < self.outputs))
         dot_clocks = latency - 1 - arithmetic.add_latency
         valid = delay(m, self.token.valid, dot_clocks, name="valid")
         first = delay(m, self.token.first, dot_clocks, name="first")

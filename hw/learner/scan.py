@@ -105,9 +105,7 @@ class Scan(wiring.Component):
                 ]
 
         # Padding: the outputs past the last of a PE, the inputs past the last of a word.
-        used = [
-            min(layer.rows, max(0, layer.outputs - pe * layer.rows)) for pe in range(layer.length)
-        ]
+        used = [layer.outputs_of(pe) for pe in range(layer.length)]
         words = [-(-(layer.inputs - k) // layer.vector) for k in range(layer.vector)]
         m.d.comb += [
             self.rows.eq(Cat(Const(1, 1) if n == layer.rows else row < n for n in used)),

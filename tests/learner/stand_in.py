@@ -136,7 +136,7 @@ class StandIn(wiring.Component):
                         m.d.sync += wait.eq(pace)
                         m.next = "GRADIENTS"
             with m.State("GRADIENTS"):
-                with m.If(pace[:5] == 0):
+                with m.If((pace[:5] == 0) | pace[5]):
                     m.d.sync += [
                         self.trained.eq(1),
                         self.saturations[2].eq(self.saturations[2] + 1),

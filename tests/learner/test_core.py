@@ -152,7 +152,7 @@ def test_no_step_is_read_beyond_the_last(iterations):
         rig = OperandsLast(kernel, STORAGE_BYTES)
         first = LearnProgram()
         first.setup(source.capacity, source.granules, 1)
-        first.insert(source.records(9))
+        first.insert(source.records(20))
         rig.run(first.launch())
         shell, _ = status_of(rig.run(program.launch())["status"])
     assert (shell["executed"], shell["error"]) == (1, Error.NONE)

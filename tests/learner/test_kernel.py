@@ -1,4 +1,4 @@
-"""Whole gradient steps of the kernels: the Verilog on card ``sim`` against the twin, bit for bit."""
+"""Whole gradient steps of the kernels: Verilog on card ``sim`` against the twins, bit for bit."""
 
 import numpy as np
 import pytest
