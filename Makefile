@@ -6,6 +6,10 @@ BOARD ?= u200
 BENCH ?= all
 JOBS ?= 2
 
+# The kernel of the demo: few multipliers are few things to simulate in every clock.
+DEMO_KERNEL := --set kernel.learner.arithmetic.kind=fixed --set kernel.multipliers=16 \
+	--set kernel.update_units=1
+
 # Modules are run by name, from here, so that a moved or copied checkout runs its own code.
 RUN := .venv/bin/python
 RLFABRIC := $(RUN) -m host.cli
@@ -21,8 +25,9 @@ help: ## this list
 
 setup: $(READY) ## the environment alone: .venv and what it needs
 
-demo: $(READY) ## train DQN on CartPole-v1 on the simulated card until solved; prints the plot
-	@$(RLFABRIC) train dqn --env CartPole-v1 --card sim --until-solved --out runs/demo
+demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, until solved; a plot
+	@$(RLFABRIC) train dqn --env CartPole-v1 --learner card --card sim --until-solved \
+	  --out runs/demo --set hidden=32,32 $(DEMO_KERNEL)
 
 test: lint ## lint, then every test but the long ones
 	$(RUN) -m pytest -n $(JOBS) -m "not long"

@@ -12,7 +12,7 @@ from host.registers import document
 from hw.designs import DESIGNS
 from hw.verilog import to_verilog
 
-__all__ = ["configure", "generate", "override"]
+__all__ = ["configure", "describe", "generate", "override"]
 
 
 def _leaves(config, prefix=""):
@@ -145,9 +145,7 @@ def generate(name, board, out, **values):
     **values
         Config fields, as for ``override``.
     """
-    if name not in DESIGNS:
-        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, not {name!r}")
-    design, board = DESIGNS[name], boards.get(board)
+    design, board = _design(name), boards.get(board)
     config = configure(design, board, values)
     description = design.describe(config)
     verilog = to_verilog(design.kernel(config), name=description.name)
@@ -172,7 +170,23 @@ def generate(name, board, out, **values):
     digests = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
     files["manifest.json"] = _json({**identity, "sha256": digests})
 
-    directory = Path(out) / board.name / name
+    return _write(Path(out) / board.name / name, files)
+
+
+def describe(name, board, out, **values):
+    """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
+    design, board = _design(name), boards.get(board)
+    description = design.describe(configure(design, board, values))
+    return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
+
+
+def _design(name):
+    if name not in DESIGNS:
+        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, not {name!r}")
+    return DESIGNS[name]
+
+
+def _write(directory, files):
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
         (directory / file).write_text(text)

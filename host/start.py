@@ -8,14 +8,14 @@ from host.agents.card import kernel_settings
 from host.agents.environment import make_envs, sizes
 from host.agents.train_config import preset
 from host.card import open_card
-from host.generate import generate, override
+from host.generate import describe, generate, override
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["start"]
+__all__ = ["run", "start"]
 
 
 #: learner -> what the kernel's memory is to the host
@@ -52,32 +52,43 @@ def start(
     kernel = {name: value for name, value in settings.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in settings.items() if name not in kernel}
     config = override(preset(algo, learner), {**own, **values})
-    if trace and card != "sim":
-        raise ValueError(f"--trace must be with card sim, not {card}")
-    options, build = {}, BUILD_DIRECTORY
-    design = "replay" if learner == "cpu" else algo
-    if card in ("model", "sim"):
-        banks = boards.get(board).banks
-        options["banks"] = tuple(Bank(bank.name, bank.size) for bank in banks)
-        build = BUILD_DIRECTORY / "train"
-        asked = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
-        generate(design, board, build, **_kernel_values(config), **asked)
-    elif kernel:
-        name = next(iter(kernel))
-        raise ValueError(f"{name} must be set when the kernel is built, not with card {card}")
-    if trace:
-        out.mkdir(parents=True, exist_ok=True)
-        options["trace"] = out / "trace.vcd"
-    with open_card(card, **options) as opened:
-        kernel = opened.load(build / boards.get(board).name / design / "kernel.json")
-        buffer = partial(_BUFFERS[learner], kernel)
-        result = train(config, buffer, out=out, card=card, resume=resume)
+    asked = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
+    result = run(config, card=card, board=board, out=out, resume=resume, trace=trace, kernel=asked)
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"
         print(f"mean return {mean:.1f}, {words}, in {result.summary['seconds']:.0f} s")
     print(result.plot)
     return result.exit_code
+
+
+def run(config, *, card, out, board="u200", resume=False, trace=False, kernel=None, console=None):
+    """``host.train.train`` of a TrainConfig on ``card``, with its kernel; the TrainResult.
+
+    ``kernel`` : fields of the generated kernel's config. The others are ``start``'s.
+    """
+    if trace and card != "sim":
+        raise ValueError(f"--trace must be with card sim, not {card}")
+    options, build = {}, BUILD_DIRECTORY
+    design = "replay" if config.learner == "cpu" else config.algo
+    if card in ("model", "sim"):
+        banks = boards.get(board).banks
+        options["banks"] = tuple(Bank(bank.name, bank.size) for bank in banks)
+        build = BUILD_DIRECTORY / "train"
+        make = generate if card == "sim" else describe
+        make(design, board, build, **_kernel_values(config), **(kernel or {}))
+    elif kernel:
+        name = next(iter(kernel))
+        raise ValueError(
+            f"{_KERNEL}{name} must be set when the kernel is built, not with card {card}"
+        )
+    if trace:
+        out.mkdir(parents=True, exist_ok=True)
+        options["trace"] = out / "trace.vcd"
+    with open_card(card, **options) as opened:
+        loaded = opened.load(build / boards.get(board).name / design / "kernel.json")
+        buffer = partial(_BUFFERS[config.learner], loaded)
+        return train(config, buffer, out=out, card=card, resume=resume, console=console)
 
 
 def _kernel_values(config):

@@ -148,7 +148,11 @@ def _learning(algorithm, summary):
         status=learner.LEARNER_STATUS,
         storage=lambda config: (
             config.replay.capacity,
-            -(-config.record_granules * replay.GRANULE_BYTES // config.engine.beat_bytes)
+            -(
+                -learner.record_granules(config.learner)
+                * replay.GRANULE_BYTES
+                // config.engine.beat_bytes
+            )
             * config.engine.beat_bytes,
         ),
         estimate=estimate,

@@ -43,6 +43,7 @@ class Shared(wiring.Component):
     arguments : hashable values whose ``repr`` says all, such as configs
 
     Attributes of the class, latencies for example, are the class's: an instance has its ports.
+    ValueError where another class of this name has the module's name already.
     """
 
     def __init__(self, cls, *arguments):
@@ -51,7 +52,13 @@ class Shared(wiring.Component):
         super().__init__(_unit(cls, arguments).signature)
 
     def elaborate(self, platform):
-        SHARED[self.name] = _unit(self.cls, self.arguments)
+        unit = _unit(self.cls, self.arguments)
+        if SHARED.setdefault(self.name, unit) is not unit:
+            other = type(SHARED[self.name])
+            raise ValueError(
+                f"cls must be the only one of its name: {self.name} is of {other.__module__}, "
+                f"not {self.cls.__module__!r}"
+            )
         ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         for path, member, value in self.signature.flatten(self):
             direction = "o" if member.flow == Out else "i"

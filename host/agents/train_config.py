@@ -154,7 +154,27 @@ _PRESETS = {
         evaluation_episodes=50,
     ),
 }
-_CARD = {"dqn": dict(hidden=(64, 64), max_gradient_norm=None), "ddpg": {}}
+#: what differs again on the card: networks that a kernel holds, and for ``dqn`` few gradient steps
+#: on much experience, with values of the order of 1 as fixed point wants them
+_CARD = {
+    "dqn": dict(
+        steps=100_000,
+        steps_per_launch=4,
+        evaluation_interval=25,
+        dqn=dict(
+            hidden=(64, 64),
+            activation="tanh",
+            n_step=10,
+            reward_scale=0.1,
+            batch_size=32,
+            learning_rate=4e-3,
+            max_gradient_norm=None,
+            double=False,
+            epsilon_steps=8000,
+        ),
+    ),
+    "ddpg": {},
+}
 
 
 def preset(algo, learner):
@@ -162,5 +182,5 @@ def preset(algo, learner):
     Pendulum-v1."""
     check_choice("algo", algo, ALGORITHMS)
     check_choice("learner", learner, LEARNERS)
-    agent = _CARD[algo] if learner == "card" else {}
-    return TrainConfig.from_dict({"algo": algo, "learner": learner, algo: agent, **_PRESETS[algo]})
+    card = _CARD[algo] if learner == "card" else {}
+    return TrainConfig.from_dict({"algo": algo, "learner": learner, **_PRESETS[algo], **card})

@@ -13,7 +13,7 @@ from host.runtime.experience import put_records, record_dtype
 from host.runtime.parameters import from_image, kind_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
-from host.runtime.step import checked_steps, step_records
+from host.runtime.step import check_floor, checked_steps, step_records
 from hw.designs import DESIGNS
 from hw.learner.commands import KINDS, REPORT, LearnError, LearnOpcode
 from hw.learner.image import sections
@@ -101,13 +101,15 @@ class LearningReplay(PrioritizedReplayBuffer):
         Returns ``Learned``.
 
         ValueError for bad arguments (nothing happened), and for an experience drawn that is not
-        finite. Diverged for TD errors that are not. In both cases the iterations before stand, and
-        the one that failed changed neither priorities nor parameters.
+        finite or whose action there is not. Diverged for TD errors that are not finite. In both
+        cases the iterations before stand, and the one that failed changed neither priorities nor
+        parameters.
         """
         steps = checked_steps(steps)
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
             raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
+        check_floor(steps, self.learner)
         self._check_batch(batch_size)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
         inserts = self._checked_inserts(inserts, len(records), count)
@@ -246,23 +248,27 @@ class LearningReplay(PrioritizedReplayBuffer):
             return self.launcher.run(program, operands, size)
         except CommandError as error:
             if error.code == LearnError.NUMBER:
-                raise ValueError(self._not_finite(error.detail)) from error
+                raise ValueError(self._wrong(error.detail)) from error
             if error.code == LearnError.DIVERGED:
                 raise Diverged(error.detail) from error
             raise
 
-    def _not_finite(self, index):
+    def _wrong(self, index):
         """What is wrong with a stored experience."""
         raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
         record = raw.view(self.dtype)[0]
-        name, value = next(
-            (name, value)
-            for name in self.dtype.names
-            for value in np.atleast_1d(record[name])
-            if not np.isfinite(value)
-        )
+        rule, (name, value) = "finite", ("action", record["action"])
+        if record["action"].dtype.kind == "u" and record["action"] >= self.learner.action:
+            rule = f"in 0..{self.learner.action - 1}"
+        else:
+            name, value = next(
+                (name, value)
+                for name in self.dtype.names
+                for value in np.atleast_1d(record[name])
+                if not np.isfinite(value)
+            )
         return (
-            f"{name} of experience {index} must be finite, not {value}; nothing was learned from "
+            f"{name} of experience {index} must be {rule}, not {value}; nothing was learned from "
             "the batch that drew it"
         )
 

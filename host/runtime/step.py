@@ -5,8 +5,9 @@ import numpy as np
 from hw.arith.power import SCALE_FORMAT
 from hw.learner.commands import STEP
 
-__all__ = ["checked_steps", "step_records"]
+__all__ = ["check_floor", "checked_steps", "step_records"]
 
+_TINY = np.finfo(np.float32).tiny
 _NAMES = tuple(name for name in STEP.dtype.names if name != "reserved")
 
 
@@ -69,3 +70,13 @@ def checked_steps(steps):
             value = values[~right][0]
             raise ValueError(f"{name} must be a number of at least 0, not {value}")
     return steps
+
+
+def check_floor(steps, learner):
+    """ValueError for a divisor of zero: the floor is all of it while a second moment is zero.
+
+    learner : LearnerConfig
+    """
+    floor = steps["floor"][:, : len(learner.networks)]
+    if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero
+        raise ValueError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")

@@ -10,7 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.fixed import FixedFormat
-from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, rounded
+from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, normalise, rounded
 from hw.config import ConfigBase, check_range
 from hw.shared import Shared
 from hw.stream.delay import delay
@@ -37,21 +37,6 @@ class ToFloatConfig(ConfigBase):
     @property
     def o_layout(self):
         return data.StructLayout({"result": WIDTH, "tag": self.tag_width})
-
-
-def _normalise(m, value, steps):
-    """Shift out the zeros at the top by each of ``steps``; also how far, a bit a step."""
-    far = []
-    for step in steps:
-        empty = Signal(name=f"empty_{step}")
-        shifted = Signal.like(value, name=f"shifted_{step}")
-        m.d.comb += [
-            empty.eq(~value[-step:].any()),
-            shifted.eq(Mux(empty, value << step, value)),
-        ]
-        value = shifted
-        far.append(empty)
-    return value, Cat(*reversed(far))
 
 
 class ToFloat(wiring.Component):
@@ -99,10 +84,10 @@ class ToFloat(wiring.Component):
         # Stages 2 and 3: shift out the zeros at the top; far counts them.
         steps = [1 << k for k in reversed(range((width - 1).bit_length()))]
         half = len(steps) // 2
-        next_value, next_far = _normalise(m, s1_magnitude, steps[:half])
+        next_value, next_far = normalise(m, s1_magnitude, steps[:half])
         s2_value = delay(m, next_value, 1, name="upper", enable=advance)
         s2_far = delay(m, next_far, 1, name="upper_far", enable=advance)
-        next_value, next_far = _normalise(m, s2_value, steps[half:])
+        next_value, next_far = normalise(m, s2_value, steps[half:])
         s3_value = delay(m, next_value, 1, name="lower", enable=advance)
         s3_far = delay(m, Cat(next_far, s2_far), 1, name="far", enable=advance)
 

@@ -14,7 +14,7 @@ from hw.learner.backward_tail import BackwardTail, dx_layout
 from hw.learner.bank import bias_sum_shape, gradient_write_layout
 from hw.learner.config import ACTIVATIONS, READ_LATENCY
 from hw.learner.delta import DeltaBanks
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
 from hw.shared import Shared
 from hw.stream.delay import delay
 

@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.bank import gradient_write_layout
 from hw.learner.config import READ_LATENCY
-from hw.learner.delta import load_layout, tree
-from hw.learner.ring import vector_layout
+from hw.learner.delta import load_layout
+from hw.learner.layouts import vector_layout
+from hw.learner.window import tree
 from hw.stream.delay import delay
 from hw.stream.ram import Ram
 

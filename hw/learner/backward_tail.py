@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.activation import derivative, derivative_latency
 from hw.learner.backward_pe import BackwardPE, partial_layout
 from hw.learner.config import READ_LATENCY
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
 from hw.learner.window import window_latency, window_sum
 from hw.stream.delay import delay
 

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.commands import KINDS
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
 from hw.stream.ram import Ram, RamDual, memory_blocks
 
 __all__ = ["Bank", "BankShape", "bias_sum_shape", "gradient_write_layout", "stored_kinds"]

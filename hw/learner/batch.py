@@ -37,7 +37,8 @@ class Batch(wiring.Component):
     loaded : Out(1)
         All are in; the outputs below are steady until the next ``begin``.
     bad, bad_index : Out
-        An experience has an infinite number or a NaN; the index of the first.
+        An experience has an infinite number, a NaN, or a discrete action that there is not; the
+        index of the first.
     weight, inverse : Out(32)
         The largest importance weight and its reciprocal, binary32.
     address : In, granule : Out(128).array(lanes)
@@ -96,7 +97,7 @@ class Batch(wiring.Component):
         header = data.View(HEADER.shape, granule)
         index = Signal(32)
         wrong = Signal()
-        m.d.comb += wrong.eq(self._not_numbers(position, granule))
+        m.d.comb += wrong.eq(self._is_wrong(position, granule))
         with m.If(take):
             m.d.sync += position.eq(Mux(ends, 0, position + 1))
             with m.If(position == 0):
@@ -141,12 +142,15 @@ class Batch(wiring.Component):
             ]
         return m
 
-    def _not_numbers(self, position, granule):
-        """Whether a binary32 of this granule of the experience is infinite or not a number."""
+    def _is_wrong(self, position, granule):
+        """Whether this granule of the experience has a number or an action that is none."""
         words = record_words(self.config)
         end = sum(words["discount"])
-        integer = words["action"][0] if self.config.algorithm == "dqn" else end
-        wrong = []
+        integer, wrong = end, []
+        if self.config.algorithm == "dqn":
+            integer = words["action"][0]
+            action = granule.word_select(integer % WORDS, 32)
+            wrong.append((position == 1 + integer // WORDS) & (action >= self.config.action))
         for k in range(WORDS):
             exponent = granule.word_select(k, 32)[23:31]
             inside = [

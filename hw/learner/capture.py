@@ -12,26 +12,7 @@ from hw.shell.ports import read_port, write_port
 from hw.stream.pack import Pack
 from hw.stream.queue import Queue
 
-__all__ = ["Capture", "share"]
-
-
-def share(m, end, claims):
-    """One port ``end`` for several of its kind: ``claims`` are pairs of (owns, port).
-
-    At most one owns ``end`` in a clock, and does so until its last word has moved.
-    """
-    for name, member in end.signature.members.items():
-        outer = getattr(end, name)
-        for owns, port in claims:
-            inner = getattr(port, name)
-            if member.flow == Out:
-                m.d.comb += inner.ready.eq(outer.ready & owns)
-                with m.If(owns):
-                    m.d.comb += [outer.payload.eq(inner.payload), outer.valid.eq(inner.valid)]
-            else:
-                m.d.comb += [inner.payload.eq(outer.payload), inner.valid.eq(outer.valid & owns)]
-                with m.If(owns):
-                    m.d.comb += outer.ready.eq(inner.ready)
+__all__ = ["Capture"]
 
 
 class Capture(wiring.Component):

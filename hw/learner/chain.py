@@ -9,7 +9,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
 
 __all__ = ["TOKEN", "Issue", "sum_shape", "weights_layout"]
 

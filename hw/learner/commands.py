@@ -126,8 +126,8 @@ ERRORS = {
     LearnError.RECORD: ("record", "the experiences of SETUP are not the learner's"),
     LearnError.NUMBER: (
         "number",
-        "an experience drawn is infinite or not a number; item is its index; nothing was learned "
-        "from this batch",
+        "an experience drawn has an infinite number, one that is none, or an action that there is "
+        "not; item is its index; nothing was learned from this batch",
     ),
     LearnError.DIVERGED: (
         "diverged",
@@ -157,6 +157,6 @@ def record_words(config):
 
 
 def record_granules(config):
-    """Granules of an experience."""
+    """Granules of an experience, which SETUP must give."""
     offset, count = record_words(config)["discount"]
     return -(-4 * (offset + count) // GRANULE_BYTES)

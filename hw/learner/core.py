@@ -6,18 +6,18 @@ LOAD and STORE move a beat of the parameter image as fast as the learner does.
 """
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.capture import Capture, share
+from hw.learner.capture import Capture
 from hw.learner.commands import COMMANDS, LEARNER_STATUS, LearnOpcode
 from hw.learner.decode import Decode
 from hw.learner.iterate import LEARNER_FLAGS, LEARNER_NUMBERS, LEARNER_PULSES, Iterate
 from hw.learner.learner import Learner
 from hw.replay.commands import REPLAY_STATUS, Error
 from hw.replay.core import ReplayCore
-from hw.shell.ports import read_port, write_port
-from hw.shell.program import COMMAND_BYTES, OUTCOME
+from hw.shell.ports import core_members, read_port, share, write_port
+from hw.shell.program import COMMAND_BYTES
 
 __all__ = ["LearnerCore"]
 
@@ -44,22 +44,7 @@ class LearnerCore(wiring.Component):
     def __init__(self, config):
         self.config = config
         width = config.engine.data_width
-        super().__init__(
-            {
-                "command": In(stream.Signature(unsigned(8 * COMMAND_BYTES))),
-                "outcome": Out(stream.Signature(OUTCOME)),
-                "status": Out(8 * LEARNER_STATUS.size),
-                "operands": In(64),
-                "results": In(64),
-                "storage": In(64),
-                "operands_bytes": In(32),
-                "results_bytes": In(32),
-                "host_read": Out(read_port(width)),
-                "host_write": Out(write_port(width)),
-                "storage_read": Out(read_port(width)),
-                "storage_write": Out(write_port(width)),
-            }
-        )
+        super().__init__(core_members(width, LEARNER_STATUS, ["storage"]))
 
     def make_learner(self):
         return Learner(self.config.learner, self.config.engine.data_width)
@@ -111,11 +96,7 @@ class LearnerCore(wiring.Component):
             iterate.empty.eq(capture.empty),
         ]
         connect(m, capture.records, learner.records)
-        m.d.comb += [
-            Value.cast(capture.td.payload).eq(learner.td.payload),
-            capture.td.valid.eq(learner.td.valid),
-            learner.td.ready.eq(capture.td.ready),
-        ]
+        connect(m, learner.td, capture.td)
 
         # Inside a LEARN the replay core's operands and results are checked already, or not there.
         learning, loading, storing = Signal(), Signal(), Signal()

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.commands import COMMANDS, KINDS, LearnError, LearnOpcode
+from hw.learner.commands import COMMANDS, KINDS, LearnError, LearnOpcode, record_granules
 from hw.replay.commands import GRANULE_BYTES, MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Error
 from hw.shell.program import COMMAND_BYTES
 
@@ -58,7 +58,8 @@ class Decode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        learner, granules = self.config.learner, self.config.record_granules
+        learner = self.config.learner
+        granules = record_granules(learner)
         head = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
         image = data.View(COMMANDS[LearnOpcode.LOAD].shape, self.raw)
         is_learn, is_load, is_store = (

@@ -10,10 +10,11 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.bank import bias_sum_shape, gradient_write_layout
 from hw.learner.config import READ_LATENCY
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
+from hw.learner.window import tree
 from hw.stream.delay import delay
 
-__all__ = ["DeltaBanks", "load_layout", "tree"]
+__all__ = ["DeltaBanks", "load_layout"]
 
 
 def load_layout(config, layer, groups):
@@ -27,16 +28,6 @@ def load_layout(config, layer, groups):
             "value": vector_layout(config.arithmetic.shape("gradient"), groups, config.lanes),
         }
     )
-
-
-def tree(m, arithmetic, values, *, name):
-    """Sum of a power of two of values: neighbours first, then pairs of their sums."""
-    while len(values) > 1:
-        values = [
-            arithmetic.add(m, *values[k : k + 2], name=f"{name}_{len(values)}_{k}")
-            for k in range(0, len(values), 2)
-        ]
-    return values[0]
 
 
 class DeltaBanks(wiring.Component):

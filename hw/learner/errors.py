@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
 from hw.stream.queue import Queue
 
 __all__ = ["Errors"]

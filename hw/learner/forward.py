@@ -13,7 +13,7 @@ from hw.learner.activation import activate, activation_latency
 from hw.learner.chain import Issue, sum_shape, weights_layout
 from hw.learner.config import READ_LATENCY
 from hw.learner.forward_pe import ForwardPE
-from hw.learner.ring import element_layout, vector_layout
+from hw.learner.layouts import element_layout, vector_layout
 from hw.learner.window import window_latency, window_sum
 from hw.shared import Shared
 from hw.stream.delay import delay

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.chain import TOKEN, sum_shape, weights_layout
 from hw.learner.config import READ_LATENCY
-from hw.learner.delta import tree
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
+from hw.learner.window import tree
 from hw.stream.delay import delay
 
 __all__ = ["ForwardPE"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hw.config import ConfigBase
-from hw.learner.commands import record_granules, record_words
+from hw.learner.commands import record_words
 from hw.learner.config import LearnerConfig
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
@@ -31,11 +31,6 @@ class LearnerKernelConfig(ConfigBase):
     def replay_kernel(self):
         """Config of the replay core inside."""
         return ReplayKernelConfig(replay=self.replay, engine=self.engine)
-
-    @property
-    def record_granules(self):
-        """Granules of an experience, which SETUP must give."""
-        return record_granules(self.learner)
 
     @property
     def fields(self):

@@ -9,9 +9,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.backward import Backward
 from hw.learner.forward import Forward
+from hw.learner.layouts import element_layout, vector_layout
 from hw.learner.optimizer import COEFFICIENTS
 from hw.learner.parameters import Parameters
-from hw.learner.ring import Ring, element_layout, vector_layout
+from hw.learner.ring import Ring
 
 __all__ = ["Layer"]
 
@@ -22,8 +23,6 @@ class Layer(wiring.Component):
     ----------
     config : LearnerConfig
     layer : LayerShape
-    network : int
-        0: Q network or critic; 1: actor.
     banks : sequence of "online" or "target"
         Weights of each forward group.
     kept : int
@@ -57,7 +56,6 @@ class Layer(wiring.Component):
         config,
         layer,
         *,
-        network,
         banks,
         kept,
         slots,
@@ -90,9 +88,7 @@ class Layer(wiring.Component):
             input_activation is not None,
             input_activation or "linear",
         )
-        self.parameters = Parameters(
-            config, layer, network, input_gradient=input_activation is not None
-        )
+        self.parameters = Parameters(config, layer, input_gradient=input_activation is not None)
         arithmetic, lanes = config.arithmetic, config.lanes
         gradient = arithmetic.shape("gradient")
         word = stream.Signature(unsigned(32 * layer.vector))

@@ -16,11 +16,9 @@ from hw.learner.loss import Loss
 from hw.learner.optimizer import COEFFICIENTS
 from hw.learner.play import Play, feeds
 from hw.learner.transfer import Transfer
+from hw.replay.commands import ITEM
 
-__all__ = ["TD", "Learner"]
-
-#: A TD error on its way to the priorities.
-TD = data.StructLayout({"index": 32, "td": 32})
+__all__ = ["Learner"]
 
 
 class Learner(wiring.Component):
@@ -40,7 +38,7 @@ class Learner(wiring.Component):
     step : In(STEP), steady from ``train`` until ``busy`` falls after ``update``
     train : In(1)
         Forward, loss and backward of the batch; the parameters stay.
-    td : Out(stream of TD), one an experience in the batch's order
+    td : Out(stream of ITEM), one an experience in the batch's order
     trained : Out(1)
         All gradients are complete.
     diverged : Out(1), diverged_index : Out(32)
@@ -70,7 +68,7 @@ class Learner(wiring.Component):
                 "bad_index": Out(32),
                 "step": In(STEP.shape),
                 "train": In(1),
-                "td": Out(stream.Signature(TD)),
+                "td": Out(stream.Signature(ITEM.shape)),
                 "trained": Out(1),
                 "diverged": Out(1),
                 "diverged_index": Out(32),
@@ -186,7 +184,6 @@ class Learner(wiring.Component):
                 layer = Layer(
                     config,
                     shape,
-                    network=int(name == "actor"),
                     banks=banks,
                     kept=kept,
                     # A sample of experiences waits from the start, one of outputs from its layer.

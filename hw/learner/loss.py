@@ -8,15 +8,13 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.ring import element_layout, vector_layout
+from hw.learner.layouts import element_layout, vector_layout
 from hw.learner.td import GAP, TdLoss, is_finite
+from hw.replay.commands import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["TD", "Loss", "scalars_layout"]
-
-#: A TD error on its way to the priorities; the error is binary32.
-TD = data.StructLayout({"index": 32, "td": 32})
+__all__ = ["Loss", "scalars_layout"]
 
 #: Super-samples that may wait here; how many may be on their way when there is room.
 _SLOTS, _ON_THEIR_WAY = 32, 16
@@ -34,7 +32,7 @@ class Loss(wiring.Component):
 
     dqn: q = online[action] and bootstrap = target[k], where k is the first of the largest online
     (double) or target Q values of s'; the error of output o is the gradient where o is the action,
-    else +0. An action that is no output has q = +0 and no error.
+    else +0. An action that is no output (``Batch`` lets none through) has q = +0 and no error.
 
     ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the
     gradient for the first and -1 for the second, which goes up; ``value`` is of the second.
@@ -65,7 +63,7 @@ class Loss(wiring.Component):
         A batch begins, the last one is over: clears sums, count and flag.
     delta : Out(stream.Signature([backward groups][lanes] of gradients))
         ``outputs`` words a super-sample.
-    td : Out(stream.Signature(TD))
+    td : Out(stream.Signature(ITEM))
         One a sample, in order.
     loss, td_sum, value : Out(32)
         Sums over the samples.
@@ -105,7 +103,7 @@ class Loss(wiring.Component):
                 "delta": Out(
                     stream.Signature(vector_layout(gradient, self.backward_groups, lanes))
                 ),
-                "td": Out(stream.Signature(TD)),
+                "td": Out(stream.Signature(ITEM.shape)),
                 "loss": Out(32),
                 "td_sum": Out(32),
                 "value": Out(32),
@@ -226,7 +224,7 @@ class Loss(wiring.Component):
     def _send_td(self, m, index):
         pipeline = self._pipeline
         td, td_index = pipeline.td, Signal(32)
-        m.submodules.td_queue = queue = Queue(TD, self._ahead * self.config.lanes)
+        m.submodules.td_queue = queue = Queue(ITEM.shape, self._ahead * self.config.lanes)
         m.d.comb += [
             td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
             queue.i.valid.eq(td.valid),

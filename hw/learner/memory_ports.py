@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.backward_pe import gradient_sum_shape
 from hw.learner.bank import bias_sum_shape, gradient_write_layout
 from hw.learner.chain import weights_layout
-from hw.learner.ring import vector_layout
+from hw.learner.layouts import vector_layout
 
 __all__ = ["attach", "backward_signature", "forward_signature"]
 

@@ -31,8 +31,6 @@ class Parameters(wiring.Component):
     ----------
     config : LearnerConfig
     layer : LayerShape
-    network : int
-        0: Q network or critic; 1: actor. Which of the step's pairs is meant is its sender's choice.
     input_gradient : bool
         Backward reads the weights; else they have one port less and ``backward.weight`` is 0.
 
@@ -41,7 +39,7 @@ class Parameters(wiring.Component):
     forward, backward
         The memory ports of ``Forward`` and ``Backward``, by their names; see ``attach``.
     step : In(COEFFICIENTS)
-        Steady while ``busy``.
+        Those of the layer's network. Steady while ``busy``.
     update : In(1)
         Begin; all gradients are complete.
     load, store : In(1), kind : In(2)
@@ -54,8 +52,8 @@ class Parameters(wiring.Component):
         Parameters clipped in this clock, by the step's format or the weight's.
     """
 
-    def __init__(self, config, layer, network=0, *, input_gradient=True):
-        self.config, self.layer, self.network = config, layer, network
+    def __init__(self, config, layer, *, input_gradient=True):
+        self.config, self.layer = config, layer
         self.units, self.members = self._split(config, layer)
         self._pe = self._pe_shape(config, layer, input_gradient)
         self._bias = self._bias_shape(config, layer)

@@ -8,29 +8,11 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.layouts import element_layout, feed_layout, vector_layout
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram
 
-__all__ = ["Ring", "element_layout", "feed_layout", "vector_layout"]
-
-
-def vector_layout(shape, *counts):
-    """Array of arrays of ``shape``, outermost count first."""
-    for count in reversed(counts):
-        shape = data.ArrayLayout(shape, count)
-    return shape
-
-
-def element_layout(shape, outputs, groups, lanes):
-    """An element of a layer's outputs, as ``Forward`` sends it: no back-pressure."""
-    value = vector_layout(shape, groups, lanes)
-    return data.StructLayout({"valid": 1, "index": range(outputs), "value": value})
-
-
-def feed_layout(shape, inputs, groups, lanes):
-    """An element of an experience: one value a lane, for every group of ``mask``."""
-    value = vector_layout(shape, lanes)
-    return data.StructLayout({"index": range(inputs), "mask": groups, "last": 1, "value": value})
+__all__ = ["Ring"]
 
 
 class Ring(wiring.Component):
@@ -107,9 +89,7 @@ class Ring(wiring.Component):
         # Words that forward may fetch: as they come, or whole samples once all sources are done.
         arrived = Signal(range(words + 1))
         feed_last, chain_last = Signal(), Signal()
-        chain_index = Signal(range(layer.inputs + 1))
         m.d.comb += [
-            chain_index.eq(self.chain.index + self.chain_offset),
             feed_last.eq(self.feed.valid & self.feed.ready & self.feed.p.last),
             chain_last.eq(self.chain.valid & (self.chain.index == self.chain_count - 1)),
         ]

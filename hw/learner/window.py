@@ -1,13 +1,24 @@
-"""Sum of the last numbers of a window, by a tree in time: one number a clock, nothing waits.
+"""Sums by trees of adders: of numbers side by side, and of a window of numbers one a clock.
 
-``log2`` additions for each number however many it sums; latency ``window_latency``.
+A window takes ``log2`` additions for each number however many it sums, and nothing waits; its
+latency is ``window_latency``.
 """
 
 from amaranth import *
 
 from hw.stream.delay import delay
 
-__all__ = ["window_latency", "window_sum"]
+__all__ = ["tree", "window_latency", "window_sum"]
+
+
+def tree(m, arithmetic, values, *, name):
+    """Sum of a power of two of values: neighbours first, then pairs of their sums."""
+    while len(values) > 1:
+        values = [
+            arithmetic.add(m, *values[k : k + 2], name=f"{name}_{len(values)}_{k}")
+            for k in range(0, len(values), 2)
+        ]
+    return values[0]
 
 
 def _levels(count):

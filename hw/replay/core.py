@@ -4,8 +4,8 @@ One command at a time; within it draw, gather and write overlap, and insert is a
 """
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import connect, flipped
 
 from hw.replay.ask import Ask
 from hw.replay.commands import (
@@ -21,8 +21,8 @@ from hw.replay.insert import Insert
 from hw.replay.items import Items
 from hw.replay.manager import ReplayManager
 from hw.replay.ring import Ring
-from hw.shell.ports import read_port, write_port
-from hw.shell.program import COMMAND_BYTES, OUTCOME
+from hw.shell.ports import core_members
+from hw.shell.program import COMMAND_BYTES
 from hw.stream.ram import memory_blocks
 
 __all__ = ["ReplayCore"]
@@ -67,22 +67,7 @@ class ReplayCore(wiring.Component):
     def __init__(self, config):
         self.config = config
         width = config.engine.data_width
-        super().__init__(
-            {
-                "command": In(stream.Signature(unsigned(8 * COMMAND_BYTES))),
-                "outcome": Out(stream.Signature(OUTCOME)),
-                "status": Out(8 * REPLAY_STATUS.size),
-                "operands": In(64),
-                "results": In(64),
-                "storage": In(64),
-                "operands_bytes": In(32),
-                "results_bytes": In(32),
-                "host_read": Out(read_port(width)),
-                "host_write": Out(write_port(width)),
-                "storage_read": Out(read_port(width)),
-                "storage_write": Out(write_port(width)),
-            }
-        )
+        super().__init__(core_members(width, REPLAY_STATUS, ["storage"]))
 
     def elaborate(self, platform):
         m = Module()

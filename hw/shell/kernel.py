@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out, connect
 from hw.shell.axi import connect_master, master_members, slave_members
 from hw.shell.control import Control
 from hw.shell.description import HOST_MASTER, KernelDescription, Master, standard_arguments
+from hw.shell.ports import share
 from hw.shell.read import ReadEngine
 from hw.shell.sequencer import Sequencer
 from hw.shell.write import WriteEngine
@@ -107,8 +108,9 @@ class Kernel(wiring.Component):
             m.d.comb += reader.clear.eq(control.start)
             read, write = getattr(core, f"{short}_read"), getattr(core, f"{short}_write")
             if master.name == HOST_MASTER:
-                _share(m, sequencer.running, read, sequencer.read, reader)
-                _share(m, sequencer.running, write, sequencer.write, writer)
+                running = sequencer.running
+                share(m, reader, [(running, read), (~running, sequencer.read)])
+                share(m, writer, [(running, write), (~running, sequencer.write)])
             else:
                 connect(m, read.request, reader.request)
                 connect(m, reader.data, read.data)
@@ -117,24 +119,3 @@ class Kernel(wiring.Component):
                 connect(m, writer.done, write.done)
         m.d.comb += sequencer.axi_error.eq(Cat(errors).any())
         return m
-
-
-def _share(m, core_owns, core_port, own_port, engine):
-    """One engine for two ports: the core's while ``core_owns``, else the sequencer's."""
-    for name, member in core_port.signature.members.items():
-        core, own, end = getattr(core_port, name), getattr(own_port, name), getattr(engine, name)
-        if member.flow == Out:
-            m.d.comb += [
-                end.payload.eq(Mux(core_owns, core.payload, own.payload)),
-                end.valid.eq(Mux(core_owns, core.valid, own.valid)),
-                core.ready.eq(end.ready & core_owns),
-                own.ready.eq(end.ready & ~core_owns),
-            ]
-        else:
-            m.d.comb += [
-                core.payload.eq(end.payload),
-                own.payload.eq(end.payload),
-                core.valid.eq(end.valid & core_owns),
-                own.valid.eq(end.valid & ~core_owns),
-                end.ready.eq(Mux(core_owns, core.ready, own.ready)),
-            ]

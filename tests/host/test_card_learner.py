@@ -171,7 +171,7 @@ def test_resumed_session_learns_the_same(algo, env, sizes):
     [
         (dict(hidden=(8,)), {}, r"^hidden must be \(8, 6\) as in the kernel, not \(8,\)$"),
         (dict(optimizer="sgd"), {}, "^optimizer must be 'adam' as in the kernel, not 'sgd'$"),
-        (dict(double=False), {}, "^double must be True as in the kernel, not False$"),
+        (dict(double=True), {}, "^double must be False as in the kernel, not True$"),
         (dict(batch_size=15), {}, "^batch_size must be a multiple of 2 up to 16, as in the kernel"),
         (
             {},

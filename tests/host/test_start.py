@@ -55,7 +55,7 @@ def seen(monkeypatch):
         seen.card, seen.options = name, options
         yield SimpleNamespace(load=load)
 
-    def train(config, factory, *, out, card, resume):
+    def train(config, factory, *, out, card, resume, console):
         seen.config, seen.resume = config, resume
         summary = {"mean_return": None, "solved": False, "seconds": 1.0}
         return SimpleNamespace(summary=summary, plot=out / "plot.png", exit_code=seen.exit_code)
@@ -73,11 +73,19 @@ def test_a_run_on_the_model_card(options, tmp_path, capsys):
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["card"], summary["seed"], summary["steps"]) == ("model", 1, 200)
     assert summary["config"]["dqn"]["batch_size"] == 16
-    kernel = json.loads((tmp_path / "build/train/u50/replay/kernel.json").read_text())
+    built = tmp_path / "build/train/u50/replay"
+    assert [file.name for file in built.iterdir()] == ["kernel.json"]  # no Verilog for the twin
+    kernel = json.loads((built / "kernel.json").read_text())
     assert kernel["config"]["replay"]["capacity"] == 256
 
 
-CARD = {**SMALL, "hidden": "8,6", "updates_per_launch": "2", "n_step": "1"}
+CARD = {
+    **SMALL,
+    "hidden": "8,6",
+    "updates_per_launch": "2",
+    "steps_per_launch": "1",
+    "n_step": "1",
+}
 
 
 @pytest.mark.parametrize("algo, env", [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")])

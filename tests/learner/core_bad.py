@@ -61,9 +61,11 @@ def empty(source, program):
 
 
 def number(source, program):
-    """Anything that is no number anywhere but in a discrete action, whose bits may be those."""
-    name = source.rng.choice([n for n in source.dtype.names if source.dtype[n].base.kind == "f"])
+    """Anything that is no number, or a discrete action that there is not."""
+    name = source.rng.choice(source.dtype.names)
     value = source.rng.choice([np.inf, -np.inf, np.nan])
+    if source.dtype[name].base.kind == "u":
+        value = source.rng.choice([source.config.learner.action, 1 << 31, _WORD])
     source.only(program, **{name: value})
     source.learn(program)
 

@@ -12,6 +12,7 @@ from hw.learner.commands import (
     REPORT,
     STEP,
     LearnOpcode,
+    record_granules,
 )
 from hw.learner.image import pack, sections
 from hw.replay.commands import GRANULE_BYTES, Opcode
@@ -102,7 +103,7 @@ class LearnPrograms:
     def __init__(self, config, seed):
         self.config, self.rng = config, random.Random(seed)
         self.bytes = np.random.default_rng(seed)
-        self.granules, self.capacity = config.record_granules, config.replay.capacity
+        self.granules, self.capacity = record_granules(config.learner), config.replay.capacity
         self.fill = 0
         fields = config.fields
         self.dtype = np.dtype(

@@ -17,6 +17,7 @@ from hw.learner.commands import KINDS, STEP, record_words
 from hw.learner.core import LearnerCore
 from hw.learner.image import sections
 from hw.learner.kernel_config import LearnerKernelConfig
+from hw.replay.commands import ITEM
 from hw.stream.ram import Ram
 from sim.model.learner.kernel import LearnerCore as Twin
 from sim.model.program import ProgramTwin
@@ -25,7 +26,6 @@ __all__ = ["StandInCore", "StandInKernel"]
 
 _NAN = 0x7FC0_0000
 _FINITE = 0x3FFF_FFFF  #: bits of the sums, so that none is a NaN
-_TD = data.StructLayout({"index": 32, "td": 32})
 
 
 class StandIn(wiring.Component):
@@ -47,7 +47,7 @@ class StandIn(wiring.Component):
                 "batch": In(range(config.batch + 1)),
                 "records": In(beats),
                 "step": In(STEP.shape),
-                "td": Out(stream.Signature(_TD)),
+                "td": Out(stream.Signature(ITEM.shape)),
                 "kinds": In(len(KINDS)),
                 "image_i": In(beats),
                 "image_o": Out(beats),

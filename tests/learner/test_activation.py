@@ -109,7 +109,8 @@ def test_twin_relu_of_stated_cases():
     assert np.isnan(got[3:5]).all(), "a NaN must not vanish"
     assert bits(got)[[0, 1, 2, 5]].tolist() == [0, 0, 0x3F800000, 0]
     dx = np.full(5, -2, np.float32)
-    x = floats([0, 0x80000000, 0x00800000, 0xBF800000, 0x7FC00000])
+    # A subnormal counts as a zero, which is what the next addition makes of it.
+    x = floats([0, 0x007FFFFF, 0x00800000, 0xBF800000, 0x7FC00000])
     assert bits(twin.derivative(FLOAT, "relu", dx, x)).tolist() == [0, 0, 0xC0000000, 0, 0]
 
 

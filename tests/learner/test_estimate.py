@@ -28,7 +28,7 @@ def test_counts_by_hand():
     single = kernel_config("dqn", double=False, **sizes)
     # Forward of two groups, weight gradients, and input gradients of the second layer alone.
     products = 2 * 2 + 2 + 1
-    adam, loss = 11 * 2 + 8 + 5, 6 * 2
+    adam, loss = 11 * 2 + 8 + 5, 5 * 2
     assert estimate(single)["dsp"] == 2 * products + 2 * adam + loss
     # Forward, an adder a product and one for the bias, in two groups; the second layer, of 2 rows,
     # keeps 4 sums apart. An adder for weights' gradients and one for biases'; 2 rows make a dx.

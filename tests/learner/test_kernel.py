@@ -48,12 +48,16 @@ CASES = [
     ("dqn", "small", "float32", 2, {"hidden_activation": "tanh"}),
     ("ddpg", "wide", "fixed", 1, {}),
 ]
+_OPTIMIZER = dict(zip(_NETS, ("adam", "rmsprop", "sgd", "adam"), strict=True))
 LONG = [
-    (algorithm, net, kind, lanes, {"optimizer": optimizer})
-    for algorithm in ("dqn", "ddpg")
-    for net, optimizer in zip(_NETS, ("adam", "rmsprop", "sgd", "adam"), strict=True)
+    ("dqn", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
+    for net in _NETS
     for kind in ("float32", "fixed")
     for lanes in (1, 2)
+] + [
+    ("ddpg", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
+    for net, lanes in (("small", 2), ("chain", 1))
+    for kind in ("float32", "fixed")
 ]
 
 

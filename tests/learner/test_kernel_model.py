@@ -127,13 +127,23 @@ def test_one_launch_equals_two(config):
         equal(one.state_dict(), two.state_dict())
 
 
-@pytest.mark.parametrize("field", ["obs", "next_obs", "reward", "discount", "action"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_number(field, value):
+_FIELDS = ["obs", "next_obs", "reward", "discount", "action"]
+
+
+@pytest.mark.parametrize(
+    "config, field, value",
+    [
+        *((DDPG, field, value) for field in _FIELDS for value in (np.nan, np.inf, -np.inf)),
+        *((DQN, "action", value) for value in (2, 1 << 31, (1 << 32) - 1)),
+    ],
+)
+def test_number(monkeypatch, config, field, value):
     """Named by its index; the failing iteration has changed nothing but the random generator."""
-    with opened(DDPG) as kernel:
-        buffer = filled(kernel, DDPG)
-        bad = experiences(DDPG, 1)
+    # A buffer for any records: that of a learner would refuse the action.
+    monkeypatch.setattr(LearningReplay, "_records", PrioritizedReplayBuffer._records)
+    with opened(config) as kernel:
+        buffer = filled(kernel, config)
+        bad = experiences(config, 1)
         bad[field][...] = value
         before = buffer.learn(steps_of(2), batch_size=BATCH, store=KINDS).parameters
         buffer.add(**bad)

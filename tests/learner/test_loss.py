@@ -10,7 +10,8 @@ from arith.float32_cases import CORNERS, bits, floats
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
-from hw.learner.loss import TD, Loss, scalars_layout
+from hw.learner.loss import Loss, scalars_layout
+from hw.replay.commands import ITEM
 from sim.model.arith.float32 import add
 from sim.model.learner.activation import quantize, to_float
 from sim.model.learner.loss import ddpg_loss, dqn_loss, order_key, ordered_sum
@@ -184,7 +185,7 @@ def vectors(config, batch, arguments):
         clip=bits([clip])[0],
         delta=delta,
         td=[
-            TD.const({"index": int(i), "td": int(t)}).as_value().value
+            ITEM.shape.const({"index": int(i), "value": int(t)}).as_value().value
             for i, t in zip(fields["index"], td, strict=True)
         ],
         final=final,

@@ -13,7 +13,7 @@ from learner.modelled import (
     weights,
 )
 
-from host.runtime.learner import Diverged, learner_fields, step_records
+from host.runtime.learner import Diverged, LearningReplay, learner_fields, step_records
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.learner.commands import STEP
@@ -39,16 +39,25 @@ def test_states_of_others_are_refused():
         equal(other.state_dict(), before)
 
 
-@pytest.mark.parametrize("name", ["obs", "reward", "discount", "next_obs"])
-def test_an_experience_that_is_no_number(name):
+@pytest.mark.parametrize(
+    "name, value, rule",
+    [
+        *((name, np.nan, "finite, not nan") for name in ("obs", "reward", "discount", "next_obs")),
+        ("action", 2, r"in 0\.\.1, not 2"),
+    ],
+)
+def test_an_experience_that_is_none(monkeypatch, name, value, rule):
     """Named with its field; once overwritten, learning goes on."""
     with opened(DQN) as kernel:
         buffer = filled(kernel, DQN, 15)
         bad = experiences(DQN, 1)
-        bad[name][...] = np.nan
-        buffer.add(**bad)
+        bad[name][...] = value
+        with monkeypatch.context() as patch:
+            # As a checkpoint may bring it: ``add`` refuses such an action.
+            patch.setattr(LearningReplay, "_records", PrioritizedReplayBuffer._records)
+            buffer.add(**bad)
         launches, values = buffer.launches, buffer.store()
-        with pytest.raises(ValueError, match=rf"^{name} of experience 15 must be finite, not nan"):
+        with pytest.raises(ValueError, match=rf"^{name} of experience 15 must be {rule};"):
             # All 16 have the same priority: a stratum each.
             buffer.learn(adam(2, 0.01), batch_size=16)
         assert buffer.launches > launches

@@ -5,7 +5,7 @@ Stages: order by magnitude, align, add, normalise in two stages, round.
 
 from amaranth import *
 
-from hw.arith.float32.format import PRECISION, SIDE, WIDTH, decode, rounded
+from hw.arith.float32.format import PRECISION, SIDE, WIDTH, decode, normalise, rounded
 from hw.arith.float32.unit import Float32Unit
 from hw.stream.delay import delay
 
@@ -28,24 +28,6 @@ def _align(m, significand, distance):
         m.d.comb += shifted.eq(Mux(distance & step, down, value))
         value = shifted
     return value
-
-
-def _normalise(m, value, steps):
-    """Shift out the zeros of the upper bits, of each number in ``steps`` if all are zero.
-
-    Returns the value, and the bits of how far it went, highest first.
-    """
-    far = []
-    for step in steps:
-        empty = Signal(name=f"empty_{step}")
-        shifted = Signal.like(value, name=f"normal_{step}")
-        m.d.comb += [
-            empty.eq(~value[-step:].any()),
-            shifted.eq(Mux(empty, value << step, value)),
-        ]
-        value = shifted
-        far.append(empty)
-    return value, far
 
 
 class Float32Add(Float32Unit):
@@ -113,11 +95,11 @@ class Float32Add(Float32Unit):
         s4_sum = Signal.like(s3_sum)
         s5_sum = Signal.like(s3_sum)
         s5_side = Signal(SIDE, reset_less=True)
-        s4_next, upper = _normalise(m, s3_sum, _STEPS[:2])
-        s5_next, lower = _normalise(m, s4_sum, _STEPS[2:])
-        s4_upper = delay(m, Cat(*reversed(upper)), 1, name="upper", enable=advance)
+        s4_next, upper = normalise(m, s3_sum, _STEPS[:2])
+        s5_next, lower = normalise(m, s4_sum, _STEPS[2:])
+        s4_upper = delay(m, upper, 1, name="upper", enable=advance)
         s4_side = delay(m, s3_side, 1, name="s3_side", enable=advance)
-        far = Cat(*reversed(lower), s4_upper)
+        far = Cat(lower, s4_upper)
         zero = Signal()
         m.d.comb += zero.eq(~s5_next[-1])
 

@@ -18,6 +18,7 @@ __all__ = [
     "SIDE",
     "WIDTH",
     "decode",
+    "normalise",
     "rounded",
 ]
 
@@ -58,6 +59,25 @@ def decode(m, bits, *, name):
         operand.significand.eq(Mux(operand.zero, 0, Cat(fields.fraction, 1))),
     ]
     return operand
+
+
+def normalise(m, value, steps):
+    """Shift out the zeros at the top of ``value``, of each number of ``steps`` if all are zero.
+
+    Returns the value, and how far it went where the steps are powers of two, halved from one to
+    the next: a bit a step, the last step's lowest. Combinational.
+    """
+    far = []
+    for step in steps:
+        empty = Signal(name=f"empty_{step}")
+        shifted = Signal.like(value, name=f"normal_{step}")
+        m.d.comb += [
+            empty.eq(~value[-step:].any()),
+            shifted.eq(Mux(empty, value << step, value)),
+        ]
+        value = shifted
+        far.append(empty)
+    return value, Cat(*reversed(far))
 
 
 def rounded(m, side, significand, guard, sticky):

@@ -13,6 +13,7 @@ from hw.learner.commands import (
     STEP,
     LearnError,
     LearnOpcode,
+    record_granules,
 )
 from hw.learner.image import sections
 from hw.learner.kernel_config import LearnerKernelConfig
@@ -66,7 +67,7 @@ class LearnerCore:
             {
                 "names": list(fields),
                 "formats": list(fields.values()),
-                "itemsize": config.record_granules * GRANULE_BYTES,
+                "itemsize": record_granules(config.learner) * GRANULE_BYTES,
             }
         )
         self._record = np.dtype([("header", HEADER.dtype), ("experience", experience)])
@@ -97,7 +98,7 @@ class LearnerCore:
             return Error.COUNT
         if not 1 <= batch <= learner.batch or batch % learner.lanes:
             return LearnError.BATCH
-        if replay.granules != self.config.record_granules:
+        if replay.granules != record_granules(self.config.learner):
             return LearnError.RECORD
         granules = inserts * replay.granules
         if inserts > min(replay.capacity, MAX_COUNT) or granules > MAX_TRANSFER:
@@ -114,7 +115,7 @@ class LearnerCore:
     def _stride(self, inserts):
         """Bytes of operands from the experiences of one iteration to the next one's: whole
         beats, as every list."""
-        size = inserts * self.config.record_granules * GRANULE_BYTES
+        size = inserts * record_granules(self.config.learner) * GRANULE_BYTES
         return -(-size // COMMAND_BYTES) * COMMAND_BYTES
 
     def _learn(self, command, arguments, memory):
@@ -125,14 +126,15 @@ class LearnerCore:
         source = arguments["operands"] + int(command["source"])
         steps = memory.view(source, count * STEP.size).view(STEP.dtype)
         destination = arguments["results"] + int(command["destination"])
-        reports = memory.view(destination, count * REPORT.size).view(REPORT.dtype)
+        reports = memory.view(destination, count * REPORT.size).reshape(count, REPORT.size)
         for iteration in range(count):
             error, detail, report = self._iterate(
                 command, iteration, steps[iteration], arguments, memory
             )
             if error:
                 return error, detail
-            reports[iteration] = report
+            # The whole record, what no field names being zeros.
+            reports[iteration] = np.frombuffer(report.tobytes(), np.uint8)
         return Error.NONE, 0
 
     def _iterate(self, command, iteration, step, arguments, memory):
@@ -195,8 +197,10 @@ class LearnerCore:
         return report
 
     def _bad(self, experiences):
-        """Which experiences have a number that is none, bool [batch]."""
+        """Which experiences have a number or an action that is none, bool [batch]."""
         bad = np.zeros(len(experiences), bool)
+        if self.config.learner.algorithm == "dqn":
+            bad |= experiences["action"] >= self.config.learner.action
         for name in experiences.dtype.names:
             values = experiences[name]
             if values.dtype.kind == "f":

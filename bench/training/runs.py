@@ -1,0 +1,70 @@
+"""The runs: the presets of the learner on the card, in each arithmetic and on the CPU."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+from rich.console import Console
+
+from host.agents.train_config import preset
+from host.log import read_progress
+from host.start import run as train
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["CASES", "KINDS", "SOLVED", "Case", "Result", "config_of", "run"]
+
+#: What learns: the card in either arithmetic; the CPU, which draws from the card.
+KINDS = ("float32", "fixed", "cpu")
+
+#: Mean return of a greedy evaluation from which on an environment counts as solved.
+SOLVED = {"CartPole-v1": 475, "Pendulum-v1": -200}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Seeds 0 .. ``seeds`` - 1, of which ``needed`` are to be solved in each arithmetic."""
+
+    algo: str
+    env: str
+    seeds: int
+    needed: int
+
+
+CASES = (Case("dqn", "CartPole-v1", 5, 4), Case("ddpg", "Pendulum-v1", 3, 2))
+
+
+class Result(NamedTuple):
+    """``summary``: of summary.json; ``curve``: (gradient steps, greedy return) points."""
+
+    summary: dict
+    curve: list
+
+
+def config_of(case, kind, seed, **changes):
+    """TrainConfig of a run: on the CPU everything is as on the card, but for who learns."""
+    config = preset(case.algo, "card")
+    learner = "cpu" if kind == "cpu" else "card"
+    return replace(config, learner=learner, seed=seed, until_solved=True, **changes)
+
+
+@cache
+def run(case, kind, seed):
+    """Train on card ``model`` until solved; the Result."""
+    out = BUILD_DIRECTORY / "bench" / "training" / f"{case.env}-{kind}-{seed}"
+    kernel = {} if kind == "cpu" else {"learner.arithmetic.kind": kind}
+    config = config_of(case, kind, seed)
+    with warnings.catch_warnings():
+        # progress.csv counts what fixed point clips
+        warnings.simplefilter("ignore", RuntimeWarning)
+        summary = train(
+            config, card="model", out=out, kernel=kernel, console=Console(quiet=True)
+        ).summary
+    # One update a launch, from the first launch that learns.
+    before = summary["launches"] - summary["updates"]
+    curve = [
+        (row["launches"] - before, row["evaluation_return"])
+        for row in read_progress(out)
+        if row["evaluation_return"] is not None
+    ]
+    return Result(summary, curve)

@@ -1,0 +1,137 @@
+"""Runs inside the simulator: inputs of a layer, and both who read them; see test_ring.py."""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, with_timeout
+from learner.samples import Begins
+from streams import get_all, put_all, reset
+
+CASE = json.loads(os.environ["CASE"])
+VECTORS = json.loads(Path(CASE["vectors"]).read_text())
+SLOTS, WORDS, INTERLEAVE, VECTOR = (CASE[n] for n in ("slots", "words", "interleave", "vector"))
+#: Source -> samples -> elements; those of a chain without their lowest bit, valid.
+SOURCES = VECTORS["sources"]
+FORWARD, BACKWARD = VECTORS["forward"], VECTORS["backward"]
+SAMPLES = len(FORWARD) // WORDS
+
+
+async def send(dut, name, elements, rng, gap):
+    """Elements of a sample that has begun."""
+    if name == "feed":
+        await put_all(dut, name, elements, rng, gap)
+        return
+    for element in elements:
+        while rng.random() < gap:
+            await RisingEdge(dut.clk)
+        dut.chain.value = element << 1 | 1
+        await RisingEdge(dut.clk)
+        dut.chain.value = 0
+
+
+async def send_all(dut, name, begins, gap):
+    rng = random.Random(name)
+    for number, elements in enumerate(SOURCES[name]):
+        await begins.has(number)
+        await send(dut, name, elements, rng, gap)
+
+
+async def groups_are_whole(dut):
+    """After the first word of a group there is the next one, whenever it is asked for."""
+    position = 0
+    while True:
+        await ReadOnly()
+        valid, ready = int(dut.forward__valid.value), int(dut.forward__ready.value)
+        assert valid or position == 0, f"no word {position} of a group of {INTERLEAVE}"
+        position = (position + (valid and ready)) % INTERLEAVE
+        await RisingEdge(dut.clk)
+
+
+async def start(dut):
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    dut.feed_begun.value = dut.chain_begun.value = dut.feed__valid.value = dut.chain.value = 0
+    dut.feed__payload.value = 0
+    dut.forward__ready.value = dut.backward__ready.value = 0
+    await reset(dut)
+    cocotb.start_soon(groups_are_whole(dut))
+
+
+def begin(dut, gap=0.0):
+    """Source -> its samples, that begin as soon as they may."""
+    return {
+        name: Begins(dut, SAMPLES, gap=gap, begun=f"{name}_begun", room=f"{name}_room", seed=name)
+        for name in SOURCES
+    }
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=[0, 0.6], forward_gap=[0, 0.7], backward_gap=[0, 0.9])
+async def words_in_order(dut, gap, forward_gap, backward_gap):
+    await start(dut)
+    for name, begins in begin(dut, gap).items():
+        cocotb.start_soon(send_all(dut, name, begins, gap))
+    forward = get_all(dut, "forward", len(FORWARD), random.Random(1), forward_gap)
+    forward = cocotb.start_soon(forward)
+    backward = get_all(dut, "backward", len(BACKWARD), random.Random(2), backward_gap)
+    assert [word for (word,) in await with_timeout(backward, 400, "us")] == BACKWARD
+    assert [word for (word,) in await forward] == FORWARD
+    await ClockCycles(dut.clk, 20)
+    assert not int(dut.forward__valid.value) and not int(dut.backward__valid.value)
+
+
+@cocotb.test()
+async def samples_stay_until_backward_has_read_them(dut):
+    """A slot is free again as its last word goes to backward's queue of 6 words, not before."""
+    await start(dut)
+    begins = begin(dut)
+    for name in SOURCES:
+        cocotb.start_soon(send_all(dut, name, begins[name], 0))
+    # Nobody reads: forward takes words ahead, and backward what forward has.
+    await ClockCycles(dut.clk, 20 * SLOTS * WORDS * VECTOR)
+    ahead = min(2 * INTERLEAVE + 4, 6) // WORDS
+    for name in SOURCES:
+        assert SLOTS <= begins[name].begun <= SLOTS + ahead, name
+    forward = cocotb.start_soon(get_all(dut, "forward", len(FORWARD), random.Random(1)))
+    await ClockCycles(dut.clk, 20 * SLOTS * WORDS * VECTOR)
+    for name in SOURCES:
+        assert SLOTS <= begins[name].begun <= SLOTS + 6 // WORDS, name
+    got = await with_timeout(get_all(dut, "backward", len(BACKWARD), random.Random(1)), 200, "us")
+    assert [word for (word,) in got] == BACKWARD
+    assert [word for (word,) in await forward] == FORWARD
+    assert int(dut.feed_room.value) and int(dut.chain_room.value)
+
+
+async def valid_within(dut, clocks):
+    for _ in range(clocks):
+        await RisingEdge(dut.clk)
+        if int(dut.forward__valid.value):
+            return True
+    return False
+
+
+@cocotb.test()
+async def forward_begins_when_it_may(dut):
+    """A chain by itself: with the first whole group of words. Else when all is there."""
+    await start(dut)
+    begins = begin(dut)
+    if list(SOURCES) == ["chain"]:
+        elements = SOURCES["chain"][0]
+        enough = min(INTERLEAVE * VECTOR, len(elements))
+        parts = [("chain", elements[: enough - 1]), ("chain", elements[enough - 1 : enough])]
+    else:
+        last = "chain" if CASE["chain_last"] else "feed"
+        parts = [(name, SOURCES[name][0]) for name in SOURCES if name != last]
+        parts += [(last, SOURCES[last][0][:-1]), (last, SOURCES[last][0][-1:])]
+    for source in begins.values():
+        await source.has(0)
+    for name, elements in parts[:-1]:
+        await with_timeout(send(dut, name, elements, random.Random(1), 0), 10, "us")
+    assert not await valid_within(dut, 40)
+    name, elements = parts[-1]
+    await send(dut, name, elements, random.Random(1), 0)
+    assert await valid_within(dut, 8 + INTERLEAVE)
+    assert int(dut.forward__payload.value) == FORWARD[0]
