@@ -27,6 +27,9 @@ COLUMNS = {
     "learning_rate": "step size",
     "fill": "experiences in the buffer",
     "device_cycles": "clock cycles of the card so far",
+    "clipped_weights": "numbers that a fixed-point learner on the card has clipped so far",
+    "clipped_activations": "likewise",
+    "clipped_gradients": "likewise",
 }
 
 

@@ -26,6 +26,9 @@ __all__ = ["TrainConfig", "TrainResult", "load_policy", "train"]
 
 CHECKPOINT = "checkpoint.npz"
 
+#: columns of progress.csv in the order of a learner's ``clipped``
+_CLIPPED = ("clipped_weights", "clipped_activations", "clipped_gradients")
+
 
 @dataclass(frozen=True)
 class TrainResult:
@@ -181,7 +184,7 @@ class _Run:
         return None if cycles is None else self._cycles + cycles
 
     def _write_row(self):
-        agent = self.session.agent
+        agent, clipped = self.session.agent, self.session.learner.clipped
         if self._logged == self.session.launches and self.evaluation is None:
             return
         self.log.write(
@@ -199,6 +202,7 @@ class _Run:
                 "learning_rate": agent.learning_rate,
                 "fill": len(self.session.buffer),
                 "device_cycles": self.device_cycles,
+                **dict(zip(_CLIPPED, clipped, strict=True)),
             }
         )
         self.evaluation, self._losses, self._td_errors = None, [], []

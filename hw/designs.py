@@ -130,6 +130,12 @@ def _check_algorithm(algorithm, config):
         )
 
 
+def _stride(config):
+    """Bytes of storage from one experience to the next: whole beats."""
+    size = learner.record_granules(config.learner) * replay.GRANULE_BYTES
+    return -(-size // config.engine.beat_bytes) * config.engine.beat_bytes
+
+
 def _learning(algorithm, summary):
     return Design(
         name=algorithm,
@@ -146,15 +152,7 @@ def _learning(algorithm, summary):
         commands=learner.COMMANDS,
         errors=learner.ERRORS,
         status=learner.LEARNER_STATUS,
-        storage=lambda config: (
-            config.replay.capacity,
-            -(
-                -learner.record_granules(config.learner)
-                * replay.GRANULE_BYTES
-                // config.engine.beat_bytes
-            )
-            * config.engine.beat_bytes,
-        ),
+        storage=lambda config: (config.replay.capacity, _stride(config)),
         estimate=estimate,
         suggest=suggest,
         check=partial(_check_algorithm, algorithm),

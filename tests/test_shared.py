@@ -82,6 +82,7 @@ def test_one_module_each():
     assert len(steps) == 2, "3 and 5 are two modules"
     assert len(instances(verilog, "rlfabric_step")) == 3 + 2 + 2
     assert len(set(instances(verilog, "rlfabric_step"))) == 3
+    assert verilog.count(".rst(rst)") == 3 + 2 + 2
 
 
 def test_equal_bytes():
@@ -105,7 +106,7 @@ def test_equal_bytes():
 
 
 def test_what_it_does(simulate, tmp_path):
-    """Every instance has its own registers, of which a reset makes what they were."""
+    """Every instance has registers of its own."""
     i = np.random.default_rng(1).integers(0, 256, 100)
     o = (i + 3 + 6 + 5 + 6 + 3) % 256
     check(simulate, tmp_path, top(), dict(i=i), dict(o=o), dict(o=7))

@@ -7,18 +7,16 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from host.agents.environment import reward_threshold
 from host.agents.train_config import preset
 from host.log import read_progress
 from host.start import run as train
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["CASES", "KINDS", "SOLVED", "Case", "Result", "config_of", "run"]
+__all__ = ["CASES", "KINDS", "Case", "Result", "run"]
 
 #: What learns: the card in either arithmetic; the CPU, which draws from the card.
 KINDS = ("float32", "fixed", "cpu")
-
-#: Mean return of a greedy evaluation from which on an environment counts as solved.
-SOLVED = {"CartPole-v1": 475, "Pendulum-v1": -200}
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,11 @@ class Case:
     env: str
     seeds: int
     needed: int
+
+    @property
+    def threshold(self):
+        """Mean greedy return from which on the environment counts as solved."""
+        return reward_threshold(self.env)
 
 
 CASES = (Case("dqn", "CartPole-v1", 5, 4), Case("ddpg", "Pendulum-v1", 3, 2))
@@ -41,19 +44,14 @@ class Result(NamedTuple):
     curve: list
 
 
-def config_of(case, kind, seed, **changes):
-    """TrainConfig of a run: on the CPU everything is as on the card, but for who learns."""
-    config = preset(case.algo, "card")
-    learner = "cpu" if kind == "cpu" else "card"
-    return replace(config, learner=learner, seed=seed, until_solved=True, **changes)
-
-
 @cache
 def run(case, kind, seed):
-    """Train on card ``model`` until solved; the Result."""
+    """Train on card ``model`` until solved; the Result. The CPU learner trains as the card does,
+    with the card's preset."""
     out = BUILD_DIRECTORY / "bench" / "training" / f"{case.env}-{kind}-{seed}"
     kernel = {} if kind == "cpu" else {"learner.arithmetic.kind": kind}
-    config = config_of(case, kind, seed)
+    learner = "cpu" if kind == "cpu" else "card"
+    config = replace(preset(case.algo, "card"), learner=learner, seed=seed, until_solved=True)
     with warnings.catch_warnings():
         # progress.csv counts what fixed point clips
         warnings.simplefilter("ignore", RuntimeWarning)

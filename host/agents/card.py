@@ -136,6 +136,11 @@ class CardLearner:
                 theirs = layer["online"]
                 weights[...], biases[...] = theirs[0].T, theirs[1]
 
+    @property
+    def clipped(self):
+        """Weights, activations, gradients clipped so far."""
+        return self.buffer.saturations.tolist()
+
     def state_dict(self):
         """Nothing: what the card has learned is the buffer's to save."""
         return {}

@@ -17,6 +17,9 @@ class CPULearner:
     buffer : PrioritizedReplayBuffer
     """
 
+    #: Weights, activations, gradients clipped so far: binary32 does not.
+    clipped = (None, None, None)
+
     def __init__(self, config, agent, buffer):
         self.config, self.agent, self.buffer = config, agent, buffer
         self._update = None

@@ -79,7 +79,7 @@ def test_defaults_fit(board, name):
             "ulx3s",
             "dqn",
             {},
-            r"dsp must be at most 124 on ULX3S-85F .*, not \d+; optimizer sgd fits",
+            r"dsp must be at most 124 on ULX3S-85F .*, not \d+; kind fixed fits; optimizer sgd",
         ),
         ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
         ("ulx3s", "dqn", {"batch": 4096}, r"bram36 .*; batch \d+, hidden .*, optimizer sgd fits"),

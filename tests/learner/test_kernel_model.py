@@ -49,6 +49,12 @@ def filled(kernel, config, count=30):
     return buffer
 
 
+def launch(buffer, steps, size=256, **fields):
+    """A LEARN that nobody has checked."""
+    learn = {"count": len(steps), "step": 1 << 48, "batch": BATCH, **fields}
+    buffer.launcher.run([(LearnOpcode.LEARN, learn)], [(0, steps.view(np.uint8))], size)
+
+
 class ByHand:
     """LEARN from a kernel ``replay``, the learner's twin, and this text."""
 
@@ -127,16 +133,11 @@ def test_one_launch_equals_two(config):
         equal(one.state_dict(), two.state_dict())
 
 
-_FIELDS = ["obs", "next_obs", "reward", "discount", "action"]
+BAD = [(DDPG, name, value) for name in DDPG.fields for value in (np.nan, np.inf, -np.inf)]
+BAD += [(DQN, "action", value) for value in (2, 1 << 31, (1 << 32) - 1)]
 
 
-@pytest.mark.parametrize(
-    "config, field, value",
-    [
-        *((DDPG, field, value) for field in _FIELDS for value in (np.nan, np.inf, -np.inf)),
-        *((DQN, "action", value) for value in (2, 1 << 31, (1 << 32) - 1)),
-    ],
-)
+@pytest.mark.parametrize("config, field, value", BAD)
 def test_number(monkeypatch, config, field, value):
     """Named by its index; the failing iteration has changed nothing but the random generator."""
     # A buffer for any records: that of a learner would refuse the action.
@@ -149,11 +150,8 @@ def test_number(monkeypatch, config, field, value):
         buffer.add(**bad)
         buffer.set_priorities([30], [200.0])
         priorities = buffer.priorities()
-        learn = {"count": 2, "step": 1 << 48, "batch": BATCH}
-        program = [(LearnOpcode.LEARN, learn)]
-        operands = [(0, steps_of(2).view(np.uint8))]
         with pytest.raises(CommandError, match="not number: an experience drawn") as caught:
-            buffer.launcher.run(program, operands, 128)
+            launch(buffer, steps_of(2))
         assert caught.value.code == LearnError.NUMBER and caught.value.detail == 30
         assert buffer.status["iterations"] == 2
         equal(buffer.store(), before)
@@ -166,13 +164,10 @@ def test_diverged():
         buffer, other = filled(kernel, DQN), filled(second, DQN)
         steps = steps_of(3)
         steps["rate"][1] = 1e38  # of the second: parameters are beyond all bounds after it
-        learn = {"count": 3, "step": 1 << 48, "batch": BATCH, "alpha": 1 << 14}
-        program = [(LearnOpcode.LEARN, learn)]
         with pytest.raises(CommandError, match="not diverged: a TD error is inf") as caught:
-            buffer.launcher.run(program, [(0, steps.view(np.uint8))], 192)
+            launch(buffer, steps, alpha=1 << 14)
         assert caught.value.code == LearnError.DIVERGED and caught.value.detail < 30
-        learn["count"] = 2
-        other.launcher.run(program, [(0, steps.view(np.uint8))], 192)
+        launch(other, steps[:2], alpha=1 << 14)
         np.testing.assert_array_equal(buffer.priorities(), other.priorities())
         equal(buffer.store(), other.store())
         assert buffer.status["iterations"] == other.status["iterations"] == 2
@@ -219,14 +214,12 @@ def test_the_largest_that_is_allowed():
     """The bounds of ``bad_learns``, each from inside."""
     with opened(DQN) as kernel:
         buffer = filled(kernel, DQN)
-        steps = steps_of(2).view(np.uint8)
         for fields in (
             {"batch": 16, "inserts": 2, "experiences": 4096 - 256},
             {"destination": 4096 - 128, "inserts": 1, "experiences": 4096 - 128},
             {"experiences": 77},
         ):
-            learn = {"count": 2, "batch": 2, "step": 1 << 48, **fields}
-            buffer.launcher.run([(LearnOpcode.LEARN, learn)], [(0, steps)], 4096)
+            launch(buffer, steps_of(2), 4096, **{"batch": 2, **fields})
 
 
 def test_records_of_another_size_and_an_empty_memory():
@@ -271,17 +264,16 @@ def test_load_and_store(name):
             kinds = [kind for k, kind in enumerate(KINDS) if bits >> k & 1]
             size = sum(section.size for section in sections(learner, kinds))
             command = {"count": size, "kinds": bits, **fields}
-            place = fields.get("source", 0)
-            operands = [] if image is None else [(place, image)]
+            operands = [] if image is None else [(fields.get("source", 0), image)]
             return buffer.launcher.run([(opcode, command)], operands, size)
 
         assert not transfer(LearnOpcode.STORE, 15).any()
         for k, kind in enumerate(KINDS):
             transfer(LearnOpcode.LOAD, 1 << k, values[kind], source=128)
         for k, kind in enumerate(KINDS):
-            expected = 0 * values[kind] if kind == lacks else values[kind]
+            stored = transfer(LearnOpcode.STORE, 1 << k).view(np.uint32)
             np.testing.assert_array_equal(
-                transfer(LearnOpcode.STORE, 1 << k).view(np.uint32), expected
+                stored, 0 * values[kind] if kind == lacks else values[kind]
             )
         whole = transfer(LearnOpcode.STORE, 15)
         transfer(LearnOpcode.LOAD, 15, whole)

@@ -122,6 +122,11 @@ def bad_learns():
         (dict(store=("online", "third")), r"kinds must be of online, target, .*, not 'third'"),
     ):
         yield {"steps": steps, "batch_size": 16, **options}, message
+    # A subnormal floor is none to the card; DQN has no second one.
+    for value in (0, 1e-40):
+        wrong = steps.copy()
+        wrong["floor"][2] = value, 1
+        yield {"steps": wrong, "batch_size": 16}, "floor must be above 0 with adam, not "
     for name, value in (("rate", np.nan), ("rate", -1), ("scale", np.inf), ("clip", np.nan)):
         wrong = steps.copy()
         wrong[name][1] = value

@@ -1,0 +1,115 @@
+"""Agents in training with everything on the card: equal on both cards, and solved."""
+
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from learner.learning import kernel_config
+from learner.test_kernel import same
+from replay.kernels import opened
+
+from bench.training.runs import CASES, run
+from host.agents.card import kernel_settings
+from host.agents.session import Session
+from host.agents.train_config import preset
+from host.runtime.learner import LearningReplay
+from hw.arith.arithmetic import Arithmetic
+
+FIXED = Arithmetic(kind="fixed")
+
+
+class Blind(gymnasium.ObservationWrapper):
+    """CartPole without the speed of its tip: three numbers, as the small kernel takes."""
+
+    def __init__(self):
+        super().__init__(gymnasium.make("CartPole-v1"))
+        space = self.env.observation_space
+        self.observation_space = Box(space.low[:3], space.high[:3], dtype=space.dtype)
+
+    def observation(self, observation):
+        return observation[:3]
+
+
+gymnasium.register("rlfabric-tests/Blind-v0", entry_point=Blind, max_episode_steps=500)
+
+#: its kernel is that of the first case of test_kernel.py: one build for both
+SHORT = dict(
+    env="rlfabric-tests/Blind-v0",
+    capacity=300,
+    learning_starts=100,
+    dqn=dict(hidden=(8,), activation="relu", double=True, batch_size=16),
+)
+SHORT_KERNEL = dict(lanes=1, batch=16, multipliers=4)
+
+#: the demo's networks and kernel
+LONG = dict(capacity=4096, dqn=dict(hidden=(32, 32)))
+LONG_KERNEL = dict(lanes=1, batch=32, multipliers=16, update_units=1)
+
+
+def configured(changes):
+    base = preset("dqn", "card").to_dict()
+    return preset("dqn", "card").from_dict(
+        {**base, "evaluation_episodes": 1, **changes, "dqn": base["dqn"] | changes["dqn"]}
+    )
+
+
+def trained(card, config, sizes, launches, options):
+    """Everything that a run of ``launches`` leaves: reports with TD sums, parameters, priorities,
+    the random stream, and the weights that acted."""
+    learner = kernel_settings(config, *sizes) | options
+    kernel = kernel_config(512, config.capacity, arithmetic=FIXED, **learner)
+    with opened(card, kernel) as loaded:
+        session = Session(config, partial(LearningReplay, loaded))
+        learn, reports = session.buffer.learn, []
+
+        def recorded(*arguments, **values):
+            learned = learn(*arguments, **values)
+            reports.append(learned.reports.copy())
+            return learned
+
+        session.buffer.learn = recorded
+        returns = [session.iterate().episodes for _ in range(launches)]
+        reports = np.concatenate(reports)
+        cycles, reports["cycles"] = reports["cycles"].copy(), 0
+        buffer = session.buffer
+        result = {
+            "returns": [value for episodes in returns for value, _ in episodes],
+            "reports": reports,
+            "parameters": buffer.store(),
+            "priorities": buffer.priorities(),
+            "random": buffer.status["state"].copy(),
+            "acting": session.agent.policy.parameters,
+        }
+        session.close()
+    return result, cycles
+
+
+def compare(config, sizes, launches, options, *, updates):
+    model, _ = trained("model", config, sizes, launches, options)
+    assert len(model["reports"]) >= updates and len(model["returns"]) > 5
+    sim, cycles = trained("sim", config, sizes, launches, options)
+    same(sim["reports"], model["reports"], "reports")
+    same(sim, model)
+    assert (cycles > 0).all()
+
+
+def test_an_agent_trains_alike_on_both_cards():
+    """32 steps a launch: the ring is full and wraps after ten."""
+    compare(configured(SHORT), (3, 2), 40, SHORT_KERNEL, updates=35)
+
+
+@pytest.mark.long
+def test_a_whole_training_is_alike_on_both_cards():
+    """Past the solution, and 16 times around the ring."""
+    compare(configured(LONG), (4, 2), 2050, LONG_KERNEL, updates=2000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["float32", "fixed"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.algo)
+def test_the_card_solves(case, kind):
+    summaries = [run(case, kind, seed).summary for seed in range(case.seeds)]
+    solved = [s["mean_return"] for s in summaries if s["mean_return"] >= s["reward_threshold"]]
+    assert len(solved) >= case.needed, [s["mean_return"] for s in summaries]
