@@ -272,9 +272,7 @@ def test_load_and_store(name):
             transfer(LearnOpcode.LOAD, 1 << k, values[kind], source=128)
         for k, kind in enumerate(KINDS):
             stored = transfer(LearnOpcode.STORE, 1 << k).view(np.uint32)
-            np.testing.assert_array_equal(
-                stored, 0 * values[kind] if kind == lacks else values[kind]
-            )
+            np.testing.assert_array_equal(stored, values[kind] * np.uint32(kind != lacks))
         whole = transfer(LearnOpcode.STORE, 15)
         transfer(LearnOpcode.LOAD, 15, whole)
         np.testing.assert_array_equal(transfer(LearnOpcode.STORE, 15), whole)
