@@ -1,16 +1,27 @@
-"""Resources of the whole kernels with CF'22's learners, as yosys maps them to UltraScale+."""
+"""Resources of CF'22's learners: kernels by their own estimate, units as yosys maps them.
+
+A whole kernel is hours of yosys; its chains, optimizers and loss, which are nearly all of it, are a
+dozen different units, mapped once each and counted.
+"""
+
+from collections import Counter
 
 from bench import row
 from bench.learner.cycles import CARTPOLE
 from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
+from hw.learner.backward_pe import BackwardPE, gradient_sum_shape
 from hw.learner.config import LearnerConfig
+from hw.learner.estimate import stages
+from hw.learner.forward_pe import ForwardPE
 from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.loss import Loss
+from hw.learner.optimizer import Optimizer
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["rows"]
+__all__ = ["rows", "units"]
 
 #: CF'22, Table 2: replay manager and learner, DP = 2, 32 PEs at most; SRAM is given in MB.
 _TABLE_2 = {
@@ -19,50 +30,73 @@ _TABLE_2 = {
 }
 #: Environments: CartPole, and LunarLander with continuous actions.
 _SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=8, action=2)}
+_MAPPED = "estimate: yosys synth_xilinx -family xcup, unit by unit"
+
+
+def units(config):
+    """``{(class, arguments): count}`` of a LearnerConfig's PEs, optimizers and loss."""
+    count = Counter({(Loss, (config,)): 1})
+    for layer, groups, kept, made_by in stages(config):
+        for k in range(layer.length):
+            outputs = layer.outputs_of(k)
+            count[ForwardPE, (config, layer, groups, outputs)] += 1
+            backward = (config, layer, kept, 1, made_by is not None, outputs, min(k, 2))
+            count[BackwardPE, backward] += 1
+        optimizer = (config, gradient_sum_shape(config))
+        count[Optimizer, optimizer] += config.units(layer) * layer.vector
+    return count
 
 
 def rows():
-    """dsp, lut, ff, bram36, uram of both kernels in both arithmetics."""
+    """The estimates of both kernels in both arithmetics, and dqn's units as they are mapped."""
     result = []
     for algorithm, sizes in _SIZES.items():
         for kind in ("fixed", "float32"):
-            learner = LearnerConfig(
-                **(CARTPOLE | sizes),
-                algorithm=algorithm,
-                lanes=2,
-                arithmetic=Arithmetic(kind=kind),
-            )
-            config = LearnerKernelConfig(learner=learner)
-            result += _rows(algorithm, config)
+            options = CARTPOLE | sizes | dict(algorithm=algorithm, lanes=2)
+            config = LearnerConfig(**options, arithmetic=Arithmetic(kind=kind))
+            case = f"{algorithm}, {config.observation} observations, 64-64, DP=2, 32 PEs, {kind}"
+            result += _estimated(algorithm, f"{case}, N=2^20", config)
+            if algorithm == "dqn":
+                result += _mapped(case, config)
     return result
 
 
-def _rows(name, config):
-    learner, design = config.learner, DESIGNS[name]
-    area = synthesize(
-        to_verilog(design.kernel(config), name=name),
-        name,
-        work=BUILD_DIRECTORY / "area",
-        flatten=False,
-    )
-    estimate = design.estimate(config)
-    case = (
-        f"{name}, {learner.observation} observations, 64-64, DP=2, 32 PEs, "
-        f"{learner.arithmetic.kind}, N=2^20"
-    )
-    source = "estimate: yosys synth_xilinx -family xcup, module by module"
-    result = []
-    for resource in ("dsp", "lut", "ff", "bram36", "uram"):
-        paper = _TABLE_2[name].get(resource)
-        result.append(
-            row("learner", case, resource, area[resource], "cells",
-                reference="CF'22, Table 2" if paper else None, reference_value=paper,
-                source=source)
-        )  # fmt: skip
-        if estimate.get(resource) is not None:
+def _estimated(algorithm, case, learner):
+    estimate = DESIGNS[algorithm].estimate(LearnerKernelConfig(learner=learner))
+    paper = _TABLE_2[algorithm]
+    return [
+        row("learner", case, f"{name}_estimate", round(estimate[name], 1), "cells",
+            reference="CF'22, Table 2" if name in paper else None, reference_value=paper.get(name),
+            source="the kernel's own estimate; LUTs of binary32 units alone")
+        for name in ("dsp", "lut", "bram36", "uram")
+    ]  # fmt: skip
+
+
+def _mapped(case, config):
+    total, cells = Counter(), {}
+    for (cls, arguments), count in units(config).items():
+        name = cls.__name__.lower()
+        area = synthesize(
+            to_verilog(cls(*arguments), name=name),
+            name,
+            work=BUILD_DIRECTORY / "area",
+            flatten=False,
+        )
+        cells.setdefault(cls.__name__, []).append((count, area))
+        for resource in ("dsp", "lut", "ff"):
+            total[resource] += count * area[resource]
+    result = [
+        row("learner", f"{case}: all PEs, optimizers and the loss", resource, value, "cells",
+            reference="CF'22, Table 2, the whole", reference_value=_TABLE_2["dqn"][resource],
+            source=_MAPPED)
+        for resource, value in total.items()
+    ]  # fmt: skip
+    for name, parts in cells.items():
+        count = sum(n for n, _ in parts)
+        for resource in ("dsp", "lut", "ff"):
+            value = sum(n * area[resource] for n, area in parts)
             result.append(
-                row("learner", case, f"{resource}_estimate", round(estimate[resource], 1), "cells",
-                    reference="mapped", reference_value=area[resource],
-                    source="the design's own estimate, before synthesis")
+                row("learner", f"{case}: {count} x {name}", resource, value, "cells",
+                    source=_MAPPED)
             )  # fmt: skip
     return result

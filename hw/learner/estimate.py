@@ -18,7 +18,7 @@ from hw.replay.config import GRANULE_WIDTH
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks
 
-__all__ = ["check_fit", "estimate", "fits", "suggest"]
+__all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
 
 _LUT = {"add": 424, "multiply": 148, "reciprocal": 1024, "rsqrt": 487}
 _SHALLOW = 64
@@ -28,7 +28,7 @@ _SHALLOW = 64
 _OPTIMIZERS = {"sgd": (4, 1, 0, 0), "rmsprop": (7, 2, 1, 1), "adam": (9, 3, 1, 1)}
 
 
-def _stages(config):
+def stages(config):
     """``(layer, groups, kept, activation of the inputs or None)`` of every layer.
 
     Groups go forward, the first ``kept`` of them come back; gradients of inputs are wanted where
@@ -58,7 +58,7 @@ def _adders(config, layer, groups, kept, made_by):
 def _memory_blocks(config):
     """RAMB36 blocks of parameters, activations, errors and the batch."""
     arithmetic, lanes = config.arithmetic, config.lanes
-    stages = list(_stages(config))
+    every = list(stages(config))
     activation, gradient = (
         lanes * Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
     )
@@ -67,9 +67,9 @@ def _memory_blocks(config):
         return memory_blocks(width, depth, "block") if depth > _SHALLOW else 0
 
     # Samples between a layer's inputs and the errors that come back, at most.
-    slots = 2 * len(stages) + 3
+    slots = 2 * len(every) + 3
     blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
-    for layer, groups, kept, made_by in stages:
+    for layer, groups, kept, made_by in every:
         wanted = made_by is not None
         blocks += Parameters.estimate(config, layer, input_gradient=wanted)["bram36"]
         ring = deep(activation, slots * layer.words)
@@ -83,7 +83,7 @@ def _learner(config):
     """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
     multipliers, adders, optimizers = 0, 0, 0
     dsp = Loss.estimate(config)["dsp"]
-    for layer, groups, kept, made_by in _stages(config):
+    for layer, groups, kept, made_by in stages(config):
         chains = (
             Forward.estimate(config, layer, groups),
             Backward.estimate(config, layer, kept, 1, made_by is not None, made_by or "linear"),
