@@ -10,7 +10,7 @@ from pathlib import Path
 __all__ = ["SynthesisError", "synthesize"]
 
 _PASSES = {
-    "xcup": "synth_xilinx -family xcup -noiopad -noclkbuf",
+    "xcup": "synth_xilinx -family xcup -noiopad -noclkbuf -flatten",
 }
 
 #: Lookup tables that a cell of distributed memory or a shift register takes; UG974.
@@ -48,7 +48,7 @@ def _count(cells):
     }
 
 
-def synthesize(verilog, top, *, work, family="xcup", flatten=True):
+def synthesize(verilog, top, *, work, family="xcup"):
     """Cells of ``top`` after yosys, as ``{lut, ff, bram36, uram, dsp, cells}``.
 
     Parameters
@@ -58,17 +58,13 @@ def synthesize(verilog, top, *, work, family="xcup", flatten=True):
         Folder for the netlist's statistics; a text that was mapped before is not mapped again.
     family : str
         ``xcup`` (UltraScale+); ValueError for another.
-    flatten : bool
-        Map the whole as one. Else each module is mapped once however often it is there: minutes
-        rather than hours where there are hundreds, and some more cells.
 
     Minutes for a large design. Raises SynthesisError.
     """
     if family != "xcup":
         raise ValueError(f"family must be xcup, not {family!r}")
     script = (
-        f"read_verilog {top}.v; hierarchy -top {top} -check; {_PASSES[family]}"
-        f"{' -flatten' if flatten else ''}; "
+        f"read_verilog {top}.v; hierarchy -top {top} -check; {_PASSES[family]}; "
         "tee -q -o stat.json stat -json"
     )
     key = hashlib.sha256(f"{script}{verilog}".encode()).hexdigest()[:16]
