@@ -60,5 +60,5 @@ $(READY_LONG): $(READY)
 	@touch $@
 
 $(READY_BENCH): $(READY)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,peers
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers
 	@touch $@
