@@ -4,6 +4,7 @@ The unroll factor (CF'22 3.2.3, PEARL VI-A) of a layer is ``vector * length`` mu
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from hw.arith.arithmetic import Arithmetic
@@ -206,7 +207,7 @@ class LearnerConfig(ConfigBase):
         if self.algorithm == "ddpg":
             check_range("observation + action", self.observation + self.action, 2, _MAX_WIDTH)
 
-    @property
+    @cached_property  # asked for in every launch
     def networks(self):
         """name -> layers, first to last: {"q"} for dqn, {"critic", "actor"} for ddpg."""
         if self.algorithm == "dqn":
@@ -238,6 +239,16 @@ class LearnerConfig(ConfigBase):
     def interval(self):
         """Clocks from sample to sample: the slowest stage."""
         return max(layer.cycles for layers in self.networks.values() for layer in layers)
+
+    def kept(self, network):
+        """Forward groups of ``network``, the first, whose errors come back."""
+        return 2 if network == "critic" else 1
+
+    def groups(self, network):
+        """Weights, "online" or "target", of each forward group of ``network``: those whose errors
+        come back, the target's, and of a double DQN the next observation's."""
+        chooser = ("online",) * (network == "q" and self.double)
+        return ("online",) * self.kept(network) + ("target",) + chooser
 
     def units(self, layer):
         """PEs of ``layer`` that are updated at the same time, each by ``vector`` optimizers."""

@@ -35,11 +35,9 @@ def stages(config):
     another layer made them.
     """
     for name, layers in config.networks.items():
-        kept = 2 if name == "critic" else 1
-        groups = ["online"] * kept + ["target"] + ["online"] * (name == "q" and config.double)
-        made_by = "tanh" if name == "critic" else None
+        made_by = config.networks["actor"][-1].activation if name == "critic" else None
         for layer in layers:
-            yield layer, tuple(groups), kept, made_by
+            yield layer, config.groups(name), config.kept(name), made_by
             made_by = layer.activation
 
 

@@ -139,11 +139,19 @@ class Iterate(wiring.Component):
             m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
             m.next = "FAIL"
 
-        answered, refused = Signal(), Signal()
+        answered, refused = Signal(name="answered"), Signal(name="refused")
         m.d.comb += [
             answered.eq(self.outcome.valid & self.outcome.ready),
             refused.eq(self.outcome.p.error != Error.NONE),
         ]
+
+        def answer(then, *changes):
+            m.d.comb += self.outcome.ready.eq(1)
+            with m.If(answered):
+                m.d.sync += changes
+                m.next = then
+                with m.If(refused):
+                    fail(self.outcome.p.error, self.outcome.p.detail)
 
         training = Signal()  # from train to the update
         clock, step_clock = Signal(32), Signal(32)
@@ -182,11 +190,7 @@ class Iterate(wiring.Component):
             with m.State("SAMPLE"):
                 ask(Opcode.SAMPLE, "SAMPLED")
             with m.State("SAMPLED"):
-                m.d.comb += self.outcome.ready.eq(1)
-                with m.If(answered):
-                    m.next = "LOADED"
-                    with m.If(refused):
-                        fail(self.outcome.p.error, self.outcome.p.detail)
+                answer("LOADED")
             with m.State("LOADED"):
                 with m.If(self.loaded & self.bad):
                     fail(LearnError.NUMBER, self.bad_index)
@@ -204,23 +208,14 @@ class Iterate(wiring.Component):
             with m.State("UPDATE"):
                 ask(Opcode.UPDATE, "UPDATED")
             with m.State("UPDATED"):
-                m.d.comb += self.outcome.ready.eq(1)
-                with m.If(answered):
-                    m.next = "INSERT"
-                    with m.If(refused):
-                        fail(self.outcome.p.error, self.outcome.p.detail)
+                answer("INSERT")
             with m.State("INSERT"):
                 with m.If(learn.inserts == 0):
                     m.next = "BUSY"
                 with m.Else():
                     ask(Opcode.INSERT, "INSERTED")
             with m.State("INSERTED"):
-                m.d.comb += self.outcome.ready.eq(1)
-                with m.If(answered):
-                    m.d.sync += experiences.eq(experiences + self.advance)
-                    m.next = "BUSY"
-                    with m.If(refused):
-                        fail(self.outcome.p.error, self.outcome.p.detail)
+                answer("BUSY", experiences.eq(experiences + self.advance))
             with m.State("BUSY"):
                 with m.If(~self.busy):
                     m.d.sync += [

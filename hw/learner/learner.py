@@ -162,21 +162,15 @@ class Learner(wiring.Component):
     def _layers(self, m):
         """name -> layers, end to end: outputs forward, errors backward."""
         config, shapes = self.config, self.config.networks
-        routes = feeds(config)
         names = ["q"] if config.algorithm == "dqn" else ["actor", "critic"]  # as samples go
         ahead = sum(len(shapes[name]) for name in names)
         networks, before = {}, None
         for name in names:
-            inputs, groups, _ = routes[name]
-            kept = 2 if name == "critic" else 1
-            banks = ["online"] * kept + ["target"]
-            if name == "q":
-                banks += ["online"] * config.double
-            layers = []
+            banks, layers = config.groups(name), []
             for position, shape in enumerate(shapes[name]):
                 options, made_by = {}, before
                 if position:
-                    options = dict(chain=range(groups), chain_count=shape.inputs)
+                    options = dict(chain=range(len(banks)), chain_count=shape.inputs)
                 elif before is not None:  # the critic takes the actor's actions
                     options = dict(
                         chain=(1, 2), chain_count=config.action, chain_offset=config.observation
@@ -185,7 +179,7 @@ class Learner(wiring.Component):
                     config,
                     shape,
                     banks=banks,
-                    kept=kept,
+                    kept=config.kept(name),
                     # A sample of experiences waits from the start, one of outputs from its layer.
                     slots=2 * (ahead if position else sum(len(s) for s in shapes.values())) + 3,
                     feed=position == 0,

@@ -23,23 +23,21 @@ _IN_FLIGHT = 6  # of them, those that may still be on their way when the walk st
 
 
 def feeds(config):
-    """Ring -> its inputs, its groups, and what of an experience goes where.
+    """Ring, by its network's name -> what of an experience goes where in it.
 
-    The latter is a list of (name, groups, first element): the words of ``name`` are elements from
-    there on of these groups.
+    This is a list of (name, groups, first element): the words of ``name`` are elements from there
+    on of these groups.
     """
-    observation = config.observation
     if config.algorithm == "dqn":
-        others = (1, 2) if config.double else (1,)
-        groups = 1 + len(others)
-        return {"q": (observation, groups, [("obs", (0,), 0), ("next_obs", others, 0)])}
+        others = tuple(range(1, len(config.groups("q"))))
+        return {"q": [("obs", (0,), 0), ("next_obs", others, 0)]}
     return {
-        "critic": (
-            observation + config.action,
-            3,
-            [("obs", (0, 1), 0), ("next_obs", (2,), 0), ("action", (0,), observation)],
-        ),
-        "actor": (observation, 2, [("obs", (0,), 0), ("next_obs", (1,), 0)]),
+        "critic": [
+            ("obs", (0, 1), 0),
+            ("next_obs", (2,), 0),
+            ("action", (0,), config.observation),
+        ],
+        "actor": [("obs", (0,), 0), ("next_obs", (1,), 0)],
     }
 
 
@@ -72,10 +70,10 @@ class Play(wiring.Component):
     def __init__(self, config, depth, scalars_ahead):
         self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
-        members = {
-            name: Out(stream.Signature(feed_layout(shape, inputs, groups, lanes)))
-            for name, (inputs, groups, _) in feeds(config).items()
-        }
+        members = {}
+        for name in feeds(config):
+            inputs, groups = config.networks[name][0].inputs, len(config.groups(name))
+            members[name] = Out(stream.Signature(feed_layout(shape, inputs, groups, lanes)))
         super().__init__(
             {
                 "start": In(1),
@@ -176,7 +174,7 @@ class Play(wiring.Component):
         rings, at = feeds(config), queue.o.p.position
         m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in rings).all())
         move, fed = queue.o.valid & queue.o.ready, Signal()
-        for name, (_, _, routes) in rings.items():
+        for name, routes in rings.items():
             feed = getattr(self, name)
             end = max(WORDS + sum(places[route]) - 1 for route, _, _ in routes)
             m.d.comb += [feed.p.last.eq(at == end), feed.p.value.eq(queue.o.p.value)]

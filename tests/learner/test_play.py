@@ -42,7 +42,8 @@ def expected(config, raw):
         numbers = raw
     places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
     streams, fed = {}, set()
-    for ring, (inputs, groups, routes) in feeds(config).items():
+    for ring, routes in feeds(config).items():
+        inputs, groups = config.networks[ring][0].inputs, len(config.groups(ring))
         index_width = (inputs - 1).bit_length()
         # In the order of the experience.
         elements = sorted(
