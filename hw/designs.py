@@ -4,9 +4,12 @@ A new kernel adds its line here; card, host, boards and command line find it by 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from hw.gae import commands as gae
+from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.core import GaeCore
 from hw.learner import commands as learner
 from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
@@ -19,6 +22,7 @@ from hw.replay.manager import ReplayManager
 from hw.shell.axi import EngineConfig
 from hw.shell.kernel import Kernel, describe
 from hw.shell.layout import Layout
+from hw.stream.queue import SHALLOW
 
 __all__ = ["DESIGNS", "Design"]
 
@@ -74,11 +78,21 @@ class Design:
         return self.sections
 
 
+def _engine(numbers):
+    """Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
+
+    Where there is no UltraRAM, short ones out of lookup tables: the memory of so small a part is
+    its own block RAM, which is scarce, and answers at once.
+    """
+    width = numbers["data_width"]
+    if not numbers.get("uram"):
+        return EngineConfig(data_width=width, depth=SHALLOW, burst_beats=16, bursts=16)
+    return EngineConfig(data_width=width, burst_beats=8192 // width)
+
+
 def _replay(numbers):
     """The largest power of two up to 2^20 whose memories fit; 4096 where there is no UltraRAM."""
-    # Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
-    width = numbers["data_width"]
-    engine = EngineConfig(data_width=width, burst_beats=8192 // width)
+    engine = _engine(numbers)
     blocks = numbers.get("uram") or 0
     capacity = 1 << 20
     while blocks and capacity > 4096:
@@ -159,6 +173,39 @@ def _learning(algorithm, summary):
     )
 
 
+def _gae(numbers):
+    """HEPPO's 64 rows where they fit; 8 where multipliers are small and there is no UltraRAM."""
+    rows = 64 if numbers["ultra_ram"] else 8
+    while rows > 1:
+        config = GaeKernelConfig(gae=GaeConfig(rows=rows), engine=_engine(numbers))
+        if _within(numbers, GaeCore.estimate(config)):
+            break
+        rows //= 2
+    return config
+
+
+def _within(numbers, estimate):
+    return all(
+        numbers.get(name) is None or estimate[name] is None or estimate[name] <= numbers[name]
+        for name in ("dsp", "bram36")
+    )
+
+
+def _fewer_rows(config, fits):
+    """The largest power of two below the config's rows that fits."""
+    rows = 1 << (config.gae.rows - 1).bit_length() >> 1
+    while rows >= 1:
+        if fits(replace(config, gae=replace(config.gae, rows=rows))):
+            return [f"rows {rows}"]
+        rows //= 2
+    return []
+
+
+def _slots(config):
+    """A whole stack in operands."""
+    return config.gae.depth + 1, sum(config.slot_beats["numbers"]) * config.engine.beat_bytes
+
+
 DESIGNS = {
     design.name: design
     for design in [
@@ -178,6 +225,24 @@ DESIGNS = {
             status=replay.REPLAY_STATUS,
             storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
             estimate=ReplayCore.estimate,
+        ),
+        Design(
+            name="gae",
+            summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
+            config_type=GaeKernelConfig,
+            default=_gae,
+            core=GaeCore,
+            sections={
+                "Commands": list(gae.COMMANDS.values()),
+                "Records": [gae.MOMENTS],
+                "Stack status": [gae.GAE_STATUS],
+            },
+            commands=gae.COMMANDS,
+            errors=gae.GAE_ERRORS,
+            status=gae.GAE_STATUS,
+            storage=_slots,
+            estimate=GaeCore.estimate,
+            suggest=_fewer_rows,
         ),
         _learning("dqn", "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)"),
         _learning("ddpg", "DDPG on the card: replay, critic and actor, optimizer (CF'22, PEARL)"),

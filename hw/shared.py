@@ -62,5 +62,10 @@ class Shared(wiring.Component):
         ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         for path, member, value in self.signature.flatten(self):
             direction = "o" if member.flow == Out else "i"
-            ports[f"{direction}_{'__'.join(map(str, path))}"] = Value.cast(value)
+            value = Value.cast(value)
+            if direction == "i" and not len(value):
+                # Verilog has no port of zero bits: it is written as [-1:0], two bits that would be
+                # left open.
+                value = C(0, 2)
+            ports[f"{direction}_{'__'.join(map(str, path))}"] = value
         return Instance(self.name, **ports)

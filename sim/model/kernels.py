@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from sim.model.gae.kernel import GaeKernel
 from sim.model.learner.kernel import LearnerKernel
 from sim.model.replay.kernel import ReplayKernel
 
@@ -30,6 +31,7 @@ KERNELS: dict[str, type[KernelTwin]] = {
     "replay": ReplayKernel,
     "dqn": LearnerKernel,
     "ddpg": LearnerKernel,
+    "gae": GaeKernel,
 }
 
 

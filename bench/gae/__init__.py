@@ -1,0 +1,17 @@
+"""Advantage estimation: clocks of the array, what software takes, area and speed of the rows."""
+
+from bench.gae import area as area_rows
+from bench.gae import estimator, software
+
+__all__ = ["rows"]
+
+
+def rows(area=False):
+    """All rows; ``area`` adds synthesis, place and route, some minutes."""
+    measured = estimator.rows()
+    (cycles,) = (
+        row["value"]
+        for row in measured
+        if row["metric"] == "gae_cycles" and "k=2" in row["case"] and "steps, k" in row["case"]
+    )
+    return [*measured, *software.rows(cycles), *(area_rows.rows() if area else [])]

@@ -1,0 +1,135 @@
+"""Clocks of HEPPO's array in the RTL: trajectories of one length and of many, k = 1, 2, 3."""
+
+import numpy as np
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import flipped
+
+from bench import row
+from host.runtime.slots import pack
+from hw.gae.commands import Kind
+from hw.gae.config import GaeConfig
+from hw.gae.estimator import Estimator
+from sim.model.gae.estimator import Estimator as Twin
+from sim.streams import StreamUnit
+
+__all__ = ["measure", "rows"]
+
+ROWS, STEPS = 64, 1024
+_SOURCE = "RTL under Verilator, start to done"
+
+#: Discounts and units in words a code, raw: gamma 0.99, gamma * lambda 0.9405.
+_COEFFICIENTS = dict(gamma=64881, decay=61637)
+_UNITS = dict(reward_scale=1 << 20, value_scale=1 << 20)
+
+
+class _Streams(wiring.Component):
+    """An Estimator whose streams have the names that ``StreamUnit`` drives."""
+
+    def __init__(self, config):
+        self.estimator = Estimator(config)
+        members = dict(self.estimator.signature.members)
+        names = {"push": "request", "o": "response"}
+        super().__init__({names.get(name, name): member for name, member in members.items()})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.estimator = estimator = self.estimator
+        for name, member in self.estimator.signature.members.items():
+            inner = getattr(estimator, name)
+            if name == "push":
+                wiring.connect(m, flipped(self.request), inner)
+            elif name == "o":
+                wiring.connect(m, inner, flipped(self.response))
+            elif member.flow == wiring.In:
+                m.d.comb += inner.eq(getattr(self, name))
+            else:
+                m.d.comb += getattr(self, name).eq(inner)
+        return m
+
+
+def measure(config, kinds, *, seed=0):
+    """Clocks and steps of an ESTIMATE of random codes in the RTL; results equal the twin's.
+
+    Returns ``(clocks, steps, shared, early)``: in the first ``shared`` clocks, as many as all rows
+    have slots for, ``early`` steps entered the rows.
+    """
+    rng = np.random.default_rng(seed)
+    rewards, values = rng.integers(-config.code_limit, config.code_limit, (2, *kinds.shape))
+    twin, unit = Twin(config), StreamUnit(_Streams(config), name="estimator")
+    power = round((_COEFFICIENTS["decay"] / 65536) ** config.lookahead * 65536)
+    settings = dict(**_COEFFICIENTS, **_UNITS, decay_power=power)
+    twin.push(kinds, rewards, values)
+    twin.estimate(**settings)
+    for name, value in settings.items():
+        unit.set(name, value)
+
+    def pulse(name):
+        unit.set(name, 1)
+        unit.step()
+        unit.set(name, 0)
+
+    unit.set("request__valid", 1)
+    width = config.code_width
+    for slot in range(len(kinds)):
+        fields = [(kinds, 2), (rewards, width), (values, width)]
+        unit.set("request__payload", _word(fields, slot))
+        unit.step()
+    unit.set("request__valid", 0)
+    pulse("start")
+    shared = int((kinds != Kind.NONE.value).all(axis=1).sum())
+    unit.step(shared - 1)
+    early = unit.get("busy")
+    unit.wait("done", 1, 2 * len(kinds) + 100)
+    unit.step()
+    unit.set("pull_count", len(kinds))
+    pulse("pull")
+    results, _ = unit.run([], responses=len(kinds))
+    fields = [(part, config.result_width) for part in twin.pull(len(kinds))]
+    for slot, result in enumerate(results):
+        if result != _word(fields, slot):
+            raise RuntimeError(f"slot {slot} must be as the twin's, not {result:#x}")
+    clocks, busy = unit.get("cycles"), unit.get("busy")
+    unit.close()
+    return clocks, busy, shared, early
+
+
+def _word(fields, slot):
+    """Fields, (array [slots, rows], width), of all rows of a slot side by side."""
+    word, offset = 0, 0
+    for position in range(fields[0][0].shape[1]):
+        for values, width in fields:
+            word |= (int(values[slot, position]) & (1 << width) - 1) << offset
+            offset += width
+    return word
+
+
+def rows():
+    """gae_cycles, elements_per_cycle and row_occupancy."""
+    result = []
+    full = np.full((STEPS + 1, ROWS), Kind.STEP.value, np.uint8)
+    full[-1] = Kind.BOOTSTRAP.value
+    # As many as the stack holds of lengths that differ by a factor of eight.
+    lengths = np.random.default_rng(0).integers(16, 129, 800)
+    for lookahead in (1, 2, 3):
+        config = GaeConfig(rows=ROWS, depth=STEPS, lookahead=lookahead)
+        case = f"{ROWS} x {STEPS} steps, k={lookahead}"
+        clocks, steps, _, _ = measure(config, full)
+        result += [
+            row("gae", case, "gae_cycles", clocks, "cycles", reference="at most",
+                reference_value=STEPS + ROWS, source=_SOURCE),
+            row("gae", case, "elements_per_cycle", round(steps / clocks, 2), "",
+                reference="HEPPO V-D1, one a clock and PE", reference_value=ROWS, source=_SOURCE),
+        ]  # fmt: skip
+        kinds = pack(lengths, [False] * len(lengths), ROWS).kinds
+        clocks, steps, shared, early = measure(config, kinds)
+        case = f"{len(lengths)} trajectories of 16 to 128 steps, {ROWS} rows, k={lookahead}"
+        result += [
+            row("gae", case, "gae_cycles", clocks, "cycles", source=_SOURCE),
+            row("gae", case, "row_occupancy", round(early / (ROWS * shared), 3), "",
+                reference="at least", reference_value=0.95,
+                source="RTL under Verilator: steps a row and clock, until a row is given no more"),
+            row("gae", case, "row_occupancy_whole", round(steps / (ROWS * clocks), 3), "",
+                source="the same, start to done"),
+        ]  # fmt: skip
+    return result

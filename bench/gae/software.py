@@ -1,0 +1,183 @@
+"""What software takes for the same advantages: stable-baselines3, loops in NumPy, numba and C.
+
+All are measured in one run, in turn, on one thread; ours is ``gae_cycles`` at an assumed clock. The
+C loop goes over time outside and over trajectories inside, where a compiler vectorises it: the best
+that we know of, and far ahead of the library loop that HEPPO compares with.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import time
+
+import numba
+import numpy as np
+
+from bench import row
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["CLOCK", "implementations", "rows"]
+
+CLOCK = 300e6  # HEPPO's; assumed, not measured: no card was at hand
+_ROUNDS = 15
+_SHAPES = ((128, 16), (1024, 64))  # steps, trajectories
+_GAMMA, _DECAY = np.float32(0.99), np.float32(0.99 * 0.95)
+
+_C = """
+void gae(int steps, int rows, const float *restrict reward, const float *restrict value,
+         const float *restrict next, const float *restrict goes_on, float *restrict advantage,
+         float *restrict rtg, float *restrict last, float gamma, float decay) {
+    for (int n = 0; n < rows; n++)
+        last[n] = 0;
+    for (int t = steps - 1; t >= 0; t--) {
+        const float *restrict above = t == steps - 1 ? next : value + (t + 1) * rows;
+        for (int n = 0; n < rows; n++) {
+            int k = t * rows + n;
+            float delta = reward[k] + gamma * above[n] * goes_on[k] - value[k];
+            last[n] = delta + decay * goes_on[k] * last[n];
+            advantage[k] = last[n];
+            rtg[k] = last[n] + value[k];
+        }
+    }
+}
+"""
+
+
+def _rollout(steps, rows):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(2, steps, rows)).astype(np.float32)
+    goes_on = (rng.random((steps, rows)) > 0.01).astype(np.float32)
+    return *numbers, rng.normal(size=rows).astype(np.float32), goes_on
+
+
+def numpy_loop(reward, value, following, goes_on):
+    """CleanRL's: a vector operation over trajectories for each step."""
+
+    def run():
+        advantage = np.zeros_like(reward)
+        last = np.zeros_like(following)
+        for t in range(len(reward) - 1, -1, -1):
+            above = following if t == len(reward) - 1 else value[t + 1]
+            delta = reward[t] + _GAMMA * above * goes_on[t] - value[t]
+            advantage[t] = last = delta + _DECAY * goes_on[t] * last
+        return advantage, advantage + value
+
+    return run
+
+
+@numba.njit(cache=True)
+def _double_loop(reward, value, following, goes_on, gamma, decay):
+    steps, rows = reward.shape
+    advantage, rtg = np.empty_like(reward), np.empty_like(reward)
+    for t in range(steps - 1, -1, -1):
+        for n in range(rows):
+            above = following[n] if t == steps - 1 else value[t + 1, n]
+            later = np.float32(0) if t == steps - 1 else advantage[t + 1, n]
+            delta = reward[t, n] + gamma * above * goes_on[t, n] - value[t, n]
+            advantage[t, n] = delta + decay * goes_on[t, n] * later
+            rtg[t, n] = advantage[t, n] + value[t, n]
+    return advantage, rtg
+
+
+def numba_loop(reward, value, following, goes_on):
+    return lambda: _double_loop(reward, value, following, goes_on, _GAMMA, _DECAY)
+
+
+def c_loop(reward, value, following, goes_on):
+    """ImportError without a C compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise ImportError("a C compiler is needed (apt-get install gcc)")
+    folder = BUILD_DIRECTORY / "gae"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "gae.c").write_text(_C)
+    library = folder / "gae.so"
+    flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, str(folder / "gae.c"), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).gae
+    steps, rows = reward.shape
+    advantage, rtg = np.empty_like(reward), np.empty_like(reward)
+    arrays = (reward, value, following, goes_on, advantage, rtg, np.empty_like(following))
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+    numbers = [ctypes.c_float(float(x)) for x in (_GAMMA, _DECAY)]
+
+    def run():
+        function(steps, rows, *pointers, *numbers)
+        return advantage, rtg
+
+    return run
+
+
+def library_loop(reward, value, following, goes_on):
+    """stable-baselines3's ``RolloutBuffer.compute_returns_and_advantage``."""
+    import torch
+    from gymnasium.spaces import Box
+    from stable_baselines3.common.buffers import RolloutBuffer
+
+    torch.set_num_threads(1)
+    steps, rows = reward.shape
+    space = Box(-1, 1, (1,), np.float32)
+    buffer = RolloutBuffer(
+        steps, space, space, device="cpu", gae_lambda=float(_DECAY / _GAMMA), gamma=float(_GAMMA),
+        n_envs=rows,
+    )  # fmt: skip
+    buffer.rewards[:], buffer.values[:] = reward, value
+    # It asks whether a step is the first of an episode: the one after an end.
+    buffer.episode_starts[1:] = 1 - goes_on[:-1]
+    last, dones = torch.from_numpy(following), 1 - goes_on[-1]
+
+    def run():
+        buffer.compute_returns_and_advantage(last, dones)
+        return buffer.advantages, buffer.returns
+
+    return run
+
+
+def implementations(steps, rows):
+    """``{name: function}`` on one rollout; each returns advantages and rewards-to-go."""
+    rollout, result = _rollout(steps, rows), {}
+    for name, make in (
+        ("stable-baselines3", library_loop),
+        ("NumPy, a step at a time", numpy_loop),
+        ("numba, double loop", numba_loop),
+        ("C, time outside", c_loop),
+    ):
+        try:
+            result[name] = make(*rollout)
+        except ImportError as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+    return result
+
+
+def _seconds(functions):
+    """Medians of rounds in which the functions take turns."""
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(_ROUNDS):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            for _ in range(10):
+                function()
+            times[name].append((time.perf_counter() - start) / 10)
+    return {name: float(np.median(x)) for name, x in times.items()}
+
+
+def rows(cycles):
+    """Elements (advantage and reward-to-go of a step) a second: ours from ``cycles``, clocks of
+    64 rows x 1024 steps."""
+    steps, count = _SHAPES[-1]
+    result = [
+        row("gae", f"{count} x {steps}, 64 rows", "modelled_elements_per_second",
+            round(steps * count / cycles * CLOCK, -6), "1/s",
+            source=f"gae_cycles at {CLOCK / 1e6:.0f} MHz (assumed), no transfers")
+    ]  # fmt: skip
+    for steps, count in _SHAPES:
+        for name, seconds in _seconds(implementations(steps, count)).items():
+            result.append(
+                row("gae", f"{count} x {steps}, {name}", "software_elements_per_second",
+                    round(steps * count / seconds, -4), "1/s",
+                    source="measured in this run, one thread, median of 15")
+            )  # fmt: skip
+    return result

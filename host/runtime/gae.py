@@ -1,0 +1,321 @@
+"""Advantages and rewards-to-go of a rollout on a card: kernel ``gae``.
+
+``A_t = delta_t + gamma * lambda * A_{t+1}``, ``delta_t = r_t + gamma * V_{t+1} - V_t`` (Schaul et
+al. 2016; HEPPO, equations 2 to 5); ``V_{t+1}`` is 0 after a step that terminated, and the value of
+what followed where an episode was truncated or is not finished.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from host.runtime.program import Launcher
+from host.runtime.slots import pack, place, records
+from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
+from hw.designs import DESIGNS
+from hw.gae.commands import MOMENTS, Kind, Opcode
+
+__all__ = ["AdvantageEstimator", "Estimates"]
+
+_PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
+
+
+class Estimates(NamedTuple):
+    """``advantages``, ``returns``: float32, shaped as the rewards; ``statistics``: dict of what was
+    seen on the way, floats, None where not taken."""
+
+    advantages: np.ndarray
+    returns: np.ndarray
+    statistics: dict
+
+
+class AdvantageEstimator:
+    """
+    Parameters
+    ----------
+    kernel : host.card.Kernel
+        A loaded kernel ``gae``.
+    standardization : Standardization
+        How rewards and values become codes; statistics are the card's.
+    timeout_s : float
+        Bound of every launch.
+
+    Attributes
+    ----------
+    config : GaeKernelConfig
+    launcher : Launcher
+        The way to the card for programs of one's own.
+    running : Running
+        Sums of all rewards so far, where they are standardized with those.
+    device_cycles : int or None
+        Clocks of all launches so far; None on a card that does not count.
+    """
+
+    def __init__(self, kernel, standardization=None, *, timeout_s=600.0):
+        design = DESIGNS[kernel.description.name]
+        self.config = design.config_type.from_dict(kernel.description.config)
+        self.standardization = standardization or Standardization()
+        self.running, self.peak = Running(), None
+        self.launcher = Launcher(
+            kernel,
+            commands=design.commands,
+            errors=design.errors,
+            status=design.status,
+            pointers={},
+            timeout_s=timeout_s,
+        )
+
+    @property
+    def device_cycles(self):
+        return self.launcher.cycles
+
+    def estimate(
+        self, rewards, values, terminated, truncated, bootstraps, *, gamma=0.99, gae_lambda=0.95
+    ):
+        """Of vectorised environments; arrays [steps, environments].
+
+        Parameters
+        ----------
+        rewards, values : float
+        terminated, truncated : bool
+        bootstraps : float
+            The value of what followed; read where truncated, and in the last step of an
+            environment that goes on.
+
+        Environments beyond the kernel's rows are worked on after the others. ValueError for
+        another shape, a number that is not finite, a rollout that does not fit the stack, rewards
+        or values without a deviation that are to be standardized, gamma or gae_lambda outside of
+        [0, 1]. Nothing has happened then: sums over all rewards are as before.
+        """
+        if np.ndim(rewards) != 2 or not np.size(rewards):
+            raise ValueError(
+                f"rewards must be of shape [steps, environments], not {list(np.shape(rewards))}"
+            )
+        rewards, values, bootstraps = (
+            _numbers(name, x, np.shape(rewards))
+            for name, x in (("rewards", rewards), ("values", values), ("bootstraps", bootstraps))
+        )
+        terminated, truncated = (
+            _flags(name, x, rewards.shape)
+            for name, x in (("terminated", terminated), ("truncated", truncated))
+        )
+        rows, parts = self.config.gae.rows, []
+        for begin in range(0, rewards.shape[1], rows):
+            own = slice(begin, begin + rows)
+            placement, follows = place(terminated[:, own], truncated[:, own])
+            parts.append((placement, rewards[:, own], values[:, own], bootstraps[:, own][follows]))
+        results, statistics = self._estimate(parts, gamma, gae_lambda)
+        advantages, returns = (np.concatenate(part, axis=1) for part in results)
+        return Estimates(advantages, returns, statistics)
+
+    def estimate_trajectories(self, trajectories, *, gamma=0.99, gae_lambda=0.95):
+        """Of trajectories of unequal length, which rows take in turn.
+
+        trajectories : list of (rewards [n], values [n], bootstrap)
+            ``bootstrap`` is the value of what followed, or None where the episode terminated.
+
+        Returns ``Estimates`` with lists of arrays [n]; errors as ``estimate``.
+        """
+        if not trajectories:
+            raise ValueError("trajectories must be at least one, not none")
+        for rewards, values, _ in trajectories:
+            _numbers("values", values, (len(rewards),))
+        rewards, values = (
+            _numbers(name, np.concatenate([np.asarray(t[k]) for t in trajectories]))
+            for k, name in enumerate(("rewards", "values"))
+        )
+        ends = [bootstrap is None for *_, bootstrap in trajectories]
+        bootstraps = _numbers("bootstraps", [b for *_, b in trajectories if b is not None])
+        lengths = [len(t[0]) for t in trajectories]
+        if min(lengths) == 0:
+            raise ValueError("trajectories must have at least one step each, not 0")
+        placement = pack(lengths, ends, self.config.gae.rows)
+        results, statistics = self._estimate(
+            [(placement, rewards, values, bootstraps)], gamma, gae_lambda
+        )
+        cuts = np.cumsum(lengths)[:-1]
+        advantages, returns = (np.split(part[0], cuts) for part in results)
+        return Estimates(advantages, returns, statistics)
+
+    def state_dict(self):
+        """What the next rollout depends on, JSON values."""
+        running = self.running
+        return {
+            "standardization": self.standardization.to_json(),
+            # Sums are longer than any number of a file.
+            "running": [str(running.count), str(running.sum), str(running.squares)],
+            "exponent": running.exponent,
+            "peak": self.peak,
+        }
+
+    def load_state_dict(self, state):
+        """As ``state_dict`` gave; ValueError if it is of another standardization."""
+        own = self.standardization.to_json()
+        if state["standardization"] != own:
+            raise ValueError(
+                f"standardization must be the checkpoint's ({state['standardization']}), not {own}"
+            )
+        self.running = Running(*(int(x) for x in state["running"]), state["exponent"])
+        self.peak = state["peak"]
+
+    def close(self):
+        """Nothing outlives the kernel; here so that an estimator can be closed like a file."""
+
+    # -- rollouts to programs
+
+    def _estimate(self, parts, gamma, gae_lambda):
+        """``([advantages of each part], [returns]), statistics`` of [(placement, rewards, values,
+        bootstraps)]: a launch each, and one for statistics where they are needed."""
+        for name, value in (("gamma", gamma), ("gae_lambda", gae_lambda)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} must be in [0, 1], not {value!r}")
+        for placement, *_ in parts:
+            self._check_fit(placement.kinds)
+        raw = [
+            records(self.config, placement, placement.cells(r, 0), placement.cells(v, b))
+            for placement, r, v, b in parts
+        ]
+        ways, config = self.standardization, self.config.gae
+        largest = [
+            max(float(np.abs(x).max(initial=0)) for part in parts for x in part[own])
+            for own in (slice(1, 2), slice(2, 4))
+        ]
+        dynamic = ways.rewards == "dynamic"
+        running = self.running.fitting(largest[0]) if dynamic else Running()
+        exponents = [running.exponent if dynamic else exponent_of(largest[0])]
+        exponents.append(exponent_of(largest[1]))
+        moments, running = self._moments(raw, running, exponents)
+        kept = (ways.rewards in ("dynamic", "block"), False)
+        rewards, values = (
+            codes_of(config, size, exponent, moments=own, kept=keep, deviations=ways.deviations)
+            for size, exponent, own, keep in zip(largest, exponents, moments, kept, strict=True)
+        )
+        unit, rewards, values, fields = words(
+            config,
+            rewards,
+            values,
+            gamma=gamma,
+            gae_lambda=gae_lambda,
+            steps=max(map(len, raw)),
+            peak=self.peak,
+        )
+        push = rewards.push("reward") | values.push("value")
+        results, counts = [], np.zeros(3, np.int64)
+        for (placement, *_), array in zip(parts, raw, strict=True):
+            results.append(self._launch(placement, array, push, fields))
+            status = self.launcher.status
+            counts += [int(status[name]) for name in ("clipped", "saturated", "overflows")]
+        if counts[2]:
+            raise OverflowError(f"words must hold every sum, not overflow in {counts[2]} slots")
+        # Nothing failed: what the next rollout depends on may change.
+        scale = 2.0 ** (config.result_shift - unit)
+        offset = np.ldexp(float(np.int32(np.uint32(fields.get("result_mean", 0)))), -unit)
+        advantages, returns = (
+            [(part[k] * scale + shift).astype(np.float32) for part in results]
+            for k, shift in enumerate((0.0, offset))
+        )
+        if dynamic:
+            self.running = running
+        if config.result_width < 32:
+            seen = max(float(np.abs(part).max(initial=0)) for part in results) * scale
+            self.peak = _PEAK_MARGIN * (2 * seen if counts[1] else seen)
+        return (advantages, returns), _statistics(moments, counts)
+
+    def _check_fit(self, kinds):
+        depth, last = self.config.gae.depth, kinds[self.config.gae.depth :]
+        steps = (last == Kind.STEP.value) | (last == Kind.TERMINAL.value)
+        if len(kinds) > depth + 1 or steps.any():
+            raise ValueError(
+                f"steps must fit the kernel's stack of {depth} slots (and one of bootstraps), "
+                f"not {len(kinds)}: an episode that is truncated takes one more"
+            )
+
+    def _moments(self, raw, running, exponents):
+        """``[(mean, deviation) or None of rewards, of values]``, and the new running sums."""
+        ways = self.standardization
+        # Words hold numbers as they are: to standardize and restore them is nothing.
+        restored = self.config.gae.code_width < 32
+        wanted = (
+            ways.rewards in ("dynamic", "block") or (ways.rewards == "restored" and restored),
+            ways.values == "restored" and restored,
+        )
+        if not any(wanted):
+            return (None, None), running
+        operands = np.concatenate(raw)
+        command = {
+            "count": len(operands),
+            "prior_count": running.count,
+            "prior_sum": running.sum & (1 << 64) - 1,
+            "prior_squares": [running.squares & (1 << 64) - 1, running.squares >> 64],
+            "reward_exponent": exponents[0] & 0xFFFF_FFFF,
+            "value_exponent": exponents[1] & 0xFFFF_FFFF,
+        }
+        results = self.launcher.run(
+            [(Opcode.STATISTICS, command)], [(0, operands)], 2 * MOMENTS.size
+        )
+        moments = results.view(MOMENTS.dtype)
+        for name, want, record in zip(("rewards", "values"), wanted, moments, strict=True):
+            if want and not record["deviation"] > 0:
+                raise ValueError(
+                    f"{name} must differ from each other to be standardized, not all be "
+                    f"{float(record['mean']):g}: {name}='raw' takes them as they are"
+                )
+        sums = moments[0]
+        squares = int(sums["squares"][0]) + (int(sums["squares"][1]) << 64)
+        total = int(np.int64(sums["sum"]))
+        running = Running(int(sums["count"]), total, squares, running.exponent)
+        return [
+            (float(record["mean"]), float(record["deviation"])) if want else None
+            for want, record in zip(wanted, moments, strict=True)
+        ], running
+
+    def _launch(self, placement, raw, push, fields):
+        """``(advantages, rewards-to-go)`` of a part, as the card counts them, at its steps."""
+        slots, rows = placement.kinds.shape
+        planes, beat = self.config.slot_beats["results"], self.config.engine.beat_bytes
+        program = [
+            (Opcode.CLEAR, {}),
+            (Opcode.PUSH, {"count": slots, **push}),
+            (Opcode.ESTIMATE, fields),
+            (Opcode.PULL, {"count": slots}),
+        ]
+        results = self.launcher.run(program, [(0, raw)], slots * sum(planes) * beat)
+        results = results.reshape(slots, -1)
+        kind = np.dtype(f"<i{self.config.gae.result_width // 8}")
+        begins = np.cumsum((0, *planes))[:-1] * beat
+        return [
+            results[:, begin : begin + rows * kind.itemsize].copy().view(kind)[placement.steps]
+            for begin in begins
+        ]
+
+
+def _numbers(name, values, shape=None):
+    """float32 array of ``shape``; ValueError for another, and for one that is not finite."""
+    with np.errstate(over="ignore"):
+        array = np.asarray(values, np.float32)
+    shape = (array.size,) if shape is None else shape
+    if array.shape != tuple(shape):
+        raise ValueError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        place_of = tuple(int(x) for x in np.argwhere(wrong)[0])
+        raise ValueError(f"{name} must be finite, not {array[place_of]} at {list(place_of)}")
+    return array
+
+
+def _flags(name, values, shape):
+    array = np.asarray(values)
+    if array.shape != shape or array.dtype != bool:
+        raise ValueError(
+            f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"
+        )
+    return array
+
+
+def _statistics(moments, counts):
+    names = ("reward", "value")
+    result = {}
+    for name, own in zip(names, moments, strict=True):
+        mean, deviation = own or (None, None)
+        result |= {f"{name}_mean": mean, f"{name}_deviation": deviation}
+    return result | dict(zip(("clipped", "saturated", "overflows"), counts.tolist(), strict=True))

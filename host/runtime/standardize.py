@@ -1,0 +1,179 @@
+"""What the numbers of PUSH and ESTIMATE are: moments and ranges of a rollout, in the card's units.
+
+Rewards and values are standardized with their mean and deviation, quantized to codes, and become
+words again inside a PE (HEPPO II). A word counts in units of ``2**-unit``, as fine as the largest
+possible advantage allows.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hw.config import ConfigBase
+from hw.gae.decode import FACTOR_WIDTH, SHIFT_LIMIT
+
+__all__ = ["Codes", "Running", "Standardization", "codes_of", "exponent_of", "words"]
+
+_REWARDS = ("raw", "dynamic", "block", "restored")
+_VALUES = ("raw", "restored")
+
+_NUMBER_WIDTH = 26  # bits of the magnitude that PUSH and STATISTICS count with
+_GROWTH = 4  # of them, bits that running rewards may grow before their sums are rescaled
+_MARGIN = 1.001  # for rounding, on the bound of an advantage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standardization(ConfigBase):
+    """How rewards and values become codes (HEPPO V-C, Table III); raw for both changes nothing but
+    the format."""
+
+    #: raw; dynamic: by the mean and deviation of all rewards so far, and kept so; block: by those
+    #: of the rollout, and kept so; restored: the same, and brought back.
+    rewards: str = "raw"
+    #: raw; restored: by the mean and deviation of the rollout, and brought back.
+    values: str = "raw"
+    #: Deviations from the mean that codes of 8 or 16 bits reach; what lies beyond is clipped.
+    deviations: float = 4.0
+
+    def __post_init__(self):
+        for name, choices in (("rewards", _REWARDS), ("values", _VALUES)):
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
+                )
+        value = self.deviations
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1000:
+            raise ValueError(f"deviations must be positive and below 1000, not {value!r}")
+
+
+@dataclass(frozen=True)
+class Running:
+    """Sums over all rewards so far, in units of ``2**-exponent`` (HEPPO, equations 6 to 9)."""
+
+    count: int = 0
+    sum: int = 0
+    squares: int = 0
+    exponent: int | None = None
+
+    def fitting(self, largest):
+        """The same sums, in coarser units where a reward of magnitude ``largest`` does not fit."""
+        exponent = exponent_of(largest)
+        if self.exponent is not None and self.exponent <= exponent:
+            return self
+        exponent -= _GROWTH
+        if self.exponent is None:
+            return Running(exponent=exponent)
+        shift = self.exponent - exponent
+        # Rounded so that count * squares stays at least sum**2.
+        total = (abs(self.sum) >> shift) * (1 if self.sum > 0 else -1)
+        return Running(self.count, total, -(-self.squares >> 2 * shift), exponent)
+
+
+def exponent_of(largest):
+    """The largest e for which ``largest * 2**e`` counts without being clipped."""
+    return max(-100, min(100, _NUMBER_WIDTH - math.frexp(largest)[1])) if largest else 0
+
+
+class Codes(NamedTuple):
+    """``code = gain * (number - mean)``, and a PE has ``scale * code + offset`` back, at most
+    ``limit`` in magnitude; numbers count with ``exponent``."""
+
+    exponent: int
+    mean: float
+    gain: float
+    scale: float
+    offset: float
+    limit: float
+
+    def push(self, name):
+        """The fields of PUSH."""
+        factor, shift = _fraction(math.ldexp(self.gain, -self.exponent))
+        mean = round(math.ldexp(self.mean, self.exponent))
+        fields = {"exponent": self.exponent, "mean": mean, "factor": factor, "shift": shift}
+        return {f"{name}_{field}": value & 0xFFFF_FFFF for field, value in fields.items()}
+
+
+def codes_of(config, largest, exponent, *, moments, kept, deviations):
+    """Codes of numbers up to the magnitude ``largest``; those of 32 bits are words, whose scale
+    ``words`` decides.
+
+    config : GaeConfig
+    moments : (mean, deviation), or None for raw
+    kept : whether they stay standardized
+    """
+    mean, deviation = moments or (0.0, 1.0)
+    # The card subtracts the mean as it counts it.
+    mean = math.ldexp(round(math.ldexp(mean, exponent)), -exponent)
+    if config.code_width == 32:
+        unit, offset = (deviation, 0.0) if kept else (1.0, 0.0)
+        mean = mean if kept else 0.0
+        return Codes(exponent, mean, 1 / unit, 1.0, offset, (largest + abs(mean)) / unit)
+    reach = deviations * deviation if moments else largest or 1.0
+    back, offset = (deviations, 0.0) if kept else (reach, mean)
+    limit = config.code_limit
+    return Codes(exponent, mean, limit / reach, back / limit, offset, back + abs(offset))
+
+
+def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
+    """``(unit, rewards, values, fields)``: the unit of words, the codes as they are pushed, and the
+    fields of ESTIMATE.
+
+    Parameters
+    ----------
+    config : GaeConfig
+    rewards, values : Codes
+    gamma, gae_lambda : float
+    steps : int
+        Slots.
+    peak : float or None
+        Largest result that is expected, where results are codes; None: the largest possible.
+    """
+    decay = gamma * gae_lambda
+    horizon = steps if decay == 1 else min(steps, 1 / (1 - decay))
+    bound = (rewards.limit + (1 + gamma) * values.limit) * horizon + values.limit
+    bound = (bound or 1.0) * _MARGIN
+    narrow = config.result_width < 32
+    reach = config.result_limit << config.result_shift
+    rules = [
+        config.word.high / bound,
+        reach / (peak or bound) if narrow else reach / bound,
+    ]
+    if config.code_width == 32:
+        rules.append(config.code_limit / max(rewards.limit, values.limit, bound / config.word.high))
+    else:
+        largest = max(rewards.scale, values.scale)
+        rules.append((config.scale.high / (1 << config.scale.fraction)) / largest)
+        offset = max(abs(rewards.offset), abs(values.offset))
+        rules += [(1 << 31) / (offset * _MARGIN)] if offset else []
+    unit = math.floor(math.log2(min(rules)))
+
+    def raw(number, fraction):
+        return round(math.ldexp(number, fraction)) & 0xFFFF_FFFF
+
+    fraction = config.coefficient.fraction
+    fields = {
+        "gamma": raw(gamma, fraction),
+        "decay": raw(decay, fraction),
+        "decay_power": raw(decay**config.lookahead, fraction),
+    }
+    if config.code_width == 32:
+        rewards, values = (x._replace(gain=math.ldexp(x.gain, unit)) for x in (rewards, values))
+    else:
+        for name, codes in (("reward", rewards), ("value", values)):
+            fields[f"{name}_scale"] = raw(codes.scale, unit + config.scale.fraction)
+            fields[f"{name}_mean"] = raw(codes.offset, unit)
+        fields["result_mean"] = fields["value_mean"]
+    return unit, rewards, values, fields
+
+
+def _fraction(gain):
+    """``(factor, shift)`` nearest to ``gain = factor * 2**-shift``."""
+    mantissa, exponent = math.frexp(gain)
+    factor, shift = round(math.ldexp(mantissa, FACTOR_WIDTH)), FACTOR_WIDTH - exponent
+    if factor == 1 << FACTOR_WIDTH:
+        factor, shift = factor >> 1, shift - 1
+    if shift > SHIFT_LIMIT:
+        factor, shift = factor >> (shift - SHIFT_LIMIT), SHIFT_LIMIT
+    if shift < 1:
+        raise ValueError(f"gain must be below 2**{FACTOR_WIDTH - 1}, not {gain!r}")
+    return factor, shift

@@ -1,0 +1,109 @@
+"""Configs of advantage estimation: the array of rows, and the kernel around it."""
+
+from dataclasses import dataclass
+
+from hw.arith.fixed import SQ, UQ
+from hw.config import ConfigBase, check_range
+from hw.shell.axi import EngineConfig
+from hw.stream.ram import RAM_STYLES
+
+__all__ = ["GaeConfig", "GaeKernelConfig"]
+
+_WIDTHS = (8, 16, 32)
+_HEADROOM = 11  # bits of a word above a result: an advantage is a sum over up to 1024 steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaeConfig(ConfigBase):
+    """``rows`` PEs beside a stack (HEPPO's FILO memory) of ``depth`` slots, a slot a time step.
+
+    The stack takes one slot more, of bootstraps alone: that of rollouts of ``depth`` steps that end
+    unfinished.
+    """
+
+    #: Trajectories that are worked on at the same time.
+    rows: int = 64
+    #: Slots of the stack.
+    depth: int = 1024
+    #: Registers in a PE's loop (HEPPO III-B): 1, 2 or 3.
+    lookahead: int = 2
+    #: Bits of a reward or value in the stack: 8 or 16, codes; 32, words.
+    code_width: int = 8
+    #: Bits of an advantage or reward-to-go: 8 or 16, codes; 32, words.
+    result_width: int = 8
+    #: Of the stack's memory.
+    ram_style: str = "block"
+
+    def __post_init__(self):
+        check_range("rows", self.rows, 1, 256)
+        check_range("depth", self.depth, 2, 1 << 16)
+        check_range("lookahead", self.lookahead, 1, 3)
+        for name in ("code_width", "result_width"):
+            if getattr(self, name) not in _WIDTHS:
+                raise ValueError(f"{name} must be one of 8, 16, 32, not {getattr(self, name)!r}")
+        if self.ram_style not in RAM_STYLES:
+            raise ValueError(
+                f"ram_style must be one of {', '.join(RAM_STYLES)}, not {self.ram_style!r}"
+            )
+
+    @property
+    def word(self):
+        """Rewards, values and advantages inside a PE, in units that the host chooses.
+
+        8-bit codes leave room in 27 bits, what a DSP48E2 multiplies at once; the others take two.
+        """
+        return SQ(27 if self.code_width == 8 else 35, 0)
+
+    @property
+    def coefficient(self):
+        """gamma, and powers of gamma * lambda; 1 is among them."""
+        return UQ(1, 16 if self.code_width == 8 else 25)
+
+    @property
+    def scale(self):
+        """Words a code."""
+        return UQ(10, 16)
+
+    @property
+    def code_limit(self):
+        """Largest code; the lowest is its negative."""
+        return (1 << (self.code_width - 1)) - 1
+
+    @property
+    def result_limit(self):
+        """Largest result; the lowest is its negative."""
+        return (1 << (self.result_width - 1)) - 1
+
+    @property
+    def result_shift(self):
+        """Bits of a word below a result's unit."""
+        return max(0, self.word.width - _HEADROOM - self.result_width)
+
+    @property
+    def cell_width(self):
+        """Bits a row and slot of the stack: reward and value, or the two results; and the kind."""
+        return 2 * max(self.code_width, self.result_width) + 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaeKernelConfig(ConfigBase):
+    """The whole kernel ``gae``."""
+
+    gae: GaeConfig = GaeConfig()
+    engine: EngineConfig = EngineConfig()
+
+    @property
+    def slot_beats(self):
+        """Beats of the planes of a slot, in order: of numbers (kinds, rewards, values), of codes
+        (the same), of results (advantages, rewards-to-go). Each plane begins on a beat."""
+        rows, beat = self.gae.rows, self.engine.beat_bytes
+
+        def planes(*sizes):
+            return tuple(-(-rows * size // beat) for size in sizes)
+
+        code, result = self.gae.code_width // 8, self.gae.result_width // 8
+        return {
+            "numbers": planes(1, 4, 4),
+            "codes": planes(1, code, code),
+            "results": planes(result, result),
+        }

@@ -1,0 +1,26 @@
+"""Resources of the whole kernel ``gae``, and the largest that fits a board."""
+
+from hw.gae.estimator import Estimator
+from hw.gae.intake import Intake
+from hw.stream.ram import memory_blocks
+
+__all__ = ["estimate"]
+
+
+def estimate(config):
+    """Cycles of an ESTIMATE of a full stack, and resources; None where unknown.
+
+    Memory blocks: the stack, and the queues of the two engines.
+    """
+    rows, intake = Estimator.estimate(config.gae, config.gae.depth + 1), Intake.estimate(config)
+    engine = config.engine
+    queues = 2 * memory_blocks(engine.data_width, engine.depth, "block")
+    return {
+        "cycles": rows["cycles"],
+        "interval": rows["interval"],
+        "dsp": None if intake["dsp"] is None else rows["dsp"] + intake["dsp"],
+        "bram36": rows["bram36"] + queues,
+        "uram": rows["uram"],
+        "lut": None,
+        "ff": None,
+    }

@@ -1,0 +1,91 @@
+"""The first error of a command, by slot, then by code, then by row.
+
+Three clocks behind the beat; no stall.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.gae.commands import Error
+
+__all__ = ["FirstError"]
+
+
+class FirstError(wiring.Component):
+    """Of one slot a lower code comes before a lower row, whatever the order of the beats.
+
+    Parameters
+    ----------
+    rows, elements : int
+        Most elements of a beat.
+
+    Members
+    -------
+    clear : In(1)
+        Strobe: forget.
+    step : In(1)
+        Strobe: the members below are of a beat.
+    new_slot : In(1)
+        The beat is the first of its slot.
+    wrong : In(elements), code : In(32)
+        Elements that break a rule, all the same one.
+    base : In(32), row : In(range(rows))
+        Rows of the slots before, and of this one.
+    error, detail : Out(32)
+        Code and position ``slot * rows + row``, or 0.
+    """
+
+    LATENCY = 3
+
+    def __init__(self, rows, elements):
+        self.elements = elements
+        super().__init__(
+            {
+                "clear": In(1),
+                "step": In(1),
+                "new_slot": In(1),
+                "wrong": In(elements),
+                "code": In(Error),
+                "base": In(32),
+                "row": In(range(rows)),
+                "error": Out(32),
+                "detail": Out(32),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        s1_step, s2_step, s2_any = Signal(), Signal(), Signal()
+        s1_new, s2_new = Signal(reset_less=True), Signal(reset_less=True)
+        s1_wrong = Signal(self.elements, reset_less=True)
+        s1_code = Signal.like(self.code, reset_less=True)
+        s2_code = Signal.like(self.code, reset_less=True)
+        s1_first = Signal(32, reset_less=True)
+        s2_detail = Signal(32, reset_less=True)
+        settled = Signal()  # a later slot has begun since
+        place = Signal(range(self.elements))
+        for k in reversed(range(self.elements)):
+            with m.If(s1_wrong[k]):
+                m.d.comb += place.eq(k)
+        m.d.sync += [
+            s1_step.eq(self.step),
+            s1_new.eq(self.new_slot),
+            s1_wrong.eq(self.wrong),
+            s1_code.eq(self.code),
+            s1_first.eq(self.base + self.row),
+            s2_step.eq(s1_step),
+            s2_new.eq(s1_new),
+            s2_any.eq(s1_step & s1_wrong.any()),
+            s2_code.eq(s1_code),
+            s2_detail.eq(s1_first + place),
+        ]
+        held = self.error != Error.NONE
+        earlier = Cat(s2_detail, s2_code) < Cat(self.detail, self.error[: len(s2_code)])
+        with m.If(s2_step & s2_new & held):
+            m.d.sync += settled.eq(1)
+        with m.If(s2_any & (~held | (earlier & ~settled & ~s2_new))):
+            m.d.sync += [self.error.eq(s2_code), self.detail.eq(s2_detail)]
+        with m.If(self.clear):
+            m.d.sync += [self.error.eq(0), self.detail.eq(0), settled.eq(0)]
+        return m

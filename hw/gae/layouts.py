@@ -1,0 +1,22 @@
+"""Slots as they travel between the units: a step of every row, side by side."""
+
+from amaranth import signed
+from amaranth.lib import data
+
+from hw.gae.commands import Kind
+
+__all__ = ["result_layout", "slot_layout"]
+
+
+def slot_layout(config):
+    """What is pushed: a cell ``{kind, reward, value}`` for each row, codes of ``code_width``."""
+    code = signed(config.code_width)
+    cell = data.StructLayout({"kind": Kind, "reward": code, "value": code})
+    return data.ArrayLayout(cell, config.rows)
+
+
+def result_layout(config):
+    """What is pulled: ``{advantage, reward_to_go}`` for each row, of ``result_width``."""
+    result = signed(config.result_width)
+    cell = data.StructLayout({"advantage": result, "reward_to_go": result})
+    return data.ArrayLayout(cell, config.rows)

@@ -1,0 +1,233 @@
+"""Numbers to codes, a lane a number of the beat: interval 1, one ``advance`` for all of it.
+
+Stages: exponent; three of ``Quantize``; difference; partial products; product; two of shifting;
+round and clip. Statistics leave with the product, where the factor is the number itself.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.fixed import SQ
+from hw.arith.float32.format import EXPONENT_MAX, FIELDS
+from hw.arith.multiply import B_LIMB
+from hw.arith.quantize import Quantize, QuantizeConfig
+from hw.shared import Shared
+from hw.stream.delay import delay
+
+__all__ = ["LANE_BITS", "NUMBER", "PRODUCT", "SCALE", "Standardize"]
+
+LANE_BITS = 32
+
+#: A number ``x`` counts as this, of ``x * 2**exponent``.
+NUMBER = SQ(27, 0)
+
+_FACTOR_WIDTH = 26
+#: How a plane is standardized; ``shift`` is 1..53.
+SCALE = data.StructLayout(
+    {"exponent": signed(9), "mean": NUMBER.shape, "factor": _FACTOR_WIDTH, "shift": 6}
+)
+
+#: Of a difference of two numbers and a factor.
+PRODUCT = signed(NUMBER.width + 1 + _FACTOR_WIDTH)
+_COARSE, _FINE = (32, 16, 8), (4, 2, 1)
+
+
+class Standardize(wiring.Component):
+    """``code = clip(floor(((x - mean) * factor + 2**(shift - 1)) / 2**shift))``, 0 of no number,
+    with ``x = clip(floor(number * 2**exponent + 1/2))`` to 27 bits, signed.
+
+    Source: HEPPO, section II-B, and equations 6 to 9 (dynamic standardization, quantization).
+
+    Parameters
+    ----------
+    config : GaeConfig
+    lanes : int
+
+    Members
+    -------
+    advance : In(1)
+        Moves every stage.
+    i : In([32 bits], lanes)
+        binary32.
+    counts : In(lanes)
+        Lanes that have a number; others are 0 throughout.
+    values : In(1)
+        The beat is of values, not of rewards.
+    rewards_scale, values_scale : In(SCALE), squares : In(1)
+        Steady. ``squares``: mean is 0 and the factor is x.
+    invalid : Out(lanes)
+        In the clock of ``i``: the lane has a number, which is infinite or none.
+    x : Out([NUMBER], lanes)
+        After X_LATENCY.
+    products : Out([54 bits, signed], lanes)
+        After PRODUCT_LATENCY.
+    codes : Out([code_width bits, signed], lanes), clipped : Out(lanes)
+        After LATENCY. ``clipped``: the code, unless ``squares``, or its number was clipped.
+    """
+
+    INTERVAL = 1
+    X_LATENCY = 1 + Quantize.LATENCY
+    PRODUCT_LATENCY = X_LATENCY + 3
+    LATENCY = PRODUCT_LATENCY + 3
+
+    def __init__(self, config, lanes):
+        self.config, self.lanes = config, lanes
+        array = data.ArrayLayout
+        super().__init__(
+            {
+                "advance": In(1),
+                "i": In(array(LANE_BITS, lanes)),
+                "counts": In(lanes),
+                "values": In(1),
+                "rewards_scale": In(SCALE),
+                "values_scale": In(SCALE),
+                "squares": In(1),
+                "invalid": Out(lanes),
+                "x": Out(array(NUMBER.shape, lanes)),
+                "products": Out(array(PRODUCT, lanes)),
+                "codes": Out(array(signed(config.code_width), lanes)),
+                "clipped": Out(lanes),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        # The scale of each stage's plane, shared by the lanes.
+        planes = self._later(m, self.values, self.PRODUCT_LATENCY, "values")
+
+        def scale(field, clock):
+            plane = planes[clock]
+            value = Mux(plane, self.values_scale[field], self.rewards_scale[field])
+            signal = Signal(SCALE[field].shape, name=f"s{clock}_{field}", reset_less=True)
+            with m.If(self.advance):
+                m.d.sync += signal.eq(value)
+            return signal
+
+        exponent = Signal(signed(9))
+        m.d.comb += exponent.eq(
+            Mux(self.values, self.values_scale.exponent, self.rewards_scale.exponent)
+        )
+        mean = scale("mean", self.X_LATENCY - 1)
+        factor = scale("factor", self.X_LATENCY - 1)
+        shift = scale("shift", self.PRODUCT_LATENCY - 1)
+        below = Signal(6)  # bits of a product below twice the code
+        m.d.comb += below.eq(shift - 1)
+        s8_fine = Signal(3, reset_less=True)
+        with m.If(self.advance):
+            m.d.sync += s8_fine.eq(below[:3])
+        counts = self._later(m, self.counts, self.LATENCY - 1, "counts")[-1]
+        for lane in range(self.lanes):
+            x, saturated = self._number(m, lane, exponent)
+            product = self._product(m, lane, x, mean, factor)
+            code, clipped = self._code(m, lane, product, below, s8_fine)
+            counted = counts[lane]
+            late = self._later(m, saturated, self.LATENCY - 1 - self.X_LATENCY, f"over_{lane}")[-1]
+            out = Signal(signed(self.config.code_width), name=f"s10_code_{lane}", reset_less=True)
+            s10_clipped = Signal(name=f"s10_clipped_{lane}", reset_less=True)
+            with m.If(self.advance):
+                m.d.sync += [
+                    out.eq(Mux(counted, code, 0)),
+                    s10_clipped.eq(counted & (late | (clipped & ~self.squares))),
+                ]
+            m.d.comb += [
+                self.x[lane].eq(x),
+                self.products[lane].eq(product),
+                self.codes[lane].eq(out),
+                self.clipped[lane].eq(s10_clipped),
+            ]
+        return m
+
+    def _later(self, m, value, clocks, name):
+        """``value`` now, a clock later, ... ``clocks`` later."""
+        values = [value]
+        for clock in range(1, clocks + 1):
+            values.append(delay(m, values[-1], 1, name=f"{name}_s{clock}", enable=self.advance))
+        return values
+
+    def _number(self, m, lane, exponent):
+        """``x``, and whether it was clipped."""
+        fields = data.View(FIELDS, self.i[lane])
+        scaled = Signal(signed(11), name=f"exponent_{lane}")
+        empty = ~self.counts[lane] | (fields.exponent == 0) | (scaled < 1)
+        last = fields.exponent == EXPONENT_MAX
+        number = Signal(FIELDS, name=f"number_{lane}")
+        m.d.comb += [
+            scaled.eq(fields.exponent + exponent),
+            number.sign.eq(fields.sign & ~empty),
+            # Beyond binary32 is far beyond what counts, as is its last finite exponent.
+            number.exponent.eq(Mux(scaled >= EXPONENT_MAX, EXPONENT_MAX - 1, scaled[:8])),
+            number.fraction.eq(fields.fraction),
+            self.invalid[lane].eq(self.counts[lane] & last),
+        ]
+        with m.If(empty):
+            m.d.comb += [number.exponent.eq(0), number.fraction.eq(0)]
+        s1_number = Signal(FIELDS, name=f"s1_number_{lane}", reset_less=True)
+        with m.If(self.advance):
+            m.d.sync += s1_number.eq(number)
+        unit = Shared(Quantize, QuantizeConfig(target=NUMBER))
+        m.submodules[f"quantize_{lane}"] = unit
+        # Always full after the first clocks: then its stages move with ``o.ready``.
+        m.d.comb += [
+            unit.i.p.x.eq(s1_number),
+            unit.i.valid.eq(1),
+            unit.o.ready.eq(self.advance),
+        ]
+        return unit.o.p.value, unit.o.p.saturated
+
+    def _product(self, m, lane, x, mean, factor):
+        """Two DSP blocks: the lower limb of the difference, and the upper."""
+        s5_difference = Signal(signed(NUMBER.width + 1), name=f"s5_x_{lane}", reset_less=True)
+        s5_factor = Signal(signed(_FACTOR_WIDTH + 1), name=f"s5_factor_{lane}", reset_less=True)
+        low, high = s5_difference[:B_LIMB], s5_difference[B_LIMB:].as_signed()
+        s6_low = Signal((low * s5_factor).shape(), name=f"s6_low_{lane}", reset_less=True)
+        s6_high = Signal((high * s5_factor).shape(), name=f"s6_high_{lane}", reset_less=True)
+        s7_product = Signal(PRODUCT, name=f"s7_product_{lane}", reset_less=True)
+        total = s6_low + (s6_high << B_LIMB)
+        with m.If(self.advance):
+            m.d.sync += [
+                s5_difference.eq(x - Mux(self.squares, 0, mean)),
+                s5_factor.eq(Mux(self.squares, x, factor)),
+                s6_low.eq(low * s5_factor),
+                s6_high.eq(high * s5_factor),
+                s7_product.eq(total[: PRODUCT.width]),
+            ]
+        return s7_product
+
+    def _code(self, m, lane, product, below, s8_fine):
+        """Rounded and clipped, before the last register."""
+        limit, width = self.config.code_limit, self.config.code_width
+
+        def shifted(value, steps, select, name):
+            """Right by ``select``; and whether what a step leaves out at the top differs from the
+            sign: it lies above the code whatever the steps behind do."""
+            sign, far = value[-1], C(0)
+            for k, step in enumerate(steps):
+                moved = Signal(value.shape(), name=f"{name}_{step}_{lane}")
+                m.d.comb += moved.eq(Mux(select[len(steps) - 1 - k], value >> step, value))
+                keep = min(len(moved), width + step)
+                far |= (moved[keep - 1 :] ^ sign.replicate(len(moved) - keep + 1)).any()
+                value = moved[:keep].as_signed()
+            return value, far
+
+        coarse, far = shifted(product, _COARSE, below[len(_FINE) :], "coarse")
+        s8_value = Signal(coarse.shape(), name=f"s8_value_{lane}", reset_less=True)
+        s8_far = Signal(name=f"s8_far_{lane}", reset_less=True)
+        s9_sign = self._later(m, product[-1], 2, f"sign_{lane}")[-1]
+        fine, fine_far = shifted(s8_value, _FINE, s8_fine, "fine")
+        s9_twice = Signal(fine.shape(), name=f"s9_twice_{lane}", reset_less=True)
+        s9_far = Signal(name=f"s9_far_{lane}", reset_less=True)
+        with m.If(self.advance):
+            m.d.sync += [
+                s8_value.eq(coarse),
+                s8_far.eq(far),
+                s9_twice.eq(fine),
+                s9_far.eq(s8_far | fine_far),
+            ]
+        rounded = Signal(signed(width + 1), name=f"rounded_{lane}")
+        clipped = Signal(name=f"beyond_{lane}")
+        m.d.comb += [
+            rounded.eq((s9_twice + 1) >> 1),
+            clipped.eq(s9_far | (rounded > limit) | (rounded < -limit)),
+        ]
+        return Mux(clipped, Mux(s9_sign, -limit, limit), rounded), clipped

@@ -1,0 +1,76 @@
+"""Slots for tests of the intake: random kinds and numbers, in memory and as commands."""
+
+import numpy as np
+
+from hw.gae.commands import COMMANDS, Kind, Opcode
+from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.shell.axi import EngineConfig
+
+__all__ = ["kernel_config", "memory", "push_fields", "random_kinds", "random_numbers", "record"]
+
+SPECIAL = np.array(
+    [0.0, -0.0, 1e-45, -1e-40, 2**-126, 0.5, -0.5, 1.5, -1.5, 3.4e38, -3.4e38, 1.0],
+    np.float32,
+)
+
+
+def kernel_config(data_width, **gae):
+    return GaeKernelConfig(gae=GaeConfig(**gae), engine=EngineConfig(data_width=data_width))
+
+
+def random_kinds(count, open_rows, rng):
+    """uint8 [count, rows] that may follow rows whose newest slot is a STEP."""
+    before, kinds = np.asarray(open_rows, bool), []
+    for _ in range(count):
+        follows = rng.choice([1, 2, 3], len(before), p=(0.7, 0.15, 0.15))
+        begins = rng.choice([0, 1, 2], len(before), p=(0.2, 0.7, 0.1))
+        kinds.append(np.where(before, follows, begins))
+        before = kinds[-1] == Kind.STEP.value
+    return np.array(kinds, np.uint8)
+
+
+def random_numbers(shape, rng, scale=1.0):
+    """float32, with specials among them."""
+    numbers = (rng.normal(size=shape) * scale).astype(np.float32)
+    return np.where(rng.random(shape) < 0.05, rng.choice(SPECIAL, shape), numbers)
+
+
+def push_fields(config, rng):
+    """Such that most numbers of scale 1 do not clip, and some do."""
+    fields = {}
+    for name in ("reward", "value"):
+        exponent = int(rng.integers(0, 24))
+        bits = int(rng.integers(1, 27))
+        factor = int(rng.integers(1 << (bits - 1), 1 << bits))
+        shift = exponent + bits - config.gae.code_width + int(rng.integers(2, 4))
+        fields |= {
+            f"{name}_exponent": exponent,
+            f"{name}_mean": int(rng.integers(-(1 << exponent), 1 << exponent, endpoint=True)),
+            f"{name}_factor": factor,
+            f"{name}_shift": min(max(shift, 1), 53),
+        }
+    return fields
+
+
+def memory(config, opcode, planes, rng):
+    """The planes' bytes; what pads them is anything."""
+    beat_bytes = config.engine.beat_bytes
+    which = "codes" if opcode == Opcode.PUSH_CODES else "numbers"
+    parts = []
+    for plane, beats in zip(planes, config.slot_beats[which], strict=True):
+        part = rng.integers(0, 256, (len(plane), beats * beat_bytes), np.uint8)
+        raw = np.ascontiguousarray(plane).view(np.uint8)
+        part[:, : raw.shape[1]] = raw
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+def record(opcode, **fields):
+    """A command; negative fields as two's complement."""
+    layout = COMMANDS[opcode]
+    command = np.zeros((), layout.dtype)
+    command["opcode"] = opcode.value
+    widths = {field.name: 8 * field.size // field.count for field in layout.fields}
+    for name, value in fields.items():
+        command[name] = np.array(value, object) % (1 << widths[name])
+    return command
