@@ -16,7 +16,7 @@ from hw.learner.commands import (
 )
 from hw.learner.image import pack, sections
 from hw.replay.commands import GRANULE_BYTES, Opcode
-from hw.shell.program import COMMAND_BYTES, STATUS
+from hw.shell.program import STATUS
 
 __all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "kinds_of", "run_both"]
 
@@ -27,17 +27,8 @@ class LearnProgram(Program):
     """Also LEARN, LOAD and STORE; ``reports`` are the places of REPORTs in results."""
 
     def __init__(self, granules=0):
-        super().__init__(granules)
+        super().__init__(granules, COMMANDS)
         self.reports = []
-
-    def raw(self, opcode, **fields):
-        if not isinstance(opcode, LearnOpcode):
-            return super().raw(opcode, **fields)
-        row = np.zeros(COMMAND_BYTES, np.uint8)
-        record = row.view(COMMANDS[opcode].dtype)[0]
-        for name, value in {"opcode": opcode.value, **fields}.items():
-            record[name] = value
-        self._rows.append(row)
 
     def learn(self, steps, records, **fields):
         """``records``: uint8 [iterations * inserts, bytes]; each iteration's begin on 64 bytes."""
@@ -47,13 +38,13 @@ class LearnProgram(Program):
             runs = records.reshape(count, -1)
             padded = np.zeros((count, -(-runs.shape[1] // 64) * 64), np.uint8)
             padded[:, : runs.shape[1]] = runs
-            experiences = self._operand(padded)
-        place = self._result(0, 0)
+            experiences = self.operand(padded)
+        place = self.result(0)
         self.results_bytes += count * REPORT.size
         self.reports += range(place, self.results_bytes, REPORT.size)
         values = dict(
             count=count,
-            source=self._operand(steps),
+            source=self.operand(steps),
             destination=place,
             inserts=inserts,
             experiences=experiences,
@@ -61,11 +52,11 @@ class LearnProgram(Program):
         self.raw(LearnOpcode.LEARN, **{**values, **fields})
 
     def load(self, numbers, kinds, **fields):
-        values = dict(count=numbers.nbytes, source=self._operand(numbers), kinds=kinds)
+        values = dict(count=numbers.nbytes, source=self.operand(numbers), kinds=kinds)
         self.raw(LearnOpcode.LOAD, **{**values, **fields})
 
     def store(self, count, kinds, **fields):
-        place = self._result(0, 0)
+        place = self.result(0)
         self.results_bytes += count
         self.raw(
             LearnOpcode.STORE, **{**dict(count=count, destination=place, kinds=kinds), **fields}

@@ -14,6 +14,7 @@ from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 from replay.programs import BLANK, STATUS_BYTES, masked, status_of, tour
 from shell.axi_rules import Rules
+from shell.kernel_pins import Pins
 
 from hw.designs import DESIGNS
 from hw.replay.commands import Error
@@ -28,21 +29,6 @@ CTRL, GIER, IER, ISR = 0x0, 0x4, 0x8, 0xC
 START, DONE, IDLE = 1, 2, 4
 SIZE = 1 << 14  # of a buffer
 ADDRESSES = (1 << 63) - 1  # more than AxiRam can count
-
-
-class Pins:
-    """The kernel's pins, and ``clk`` and ``rst`` as the shell's benches know them."""
-
-    def __init__(self, dut):
-        self._dut, self.clk, self.rst = dut, dut.ap_clk, self
-
-    @property
-    def value(self):
-        """Of ``rst``."""
-        return not int(self._dut.ap_rst_n.value)
-
-    def __getattr__(self, name):
-        return getattr(self._dut, name)
 
 
 class Host:

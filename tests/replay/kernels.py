@@ -39,7 +39,9 @@ def _sources():
 
 def design_of(config):
     """The design that ``config`` configures."""
-    return DESIGNS[config.learner.algorithm if hasattr(config, "learner") else "replay"]
+    if hasattr(config, "learner"):
+        return DESIGNS[config.learner.algorithm]
+    return next(design for design in DESIGNS.values() if design.config_type is type(config))
 
 
 def generate(config):

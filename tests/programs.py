@@ -1,0 +1,134 @@
+"""Programs of any kernel for tests: built, run on any card, compared byte for byte."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hw.shell.program import COMMAND_BYTES, STATUS
+
+__all__ = ["BLANK", "Builder", "Launch", "Rig", "masked", "status_of"]
+
+#: What lies in results before a launch: a byte that no command wrote shows.
+BLANK = 0xA5
+
+
+@dataclass
+class Launch:
+    """Arguments of a launch and what its buffers hold: program, operands (uint8)."""
+
+    program: np.ndarray
+    operands: np.ndarray
+    operands_bytes: int
+    results_bytes: int
+
+    @property
+    def command_count(self):
+        return len(self.program)
+
+
+class Builder:
+    """Commands and their operands in order; operands and results each begin on 64 bytes.
+
+    ``commands``: opcode -> Layout.
+    """
+
+    def __init__(self, commands):
+        self._commands, self._rows, self._lists = commands, [], []
+        self.operands_bytes = self.results_bytes = 0
+
+    def __len__(self):
+        return len(self._rows)
+
+    def raw(self, opcode, **fields):
+        """Any 64 bytes that begin with ``opcode``, or with a number that is none."""
+        row = np.zeros(COMMAND_BYTES, np.uint8)
+        layout = self._commands.get(opcode, next(iter(self._commands.values())))
+        record = row.view(layout.dtype)[0]
+        for name, value in fields.items():
+            record[name] = value
+        record["opcode"] = opcode.value if opcode in self._commands else opcode
+        self._rows.append(row)
+
+    def operand(self, array):
+        """Offset at which ``array`` will lie in operands."""
+        offset = -(-self.operands_bytes // 64) * 64
+        self._lists.append((offset, np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        self.operands_bytes = offset + array.nbytes
+        return offset
+
+    def result(self, size):
+        """Offset of ``size`` bytes of results."""
+        offset = -(-self.results_bytes // 64) * 64
+        self.results_bytes = offset + size
+        return offset
+
+    def launch(self):
+        """The sizes of the buffers are exact: one item more would leave them."""
+        operands = np.zeros(-(-max(1, self.operands_bytes) // 64) * 64, np.uint8)
+        for offset, data in self._lists:
+            operands[offset : offset + data.nbytes] = data
+        program = np.array(self._rows, np.uint8).reshape(-1, COMMAND_BYTES)
+        return Launch(program, operands, self.operands_bytes, self.results_bytes)
+
+
+class Rig:
+    """A kernel (``host.card.Kernel``) with buffers for every launch of a test.
+
+    Parameters
+    ----------
+    kernel : host.card.Kernel
+    pointers : dict of str to int
+        The design's own buffers, and their bytes.
+    status, clocks : Layout, sequence of str
+        The design's status block, and its fields that a twin does not know.
+    """
+
+    SIZES = {"program": 1 << 16, "operands": 1 << 20, "results": 1 << 20, "status": 4096}
+
+    def __init__(self, kernel, pointers, status, clocks, timeout_s=60.0):
+        self.kernel, self.timeout_s = kernel, timeout_s
+        self.status, self.clocks = status, clocks
+        self.written = ("results", *pointers, "status")
+        self.buffers = {
+            name: kernel.buffer(name, size) for name, size in {**self.SIZES, **pointers}.items()
+        }
+
+    def run(self, launch):
+        """All that a launch could have written, the clock counts of status masked."""
+        buffers = self.buffers
+        buffers["program"].write(launch.program)
+        buffers["operands"].write(launch.operands)
+        for name in ("results", "status"):
+            buffers[name].view[:] = BLANK
+            buffers[name].to_device()
+        self.kernel.launch(
+            timeout_s=self.timeout_s,
+            command_count=launch.command_count,
+            operands_bytes=launch.operands_bytes,
+            results_bytes=launch.results_bytes,
+            **buffers,
+        )
+        outputs = {}
+        for name in self.written:
+            buffers[name].from_device()
+            outputs[name] = buffers[name].view.copy()
+        outputs["status"] = masked(outputs["status"], self.status, self.clocks)
+        return outputs
+
+
+def status_of(block, layout):
+    """``(STATUS record, record of layout)`` of the bytes of a status block."""
+    return (
+        block[: STATUS.size].view(STATUS.dtype)[0],
+        block[STATUS.size : STATUS.size + layout.size].view(layout.dtype)[0],
+    )
+
+
+def masked(block, layout, clocks):
+    """A copy with the clock counts, the one thing that a twin does not know, at 0."""
+    block = block.copy()
+    shell, own = status_of(block, layout)
+    shell["cycles"] = 0
+    for name in clocks:
+        own[name] = 0
+    return block
