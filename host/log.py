@@ -12,7 +12,8 @@ from host.checkpoint import atomic_write
 
 __all__ = ["COLUMNS", "RunLog", "plot_returns", "progress_bar", "read_progress", "write_summary"]
 
-#: progress.csv: column and meaning; an empty cell is a value that there was not
+#: progress.csv: column and meaning, of all algorithms, each of which has some; an empty cell is a
+#: value that there was not
 COLUMNS = {
     "launches": "learner iterations, each one launch on the card",
     "steps": "environment steps, all actors together",
@@ -30,6 +31,18 @@ COLUMNS = {
     "clipped_weights": "numbers that a fixed-point learner on the card has clipped so far",
     "clipped_activations": "likewise",
     "clipped_gradients": "likewise",
+    "policy_loss": "ppo, means since the last row: loss of the clipped surrogate",
+    "value_loss": "squared error of the critic",
+    "entropy": "entropy of the policy, in nats",
+    "kl": "estimate of KL(the rollout's policy, the policy)",
+    "clip_fraction": "share of ratios that were clipped",
+    "explained_variance": "1 - Var(rewards-to-go - values) / Var(rewards-to-go)",
+    "reward_mean": "mean of rewards that they were standardized by",
+    "reward_deviation": "deviation likewise",
+    "value_mean": "mean of values likewise",
+    "value_deviation": "deviation likewise",
+    "clipped": "codes that were clipped on the card, a launch",
+    "saturated": "slots in which a result was clipped there, a launch",
 }
 
 
@@ -43,20 +56,22 @@ class RunLog:
     launches : int
         Where the run stands; rows after it, of a run that broke off later, are dropped.
         0 starts both anew.
+    columns : collection of str
+        Those of COLUMNS that rows have.
     """
 
-    def __init__(self, out, launches=0):
-        out = Path(out)
+    def __init__(self, out, launches=0, columns=tuple(COLUMNS)):
+        out, self._columns = Path(out), [name for name in COLUMNS if name in columns]
         self._path = out / "progress.csv"
         rows = read_progress(out) if launches and self._path.exists() else []
         kept = [row for row in rows if row["launches"] <= launches]
         text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept)
         atomic_write(self._path, lambda file: file.write(text.getvalue().encode()))
         self._file = self._path.open("a", newline="")
-        self._writer = csv.DictWriter(self._file, COLUMNS, lineterminator="\n")
+        self._writer = csv.DictWriter(self._file, self._columns, lineterminator="\n")
         events = out / "tensorboard"
         if not launches and events.is_dir():
             for old in events.glob("events.out.tfevents.*"):
@@ -64,8 +79,8 @@ class RunLog:
         self._events = SummaryWriter(str(events), purge_step=launches + 1 if launches else None)
 
     def write(self, row):
-        """``row`` is a dict of COLUMNS, None or absent where there is no value."""
-        row = {name: row.get(name) for name in COLUMNS}
+        """``row`` is a dict of columns, None or absent where there is no value."""
+        row = {name: row.get(name) for name in self._columns}
         self._writer.writerow(row)
         self._file.flush()
         for name, value in row.items():
@@ -83,7 +98,7 @@ def read_progress(out):
     with (Path(out) / "progress.csv").open(newline="") as file:
         rows = []
         for row in csv.DictReader(file):
-            if None in row.values() or row.keys() != COLUMNS.keys():
+            if None in row.values() or not row.keys() <= COLUMNS.keys():
                 continue
             rows.append({name: _number(cell) for name, cell in row.items()})
         return rows

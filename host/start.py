@@ -4,14 +4,18 @@ from contextlib import closing
 from functools import partial
 
 import boards
+from boards.memory import banks
 from host.agents.card import kernel_settings
 from host.agents.environment import make_envs, sizes
-from host.agents.train_config import preset
+from host.agents.policy import agent_type
+from host.agents.train_config import OnPolicyConfig, preset
 from host.card import open_card
 from host.generate import describe, generate, override
+from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
+from hw.shell.description import KernelDescription
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
@@ -26,32 +30,48 @@ _KERNEL = "kernel."
 
 
 def start(
-    *, algo, learner, env, card, board, steps, seed, out, resume, until_solved, trace, settings
+    *,
+    algo,
+    learner,
+    env,
+    card,
+    board,
+    steps,
+    seed,
+    out,
+    resume,
+    until_solved,
+    trace,
+    settings,
+    preset_name=None,
 ):
-    """Train with the replay memory, and the learner if it is there, on ``card``; return the exit
-    code.
+    """Train with the replay memory, the learner or the advantage estimator on ``card``; return the
+    exit code.
 
     The simulated cards have the board's memory banks, and a kernel generated for the run: as large
-    as its capacity, with the agent's networks. A real card has the kernel that was built, under
-    ``build/<board>/<kernel>``: ``replay``, or the algorithm with learner card.
+    as its capacity, with the agent's networks; or with a row for each environment, and room for a
+    rollout however its episodes end. A real card has the kernel that was built, under
+    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo.
 
     Parameters
     ----------
     algo, learner, env, steps, seed, until_solved
-        As in ``TrainConfig``; ``env`` or ``steps`` None is the preset's.
+        As in ``RunConfig``; ``env`` or ``steps`` None is the preset's.
     card, board : str
     out : Path
     resume, trace : bool
         ``trace`` writes ``out/trace.vcd``, on card sim alone.
     settings : dict
-        Other fields of ``TrainConfig``, as for ``host.generate.override``; ``kernel.<field>`` of
+        Other fields of the run's config, as for ``host.generate.override``; ``kernel.<field>`` of
         the kernel's config, where one is generated.
+    preset_name : str, optional
+        Of ``host.agents.train_config.PRESETS``.
     """
     values = dict(seed=seed, until_solved=until_solved)
-    values |= {name: x for name, x in (("env", env), ("steps", steps)) if x is not None}
+    values |= {} if steps is None else {"steps": steps}
     kernel = {name: value for name, value in settings.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in settings.items() if name not in kernel}
-    config = override(preset(algo, learner), {**own, **values})
+    config = override(preset(algo, learner, preset_name, env), {**own, **values})
     asked = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
     result = run(config, card=card, board=board, out=out, resume=resume, trace=trace, kernel=asked)
     mean = result.summary["mean_return"]
@@ -63,20 +83,22 @@ def start(
 
 
 def run(config, *, card, out, board="u200", resume=False, trace=False, kernel=None, console=None):
-    """``host.train.train`` of a TrainConfig on ``card``, with its kernel; the TrainResult.
+    """``host.train.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
 
     ``kernel`` : fields of the generated kernel's config. The others are ``start``'s.
     """
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
-    options, build = {}, BUILD_DIRECTORY
-    design = "replay" if config.learner == "cpu" else config.algo
+    agent_type(config.algo)  # what is missing is said before a kernel is built
+    options, build, design = {}, BUILD_DIRECTORY, _design(config)
     if card in ("model", "sim"):
-        banks = boards.get(board).banks
-        options["banks"] = tuple(Bank(bank.name, bank.size) for bank in banks)
         build = BUILD_DIRECTORY / "train"
         make = generate if card == "sim" else describe
-        make(design, board, build, **_kernel_values(config), **(kernel or {}))
+        folder = make(design, board, build, **_kernel_values(config), **(kernel or {}))
+        description = KernelDescription.from_json((folder / "kernel.json").read_text())
+        options["banks"] = tuple(
+            Bank(bank.name, bank.size) for bank in banks(description, boards.get(board))
+        )
     elif kernel:
         name = next(iter(kernel))
         raise ValueError(
@@ -87,12 +109,43 @@ def run(config, *, card, out, board="u200", resume=False, trace=False, kernel=No
         options["trace"] = out / "trace.vcd"
     with open_card(card, **options) as opened:
         loaded = opened.load(build / boards.get(board).name / design / "kernel.json")
-        buffer = partial(_BUFFERS[config.learner], loaded)
-        return train(config, buffer, out=out, card=card, resume=resume, console=console)
+        return train(
+            config, _factory(config, loaded), out=out, card=card, resume=resume, console=console
+        )
+
+
+def _design(config):
+    """The design whose kernel a run needs."""
+    if isinstance(config, OnPolicyConfig):
+        return "gae"
+    return "replay" if config.learner == "cpu" else config.algo
+
+
+def _factory(config, kernel):
+    """What makes the kernel's side of a run: see ``host.train.train``; ValueError for a kernel
+    whose numbers have other widths than the run's."""
+    if not isinstance(config, OnPolicyConfig):
+        return partial(_BUFFERS[config.learner], kernel)
+    agent, found = config.agent, kernel.description.config["gae"]
+    for name in ("code_width", "result_width"):
+        if getattr(agent, name) != found[name]:
+            raise ValueError(
+                f"{name} must be {found[name]} as in the kernel, not {getattr(agent, name)}"
+            )
+    return partial(AdvantageEstimator, kernel, agent.standardization)
 
 
 def _kernel_values(config):
     """What a run asks of the kernel that is generated for it."""
+    if isinstance(config, OnPolicyConfig):
+        return {
+            # As many as fit every board (HEPPO's); environments beyond come after the others.
+            "gae.rows": min(config.env_count, 64),
+            # Every step may end an episode, and be followed by what it bootstraps from.
+            "gae.depth": 2 * config.steps_per_launch,
+            "gae.code_width": config.agent.code_width,
+            "gae.result_width": config.agent.result_width,
+        }
     values = {"capacity": config.capacity}
     if config.learner == "card":
         with closing(make_envs(config.env, 1, config.algo)) as envs:

@@ -5,7 +5,7 @@
 
 import json
 import time
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +15,30 @@ from rich.console import Console
 
 from host import checkpoint
 from host.agents.environment import reward_threshold
+from host.agents.on_policy import OnPolicySession
 from host.agents.policy import load_policy, save_policy
 from host.agents.session import Session
 from host.agents.threads import single_blas_thread
-from host.agents.train_config import TrainConfig
+from host.agents.train_config import OnPolicyConfig, TrainConfig
 from host.interrupt import INTERRUPTED, stop_requests
 from host.log import RunLog, plot_returns, progress_bar, write_summary
 
-__all__ = ["TrainConfig", "TrainResult", "load_policy", "train"]
+__all__ = ["OnPolicyConfig", "TrainConfig", "TrainResult", "load_policy", "train"]
 
 CHECKPOINT = "checkpoint.npz"
 
-#: columns of progress.csv in the order of a learner's ``clipped``
-_CLIPPED = ("clipped_weights", "clipped_activations", "clipped_gradients")
+_SESSIONS = {TrainConfig: Session, OnPolicyConfig: OnPolicySession}
+
+#: columns of progress.csv whatever learns
+_SHARED = (
+    "launches",
+    "steps",
+    "episodes",
+    "seconds",
+    "return_mean",
+    "evaluation_return",
+    "device_cycles",
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,7 @@ class TrainResult:
     plot: Path
 
 
-def train(config, buffer_factory, *, out, card="model", resume=False, console=None):
+def train(config, factory, *, out, card="model", resume=False, console=None):
     """Run ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
 
     Solved: a greedy evaluation averages at least the environment's reward threshold and another
@@ -48,9 +59,11 @@ def train(config, buffer_factory, *, out, card="model", resume=False, console=No
 
     Parameters
     ----------
-    config : TrainConfig
-    buffer_factory : callable
-        Makes the replay buffer (``host.agents.session.Session``).
+    config : TrainConfig or OnPolicyConfig
+    factory : callable
+        Makes what learns with the agent on the card: the replay buffer
+        (``host.agents.session.Session``) or the advantage estimator
+        (``host.agents.on_policy.OnPolicySession``).
     out : path
         Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
         best.npz (the best policy; ``load_policy`` reads it). If the card fails, the policy as it
@@ -58,9 +71,10 @@ def train(config, buffer_factory, *, out, card="model", resume=False, console=No
     card : str
         Name of the card, for the summary.
     resume : bool
-        Continue from ``checkpoint.npz``: the next batch is the same, environments start new
-        episodes. The config must be the checkpoint's, but for its lengths and intervals.
-        Otherwise an older checkpoint and policy in ``out`` become ``*.previous.npz``.
+        Continue from ``checkpoint.npz``: the next batch is the same, if it is a replay buffer's;
+        environments start new episodes. The config must be the checkpoint's, but for its lengths
+        and intervals. Otherwise an older checkpoint and policy in ``out`` become
+        ``*.previous.npz``.
     console : rich.console.Console, optional
 
     Returns
@@ -76,9 +90,10 @@ def train(config, buffer_factory, *, out, card="model", resume=False, console=No
     saved = None
     if resume:
         _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
-    with closing(Session(config, buffer_factory)) as session:
+    with closing(_SESSIONS[type(config)](config, factory)) as session:
         run = _Run(config, session, out, card, saved)
-        with closing(RunLog(out, session.launches)) as run.log:
+        columns = _SHARED + session.COLUMNS
+        with closing(RunLog(out, session.launches, columns)) as run.log:
             return run.to_end(console)
 
 
@@ -91,7 +106,7 @@ class _Run:
         self.returns, self.episodes, self.attempts = deque(maxlen=100), 0, 0
         self.best = self.mean_return = self.evaluation = None
         self.solved, self._seconds, self._cycles = False, 0.0, 0
-        self._losses, self._td_errors, self._logged = [], [], None
+        self._measured, self._logged = defaultdict(list), None
         if saved is not None:
             self._restore(saved)
         else:
@@ -138,15 +153,15 @@ class _Run:
         try:
             return self.session.iterate()
         except Exception as error:
-            # The buffer went with the card, but what was learned is here.
+            # What the card had is gone with it, but what was learned is here.
             self._save_policy(self.last, None)
             error.add_note(f"the policy as it was is in {self.last}")
             raise
 
     def _count(self, iteration):
-        if iteration.loss is not None:
-            self._losses.append(iteration.loss)
-            self._td_errors.append(float(np.abs(iteration.td_errors).mean()))
+        for name, value in iteration.measured.items():
+            if value is not None:
+                self._measured[name].append(value)
         self.episodes += len(iteration.episodes)
         self.returns.extend(value for value, _ in iteration.episodes)
 
@@ -180,33 +195,27 @@ class _Run:
 
     @property
     def device_cycles(self):
-        cycles = self.session.buffer.device_cycles
+        cycles = self.session.device_cycles
         return None if cycles is None else self._cycles + cycles
 
     def _write_row(self):
-        agent, clipped = self.session.agent, self.session.learner.clipped
         if self._logged == self.session.launches and self.evaluation is None:
             return
         self.log.write(
             {
                 "launches": self.session.launches,
-                "steps": agent.steps,
+                "steps": self.session.agent.steps,
                 "episodes": self.episodes,
                 "seconds": round(self.seconds, 3),
                 "return_mean": _mean(self.returns),
                 "evaluation_return": self.evaluation,
-                "loss": _mean(self._losses),
-                "td_error": _mean(self._td_errors),
-                "exploration": agent.exploration,
-                "beta": agent.beta,
-                "learning_rate": agent.learning_rate,
-                "fill": len(self.session.buffer),
+                **{name: _mean(values) for name, values in self._measured.items()},
+                **self.session.progress(),
                 "device_cycles": self.device_cycles,
-                **dict(zip(_CLIPPED, clipped, strict=True)),
             }
         )
-        self.evaluation, self._losses, self._td_errors = None, [], []
-        self._logged = self.session.launches
+        self.evaluation, self._logged = None, self.session.launches
+        self._measured.clear()
 
     def _state(self):
         """The progress bar's words."""

@@ -1,41 +1,81 @@
-"""What every agent is: networks in training, the clock of its schedules, its random stream."""
+"""What every agent is, and what those with target networks are: networks in training, the clock of
+its schedules, its random stream."""
 
 import numpy as np
 
 from host.agents.pair import Pair
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "TemporalDifferenceAgent"]
 
 
 class Agent:
-    """Acts and learns; knows neither the environment nor the buffer.
+    """Acts and learns; knows neither the environment nor where its experience comes from.
 
-    A subclass has ``act(obs, greedy=False)``, ``learn_batch(batch)`` and ``exploration`` (how much
-    it explores now), and names what ``act`` follows in ``POLICY``.
+    A subclass has ``act(obs, greedy=False)``, ``predict(obs)``, ``parameters`` (name -> array, of
+    which ``load_parameters`` makes the same policy), ``state_dict`` and ``load_state_dict``, and
+    names its config's class in ``CONFIG``.
 
     Parameters
     ----------
     config : AgentConfig
-    seed : int or numpy.random.SeedSequence
-        Of the first weights and of exploration.
     observation_size, action_count : int
         Numbers of an observation; actions to choose from, or components of a continuous one.
 
     Attributes
     ----------
-    networks : dict of str to Pair
-        In the order in which a learner on the card has them.
     steps : int
         Environment steps acted in so far; the schedules' clock.
     updates : int
         Batches learned from.
     """
 
-    POLICY = None
+    CONFIG = None
 
-    def __init__(self, config, *, observation_size, action_count, seed):
+    def __init__(self, config, *, observation_size, action_count):
         self.config = config
         self.observation_size, self.action_count = observation_size, action_count
+        self.steps = self.updates = 0
+        self._learning_rate = config.learning_rate_schedule
+
+    @property
+    def sizes(self):
+        """What an agent is made with, apart from config and seed."""
+        return {"observation_size": self.observation_size, "action_count": self.action_count}
+
+    @property
+    def learning_rate(self):
+        return self._learning_rate(self.steps)
+
+    def checked(self, obs):
+        """``obs`` as float32 [rows, observation_size]; ValueError for another shape."""
+        obs = np.asarray(obs, np.float32)
+        if obs.ndim != 2 or obs.shape[1] != self.observation_size:
+            raise ValueError(f"obs must be [rows, {self.observation_size}], not {list(obs.shape)}")
+        return obs
+
+
+class TemporalDifferenceAgent(Agent):
+    """Learns from batches of experience, with target networks.
+
+    A subclass has ``learn_batch(batch)`` and ``exploration`` (how much it explores now), and names
+    what ``act`` follows in ``POLICY``.
+
+    Parameters
+    ----------
+    config : TemporalDifferenceConfig
+    seed : int or numpy.random.SeedSequence
+        Of the first weights and of exploration.
+
+    Attributes
+    ----------
+    networks : dict of str to Pair
+        In the order in which a learner on the card has them.
+    """
+
+    POLICY = None
+
+    def __init__(self, config, *, seed, **sizes):
+        super().__init__(config, **sizes)
         sequence = (
             seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         )
@@ -44,8 +84,7 @@ class Agent:
         self.networks = {
             name: Pair(config, make) for name, make in self.make_networks(weights).items()
         }
-        self.steps = self.updates = 0
-        self._beta, self._learning_rate = config.beta, config.learning_rate_schedule
+        self._beta = config.beta
 
     def make_networks(self, rng):
         """name -> what makes the network, drawing its weights from ``rng``."""
@@ -62,20 +101,13 @@ class Agent:
         return self._beta(self.steps)
 
     @property
-    def learning_rate(self):
-        return self._learning_rate(self.steps)
-
-    @property
     def learning_rates(self):
         """Step size of each network now, in the order of ``networks``."""
         return (self.learning_rate,)
 
     def predict(self, obs):
         """The policy network's outputs [rows, action_count] of obs [rows, observation_size]."""
-        obs = np.asarray(obs, np.float32)
-        if obs.ndim != 2 or obs.shape[1] != self.observation_size:
-            raise ValueError(f"obs must be [rows, {self.observation_size}], not {list(obs.shape)}")
-        return self.policy.forward(obs).copy()
+        return self.policy.forward(self.checked(obs)).copy()
 
     def check_finite(self, td):
         """Raise ValueError, naming the row, unless every TD error is finite."""
@@ -95,6 +127,15 @@ class Agent:
         if self.updates % self.config.target_interval == 0:
             for pair in self.networks.values():
                 pair.synchronize()
+
+    @property
+    def parameters(self):
+        """name -> its online network's parameters."""
+        return {name: pair.online.parameters for name, pair in self.networks.items()}
+
+    def load_parameters(self, parameters):
+        for name, pair in self.networks.items():
+            pair.online.parameters[...] = pair.target.parameters[...] = parameters[name]
 
     def state_dict(self):
         """Everything that the next action and the next update depend on."""

@@ -1,4 +1,4 @@
-"""Hyperparameters that every agent has, with their reasons, and the checks of a field."""
+"""Hyperparameters of agents, with their reasons, and the checks of a field."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,13 @@ from host.agents.optimizer import OPTIMIZERS, SGD, Adam, RMSProp
 from host.agents.schedule import Linear
 from hw.config import ConfigBase, check_range
 
-__all__ = ["AgentConfig", "check_choice", "check_number", "check_positive"]
+__all__ = [
+    "AgentConfig",
+    "TemporalDifferenceConfig",
+    "check_choice",
+    "check_number",
+    "check_positive",
+]
 
 
 def check_number(name, value, rule, holds):
@@ -31,32 +37,58 @@ def check_choice(name, value, choices):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(ConfigBase):
-    """Temporal-difference learning from prioritized n-step experiences; the defaults are DQN's.
-
-    Lengths of schedules are in environment steps, all actors together.
-    """
+    """What every agent has. Lengths of schedules are in environment steps, all actors together."""
 
     #: Width of each hidden layer.
     hidden: tuple = (256, 256)
     #: Activation of the hidden layers: relu or tanh.
     activation: str = "relu"
-    #: Steps of reward summed before bootstrapping.
-    n_step: int = 5
     #: Discount per environment step.
     gamma: float = 0.99
-    #: What rewards are multiplied by before they are stored: values of the order of 1 suit Huber's
-    #: loss, and the formats of a fixed-point learner.
-    reward_scale: float = 1.0
-    #: Experiences in a learner iteration.
+    #: Experiences that a gradient step learns from.
     batch_size: int = 64
-    #: adam, rmsprop or sgd.
-    optimizer: str = "adam"
     #: Step size.
     learning_rate: float = 2e-3
     #: Step size that ``learning_rate`` falls to over ``learning_rate_steps``; None: constant.
     learning_rate_final: float | None = None
     #: Length of the learning rate's schedule.
     learning_rate_steps: int = 50_000
+    #: Adam and RMSProp: added to the root.
+    optimizer_epsilon: float = 1e-8
+    #: Norm that a whole gradient is scaled down to; None: no limit.
+    max_gradient_norm: float | None = 10.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        for width in self.hidden:
+            check_range("hidden", width, 1, 1 << 16)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_number("gamma", self.gamma, "in [0, 1]", lambda x: 0 <= x <= 1)
+        check_range("batch_size", self.batch_size, 1, 1 << 16)
+        check_range("learning_rate_steps", self.learning_rate_steps, 0, 1 << 40)
+        for name in ("learning_rate", "optimizer_epsilon"):
+            check_positive(name, getattr(self, name))
+        for name in ("learning_rate_final", "max_gradient_norm"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+
+    @property
+    def learning_rate_schedule(self):
+        final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
+        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemporalDifferenceConfig(AgentConfig):
+    """Learning from prioritized n-step experiences; the defaults are DQN's."""
+
+    #: Steps of reward summed before bootstrapping.
+    n_step: int = 5
+    #: What rewards are multiplied by before they are stored: values of the order of 1 suit Huber's
+    #: loss, and the formats of a fixed-point learner.
+    reward_scale: float = 1.0
+    #: adam, rmsprop or sgd.
+    optimizer: str = "adam"
     #: Adam: decay of the mean and of the square.
     beta1: float = 0.9
     beta2: float = 0.999
@@ -64,14 +96,10 @@ class AgentConfig(ConfigBase):
     decay: float = 0.99
     #: SGD: momentum.
     momentum: float = 0.0
-    #: Adam and RMSProp: added to the root.
-    optimizer_epsilon: float = 1e-8
     #: huber or squared.
     loss: str = "huber"
     #: Where Huber's loss becomes linear.
     huber_delta: float = 1.0
-    #: Norm that a network's whole gradient is scaled down to; None: no limit.
-    max_gradient_norm: float | None = 10.0
     #: Learner iterations between synchronizations of the target networks.
     target_interval: int = 20
     #: Share of the online network taken over in one: 1 is a copy (hard), less is soft.
@@ -82,36 +110,23 @@ class AgentConfig(ConfigBase):
     beta_steps: int = 50_000
 
     def __post_init__(self):
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        for width in self.hidden:
-            check_range("hidden", width, 1, 1 << 16)
-        check_choice("activation", self.activation, ACTIVATIONS)
+        super().__post_init__()
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("loss", self.loss, LOSSES)
         check_range("n_step", self.n_step, 1, 1000)
-        check_range("batch_size", self.batch_size, 1, 1 << 16)
         check_range("target_interval", self.target_interval, 1, 1 << 31)
-        for name in ("learning_rate_steps", "beta_steps"):
-            check_range(name, getattr(self, name), 0, 1 << 40)
-        for name in ("learning_rate", "huber_delta", "optimizer_epsilon", "reward_scale"):
+        check_range("beta_steps", self.beta_steps, 0, 1 << 40)
+        for name in ("huber_delta", "reward_scale"):
             check_positive(name, getattr(self, name))
-        for name in ("learning_rate_final", "max_gradient_norm"):
-            if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
         for name in ("beta1", "beta2", "decay", "momentum"):
             check_number(name, getattr(self, name), "in [0, 1)", lambda x: 0 <= x < 1)
-        for name in ("gamma", "beta_start", "beta_end"):
+        for name in ("beta_start", "beta_end"):
             check_number(name, getattr(self, name), "in [0, 1]", lambda x: 0 <= x <= 1)
         check_number("target_tau", self.target_tau, "in (0, 1]", lambda x: 0 < x <= 1)
 
     @property
     def beta(self):
         return Linear(start=self.beta_start, end=self.beta_end, steps=self.beta_steps)
-
-    @property
-    def learning_rate_schedule(self):
-        final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
-        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)
 
     def make_optimizer(self, parameters):
         """The configured rule on a flat parameter vector."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from host.agents.agent import Agent
+from host.agents.agent import TemporalDifferenceAgent
 from host.agents.ddpg_config import DDPGConfig
 from host.agents.loss import weighted_loss
 from host.agents.network import MLP
@@ -13,14 +13,15 @@ __all__ = ["DDPG", "DDPGConfig"]
 _ACTOR_GAIN = 0.01
 
 
-class DDPG(Agent):
+class DDPG(TemporalDifferenceAgent):
     """Deep deterministic policy gradient agent (Lillicrap et al., 2016) with Gaussian noise;
-    ``config`` is a DDPGConfig, the rest as ``Agent``.
+    ``config`` is a DDPGConfig, the rest as ``TemporalDifferenceAgent``.
 
     The critic sees observation and action side by side. The actor's gradient goes through the
     critic as it was before the step (lagged critic), as on the card.
     """
 
+    CONFIG = DDPGConfig
     POLICY = "actor"
 
     def make_networks(self, rng):

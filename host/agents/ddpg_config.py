@@ -3,7 +3,7 @@ Pendulum-v1."""
 
 from dataclasses import dataclass
 
-from host.agents.agent_config import AgentConfig, check_number, check_positive
+from host.agents.agent_config import TemporalDifferenceConfig, check_number, check_positive
 from host.agents.schedule import Linear
 from hw.config import check_range
 
@@ -11,7 +11,7 @@ __all__ = ["DDPGConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DDPGConfig(AgentConfig):
+class DDPGConfig(TemporalDifferenceConfig):
     """Deep deterministic policy gradient (Lillicrap et al., 2016).
 
     ``y = r + discount Q'(s', mu'(s'))``, ``td = y - Q(s, a)``; the actor ascends

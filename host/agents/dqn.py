@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from host.agents.agent import Agent
+from host.agents.agent import TemporalDifferenceAgent
 from host.agents.dqn_config import DQNConfig
 from host.agents.loss import weighted_loss
 from host.agents.network import MLP
@@ -10,10 +10,11 @@ from host.agents.network import MLP
 __all__ = ["DQN", "DQNConfig"]
 
 
-class DQN(Agent):
+class DQN(TemporalDifferenceAgent):
     """Deep Q-network agent (Mnih et al., 2015; double: van Hasselt et al., 2016); ``config`` is a
-    DQNConfig, the rest as ``Agent``."""
+    DQNConfig, the rest as ``TemporalDifferenceAgent``."""
 
+    CONFIG = DQNConfig
     POLICY = "q"
 
     def make_networks(self, rng):

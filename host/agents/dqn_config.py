@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from host.agents.agent_config import AgentConfig, check_number
+from host.agents.agent_config import TemporalDifferenceConfig, check_number
 from host.agents.schedule import Linear
 from hw.config import check_range
 
@@ -10,7 +10,7 @@ __all__ = ["DQNConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNConfig(AgentConfig):
+class DQNConfig(TemporalDifferenceConfig):
     """Deep Q-learning.
 
     ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and

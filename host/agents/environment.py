@@ -13,12 +13,13 @@ __all__ = ["Actor", "Transitions", "evaluate", "make_envs", "reward_threshold", 
 #: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
 _THRESHOLDS = {"Pendulum-v1": -200.0}
 
-_SPACES = {"dqn": Discrete, "ddpg": Box}
+_SPACES = {"dqn": (Discrete,), "ddpg": (Box,), "ppo": (Discrete, Box)}
+_KINDS = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
 
 
 def make_envs(env, count, algo="dqn"):
     """``count`` synchronous copies with flat observations and the kind of actions that the
-    algorithm takes: Discrete, or a bounded Box of one dimension.
+    algorithm takes: Discrete, a bounded Box of one dimension, or either.
 
     ValueError if the id is unknown, the action space another or observations not numbers.
     """
@@ -43,11 +44,11 @@ def make_envs(env, count, algo="dqn"):
         raise ValueError(f"env must have its packages installed, not {env!r} ({error})") from error
     space, wanted = envs.single_action_space, _SPACES[algo]
     plain = isinstance(space, wanted)
-    if plain and wanted is Box:
+    if plain and isinstance(space, Box):
         plain = len(space.shape) == 1 and space.is_bounded()
     if not plain:
         envs.close()
-        kind = "Discrete" if wanted is Discrete else "one-dimensional, bounded Box"
+        kind = " or ".join(_KINDS[each] for each in wanted)
         raise ValueError(f"env must have a {kind} action space for {algo}, not {space} of {env!r}")
     return envs
 

@@ -1,13 +1,19 @@
 """Agents by algorithm, and a trained policy in a file: what is kept of the best evaluation."""
 
 from host import checkpoint
-from host.agents.ddpg import DDPG, DDPGConfig
-from host.agents.dqn import DQN, DQNConfig
+from host.agents.ddpg import DDPG
+from host.agents.dqn import DQN
 
-__all__ = ["AGENTS", "load_policy", "save_policy"]
+__all__ = ["agent_type", "load_policy", "save_policy"]
 
-#: algorithm -> its agent and the config of that
-AGENTS = {"dqn": (DQN, DQNConfig), "ddpg": (DDPG, DDPGConfig)}
+
+def agent_type(algo):
+    """The class of an algorithm's agent; MissingTool for ppo without torch."""
+    if algo == "ppo":
+        from host.agents.ppo import PPO  # with torch, which is an extra, and slow to import
+
+        return PPO
+    return {"dqn": DQN, "ddpg": DDPG}[algo]
 
 
 def save_policy(path, agent, *, algo, env, score):
@@ -15,12 +21,11 @@ def save_policy(path, agent, *, algo, env, score):
     config = {
         "algo": algo,
         "env": env,
-        "observation_size": agent.observation_size,
-        "action_count": agent.action_count,
         "agent": agent.config.to_dict(),
+        **agent.sizes,
     }
-    parameters = {name: pair.online.parameters for name, pair in agent.networks.items()}
-    checkpoint.save(path, "policy", config, {"parameters": parameters, "score": score})
+    state = {"parameters": agent.parameters, "score": score}
+    checkpoint.save(path, "policy", config, state)
 
 
 def load_policy(path):
@@ -28,21 +33,16 @@ def load_policy(path):
 
     Returns
     -------
-    agent : DQN or DDPG
+    agent : Agent
         For ``act(obs, greedy=True)`` and ``predict``.
     info : dict
         ``algo``, ``env``, ``score``.
 
-    CheckpointError if the file is absent, damaged or not a policy.
+    CheckpointError if the file is absent, damaged or not a policy; MissingTool as ``agent_type``.
     """
     config, state = checkpoint.load(path, "policy")
-    kind, settings = AGENTS[config["algo"]]
-    agent = kind(
-        settings.from_dict(config["agent"]),
-        observation_size=config["observation_size"],
-        action_count=config["action_count"],
-        seed=0,
-    )
-    for name, pair in agent.networks.items():
-        pair.online.parameters[...] = pair.target.parameters[...] = state["parameters"][name]
-    return agent, {"algo": config["algo"], "env": config["env"], "score": state["score"]}
+    info = {"algo": config.pop("algo"), "env": config.pop("env"), "score": state["score"]}
+    kind = agent_type(info["algo"])
+    agent = kind(kind.CONFIG.from_dict(config.pop("agent")), seed=0, **config)
+    agent.load_parameters(state["parameters"])
+    return agent, info

@@ -1,27 +1,25 @@
 """Actors, n-step windows, replay buffer and agent as one state machine.
 
-An iteration is one launch on the card, whichever the learner. No files, no clock: a session is a
-function of its config and of its saved state.
+An iteration is one launch on the card, whichever the learner.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from host.agents.card import CardLearner
 from host.agents.cpu import CPULearner
-from host.agents.environment import Actor, Transitions, evaluate, make_envs, sizes
-from host.agents.policy import AGENTS
+from host.agents.environment import Transitions
+from host.agents.session_base import BUFFER, Iteration, SessionBase
 from host.runtime.nstep import NStep
 
-__all__ = ["Iteration", "Session", "experience_fields"]
-
-#: spawn keys: every random stream of a run is its own branch of the run's seed
-_AGENT, _BUFFER, _ENVS, _EVALUATION = range(4)
-
+__all__ = ["Session", "experience_fields"]
 
 _LEARNERS = {"cpu": CPULearner, "card": CardLearner}
+
+#: columns of progress.csv in the order of a learner's ``clipped``
+_CLIPPED = ("clipped_weights", "clipped_activations", "clipped_gradients")
 
 
 def experience_fields(observation_size, action_size=None):
@@ -42,20 +40,7 @@ def experience_fields(observation_size, action_size=None):
     }
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """What one launch gave; ``loss`` and ``td_errors`` are None before learning starts.
-
-    ``td_errors`` are the batch's; of a learner on the card, their mean magnitude an update.
-    ``episodes`` lists (return, length).
-    """
-
-    loss: float | None
-    td_errors: np.ndarray | None
-    episodes: list
-
-
-class Session:
+class Session(SessionBase):
     """
     Parameters
     ----------
@@ -66,26 +51,16 @@ class Session:
 
     Attributes
     ----------
-    agent : Agent
     buffer
     learner : CPULearner or CardLearner
-    launches : int
     """
 
+    COLUMNS = ("loss", "td_error", "exploration", "beta", "learning_rate", "fill", *_CLIPPED)
+
     def __init__(self, config, buffer_factory):
-        self.config, self.launches = config, 0
-        self._envs = make_envs(config.env, config.env_count, config.algo)
-        self._evaluation_envs = make_envs(config.env, config.evaluation_episodes, config.algo)
-        observation_size, action_count = sizes(self._envs)
-        action_size = None if config.algo == "dqn" else action_count
-        kind, _ = AGENTS[config.algo]
-        self.agent = kind(
-            config.agent,
-            observation_size=observation_size,
-            action_count=action_count,
-            seed=np.random.SeedSequence(config.seed, spawn_key=(_AGENT,)),
-        )
-        self._actor = Actor(self._envs, seed=self._seed(_ENVS, 0))
+        super().__init__(config)
+        observation_size = self.observation_size
+        action_size = None if config.algo == "dqn" else self.action_count
         self._windows = NStep(
             config.env_count,
             config.agent.n_step,
@@ -98,16 +73,12 @@ class Session:
             capacity=config.capacity,
             alpha=config.alpha,
             epsilon=config.priority_epsilon,
-            seed=self._seed(_BUFFER),
+            seed=self._seed(BUFFER),
         )
         self.learner = _LEARNERS[config.learner](config, self.agent, self.buffer)
         self._card = ThreadPoolExecutor(max_workers=1, thread_name_prefix="card")
         self._experiences = None
         self._broken_off = False
-
-    def _seed(self, *key):
-        sequence = np.random.SeedSequence(self.config.seed, spawn_key=key)
-        return int(sequence.generate_state(1)[0]) >> 1
 
     def iterate(self):
         """Launch, act meanwhile, learn from the batch; ValueError as the buffer and agent do."""
@@ -119,7 +90,10 @@ class Session:
         loss, td_errors = self.learner.finish(launch.result())
         self._experiences = experiences
         self.launches += 1
-        return Iteration(loss, td_errors, episodes)
+        measured = {}
+        if loss is not None:
+            measured = {"loss": loss, "td_error": float(np.abs(td_errors).mean())}
+        return Iteration(episodes, measured)
 
     def _collect(self):
         parts, episodes = [self._windows.flush()] if self._broken_off else [], []
@@ -140,16 +114,23 @@ class Session:
         whole["discount"][whole.pop("terminated")] = 0
         return whole
 
-    def evaluate(self, attempt=0, agent=None):
-        """Greedy returns [evaluation_episodes]; each attempt has its own episodes."""
-        seed = self._seed(_EVALUATION, attempt)
-        return evaluate(agent or self.agent, self._evaluation_envs, seed=seed)
+    @property
+    def device_cycles(self):
+        """Clocks of all launches of this session; None on a card that does not count."""
+        return self.buffer.device_cycles
+
+    def progress(self):
+        agent = self.agent
+        return {
+            "exploration": agent.exploration,
+            "beta": agent.beta,
+            "learning_rate": agent.learning_rate,
+            "fill": len(self.buffer),
+            **dict(zip(_CLIPPED, self.learner.clipped, strict=True)),
+        }
 
     def state_dict(self):
-        """Everything but the environments, which gymnasium cannot save."""
-        return {
-            "launches": self.launches,
-            "agent": self.agent.state_dict(),
+        return super().state_dict() | {
             "buffer": self.buffer.state_dict(),
             "windows": self._windows.state_dict(),
             "experiences": self._experiences,
@@ -159,21 +140,18 @@ class Session:
     def load_state_dict(self, state):
         """Continue from ``state_dict``: the next launch, and so the next batch, is the same.
 
-        Environments start new episodes, from seeds that follow from the run's seed and the launch;
-        what their broken-off episodes had gathered enters the buffer as truncated.
+        What the environments' broken-off episodes had gathered enters the buffer as truncated.
         """
-        self.launches = int(state["launches"])
-        self.agent.load_state_dict(state["agent"])
+        super().load_state_dict(state)
         self.buffer.load_state_dict(state["buffer"])
         self.learner.load_state_dict(state["learner"])
         self._windows.load_state_dict(state["windows"])
         self._experiences, self._broken_off = state["experiences"], True
-        self._actor = Actor(self._envs, seed=self._seed(_ENVS, self.launches))
 
     def close(self):
         self._card.shutdown()
-        for part in (self.buffer, self._envs, self._evaluation_envs):
-            part.close()
+        self.buffer.close()
+        super().close()
 
 
 def _shallow(transitions):

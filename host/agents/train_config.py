@@ -1,53 +1,32 @@
-"""What a training run is made of, apart from the card it runs on."""
+"""Training runs of each kind of algorithm, and their presets."""
 
 from dataclasses import dataclass
 
 from host.agents.agent_config import check_choice, check_number
 from host.agents.ddpg_config import DDPGConfig
 from host.agents.dqn_config import DQNConfig
-from hw.config import ConfigBase, check_range
+from host.agents.ppo_config import HEPPO, PPOConfig
+from host.agents.run_config import LEARNERS, RunConfig
+from hw.config import check_range
 
-__all__ = ["ALGORITHMS", "LEARNERS", "TrainConfig", "preset"]
+__all__ = ["ALGORITHMS", "LEARNERS", "PRESETS", "OnPolicyConfig", "TrainConfig", "preset"]
 
 #: name -> what it is
 ALGORITHMS = {
     "dqn": "deep Q-network with prioritized replay; discrete actions",
     "ddpg": "deep deterministic policy gradient with prioritized replay; continuous actions",
+    "ppo": "proximal policy optimization, advantages from the card; discrete or continuous actions",
 }
 
-#: name -> what it is
-LEARNERS = {
-    "cpu": "the card draws batches, the CPU trains (kernel replay)",
-    "card": "the card trains too (kernel of the algorithm's name)",
-}
-
-_AGENTS = {"dqn": DQNConfig, "ddpg": DDPGConfig}
-
-#: fields that may change when a run is resumed: they decide how long and how watched it is
-_FREE = ("steps", "until_solved", "log_interval", "checkpoint_interval")
+#: algorithm -> names of its presets, the default first; none has but one
+PRESETS = {"ppo": tuple(HEPPO)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig(ConfigBase):
-    """One run; the defaults solve CartPole-v1. Intervals are in launches; ``preset`` has the
-    defaults of the other algorithms and learners."""
+class TrainConfig(RunConfig):
+    """A run that learns from a replay memory; the defaults are dqn's on the CPU."""
 
-    #: Learning algorithm.
     algo: str = "dqn"
-    #: Where it learns: cpu or card.
-    learner: str = "cpu"
-    #: gymnasium id; Discrete actions for dqn, a Box for ddpg.
-    env: str = "CartPole-v1"
-    #: Environment steps to take at most, all actors together.
-    steps: int = 200_000
-    #: Stop once the policy is solved and confirmed (``host.train``).
-    until_solved: bool = False
-    #: Of everything random: weights, exploration, environments, draws, evaluation.
-    seed: int = 0
-    #: Environments that collect, stepped together.
-    env_count: int = 8
-    #: Steps of each environment for one launch.
-    steps_per_launch: int = 1
     #: Learner card: learner iterations for one launch.
     updates_per_launch: int = 1
     #: Learner card: launches between one fetch of the weights that act and the next.
@@ -59,43 +38,17 @@ class TrainConfig(ConfigBase):
     priority_epsilon: float = 0.01
     #: Experiences in the buffer before learning starts.
     learning_starts: int = 1000
-    #: Greedy evaluation: how often, and over how many episodes.
-    evaluation_interval: int = 100
-    evaluation_episodes: int = 20
-    #: Rows of progress.csv: how often.
-    log_interval: int = 100
-    #: Checkpoints: how often.
-    checkpoint_interval: int = 5000
     #: The agent: that of ``algo``; None is its defaults, and what the other one is.
     dqn: DQNConfig | None = None
     ddpg: DDPGConfig | None = None
 
+    AGENTS = {"dqn": DQNConfig, "ddpg": DDPGConfig}
+
     def __post_init__(self):
-        check_choice("algo", self.algo, ALGORITHMS)
-        check_choice("learner", self.learner, LEARNERS)
-        for name, kind in _AGENTS.items():
-            if name == self.algo and getattr(self, name) is None:
-                object.__setattr__(self, name, kind())
-            value, wanted = getattr(self, name), kind if name == self.algo else type(None)
-            if not isinstance(value, wanted):
-                raise ValueError(
-                    f"{name} must be {'a ' if wanted is kind else ''}{wanted.__name__} "
-                    f"for {self.algo}, not {value!r}"
-                )
-        if not isinstance(self.env, str) or not self.env:
-            raise ValueError(f"env must be the id of a gymnasium environment, not {self.env!r}")
-        if not isinstance(self.until_solved, bool):
-            raise ValueError(f"until_solved must be True or False, not {self.until_solved!r}")
-        check_range("steps", self.steps, 1, 1 << 40)
-        check_range("seed", self.seed, 0, (1 << 63) - 1)
-        check_range("env_count", self.env_count, 1, 1 << 12)
-        check_range("steps_per_launch", self.steps_per_launch, 1, 1 << 12)
+        super().__post_init__()
         check_range("capacity", self.capacity, 2, 1 << 30)
-        check_range("evaluation_episodes", self.evaluation_episodes, 1, 1 << 12)
         check_range("updates_per_launch", self.updates_per_launch, 1, 1 << 12)
-        intervals = ("evaluation_interval", "log_interval", "checkpoint_interval")
-        for name in (*intervals, "weights_interval"):
-            check_range(name, getattr(self, name), 1, 1 << 31)
+        check_range("weights_interval", self.weights_interval, 1, 1 << 31)
         check_range(
             "learning_starts",
             self.learning_starts,
@@ -123,26 +76,38 @@ class TrainConfig(ConfigBase):
         if getattr(self.agent, "dueling", False):
             raise ValueError("dueling must be False with learner card, not True")
 
-    @property
-    def agent(self):
-        """The agent's config."""
-        return getattr(self, self.algo)
 
-    @classmethod
-    def from_dict(cls, values):
-        agents = {
-            name: kind.from_dict(values[name])
-            for name, kind in _AGENTS.items()
-            if values.get(name) is not None
-        }
-        return super().from_dict({**values, **agents})
+@dataclass(frozen=True, kw_only=True)
+class OnPolicyConfig(RunConfig):
+    """A run that learns from each rollout once: ``steps_per_launch`` steps of each environment."""
 
-    def identity(self):
-        """The fields that a resumed run must share with its checkpoint, as JSON values."""
-        return {name: value for name, value in self.to_dict().items() if name not in _FREE}
+    algo: str = "ppo"
+    steps: int = 100_000
+    steps_per_launch: int = 128
+    evaluation_interval: int = 5
+    log_interval: int = 1
+    checkpoint_interval: int = 50
+    #: The agent; None is its defaults.
+    ppo: PPOConfig | None = None
+
+    AGENTS = {"ppo": PPOConfig}
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.learner != "cpu":
+            raise ValueError(
+                f"learner must be cpu for {self.algo} (the card estimates advantages, the CPU "
+                f"trains), not {self.learner!r}"
+            )
+        check_range("steps_per_launch", self.steps_per_launch, 2, 1 << 12)
+        samples = self.env_count * self.steps_per_launch
+        why = " (steps of a rollout, all environments together)"
+        check_range("batch_size", self.agent.batch_size, 1, samples, why)
 
 
-#: what differs from the fields' defaults, which are for dqn on the CPU
+_CONFIGS = {name: kind for kind in (TrainConfig, OnPolicyConfig) for name in kind.AGENTS}
+
+#: what differs from the fields' defaults, which are for dqn on the CPU, and for ppo
 _PRESETS = {
     "dqn": {},
     "ddpg": dict(
@@ -153,6 +118,7 @@ _PRESETS = {
         evaluation_interval=250,
         evaluation_episodes=50,
     ),
+    "ppo": {},
 }
 #: what differs again on the card: networks that a kernel holds, and for ``dqn`` few gradient steps
 #: on much experience, with values of the order of 1 as fixed point wants them
@@ -173,14 +139,42 @@ _CARD = {
             epsilon_steps=8000,
         ),
     ),
-    "ddpg": {},
+}
+#: what differs again in an environment that is learned best in another way
+_ENVIRONMENTS = {
+    ("ppo", "Pendulum-v1"): dict(
+        env="Pendulum-v1",
+        steps=120_000,
+        env_count=4,
+        steps_per_launch=512,
+        evaluation_episodes=50,
+        ppo=dict(
+            gamma=0.9,
+            gae_lambda=0.95,
+            batch_size=64,
+            learning_rate_final=1e-5,
+            learning_rate_steps=120_000,
+        ),
+    ),
 }
 
 
-def preset(algo, learner):
-    """The default config of an algorithm on a learner: ``dqn`` solves CartPole-v1, ``ddpg``
-    Pendulum-v1."""
+def preset(algo, learner, name=None, env=None):
+    """The default config of an algorithm on a learner, as ``PRESETS`` call it, in an environment:
+    ``dqn`` and ``ppo`` solve CartPole-v1, ``ddpg`` Pendulum-v1.
+
+    ``name`` None is the first of PRESETS; ``env`` None is the algorithm's own.
+    """
     check_choice("algo", algo, ALGORITHMS)
     check_choice("learner", learner, LEARNERS)
-    card = _CARD[algo] if learner == "card" else {}
-    return TrainConfig.from_dict({"algo": algo, "learner": learner, **_PRESETS[algo], **card})
+    names = PRESETS.get(algo, ())
+    if name is not None and name not in names:
+        raise ValueError(f"preset must be one of {', '.join(names) or 'none'}, not {name!r}")
+    values = {"algo": algo, "learner": learner, **_PRESETS[algo]}
+    if learner == "card":
+        values |= _CARD.get(algo, {})
+    values |= {} if env is None else {"env": env}
+    values |= _ENVIRONMENTS.get((algo, env), {})
+    if names:
+        values[algo] = values.get(algo, {}) | HEPPO[name or names[0]]
+    return _CONFIGS[algo].from_dict(values)

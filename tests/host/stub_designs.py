@@ -58,6 +58,7 @@ class StubDesign:
     """A memory and nothing else."""
 
     name = "stub"
+    config_type = StubConfig
     summary = "a memory [for tests]"
     errors = {0: ("none", "done"), 16: ("odd", "an odd number")}
 
@@ -83,7 +84,7 @@ class StubDesign:
 
     def describe(self, config):
         return KernelDescription(
-            name="rlfabric_stub",
+            name="stub",
             config=config.to_dict(),
             config_hash=config.hash64,
             arguments=standard_arguments((("storage", "m_axi_storage"),)),
@@ -95,7 +96,7 @@ class StubDesign:
                 ),
                 Master(name="m_axi_storage", data_width=config.data_width, arguments=("storage",)),
             ),
-            verilog="rlfabric_stub.v",
+            verilog="stub.v",
         )
 
     def documents(self, config):

@@ -7,7 +7,7 @@ import pytest
 from learner.modelled import kernel_config, opened
 
 from host.agents.card import CardLearner, kernel_settings, steps_of
-from host.agents.policy import AGENTS
+from host.agents.policy import agent_type
 from host.agents.session import Session, experience_fields
 from host.agents.train_config import preset
 from host.runtime.learner import LearningReplay, learner_fields
@@ -31,8 +31,7 @@ def kernel_of(config, sizes=None, **changes):
 
 def make_agent(config, seed=1):
     observation_size, action_count = SIZES[config.algo]
-    kind, _ = AGENTS[config.algo]
-    return kind(
+    return agent_type(config.algo)(
         config.agent, observation_size=observation_size, action_count=action_count, seed=seed
     )
 
@@ -131,8 +130,8 @@ def test_weights_come_every_so_many_launches():
         changed = []
         for _ in range(8):
             before = session.agent.online.parameters.copy()
-            iteration = session.iterate()
-            assert iteration.td_errors.shape == (2,) and iteration.loss > 0
+            measured = session.iterate().measured
+            assert measured["td_error"] > 0 and measured["loss"] > 0
             changed.append(not np.array_equal(before, session.agent.online.parameters))
         assert changed == [False, True, False, False, True, False, False, True]
         assert session.agent.updates == 18
@@ -147,8 +146,7 @@ def test_resumed_session_learns_the_same(algo, env, sizes):
     kernel = kernel_of(config, sizes)
 
     def losses(session, launches):
-        found = [session.iterate() for _ in range(launches)]
-        return [(one.loss, one.td_errors.tolist()) for one in found]
+        return [session.iterate().measured for _ in range(launches)]
 
     with opened(kernel) as loaded:
         session = session_of(loaded, config)

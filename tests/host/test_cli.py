@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import boards
+from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
 from host import cli
 from host.card import CapacityError
 from host.checkpoint import CheckpointError
@@ -51,7 +52,7 @@ def run(monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("command", ["verilog", "bitstream", "train", "bench"])
+@pytest.mark.parametrize("command", ["verilog", "bitstream", "report", "train", "bench"])
 def test_help_has_an_example_that_works(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0 and f"rlfabric {command} " in out.replace(f"Usage: rlfabric {command}", "")
@@ -79,11 +80,81 @@ def test_verilog_prints_where(run, tmp_path, monkeypatch):
     assert (config["capacity"], config["read"]["depth"]) == (64, 2)
 
 
-def test_bitstream_says_that_it_is_not_there(run, tmp_path):
-    code, out, err = run("bitstream", "stub", "--out", tmp_path)
+@pytest.mark.parametrize("what", ["designs", "boards", "algorithms", "learners", "cards"])
+def test_list_of_one_kind(run, what):
+    code, out, _ = run("list", what)
+    assert code == 0 and what.title() in out
+    assert ("xilinx_u200_gen3x16_xdma_2_202110_1, tools of release 2021.1 to 2025.1" in out) == (
+        what == "boards"
+    )
+
+
+@pytest.mark.parametrize("board, tool", [("u200", "v++"), ("zcu106", "vivado")])
+def test_bitstream_without_the_tools(run, tmp_path, monkeypatch, board, tool):
+    monkeypatch.setattr("boards.bitstream.shutil.which", lambda name: None)
+    code, out, err = run("bitstream", "stub", "--board", board, "--out", tmp_path)
     assert code == 5
-    assert (tmp_path / "u200/stub/rlfabric_stub.v").exists()
-    assert "not available yet" in err.splitlines()[-1]
+    directory = tmp_path / board / "stub"
+    assert os.path.samefile(out.strip(), directory)
+    assert err.startswith(f"rlfabric: {tool} must be on PATH, not missing; all its inputs are")
+    names = {path.name for path in directory.iterdir()}
+    assert {"stub.v", "ip.tcl", "README.md"} <= names
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert set(manifest["sha256"]) == names - {"manifest.json"}
+
+
+def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
+    asked = []
+
+    def build(folder, description, board, **options):
+        asked.append((description.name, board.name, options))
+        clock = AchievedClock(name="DATA_CLK", asked_mhz=300, mhz=287.5)
+        return Outcome(bitstream=folder / "stub.xclbin", clocks=(clock,))
+
+    monkeypatch.setattr("boards.bitstream.build", build)
+    words = "--board", "u50", "--target", "hw_emu", "--platform", "p"
+    code, out, _ = run("bitstream", "stub", *words, "--out", tmp_path)
+    assert code == 0 and asked == [("stub", "u50", {"target": "hw_emu", "platform": "p"})]
+    directory, clock, made = out.splitlines()
+    assert clock == "clock DATA_CLK: 287.5 MHz of 300 asked for"
+    assert os.path.normpath(made) == os.path.join(os.path.normpath(directory), "stub.xclbin")
+
+
+@pytest.mark.parametrize(
+    "error, expected",
+    [(ToolsMissing, 5), (WrongVersion, 6), (BuildFailed, 1), (MissingTool, 3)],
+)
+def test_exit_codes_of_a_build(run, tmp_path, monkeypatch, error, expected):
+    def build(*_, **__):
+        raise error("v++ must be there")
+
+    monkeypatch.setattr("boards.bitstream.build", build)
+    code, _, err = run("bitstream", "stub", "--out", tmp_path)
+    assert (code, err) == (expected, "rlfabric: v++ must be there\n")
+
+
+def test_output_that_cannot_be_written(run, tmp_path):
+    (tmp_path / "u200").write_text("a file where a folder must be")
+    for command in ("verilog", "bitstream"):
+        code, _, err = run(command, "stub", "--out", tmp_path)
+        assert code == 7
+        assert err.startswith("rlfabric: ") and " must be writable, not refused: " in err
+
+
+def test_unchanged_files_are_not_written_again(run, tmp_path):
+    """A tool that goes by dates then makes nothing twice."""
+
+    def written(*words):
+        run("verilog", "stub", *words, "--out", tmp_path)
+        files = list((tmp_path / "u200" / "stub").iterdir())
+        new = {path.name for path in files if path.stat().st_mtime != 1}
+        for path in files:
+            os.utime(path, (1, 1))
+        return new
+
+    everything = written()
+    assert "stub.v" in everything and written() == set()
+    assert written("--set", "rate=0.25") == everything - {"lint.vlt"}
 
 
 @pytest.mark.parametrize(
@@ -95,13 +166,19 @@ def test_bitstream_says_that_it_is_not_there(run, tmp_path):
         (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be a field of StubConfig"),
         (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
         (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
-        (["train", "ppo"], 2, "rlfabric: ALGO must be one of dqn, ddpg, not 'ppo'"),
+        (["train", "sac"], 2, "rlfabric: ALGO must be one of dqn, ddpg, ppo, not 'sac'"),
+        (["bitstream", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
+        (["bitstream", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
+        (["bitstream", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
+        (["list", "none"], 2, "rlfabric: WHAT must be one of designs, boards, "),
         (["bench", "none"], 2, "rlfabric: bench must be one of"),
         (["simulate"], 2, "No such command 'simulate'"),
     ],
 )
 def test_user_errors_end_in_one_line(run, tmp_path, words, code, message):
-    got, _, err = run(*words, *(["--out", tmp_path] if words[0] == "verilog" else []))
+    got, _, err = run(
+        *words, *(["--out", tmp_path] if words[0] in ("verilog", "bitstream") else [])
+    )
     assert got == code and message in err and "Traceback" not in err
 
 
@@ -128,7 +205,7 @@ def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, messag
 def test_traceback_on_request(run, monkeypatch):
     monkeypatch.setenv("RLFABRIC_TRACEBACK", "1")
     with pytest.raises(ValueError, match="ALGO must be"):
-        run("train", "ppo")
+        run("train", "sac")
 
 
 def test_train_passes_every_option_on(run, monkeypatch):
@@ -136,7 +213,7 @@ def test_train_passes_every_option_on(run, monkeypatch):
     monkeypatch.setattr("host.start.start", lambda **options: seen.update(options) or 130)
     code, _, _ = run(
         "train", "dqn", "--env", "ALE/Pong-v5", "--card", "sim", "--steps", 9, "--seed", 4,
-        "--until-solved", "--resume", "--trace", "--set", "gamma=0.9",
+        "--until-solved", "--resume", "--trace", "--set", "gamma=0.9", "--preset", "heppo5",
     )  # fmt: skip
     assert code == 130
     assert str(seen.pop("out")) == os.path.join("runs", "dqn-ALE-Pong-v5-4")
@@ -151,6 +228,7 @@ def test_train_passes_every_option_on(run, monkeypatch):
         resume=True,
         until_solved=True,
         trace=True,
+        preset_name="heppo5",
         settings={"gamma": "0.9"},
     )
 
@@ -190,3 +268,20 @@ def test_doctor_exit_code(run, monkeypatch, missing, code):
     got, out, _ = run("doctor")
     assert got == code
     assert ("missing: g++: apt-get install g++" in out) == missing
+
+
+def test_report(run, monkeypatch, tmp_path):
+    asked = {}
+
+    def make(name, board, out, **values):
+        asked.update(name=name, board=board, out=out, **values)
+        return {"board": board, "mapped": {"lut": 5}}
+
+    monkeypatch.setattr("host.report.make", make)
+    monkeypatch.setattr("host.report.show", lambda result, board, folder: print(folder))
+    words = ("report", "stub", "--board", "u50", "--out", tmp_path, "--set", "depth=3")
+    code, out, _ = run(*words, "--levels", 2)
+    assert code == 0 and out.strip().endswith("u50/stub")
+    assert asked == dict(name="stub", board="u50", out=tmp_path, levels=2, depth="3")
+    code, out, _ = run(*words, "--json")
+    assert code == 0 and json.loads(out)["mapped"] == {"lut": 5}

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from host import doctor
 
-NAMES = ["make", "g++", "perl", "verilator", "iverilog"]
+NAMES = ["make", "g++", "perl", "verilator", "iverilog", "tclsh"]
 
 
 def by_name():

@@ -150,6 +150,11 @@ def test_pendulum():
     assert reward_threshold("Pendulum-v1") == -200
 
 
+def test_ppo_takes_either_kind_of_action():
+    assert sizes(make_envs("Pendulum-v1", 1, "ppo")) == (3, 1)
+    assert sizes(make_envs("CartPole-v1", 1, "ppo")) == (4, 2)
+
+
 class Unbounded(Lever):
     action_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 
@@ -164,6 +169,8 @@ def test_boxes_that_have_no_scale(kind):
     try:
         with pytest.raises(ValueError, match="^env must have a one-dimensional, bounded Box "):
             make_envs("Lever-v0", 1, "ddpg")
+        with pytest.raises(ValueError, match="a Discrete or one-dimensional, bounded Box action"):
+            make_envs("Lever-v0", 1, "ppo")
     finally:
         del gymnasium.registry["Lever-v0"]
     with pytest.raises(ValueError, match="bounded Box action space for ddpg, not Discrete"):

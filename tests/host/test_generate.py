@@ -14,7 +14,7 @@ from hw.shell.description import KernelDescription
 from tests.host.stub_designs import StubConfig, StubDesign
 
 FILES = {
-    "rlfabric_stub.v",
+    "stub.v",
     "kernel.json",
     "config.json",
     "registers.md",
@@ -45,7 +45,7 @@ def test_writes_every_file_and_nothing_else(tmp_path):
     hash_text = f"{description.config_hash:#018x}"
     manifest = json.loads((directory / "manifest.json").read_text())
     assert config["config_hash"] == manifest["config_hash"] == hash_text
-    assert hash_text in (directory / "rlfabric_stub.v").read_text().splitlines()[0]
+    assert hash_text in (directory / "stub.v").read_text().splitlines()[0]
     assert set(manifest["sha256"]) == FILES - {"manifest.json"}
 
 
@@ -96,7 +96,7 @@ def test_lint_passes_with_the_waivers_and_not_without(tmp_path):
     lint_directory(directory)
     waivers = (directory / "lint.vlt").read_text()
     (directory / "lint.vlt").write_text("`verilator_config\n")
-    with pytest.raises(LintError, match="rlfabric_stub.v must be clean under verilator"):
+    with pytest.raises(LintError, match="stub.v must be clean under verilator"):
         lint_directory(directory)
     # One rule and one reason a waiver, each reason on the line above its rule.
     lines = waivers.splitlines()[1:]
@@ -107,7 +107,7 @@ def test_lint_passes_with_the_waivers_and_not_without(tmp_path):
 
 def test_lint_still_finds_what_is_not_waived(tmp_path):
     directory = generate("stub", "u200", tmp_path)
-    verilog = directory / "rlfabric_stub.v"
+    verilog = directory / "stub.v"
     text = verilog.read_text()
     assert text.count("endmodule") >= 1
     verilog.write_text(text.replace("endmodule", "wire [3:0] n; assign n = 8'd200; endmodule", 1))
@@ -124,10 +124,10 @@ def test_unknown_names():
 
 def test_nothing_is_written_for_what_does_not_fit(tmp_path):
     with pytest.raises(boards.DoesNotFit) as error:
-        generate("stub", "ulx3s", tmp_path, capacity=2**20)
+        generate("stub", "zcu106", tmp_path, capacity=2**26)
     assert str(error.value) == (
-        "capacity must be at most 524288 on ULX3S-85F "
-        "(bank SDRAM of 33554432 bytes, 64 bytes each), not 1048576; capacity 524288 fits"
+        "capacity must be at most 33554432 on ZCU106 "
+        "(bank DDR_LOW of 2147483648 bytes, 64 bytes each), not 67108864; capacity 33554432 fits"
     )
     with pytest.raises(boards.DoesNotFit) as error:
         generate("huge", "u200", tmp_path, capacity=64_001)

@@ -44,6 +44,21 @@ def test_rows_come_back(tmp_path):
     assert (100, "loss", 0.25) in found and (200, "fill", 7.0) in found and len(found) == 6
 
 
+def test_a_run_has_its_own_columns(tmp_path):
+    """In the order of COLUMNS, and of no other algorithm."""
+    log = RunLog(tmp_path, columns=("kl", "launches", "loss"))
+    log.write({"launches": 1, "loss": 0.5, "fill": 3})
+    log.close()
+    assert (tmp_path / "progress.csv").read_text().splitlines() == ["launches,loss,kl", "1,0.5,"]
+    log = RunLog(tmp_path, 1, columns=("kl", "launches", "loss"))
+    log.write({"launches": 2, "kl": 0.25})
+    log.close()
+    assert read_progress(tmp_path) == [
+        {"launches": 1, "loss": 0.5, "kl": None},
+        {"launches": 2, "loss": None, "kl": 0.25},
+    ]
+
+
 def test_rows_are_on_disk_at_once(tmp_path):
     log = RunLog(tmp_path)
     log.write({"launches": 1, "loss": 0.5})

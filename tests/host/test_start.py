@@ -25,6 +25,7 @@ SMALL = {
 def options(tmp_path, monkeypatch):
     """Options of a short run, with everything that is built below ``tmp_path``."""
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr(module, "agent_type", lambda algo: None)  # ppo's is with torch, an extra
     return dict(
         algo="dqn",
         learner="cpu",
@@ -45,10 +46,13 @@ def options(tmp_path, monkeypatch):
 def seen(monkeypatch):
     """Everything but the command line's part replaced; what it would have been given."""
     seen = SimpleNamespace(exit_code=0)
+    seen.kernel_config = {"gae": {"code_width": 16, "result_width": 16}}
 
     def load(path):
         seen.description = path
-        return SimpleNamespace()
+        config = json.loads(path.read_text())["config"] if path.exists() else seen.kernel_config
+        name = path.parent.name
+        return SimpleNamespace(description=SimpleNamespace(name=name, config=config))
 
     @contextmanager
     def open_card(name, **options):
@@ -56,12 +60,16 @@ def seen(monkeypatch):
         yield SimpleNamespace(load=load)
 
     def train(config, factory, *, out, card, resume, console):
-        seen.config, seen.resume = config, resume
+        seen.config, seen.resume, seen.factory = config, resume, factory
         summary = {"mean_return": None, "solved": False, "seconds": 1.0}
         return SimpleNamespace(summary=summary, plot=out / "plot.png", exit_code=seen.exit_code)
 
+    def estimator(*arguments, **options):
+        seen.estimator = arguments, options
+
     for function in (open_card, train):
         monkeypatch.setattr(module, function.__name__, function)
+    monkeypatch.setattr(module, "AdvantageEstimator", estimator)
     return seen
 
 
@@ -103,11 +111,43 @@ def test_a_run_that_learns_on_the_model_card(options, tmp_path, algo, env):
     assert (learner["observation"], learner["action"]) == ((4, 2) if algo == "dqn" else (3, 1))
 
 
+PPO = dict(algo="ppo", env="Pendulum-v1", board="zcu106")
+PPO_SETTINGS = {"env_count": "3", "steps_per_launch": "20", "batch_size": "30"}
+
+
+def test_the_estimator_of_a_run(options, seen, tmp_path):
+    """A kernel with a row for each environment, and a slot for each step and what follows it."""
+    changes = PPO | {"settings": PPO_SETTINGS | {"kernel.lookahead": "1"}, "preset_name": "heppo5"}
+    start(**{**options, **changes})
+    assert seen.config.ppo.rewards == "dynamic" and seen.config.ppo.gamma == 0.9
+    built = tmp_path / "build/train/zcu106/gae"
+    assert seen.description == built / "kernel.json"
+    gae = json.loads((built / "kernel.json").read_text())["config"]["gae"]
+    assert (gae["rows"], gae["depth"], gae["lookahead"]) == (3, 40, 1)
+    assert (gae["code_width"], gae["result_width"]) == (8, 32)
+    seen.factory()
+    (kernel, how), _ = seen.estimator
+    assert (how.rewards, how.values) == ("dynamic", "restored") and kernel.description.name == "gae"
+    start(**{**options, **PPO, "settings": PPO_SETTINGS | {"env_count": "300"}})
+    gae = json.loads((built / "kernel.json").read_text())["config"]["gae"]
+    assert gae["rows"] == 64
+
+
+@pytest.mark.parametrize("name, value", [("code_width", 32), ("result_width", 8)])
+def test_a_built_estimator_must_have_the_widths(options, seen, name, value):
+    seen.kernel_config["gae"][name] = value
+    settings = PPO_SETTINGS | {"code_width": "16", "result_width": "16"}
+    with pytest.raises(ValueError, match=f"^{name} must be {value} as in the kernel, not 16$"):
+        start(**{**options, **PPO, "card": "xrt", "settings": settings})
+    assert seen.description.parent.name == "gae"
+
+
 def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
     start(**{**options, "card": "sim", "trace": True, "steps": None, "resume": True})
     assert seen.card == "sim" and seen.resume
     banks = [(bank.name, bank.size) for bank in seen.options["banks"]]
-    assert banks == [(bank.name, bank.size) for bank in boards.get("u50").banks]
+    # One for each of the kernel's masters.
+    assert banks == [(bank.name, bank.size) for bank in boards.get("u50").banks[:2]]
     assert seen.options["trace"] == tmp_path / "run" / "trace.vcd"
     assert seen.options["trace"].parent.is_dir()
     assert seen.config.steps == preset("dqn", "cpu").steps
@@ -138,10 +178,14 @@ def test_trace_needs_the_simulated_card(options, seen, card):
     "change, message",
     [
         (dict(board="u9"), "board must be one of"),
-        (dict(card="gpu"), "card must be model, sim or xrt"),
+        (dict(card="gpu"), "card must be model, sim, xrt"),
         (dict(settings={"speed": "1"}), "speed must be a field of TrainConfig"),
         (dict(settings={"gamma": "2"}), "gamma must be in"),
         (dict(learner="gpu"), "learner must be one of cpu, card, not 'gpu'"),
+        (dict(preset_name="heppo1"), "preset must be one of none, not 'heppo1'"),
+        (dict(algo="ppo", learner="card"), "learner must be cpu for ppo"),
+        (PPO | dict(settings={"capacity": "9"}), "capacity must be a field of OnPolicyConfig"),
+        (PPO | dict(settings={"kernel.rows": "0"}), "rows must be an integer in 1..256, not 0"),
         (dict(settings={"kernel.lanes": "2"}), "lanes must be a field of ReplayKernelConfig"),
         (
             dict(card="xrt", settings={"kernel.fanout": "4"}),
@@ -156,5 +200,5 @@ def test_refuses(options, change, message):
 
 def test_capacity_beyond_the_board(options):
     settings = {"capacity": "5000000"}
-    with pytest.raises(boards.DoesNotFit, match="capacity must be at most 4194304 on Alveo U50"):
+    with pytest.raises(boards.DoesNotFit, match="uram must be at most 486 on Alveo U50"):
         start(**{**options, "settings": settings})

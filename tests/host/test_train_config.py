@@ -2,7 +2,8 @@
 
 import pytest
 
-from host.agents.train_config import TrainConfig, preset
+from host.agents.ppo_config import PPOConfig
+from host.agents.train_config import PRESETS, OnPolicyConfig, TrainConfig, preset
 
 BAD = [
     ("algo", "ppo"), ("env", ""), ("steps", 0), ("seed", -1), ("env_count", 0), ("capacity", 1),
@@ -19,9 +20,47 @@ def test_config_rejects(name, value):
         TrainConfig(**{name: value})
 
 
+BAD_ON_POLICY = [
+    ("algo", "dqn"), ("learner", "card"), ("steps_per_launch", 1), ("steps_per_launch", 1 << 13),
+    ("env_count", 0), ("ppo", 5), ("evaluation_interval", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, value", BAD_ON_POLICY)
+def test_on_policy_config_rejects(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be .+, not "):
+        OnPolicyConfig(**{name: value})
+
+
+def test_a_minibatch_is_of_a_rollout():
+    ppo = PPOConfig(batch_size=1024)
+    assert OnPolicyConfig(env_count=4, steps_per_launch=256, ppo=ppo).agent is ppo
+    with pytest.raises(ValueError, match=r"^batch_size must be an integer in 1\.\.1020 \(steps of"):
+        OnPolicyConfig(env_count=4, steps_per_launch=255, ppo=ppo)
+    with pytest.raises(ValueError, match="^capacity must be a field of OnPolicyConfig"):
+        OnPolicyConfig.from_dict({"capacity": 100})
+
+
+BAD_PPO = [
+    ("epochs", 0), ("clip", 0), ("clip", "x"), ("value_clip", 0), ("target_kl", -1),
+    ("gae_lambda", 1.1), ("gamma", -0.1), ("value_coefficient", -1),
+    ("entropy_coefficient", float("inf")), ("log_deviation", 3), ("normalize_advantages", 1),
+    ("rewards", "standard"), ("values", "dynamic"), ("code_width", 7), ("result_width", 64),
+    ("batch_size", 0), ("learning_rate", 0), ("activation", "gelu"), ("hidden", (0,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, value", BAD_PPO)
+def test_ppo_config_rejects(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be .+, not "):
+        PPOConfig(**{name: value})
+
+
 def test_config_round_trip():
     config = TrainConfig.from_dict(dict(dqn=dict(hidden=[8, 9])))
     assert TrainConfig.from_json(config.to_json()) == config
+    config = OnPolicyConfig.from_dict(dict(ppo=dict(hidden=[8, 9], target_kl=0.1)))
+    assert OnPolicyConfig.from_json(config.to_json()) == config
 
 
 @pytest.mark.parametrize("learner", ["cpu", "card"])
@@ -35,7 +74,48 @@ def test_presets(algo, learner):
         assert config == TrainConfig()
 
 
-@pytest.mark.parametrize("kind, name", [("algo", "ppo"), ("learner", "gpu")])
+HEPPO = {  # HEPPO V-C, Table III
+    "heppo1": ("raw", "raw", 32),
+    "heppo2": ("dynamic", "raw", 32),
+    "heppo3": ("restored", "restored", 8),
+    "heppo4": ("block", "restored", 8),
+    "heppo5": ("dynamic", "restored", 8),
+}
+
+
+def test_presets_of_ppo():
+    assert PRESETS["ppo"] == tuple(HEPPO)
+    for name, expected in HEPPO.items():
+        config = preset("ppo", "cpu", name, "Pendulum-v1")
+        assert OnPolicyConfig.from_json(config.to_json()) == config
+        agent = config.ppo
+        assert (agent.rewards, agent.values, agent.code_width) == expected
+        assert agent.result_width == 32 and config.env == "Pendulum-v1"
+        assert agent.gamma == 0.9, "tuned for its environment whatever the preset"
+    assert preset("ppo", "cpu") == preset("ppo", "cpu", "heppo1") == OnPolicyConfig()
+    other = preset("ppo", "cpu", env="Acrobot-v1")
+    assert other.env == "Acrobot-v1" and other.ppo == PPOConfig()
+
+
+def test_preset_of_an_environment():
+    assert preset("dqn", "cpu", env="Acrobot-v1").env == "Acrobot-v1"
+    assert preset("ddpg", "card").env == "Pendulum-v1"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("ppo", "cpu", "heppo6"), "^preset must be one of heppo1, .*, heppo5, not 'heppo6'$"),
+        (("dqn", "cpu", "heppo1"), "^preset must be one of none, not 'heppo1'$"),
+        (("ppo", "card"), r"^learner must be cpu for ppo \(the card estimates .*, not 'card'$"),
+    ],
+)
+def test_preset_must_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        preset(*arguments)
+
+
+@pytest.mark.parametrize("kind, name", [("algo", "sac"), ("learner", "gpu")])
 def test_preset_rejects(kind, name):
     with pytest.raises(ValueError, match=f"^{kind} must be one of .*, not '{name}'$"):
         preset(**{"algo": "dqn", "learner": "cpu", kind: name})

@@ -1,0 +1,92 @@
+"""What every training run is made of, whatever learns, apart from the card it runs on."""
+
+from dataclasses import dataclass
+
+from host.agents.agent_config import check_choice
+from hw.config import ConfigBase, check_range
+
+__all__ = ["LEARNERS", "RunConfig"]
+
+#: name -> what it is
+LEARNERS = {
+    "cpu": "the CPU trains; the card draws batches (kernel replay), or for ppo estimates "
+    "advantages (kernel gae)",
+    "card": "the card trains too (kernel of the algorithm's name); not for ppo",
+}
+
+#: fields that may change when a run is resumed: they decide how long and how watched it is
+_FREE = ("steps", "until_solved", "log_interval", "checkpoint_interval")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(ConfigBase):
+    """One run. Intervals are in launches. A subclass has a field for the agent of each of its
+    algorithms, and lists them in ``AGENTS``: name -> the class of its agent's config."""
+
+    #: Learning algorithm.
+    algo: str
+    #: Where it learns: cpu or card.
+    learner: str = "cpu"
+    #: gymnasium id; Discrete actions for dqn, a Box for ddpg, either for ppo.
+    env: str = "CartPole-v1"
+    #: Environment steps to take at most, all actors together.
+    steps: int = 200_000
+    #: Stop once the policy is solved and confirmed (``host.train``).
+    until_solved: bool = False
+    #: Of everything random: weights, exploration, environments, draws, evaluation.
+    seed: int = 0
+    #: Environments that collect, stepped together.
+    env_count: int = 8
+    #: Steps of each environment for one launch.
+    steps_per_launch: int = 1
+    #: Greedy evaluation: how often, and over how many episodes.
+    evaluation_interval: int = 100
+    evaluation_episodes: int = 20
+    #: Rows of progress.csv: how often.
+    log_interval: int = 100
+    #: Checkpoints: how often.
+    checkpoint_interval: int = 5000
+
+    AGENTS = {}
+
+    def __post_init__(self):
+        check_choice("algo", self.algo, self.AGENTS)
+        check_choice("learner", self.learner, LEARNERS)
+        for name, kind in self.AGENTS.items():
+            if name == self.algo and getattr(self, name) is None:
+                object.__setattr__(self, name, kind())
+            value, wanted = getattr(self, name), kind if name == self.algo else type(None)
+            if not isinstance(value, wanted):
+                raise ValueError(
+                    f"{name} must be {'a ' if wanted is kind else ''}{wanted.__name__} "
+                    f"for {self.algo}, not {value!r}"
+                )
+        if not isinstance(self.env, str) or not self.env:
+            raise ValueError(f"env must be the id of a gymnasium environment, not {self.env!r}")
+        if not isinstance(self.until_solved, bool):
+            raise ValueError(f"until_solved must be True or False, not {self.until_solved!r}")
+        check_range("steps", self.steps, 1, 1 << 40)
+        check_range("seed", self.seed, 0, (1 << 63) - 1)
+        check_range("env_count", self.env_count, 1, 1 << 12)
+        check_range("steps_per_launch", self.steps_per_launch, 1, 1 << 12)
+        check_range("evaluation_episodes", self.evaluation_episodes, 1, 1 << 12)
+        for name in ("evaluation_interval", "log_interval", "checkpoint_interval"):
+            check_range(name, getattr(self, name), 1, 1 << 31)
+
+    @property
+    def agent(self):
+        """The agent's config."""
+        return getattr(self, self.algo)
+
+    @classmethod
+    def from_dict(cls, values):
+        agents = {
+            name: kind.from_dict(values[name])
+            for name, kind in cls.AGENTS.items()
+            if values.get(name) is not None
+        }
+        return super().from_dict({**values, **agents})
+
+    def identity(self):
+        """The fields that a resumed run must share with its checkpoint, as JSON values."""
+        return {name: value for name, value in self.to_dict().items() if name not in _FREE}

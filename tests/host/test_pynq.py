@@ -1,0 +1,215 @@
+"""Card pynq over a stand-in for the package pynq: its overlay's registers start a kernel's twin."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from card.copy_kernel import CopyConfig, CopyTwin, describe
+
+from host.card import CardError, CardTimeout, open_card
+from hw.shell.control_map import CTRL
+from sim.card.memory import Buffer, Memory
+from sim.tools import MissingTool
+
+BASE, RANGE = 0xA0000000, 4096
+START, DONE = 1, 2
+DESCRIPTION = describe(CopyConfig(data_width=128))
+
+
+class Data(np.ndarray):
+    """What ``pynq.allocate`` returns: what is not flushed, the logic does not see."""
+
+    def __array_finalize__(self, parent):
+        for name in ("board", "cell", "start"):
+            setattr(self, name, getattr(parent, name, None))
+        if self.cell is not None and self.base is not None:
+            first = self.__array_interface__["data"][0] - parent.__array_interface__["data"][0]
+            self.start = parent.start + first
+
+    @property
+    def device_address(self):
+        return self.cell.address + self.start
+
+    def flush(self):
+        self.cell.data[self.start : self.start + self.size] = self
+
+    def invalidate(self):
+        self[:] = self.cell.data[self.start : self.start + self.size]
+
+
+class Board:
+    """The board's logic and memory, with the names of the package pynq."""
+
+    def __init__(self):
+        self.twin, self.registers, self.cells, self.log = CopyTwin(DESCRIPTION), {}, [], []
+        self.types = ["xilinx.com:ip:zynq_ultra_ps_e:3.4", "rlfabric:kernel:copy:1.0"]
+        self.busy_reads, self.stuck, self.dead = 0, False, False
+
+    def Overlay(self, path):
+        entries = {
+            f"cell_{k}": {"type": kind, "phys_addr": BASE, "addr_range": RANGE}
+            for k, kind in enumerate(self.types)
+        }
+        self.log.append(path)
+        return SimpleNamespace(ip_dict=entries)
+
+    def MMIO(self, base, size):
+        assert (base, size) == (BASE, RANGE)
+        return SimpleNamespace(read=self.read, write=self.write)
+
+    def allocate(self, size, dtype):
+        if size > 1 << 20:
+            raise RuntimeError("Failed to allocate Memory!")
+        # Above 4 GB: both words of a pointer count.
+        address = (8 << 32) + (len(self.cells) << 24)
+        self.cells.append(SimpleNamespace(address=address, data=np.full(size, 0xEE, np.uint8)))
+        data = np.zeros(size, dtype).view(Data)
+        data.board, data.cell, data.start = self, self.cells[-1], 0
+        return data
+
+    def read(self, offset):
+        if self.dead:
+            return 0xFFFFFFFF
+        if offset != CTRL.offset:
+            return self.registers.get(offset, 0)
+        value = self.registers.get(offset, 4)
+        if value & START and not self.stuck:
+            self.busy_reads -= 1
+            if self.busy_reads == 0:
+                self.run()
+                value = DONE | 4
+        self.registers[offset] = value & ~DONE
+        return value
+
+    def write(self, offset, value):
+        assert 0 <= value < 1 << 32 and offset % 4 == 0
+        if offset == CTRL.offset:
+            self.busy_reads = 3
+            value |= self.registers.get(offset, 0) & DONE  # only a read clears it
+        self.registers[offset] = value
+
+    def run(self):
+        values = {}
+        for argument in DESCRIPTION.arguments:
+            words = [self.registers[argument.offset + k] for k in range(0, argument.size, 4)]
+            values[argument.name] = sum(word << 32 * k for k, word in enumerate(words))
+        buffers = [Buffer("m_axi_host", cell.address, cell.data, 1, 1) for cell in self.cells]
+        self.twin.execute(values, Memory(buffers))
+
+
+@pytest.fixture
+def board(monkeypatch):
+    board = Board()
+    monkeypatch.setitem(sys.modules, "pynq", board)
+    return board
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "kernel.json").write_text(DESCRIPTION.to_json())
+    for name in ("copy.bit", "copy.hwh"):
+        (tmp_path / name).write_text("")
+    return tmp_path
+
+
+def prepared(kernel, data):
+    arguments = {
+        a.name: kernel.buffer(a.name, 4096) for a in DESCRIPTION.arguments if a.kind == "pointer"
+    }
+    arguments["operands"].write(data)
+    sizes = {"command_count": 1, "operands_bytes": data.nbytes, "results_bytes": 4096}
+    return arguments | sizes
+
+
+def test_launches(board, files):
+    data = np.random.default_rng(0).integers(0, 1 << 32, 512, np.uint32)
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        assert board.log == [str(files / "copy.bit")]
+        kernel = card.load(files / "kernel.json")
+        kernel.check()
+        arguments = prepared(kernel, data)
+        for count in (512, 17):
+            arguments["results"].write(np.zeros(1024, np.uint32))
+            kernel.launch(**{**arguments, "operands_bytes": 4 * count})
+            got = arguments["results"].read(np.uint32, 1024)
+            assert (got[:count] == data[:count]).all() and not got[count:].any()
+            arguments["results"].view[:] = 0
+            part = arguments["results"].read(np.uint32, 9, offset=32)
+            assert (part == data[8:17]).all() and not arguments["results"].view[:32].any()
+    offsets = [a.offset for a in DESCRIPTION.arguments]
+    assert set(offsets) <= set(board.registers)
+
+
+def test_what_is_not_copied_to_the_card_is_not_seen(board, files):
+    """The stand-in itself: without it, a forgotten flush would pass."""
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        arguments = prepared(kernel, np.zeros(4, np.uint32))
+        arguments["operands"].view[:16] = 5
+        kernel.launch(**arguments)
+        assert not arguments["results"].read(np.uint8, 16).any()
+        arguments["operands"].to_device(16)
+        kernel.launch(**arguments)
+        assert not (arguments["results"].view[:16] == 5).any()
+        assert (arguments["results"].read(np.uint8, 16) == 5).all()
+
+
+def test_the_end_of_an_abandoned_launch_is_not_taken_for_the_next_ones(board, files):
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        arguments = prepared(kernel, np.full(4, 7, np.uint32))
+        board.registers[CTRL.offset] = DONE | 4
+        kernel.launch(**arguments)
+        assert (arguments["results"].read(np.uint32, 4) == 7).all()
+
+
+def test_a_launch_that_does_not_end(board, files):
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        arguments = prepared(kernel, np.zeros(4, np.uint32))
+        board.stuck = True
+        with pytest.raises(CardTimeout, match=r"not stand still: CTRL reads 0x1 \(ap_start\)"):
+            kernel.launch(timeout_s=0.05, **arguments)
+
+
+def test_no_kernel_at_the_address(board, files):
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        arguments = prepared(kernel, np.zeros(4, np.uint32))
+        board.dead = True
+        with pytest.raises(CardError, match="CTRL reads 0xffffffff: no kernel at its address"):
+            kernel.launch(**arguments)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_overlay_without_the_kernel(board, files, count):
+    board.types = ["rlfabric:kernel:copy:1.0"] * count + ["rlfabric:kernel:copy2:1.0"]
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        with pytest.raises(RuntimeError, match=f"must have one kernel copy, not {count}; it has"):
+            card.load(files / "kernel.json")
+
+
+def test_no_memory_left(board, files):
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        with pytest.raises(RuntimeError, match="size must fit what is left .*, not 2097152 bytes"):
+            kernel.buffer("results", 2 << 20)
+
+
+@pytest.mark.parametrize("missing", ["copy.bit", "copy.hwh"])
+def test_files_that_are_missing(board, files, missing):
+    (files / missing).unlink()
+    with pytest.raises(FileNotFoundError, match=f"{missing} must be built first"):
+        open_card(f"pynq:{files / 'copy.bit'}")
+
+
+def test_pynq_missing(monkeypatch, files):
+    monkeypatch.setitem(sys.modules, "pynq", None)
+    with pytest.raises(MissingTool, match="pynq must be importable for card pynq"):
+        open_card(f"pynq:{files / 'copy.bit'}")
+
+
+def test_no_options(board, files):
+    with pytest.raises(ValueError, match="options must be none for card pynq:x, not banks"):
+        open_card("pynq:x", banks=())
