@@ -42,7 +42,7 @@ lint: $(READY) ## ruff: rules and format
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
 	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint
 
-bitstream: $(READY) ## the bitstream of DESIGN for BOARD (not there yet: makes the Verilog)
+bitstream: $(READY) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
 bench: $(READY_BENCH) ## measure BENCH=all, the tables of the README; some twenty minutes

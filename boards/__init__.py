@@ -1,14 +1,25 @@
 """The boards, by name, and whether something fits one."""
 
+import importlib
+import pkgutil
+
 from boards.board import Board
-from boards.u50 import U50
-from boards.u200 import U200
-from boards.ulx3s import ULX3S
-from boards.zcu106 import ZCU106
 
 __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get"]
 
-BOARDS = {board.name: board for board in (U200, U50, ZCU106, ULX3S)}
+
+def _found():
+    """The board of each package here that has one: a new board is a folder and nothing else."""
+    for module in sorted(pkgutil.iter_modules(__path__, "boards."), key=lambda each: each.name):
+        if module.ispkg:
+            yield from (
+                value
+                for value in vars(importlib.import_module(module.name)).values()
+                if isinstance(value, Board)
+            )
+
+
+BOARDS = {board.name: board for board in _found()}
 
 
 class DoesNotFit(ValueError):
@@ -43,9 +54,7 @@ def fits_resources(board, estimate):
     ``estimate`` maps lut, ff, bram36, uram, dsp to counts; what is None or absent on either side
     is unknown and passes.
     """
-    for name, limit in board.usable.to_dict().items():
-        need = estimate.get(name)
-        if need is not None and limit is not None and need > limit:
-            raise DoesNotFit(
-                f"{name} must be at most {limit} on {board.title} (the usable share), not {need}"
-            )
+    for name, limit, need in board.usable.exceeded(estimate):
+        raise DoesNotFit(
+            f"{name} must be at most {limit} on {board.title} (the usable share), not {need}"
+        )

@@ -1,6 +1,6 @@
 """What a board is, as data: part, memory banks, clocks, resources. Units see only its numbers."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from hw.config import ConfigBase
 
@@ -39,6 +39,16 @@ class Resources(ConfigBase):
     uram: int | None
     dsp: int | None
 
+    def exceeded(self, need):
+        """``(name, limit, need)`` of each resource of which ``need``, a dict, has more.
+
+        What is None or absent on either side is unknown and passes.
+        """
+        for name, limit in self.to_dict().items():
+            wanted = need.get(name)
+            if wanted is not None and limit is not None and wanted > limit:
+                yield name, limit, wanted
+
 
 #: What of a resource a design may plan with: the limits of FINN's floorplanner. Past them, place
 #: and route seldom meets its clock.
@@ -66,6 +76,11 @@ class Board(ConfigBase):
         The first is the kernel's.
     platform : str | None
         The shell or board file that the vendor's tools are given.
+    releases : tuple[str, str | None] | None
+        First and last release of those tools that know ``platform``; last None if none is known to
+        have dropped it.
+    joins : bool
+        Neighbouring banks can serve a master as one.
     flow : str
         One of ``FLOWS``.
     unverified : tuple[str, ...]
@@ -83,6 +98,8 @@ class Board(ConfigBase):
     clocks: tuple[Clock, ...]
     platform: str | None
     flow: str
+    releases: tuple[str, str | None] | None = None
+    joins: bool = False
     unverified: tuple[str, ...] = ()
 
     def __post_init__(self):
@@ -96,20 +113,50 @@ class Board(ConfigBase):
 
     @property
     def largest_bank(self):
-        """The first of the banks that no other exceeds."""
+        """What the largest buffer may fill: the first of the largest banks, or where banks join
+        all but the first, which is left to the host's buffers.
+        """
+        if self.joins:
+            return self.join(1, len(self.banks) - 1)
         return max(self.banks, key=lambda bank: bank.size)
 
-    @property
-    def usable(self):
-        """``floor(share * sum of regions)`` of each resource; None where a region's is unknown."""
+    def join(self, first, count):
+        """``count`` banks from number ``first`` on as one, with the name of the range."""
+        banks = self.banks[first : first + count]
+        if count == 1:
+            return banks[0]
+        # HBM[3] to HBM[6] is HBM[3:6]
+        name = f"{banks[0].name[:-1]}:{banks[-1].name.split('[')[1]}"
+        return replace(banks[0], name=name, size=sum(bank.size for bank in banks))
+
+    def assign(self, masters, size):
+        """A bank for each of ``masters`` masters: the first is the host's, then one each.
+
+        The last of them holds a buffer of ``size`` bytes. It has its own bank where there is one,
+        since a memory controller serves one master best, and as many as it takes where banks join.
+        """
+        banks = [self.banks[min(index, len(self.banks) - 1)] for index in range(masters)]
+        if self.joins:
+            first = min(masters, len(self.banks)) - 1
+            count = max(1, -(-size // self.banks[first].size))
+            banks[-1] = self.join(first, count)
+        return tuple(banks)
+
+    def planned(self, *regions):
+        """``floor(share * sum)`` of each resource of ``regions``; None where one is unknown."""
 
         def plan(name):
-            counts = [getattr(region, name) for region in self.regions]
+            counts = [getattr(region, name) for region in regions]
             if None in counts:
                 return None
             return int(getattr(PLANNING_SHARE, name) * sum(counts))
 
         return Resources(**{field.name: plan(field.name) for field in fields(Resources)})
+
+    @property
+    def usable(self):
+        """What a design may plan with on the whole board."""
+        return self.planned(*self.regions)
 
     @property
     def numbers(self):

@@ -1,9 +1,10 @@
 """Cards by name, and a wrapper that refuses what pyxrt would swallow.
 
-``model`` runs a kernel's twin, ``sim`` its Verilog, ``xrt[:N]`` a real card: the same calls, the
-same bytes. Every launch has all arguments set, in range and in the right bank, and a bounded wait.
+``model`` runs a kernel's twin, ``sim`` its Verilog, the others real cards: the same calls, the same
+bytes. Every launch has all arguments set, in range and in the right bank, and a bounded wait.
 """
 
+import importlib
 import operator
 import re
 import time
@@ -59,18 +60,24 @@ class CapacityError(ValueError):
 
 
 def open_card(name, **options):
-    """The ``Card`` called ``name``: "model", "sim" or "xrt[:N]".
+    """The ``Card`` called ``name``: "model", "sim", "xrt[:N]", "pynq:BITFILE" or "uart:PORT".
 
     ``options`` are the keywords of ``sim.card.xrt.device`` for simulated cards: memory, banks,
-    connectivity, trace. Raises ValueError for another name, MissingTool without pyxrt.
+    connectivity, trace. Raises ValueError for another name, MissingTool without pyxrt or pynq.
     """
     if name in ("model", "sim"):
         return Card(name, simulated, simulated.device(backend=name, **options))
-    found = re.fullmatch(r"xrt(?::(\d+))?", name)
+    found = re.fullmatch(r"xrt(?::(\d+))?|(pynq|uart):(.+)", name)
     if not found:
-        raise ValueError(f"card must be model, sim or xrt[:N], not {name!r}")
+        raise ValueError(
+            f"card must be model, sim, xrt[:N], pynq:BITFILE or uart:PORT, not {name!r}"
+        )
     if options:
-        raise ValueError(f"options must be none for card xrt, not {', '.join(options)}")
+        raise ValueError(f"options must be none for card {name}, not {', '.join(options)}")
+    index, kind, place = found.groups()
+    if kind:
+        api = importlib.import_module(f"host.cards.{kind}")
+        return Card(name, api, api.device(place))
     try:
         import pyxrt
     except ImportError as error:
@@ -78,14 +85,17 @@ def open_card(name, **options):
             "pyxrt must be importable for card xrt (source /opt/xilinx/xrt/setup.sh, and run the "
             f"distribution's own python3, for which XRT builds it), not missing: {error}"
         ) from error
-    return Card(name, pyxrt, pyxrt.device(int(found[1] or 0)))
+    return Card(name, pyxrt, pyxrt.device(int(index or 0)), built=True)
 
 
 class Card:
-    """A card; a context manager. ``api`` is the module pyxrt or what stands in for it."""
+    """A card; a context manager. ``api`` is the module pyxrt or one that shows its names.
 
-    def __init__(self, name, api, device):
-        self.name, self.api, self.device = name, api, device
+    ``built``: it loads ``<kernel>.xclbin``; others load the description, and what belongs to it.
+    """
+
+    def __init__(self, name, api, device, *, built=False):
+        self.name, self.api, self.device, self._built = name, api, device, built
 
     def __enter__(self):
         return self
@@ -100,13 +110,10 @@ class Card:
         self.device = None
 
     def load(self, path):
-        """Load the kernel whose description is at ``path``; returns a ``Kernel``.
-
-        Beside it simulated cards find the Verilog, real ones ``<kernel>.xclbin``.
-        """
+        """Load the kernel whose description is at ``path``; returns a ``Kernel``."""
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())
-        if self.api is not simulated:
+        if self._built:
             path = path.with_name(f"{description.name}.xclbin")
             if not path.exists():
                 raise FileNotFoundError(f"{path} must be built first (make bitstream), not missing")

@@ -1,12 +1,12 @@
 """The command ``rlfabric``. Heavy modules are imported by the command that needs them.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool is missing, 4 does not fit the board,
-5 not available yet, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool that `make setup` installs is missing, 4 does
+not fit the board, 5 the board's own tools are missing, all their inputs are written, 6 those tools
+are of a release that does not fit, 7 the output cannot be written, 130 interrupted.
 """
 
 import importlib
 import json
-import os
 import pkgutil
 import sys
 import warnings
@@ -15,24 +15,15 @@ from typing import Annotated
 
 import typer
 from amaranth.hdl import UnusedElaboratable
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 import bench as benches
-import boards
-from host.agents.train_config import ALGORITHMS, LEARNERS, preset
-from sim.tools import BUILD_DIRECTORY, MissingTool
+from host.agents.train_config import ALGORITHMS, preset
+from host.exits import MISSING_TOOL, report
+from host.listing import LISTS, console, table
+from host.making import making
+from host.options import BoardName, Settings, options
 
 __all__ = ["app", "main"]
-
-FAILED, USAGE, MISSING_TOOL, DOES_NOT_FIT, NOT_YET, INTERRUPTED = 1, 2, 3, 4, 5, 130
-
-CARDS = {
-    "model": "bit-exact twins in Python, no build",
-    "sim": "the generated Verilog under Verilator",
-    "xrt[:N]": "card N (0) of this machine, through XRT",
-}
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -43,58 +34,28 @@ app = typer.Typer(
     help="FPGA accelerators for deep reinforcement learning, generated from Python.\n\n"
     "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1 --card sim`.",
 )
-console = Console()
-
-Design = Annotated[str, typer.Argument(metavar="DESIGN", help="A design of `rlfabric list`.")]
-BoardName = Annotated[str, typer.Option("--board", help="A board of `rlfabric list`.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Any other config field; repeatable."),
-]
-Capacity = Annotated[int | None, typer.Option(min=2, help="Experiences the replay memory holds.")]
-Fanout = Annotated[int | None, typer.Option(help="Children of a tree node: 2, 4, ... 64.")]
-Output = Annotated[Path, typer.Option("--out", help="Where `<board>/<design>/` goes.")]
-
-
-def _settings(texts, **named):
-    """``{field: value}`` of ``--set`` texts and of the options that are not None."""
-    values = {name: value for name, value in named.items() if value is not None}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise ValueError(f"--set must be FIELD=VALUE, not {text!r}")
-        values[name] = value
-    return values
-
-
-def _table(title, heads, rows):
-    table = Table(*heads, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
-    console.print(table)
+app.add_typer(making)
 
 
 @app.command("list")
-def list_():
-    """What there is to choose from: designs, boards, algorithms, cards."""
-    from hw.designs import DESIGNS
+def list_(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
+    ] = None,
+):
+    """What there is to choose from.
 
-    _table("Designs", ("name", "what"), [(d.name, d.summary) for d in DESIGNS.values()])
-    memory = {
-        board.name: f"{len(board.banks)} x {board.banks[0].size >> 20} MiB {board.banks[0].kind}"
-        for board in boards.BOARDS.values()
-    }
-    _table(
-        "Boards",
-        ("name", "part", "memory", "flow"),
-        [(b.name, b.part, memory[b.name], b.flow) for b in boards.BOARDS.values()],
-    )
-    for board in boards.BOARDS.values():
-        for fact in board.unverified:
-            console.print(f"  {board.name}, not confirmed: {fact}", style="dim", markup=False)
-    _table("Algorithms", ("name", "what"), ALGORITHMS.items())
-    _table("Learners", ("name", "what"), LEARNERS.items())
-    _table("Cards", ("name", "what"), CARDS.items())
+    Examples:
+
+    - `rlfabric list`
+
+    - `rlfabric list boards`
+    """
+    if what is not None and what not in LISTS:
+        raise ValueError(f"WHAT must be one of {', '.join(LISTS)}, not {what!r}")
+    for name, show in LISTS.items():
+        if what in (None, name):
+            show()
 
 
 @app.command()
@@ -116,61 +77,8 @@ def doctor():
 
 
 @app.command()
-def verilog(
-    design: Design,
-    board: BoardName = "u200",
-    capacity: Capacity = None,
-    fanout: Fanout = None,
-    settings: Settings = None,
-    out: Output = BUILD_DIRECTORY,
-    lint: Annotated[bool, typer.Option("--lint", help="Check it with Verilator.")] = False,
-):
-    """Write Verilog, config, kernel description and register map of DESIGN for a board.
-
-    Examples:
-
-    - `rlfabric verilog replay --board u200 --lint`
-
-    - `rlfabric verilog replay --board zcu106 --capacity 65536 --fanout 4`
-
-    - `rlfabric verilog replay --set priority_width=20`
-    """
-    _generate(design, board, out, lint, _settings(settings, capacity=capacity, fanout=fanout))
-
-
-def _generate(design, board, out, lint, values):
-    """Generate, lint on request, and print the directory."""
-    from host.generate import generate
-    from host.lint import lint_directory
-
-    directory = generate(design, board, out, **values)
-    if lint:
-        lint_directory(directory)
-        console.print("clean under verilator --lint-only -Wall with lint.vlt")
-    print(os.path.relpath(directory))
-
-
-@app.command()
-def bitstream(
-    design: Design,
-    board: BoardName = "u200",
-    capacity: Capacity = None,
-    fanout: Fanout = None,
-    settings: Settings = None,
-    out: Output = BUILD_DIRECTORY,
-):
-    """Not available yet: writes what `verilog` writes, says so, and exits with code 5.
-
-    Example: `rlfabric bitstream replay --board u200`
-    """
-    _generate(design, board, out, False, _settings(settings, capacity=capacity, fanout=fanout))
-    print("bitstream: not available yet; the Verilog above is all that was made", file=sys.stderr)
-    raise typer.Exit(NOT_YET)
-
-
-@app.command()
 def train(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="`dqn` or `ddpg`.")],
+    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="`dqn`, `ddpg` or `ppo`.")],
     env: Annotated[
         str | None,
         typer.Option(help="A gymnasium environment. [default: CartPole-v1, ddpg Pendulum-v1]"),
@@ -178,7 +86,7 @@ def train(
     learner: Annotated[
         str, typer.Option(help="What trains: `cpu`, or `card`, whose kernel is the algorithm's.")
     ] = "cpu",
-    card: Annotated[str, typer.Option(help="`model`, `sim` or `xrt[:N]`.")] = "model",
+    card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds, equal runs.")] = 0,
     out: Annotated[Path | None, typer.Option(help="[default: runs/ALGO-ENV-SEED]")] = None,
@@ -188,11 +96,16 @@ def train(
     until_solved: Annotated[
         bool, typer.Option("--until-solved", help="Stop when the reward threshold is reached.")
     ] = False,
+    preset_name: Annotated[
+        str | None,
+        typer.Option("--preset", help="`ppo`: `heppo1` to `heppo5`. [default: heppo1]"),
+    ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Card `sim`: write a waveform.")] = False,
     board: BoardName = "u200",
     settings: Settings = None,
 ):
-    """Train an agent, with its replay memory, and with `--learner card` all learning, on a card.
+    """Train an agent with a card: it has the replay memory, with `--learner card` all learning, or
+    for `ppo` estimates advantages.
 
     `--set` reaches the fields of the run and its agent, and `--set kernel.FIELD=VALUE` those of the
     kernel that is generated for the cards `model` and `sim`.
@@ -211,6 +124,8 @@ def train(
     - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
 
     - `rlfabric train dqn --learner card --set kernel.lanes=2 --set updates_per_launch=4`
+
+    - `rlfabric train ppo --env Pendulum-v1 --preset heppo5 --set kernel.lookahead=1`
     """
     if algorithm not in ALGORITHMS:
         raise ValueError(f"ALGO must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
@@ -229,8 +144,9 @@ def train(
             out=out or Path("runs") / f"{algorithm}-{env.replace('/', '-')}-{seed}",
             resume=resume,
             until_solved=until_solved,
+            preset_name=preset_name,
             trace=trace,
-            settings=_settings(settings),
+            settings=options(settings),
         )
     )
 
@@ -265,7 +181,7 @@ def bench(
         for line in [heads, ["---"] * len(heads), *cells]:
             print("| " + " | ".join(str(cell) for cell in line) + " |")
         return
-    _table("Measured now", heads, cells)
+    table("Measured now", heads, cells)
 
 
 def main():
@@ -274,24 +190,8 @@ def main():
     warnings.simplefilter("ignore", UnusedElaboratable)
     try:
         app()
-    except KeyboardInterrupt:
-        code, message = INTERRUPTED, "interrupted"
-    except MissingTool as error:
-        code, message = MISSING_TOOL, error
-    except ValueError as error:
-        from host.card import CapacityError
-
-        too_large = isinstance(error, (boards.DoesNotFit, CapacityError))
-        code, message = DOES_NOT_FIT if too_large else USAGE, error
-    except (OSError, RuntimeError) as error:
-        code, message = FAILED, error
-    else:
-        return
-    if "RLFABRIC_TRACEBACK" in os.environ:
-        raise message if isinstance(message, Exception) else KeyboardInterrupt
-    notes = getattr(message, "__notes__", ())
-    print("; ".join([f"rlfabric: {message}", *notes]), file=sys.stderr)
-    sys.exit(code)
+    except (KeyboardInterrupt, Exception) as error:
+        sys.exit(report(error))
 
 
 if __name__ == "__main__":

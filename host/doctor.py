@@ -40,6 +40,8 @@ PROGRAMS = {
     "perl": (["-MPod::Usage", "-e", "print $^V"], "Verilator reads its options with it"),
     "verilator": (["--version"], "train --card sim, verilog --lint, make test"),
     "iverilog": (["-V"], "make test, bench"),
+    # It has no option for its version, and would read a program from its input.
+    "tclsh": (["/dev/null"], "make test: runs the vendors' scripts against stand-ins"),
 }
 
 

@@ -7,12 +7,17 @@ from importlib.metadata import version
 from pathlib import Path
 
 import boards
+from boards import bitstream
 from host.lint import waiver_file
 from host.registers import document
 from hw.designs import DESIGNS
 from hw.verilog import to_verilog
 
-__all__ = ["configure", "describe", "generate", "override"]
+__all__ = ["Unwritable", "configure", "describe", "find_design", "generate", "override", "package"]
+
+
+class Unwritable(OSError):
+    """A generated file cannot be written."""
 
 
 def _leaves(config, prefix=""):
@@ -145,7 +150,19 @@ def generate(name, board, out, **values):
     **values
         Config fields, as for ``override``.
     """
-    design, board = _design(name), boards.get(board)
+    directory, files = _generated(name, board, out, values)
+    return _write(directory, files)
+
+
+def package(name, board, out, **values):
+    """As ``generate``, with what the board's tools make a bitstream from."""
+    directory, files = _generated(name, board, out, values, packaged=True)
+    return _write(directory, files)
+
+
+def _generated(name, board, out, values, packaged=False):
+    """The directory, and ``{file: text}`` of all that goes there."""
+    design, board = find_design(name), boards.get(board)
     config = configure(design, board, values)
     description = design.describe(config)
     verilog = to_verilog(design.kernel(config), name=description.name)
@@ -167,29 +184,36 @@ def generate(name, board, out, **values):
         ),
         "lint.vlt": waiver_file(),
     }
+    if packaged:
+        files |= bitstream.files(description, board)
     digests = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
     files["manifest.json"] = _json({**identity, "sha256": digests})
-
-    return _write(Path(out) / board.name / name, files)
+    return Path(out) / board.name / name, files
 
 
 def describe(name, board, out, **values):
     """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
-    design, board = _design(name), boards.get(board)
+    design, board = find_design(name), boards.get(board)
     description = design.describe(configure(design, board, values))
     return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
 
 
-def _design(name):
+def find_design(name):
     if name not in DESIGNS:
         raise ValueError(f"design must be one of {', '.join(DESIGNS)}, not {name!r}")
     return DESIGNS[name]
 
 
 def _write(directory, files):
-    directory.mkdir(parents=True, exist_ok=True)
-    for file, text in files.items():
-        (directory / file).write_text(text)
+    """Write what has changed: a tool that goes by dates does not make again what it has."""
+    try:
+        for file, text in files.items():
+            path = directory / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_bytes() != text.encode():
+                path.write_text(text)
+    except OSError as error:
+        raise Unwritable(f"{directory} must be writable, not refused: {error.strerror}") from error
     return directory
 
 

@@ -24,6 +24,7 @@ WAIVERS = (
     ("UNUSEDPARAM", "*'RAM_STYLE'", "read by synthesis, as the attribute ram_style"),
     ("SYMRSVDWORD", "*'interrupt'", "Vitis prescribes the name of this port"),
     ("ASCRANGE", "*bit range: [-1:0]", "a field of zero bits, which nothing reads"),
+    ("UNSIGNED", "Comparison is constant*", "a range whose first element may be 0"),
     ("WIDTHTRUNC", "Logical operator LOGNOT expects 1 bit*", "`!x` is yosys for x == 0"),
     (
         "WIDTHTRUNC",

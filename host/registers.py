@@ -1,17 +1,9 @@
 """The document beside the Verilog: registers and buffers, from the tables that made them."""
 
+from hw.shell.control_map import CONTROL
 from hw.shell.program import STATUS
 
 __all__ = ["document"]
-
-#: The ``ap_ctrl_hs`` registers before the arguments, as XRT drives them.
-CONTROL = (
-    (0x00, "CTRL", "bit 0 ap_start (write 1; cleared when the kernel starts), 1 ap_done (cleared by"
-     " a read), 2 ap_idle, 3 ap_ready, 7 auto_restart"),
-    (0x04, "GIER", "bit 0 lets the interrupt out"),
-    (0x08, "IP_IER", "interrupt enable: bit 0 ap_done, 1 ap_ready"),
-    (0x0C, "IP_ISR", "interrupt status, same bits; a written 1 toggles"),
-)  # fmt: skip
 
 
 def _table(heads, rows):
@@ -25,6 +17,10 @@ def _fields(config, prefix=""):
             yield from _fields(value, f"{prefix}{name}.")
         else:
             yield f"`{prefix}{name}`", f"`{value}`"
+
+
+def _bits(register):
+    return "; ".join(f"bit {bit.bit} `{bit.name}`, {bit.doc}" for bit in register.bits)
 
 
 def document(description, documents, errors, *, heading):
@@ -57,7 +53,7 @@ def document(description, documents, errors, *, heading):
         "AXI4-Lite slave `s_axi_control`, protocol `ap_ctrl_hs`: write the arguments, then 1 to "
         "CTRL; wait for ap_done.\n",
         _table(["offset", "register", "meaning"],
-               [(f"{offset:#04x}", f"`{name}`", doc) for offset, name, doc in CONTROL]),
+               [(f"{r.offset:#04x}", f"`{r.name}`", f"{r.doc}: {_bits(r)}") for r in CONTROL]),
         _table(["id", "argument", "offset", "bytes", "what"], arguments),
         "## Masters\n",
         _table(["AXI4 master", "data bits", "buffers"], masters),

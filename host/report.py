@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import boards
+from boards.bitstream import routed
 from boards.report import RESOURCES, report
 from host.generate import configure, find_design
 from host.listing import table
@@ -30,7 +31,7 @@ def make(name, board, out, *, levels=3, **values):
         config,
         work=Path(out) / "area",
         levels=levels,
-        routed=_routed(folder, description),
+        routed=routed(folder, description),
     )
     (folder / "report.json").write_text(json.dumps(result, indent=2) + "\n")
     _draw(result, board, folder / "report.png")
@@ -65,15 +66,6 @@ def show(result, board, folder):
     for line in result["lacks"]:
         print(f"does not fit: {line}")
     print(folder / "report.png")
-
-
-def _routed(folder, description):
-    """``{clock: MHz}`` of the bitstream in ``folder``, if it is this kernel's; else None."""
-    file = folder / "outcome.json"
-    if not file.exists():
-        return None
-    outcome = json.loads(file.read_text())
-    return outcome["clocks"] if outcome["config_hash"] == description.config_hash else None
 
 
 def _text(number):

@@ -43,6 +43,7 @@ missing=""
 for tool in iverilog g++; do
     command -v "$tool" >/dev/null || missing="$missing $tool"
 done
+command -v tclsh >/dev/null || missing="$missing tcl"
 # Debian always has a perl, but not the module by which Verilator reads its options.
 perl -MPod::Usage -e 1 2>/dev/null || missing="$missing perl"
 # Debian ships Python without the half of venv that installs pip.

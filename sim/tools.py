@@ -22,6 +22,7 @@ _INSTALL = {
     "g++": "apt-get install g++",
     "make": "apt-get install make",
     "perl": "apt-get install perl",
+    "tclsh": "apt-get install tcl",
 }
 
 

@@ -1,6 +1,7 @@
 """Resources of the whole manager as yosys maps them to UltraScale+: estimates."""
 
 from bench import row
+from bench.gae.area import fmax
 from boards.area import synthesize
 from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig
@@ -15,8 +16,8 @@ _LIMITS = {16: {"lut": 26_000, "ff": 26_000, "uram": 200}, 64: {"lut": 50_000}}
 
 
 def rows():
-    """lut, ff, uram, bram36, dsp of the manager at N = 2^20 with 24-bit leaves."""
-    result = _kernel()
+    """lut, ff, uram, bram36, dsp of the manager at N = 2^20 with 24-bit leaves; ecp5_fmax_mhz."""
+    result = [*_kernel(), *_routed()]
     for fanout, limits in _LIMITS.items():
         config = ReplayConfig(capacity=1 << 20, fanout=fanout)
         verilog = to_verilog(ReplayManager(config), name="replay_manager")
@@ -35,6 +36,17 @@ def rows():
                 )
             )
     return result
+
+
+def _routed():
+    """The manager of the ULX3S by itself: a clock that every register inside of it keeps."""
+    config = ReplayConfig(capacity=4096, fanout=16, ultra_ram=False)
+    mhz = fmax(ReplayManager(config), "replay_manager_4096")
+    return [
+        row("replay", "manager, N=4096, K=16, 24-bit leaves", "ecp5_fmax_mhz", round(mhz, 1), "MHz",
+            reference="at least", reference_value=80,
+            source="estimate: yosys and nextpnr, ECP5 LFE5U-85F, speed grade 6")
+    ]  # fmt: skip
 
 
 def _kernel():

@@ -27,5 +27,7 @@ U50 = Board(
     ),
     platform="xilinx_u50_gen3x16_xdma_5_202210_1",
     flow="vitis",
+    releases=("2022.1", None),
+    joins=True,
     unverified=("total.uram: 640 as in DS965, not seen in a report",),
 )

@@ -1,6 +1,9 @@
-"""ULX3S-85F: an ECP5 with 32 MB of SDRAM and open tools from Verilog to bitstream.
+"""ULX3S-85F: an ECP5 on a serial line over USB, with open tools from Verilog to bitstream.
 
-Part: amaranth-boards. Total: Lattice map reports of the LFE5U-85F.
+Kernels have block RAM behind their masters (``hw.uart.system``): of the part's 208 blocks of 2 KB,
+160. The board's 32 MB of SDRAM are not used.
+
+Part, pins: amaranth-boards. Total: Lattice map reports of the LFE5U-85F.
 """
 
 from boards.board import Bank, Board, Clock, Resources
@@ -16,16 +19,16 @@ ULX3S = Board(
     part="LFE5U-85F-6BG381C",
     family="ecp5",
     data_width=128,
-    banks=(Bank(name="SDRAM", kind="SDRAM", size=32 << 20),),
+    # The host's buffers, which take the priorities of 4096 experiences; and 4096 experiences of 48
+    # bytes, which CartPole's are.
+    banks=(
+        Bank(name="BRAM[0]", kind="BRAM", size=128 << 10),
+        Bank(name="BRAM[1]", kind="BRAM", size=192 << 10),
+    ),
     total=_LFE5U_85F,
     regions=(_LFE5U_85F,),
-    clocks=(Clock(name="clk25", mhz=25, scalable=False),),
+    clocks=(Clock(name="KERNEL", mhz=60, scalable=False),),
     platform=None,
     flow="nextpnr",
-    unverified=(
-        "banks: 32 MB, from memory",
-        "clocks: a 25 MHz oscillator, from memory",
-        "part: speed grade 6 and package are sourced, the suffix C is from memory",
-        "data_width: a choice; nothing on the board speaks AXI",
-    ),
+    unverified=("part: speed grade 6 and package are sourced, the suffix C is from memory",),
 )

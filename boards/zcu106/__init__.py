@@ -24,6 +24,7 @@ ZCU106 = Board(
     clocks=(Clock(name="pl_clk0", mhz=200, scalable=True),),
     platform="xilinx.com:zcu106:part0:2.6",
     flow="vivado",
+    releases=("2020.2", None),
     unverified=(
         "total.uram: 96 from memory",
         "banks: 4 GB, half of it above 0x8_0000_0000, from memory",

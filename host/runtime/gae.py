@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from host.runtime.program import Launcher
-from host.runtime.slots import pack, place, records
+from host.runtime.slots import flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
 from hw.designs import DESIGNS
 from hw.gae.commands import MOMENTS, Kind, Opcode
@@ -92,11 +92,11 @@ class AdvantageEstimator:
                 f"rewards must be of shape [steps, environments], not {list(np.shape(rewards))}"
             )
         rewards, values, bootstraps = (
-            _numbers(name, x, np.shape(rewards))
+            numbers(name, x, np.shape(rewards))
             for name, x in (("rewards", rewards), ("values", values), ("bootstraps", bootstraps))
         )
         terminated, truncated = (
-            _flags(name, x, rewards.shape)
+            flags(name, x, rewards.shape)
             for name, x in (("terminated", terminated), ("truncated", truncated))
         )
         rows, parts = self.config.gae.rows, []
@@ -119,13 +119,13 @@ class AdvantageEstimator:
         if not trajectories:
             raise ValueError("trajectories must be at least one, not none")
         for rewards, values, _ in trajectories:
-            _numbers("values", values, (len(rewards),))
+            numbers("values", values, (len(rewards),))
         rewards, values = (
-            _numbers(name, np.concatenate([np.asarray(t[k]) for t in trajectories]))
+            numbers(name, np.concatenate([np.asarray(t[k]) for t in trajectories]))
             for k, name in enumerate(("rewards", "values"))
         )
         ends = [bootstrap is None for *_, bootstrap in trajectories]
-        bootstraps = _numbers("bootstraps", [b for *_, b in trajectories if b is not None])
+        bootstraps = numbers("bootstraps", [b for *_, b in trajectories if b is not None])
         lengths = [len(t[0]) for t in trajectories]
         if min(lengths) == 0:
             raise ValueError("trajectories must have at least one step each, not 0")
@@ -206,7 +206,7 @@ class AdvantageEstimator:
             status = self.launcher.status
             counts += [int(status[name]) for name in ("clipped", "saturated", "overflows")]
         if counts[2]:
-            raise OverflowError(f"words must hold every sum, not overflow in {counts[2]} slots")
+            raise RuntimeError(f"words must hold every sum, not overflow in {counts[2]} slots")
         # Nothing failed: what the next rollout depends on may change.
         scale = 2.0 ** (config.result_shift - unit)
         offset = np.ldexp(float(np.int32(np.uint32(fields.get("result_mean", 0)))), -unit)
@@ -287,29 +287,6 @@ class AdvantageEstimator:
             results[:, begin : begin + rows * kind.itemsize].copy().view(kind)[placement.steps]
             for begin in begins
         ]
-
-
-def _numbers(name, values, shape=None):
-    """float32 array of ``shape``; ValueError for another, and for one that is not finite."""
-    with np.errstate(over="ignore"):
-        array = np.asarray(values, np.float32)
-    shape = (array.size,) if shape is None else shape
-    if array.shape != tuple(shape):
-        raise ValueError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
-    wrong = ~np.isfinite(array)
-    if wrong.any():
-        place_of = tuple(int(x) for x in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} must be finite, not {array[place_of]} at {list(place_of)}")
-    return array
-
-
-def _flags(name, values, shape):
-    array = np.asarray(values)
-    if array.shape != shape or array.dtype != bool:
-        raise ValueError(
-            f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"
-        )
-    return array
 
 
 def _statistics(moments, counts):

@@ -10,7 +10,7 @@ import numpy as np
 
 from hw.gae.commands import Kind
 
-__all__ = ["Placement", "pack", "place", "records"]
+__all__ = ["Placement", "flags", "numbers", "pack", "place", "records"]
 
 
 @dataclass(frozen=True)
@@ -107,3 +107,27 @@ def records(config, placement, rewards, values):
         raw[:, begin : begin + rows * array.itemsize] = array.view(np.uint8).reshape(slots, -1)
         begin += beats * beat
     return raw
+
+
+def numbers(name, values, shape=None):
+    """float32 array of ``shape``; ValueError for another, and for one that is not finite."""
+    with np.errstate(over="ignore"):
+        array = np.asarray(values, np.float32)
+    shape = (array.size,) if shape is None else shape
+    if array.shape != tuple(shape):
+        raise ValueError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        place_of = tuple(int(x) for x in np.argwhere(wrong)[0])
+        raise ValueError(f"{name} must be finite, not {array[place_of]} at {list(place_of)}")
+    return array
+
+
+def flags(name, values, shape):
+    """bool array of ``shape``; ValueError for another."""
+    array = np.asarray(values)
+    if array.shape != shape or array.dtype != bool:
+        raise ValueError(
+            f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"
+        )
+    return array

@@ -16,14 +16,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.shell.axi import slave_members
+from hw.shell.control_map import ARGUMENTS, CTRL, GIER, IP_IER, IP_ISR
 
 __all__ = ["Control"]
 
 PREFIX = "s_axi_control"
 ADDRESS_WIDTH = 12
 
-_CTRL, _GIER, _IER, _ISR = 0x00, 0x04, 0x08, 0x0C
-_ARGUMENTS = 0x10
+_START, _AUTO_RESTART = CTRL.bit("ap_start"), CTRL.bit("auto_restart")
 
 
 class Control(wiring.Component):
@@ -62,7 +62,7 @@ class Control(wiring.Component):
         used = set()
         for argument in self.arguments:
             words = set(range(argument.offset, argument.offset + argument.size, 4))
-            free = set(range(_ARGUMENTS, 1 << ADDRESS_WIDTH, 4)) - used
+            free = set(range(ARGUMENTS, 1 << ADDRESS_WIDTH, 4)) - used
             if not words <= free:
                 raise ValueError(
                     f"offset of {argument.name} must be a free word in 0x10..0xffc, "
@@ -87,7 +87,7 @@ class Control(wiring.Component):
             m.d.sync += running.eq(1)
         with m.If(self.done):
             m.d.sync += [running.eq(0), ap_start.eq(auto_restart), ap_done.eq(1)]
-        with m.Elif(reading & (read_address == _CTRL >> 2)):
+        with m.Elif(reading & (read_address == CTRL.offset >> 2)):
             m.d.sync += ap_done.eq(0)
 
         # Interrupts: an event outweighs a toggle in the same clock.
@@ -103,20 +103,23 @@ class Control(wiring.Component):
         def merged(word):
             return (word & ~mask) | (write_data & mask)
 
-        words = {_CTRL: Cat(ap_start, ap_done, ~ap_start, ap_done, C(0, 3), auto_restart)}
-        words |= {_GIER: gier, _IER: ier, _ISR: isr}
+        control = {"ap_start": ap_start, "ap_done": ap_done, "ap_idle": ~ap_start}
+        control |= {"ap_ready": ap_done, "auto_restart": auto_restart}
+        bits = {bit.bit: control[bit.name] for bit in CTRL.bits}
+        words = {CTRL.offset: Cat(bits.get(position, C(0, 1)) for position in range(8))}
+        words |= {GIER.offset: gier, IP_IER.offset: ier, IP_ISR.offset: isr}
         with m.If(writing):
             with m.Switch(write_address):
-                with m.Case(_CTRL >> 2):
-                    with m.If(mask[0]):
-                        m.d.sync += auto_restart.eq(write_data[7])
-                        with m.If(write_data[0]):
+                with m.Case(CTRL.offset >> 2):
+                    with m.If(mask[_START]):
+                        m.d.sync += auto_restart.eq(write_data[_AUTO_RESTART])
+                        with m.If(write_data[_START]):
                             m.d.sync += ap_start.eq(1)
-                with m.Case(_GIER >> 2):
+                with m.Case(GIER.offset >> 2):
                     m.d.sync += gier.eq(merged(gier)[0])
-                with m.Case(_IER >> 2):
+                with m.Case(IP_IER.offset >> 2):
                     m.d.sync += ier.eq(merged(ier)[:2])
-                with m.Case(_ISR >> 2):
+                with m.Case(IP_ISR.offset >> 2):
                     m.d.sync += isr.eq((isr ^ (write_data & mask)[:2]) | event)
                 for argument in self.arguments:
                     register = getattr(self, argument.name)

@@ -6,6 +6,8 @@ Argument offsets follow the spacing that HLS tools use: 12 bytes a 64-bit pointe
 import json
 from dataclasses import asdict, dataclass
 
+from hw.shell.control_map import ARGUMENTS
+
 __all__ = ["Argument", "KernelDescription", "Master", "standard_arguments"]
 
 #: The master that carries program, operands, results and status in every kernel.
@@ -76,7 +78,7 @@ def standard_arguments(extra_pointers=()):
     and results_bytes (sizes of those buffers, which the kernel never leaves).
     """
     pointers = [(name, HOST_MASTER) for name in ("program", "operands", "results", "status")]
-    arguments, offset = [], 0x10
+    arguments, offset = [], ARGUMENTS
     for name, master in [*pointers, *extra_pointers]:
         arguments.append(
             Argument(id=len(arguments), name=name, kind="pointer", offset=offset, master=master)

@@ -9,13 +9,13 @@ from boards.board import Board
 
 
 def test_names_and_titles():
-    assert list(boards.BOARDS) == ["u200", "u50", "zcu106", "ulx3s"]
+    assert list(boards.BOARDS) == ["u200", "u50", "ulx3s", "zcu106"]
     assert boards.get("U200") is boards.get("u200")
     assert all(board.name == name for name, board in boards.BOARDS.items())
 
 
 def test_unknown_board_names_the_known_ones():
-    message = "board must be one of u200, u50, zcu106, ulx3s, not 'u280'"
+    message = "board must be one of u200, u50, ulx3s, zcu106, not 'u280'"
     with pytest.raises(ValueError, match=message):
         boards.get("u280")
 
@@ -24,9 +24,9 @@ def test_unknown_board_names_the_known_ones():
     "name, banks, bank_bytes, data_width",
     [
         ("u200", 4, 16 << 30, 512),
-        ("u50", 32, 256 << 20, 512),
+        ("u50", 32, 31 * (256 << 20), 512),
         ("zcu106", 2, 2 << 30, 128),
-        ("ulx3s", 1, 32 << 20, 128),
+        ("ulx3s", 2, 192 << 10, 128),
     ],
 )
 def test_memory(name, banks, bank_bytes, data_width):
@@ -54,14 +54,54 @@ def test_regions_are_no_more_than_the_part(board):
 
 
 def test_fits_up_to_the_last_item():
-    board = boards.get("u50")
-    boards.fits(board, (256 << 20) // 48, 48)
+    board = boards.get("zcu106")
+    boards.fits(board, (2 << 30) // 48, 48)
     with pytest.raises(boards.DoesNotFit) as error:
-        boards.fits(board, (256 << 20) // 48 + 1, 48)
+        boards.fits(board, (2 << 30) // 48 + 1, 48)
     assert str(error.value) == (
-        "capacity must be at most 5592405 on Alveo U50 "
-        "(bank HBM[0] of 268435456 bytes, 48 bytes each), not 5592406"
+        "capacity must be at most 44739242 on ZCU106 "
+        "(bank DDR_LOW of 2147483648 bytes, 48 bytes each), not 44739243"
     )
+
+
+def test_banks_that_join_fit_as_one():
+    board = boards.get("u50")
+    limit = 31 * (256 << 20) // 64
+    boards.fits(board, limit, 64)
+    with pytest.raises(boards.DoesNotFit, match=rf"at most {limit} .*bank HBM\[1:31\] of"):
+        boards.fits(board, limit + 1, 64)
+
+
+@pytest.mark.parametrize(
+    "name, masters, size, expected",
+    [
+        ("u200", 1, 1, ["DDR[1]"]),
+        ("u200", 3, 16 << 30, ["DDR[1]", "DDR[0]", "DDR[2]"]),
+        ("u200", 6, 1, ["DDR[1]", "DDR[0]", "DDR[2]", "DDR[3]", "DDR[3]", "DDR[3]"]),
+        ("u50", 1, (256 << 20) + 1, ["HBM[0:1]"]),
+        ("u50", 2, 256 << 20, ["HBM[0]", "HBM[1]"]),
+        ("u50", 2, (256 << 20) + 1, ["HBM[0]", "HBM[1:2]"]),
+        ("u50", 2, 31 * (256 << 20), ["HBM[0]", "HBM[1:31]"]),
+        ("zcu106", 2, 1, ["DDR_LOW", "DDR_HIGH"]),
+    ],
+)
+def test_assign(name, masters, size, expected):
+    board = boards.get(name)
+    banks = board.assign(masters, size)
+    assert [bank.name for bank in banks] == expected
+    if board.largest_bank.size >= size:
+        assert banks[-1].size >= size
+
+
+def test_no_board_is_listed_by_hand(tmp_path, monkeypatch):
+    """A folder is all that a new board is."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").write_text(
+        "from dataclasses import replace\nimport boards\n"
+        "MINE = replace(boards.get('u50'), name='mine', title='Mine')\n"
+    )
+    monkeypatch.setattr(boards, "__path__", [str(tmp_path)])
+    assert [board.name for board in boards._found()] == ["mine"]
 
 
 def test_resources_up_to_the_last_one():

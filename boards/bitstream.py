@@ -1,0 +1,150 @@
+"""From a folder with a kernel's Verilog to a bitstream: every board answers the same calls.
+
+A board's ``boards/<name>/build.py`` has
+
+``TARGETS : tuple of str``
+    What ``run`` can make, the default first; all have "hw".
+``files(description, board)``
+    ``{relative path: text}`` of what the board's tools need beside the Verilog and ``kernel.json``:
+    equal inputs, equal texts, no path of this machine in them.
+``run(folder, description, board, *, target, platform)``
+    Run the tools in ``folder``, which has those files; ``platform`` is None or what the user named
+    in place of ``board.platform``. Returns an ``Outcome``; raises the errors below.
+"""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = [
+    "AchievedClock",
+    "BuildFailed",
+    "OUTCOME",
+    "Outcome",
+    "ToolsMissing",
+    "WrongVersion",
+    "build",
+    "execute",
+    "files",
+    "find_tool",
+    "routed",
+]
+
+#: What a build leaves of its clocks.
+OUTCOME = "outcome.json"
+
+#: Seconds that a tool may take: a large design links for most of a day.
+LIMIT_S = 36 * 3600
+
+
+class ToolsMissing(RuntimeError):
+    """A tool of the board is not here; the message says which, and how to go on with the files."""
+
+
+class WrongVersion(RuntimeError):
+    """A tool is here in a version that does not fit the board; the message has those that do."""
+
+
+class BuildFailed(RuntimeError):
+    """A tool failed, or what it made is not usable; the message names its log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AchievedClock:
+    """``asked_mhz`` is None where the build asked for nothing."""
+
+    name: str
+    asked_mhz: float | None
+    mhz: float
+
+    def __str__(self):
+        asked = "" if self.asked_mhz is None else f" of {self.asked_mhz:g} asked for"
+        return f"clock {self.name}: {self.mhz:g} MHz{asked}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a build made: the file that a card loads, and the clocks it may run at."""
+
+    bitstream: Path
+    clocks: tuple[AchievedClock, ...] = ()
+
+
+def _builder(board):
+    return importlib.import_module(f"boards.{board.name}.build")
+
+
+def files(description, board):
+    """``{relative path: text}`` of what the tools of ``board`` need for the described kernel."""
+    return _builder(board).files(description, board)
+
+
+def build(folder, description, board, *, target=None, platform=None):
+    """Run the tools of ``board`` in ``folder``, which holds its ``files``; returns an ``Outcome``,
+    whose clocks stay in the file ``OUTCOME`` there.
+
+    ``target`` None means the board's first. Raises ValueError for a target or a platform that the
+    board does not know, ToolsMissing, WrongVersion, BuildFailed.
+    """
+    builder = _builder(board)
+    target = target or builder.TARGETS[0]
+    if target not in builder.TARGETS:
+        raise ValueError(
+            f"target must be one of {', '.join(builder.TARGETS)} on {board.title}, not {target!r}"
+        )
+    if platform is not None and board.platform is None:
+        raise ValueError(f"platform must be none on {board.title}, not {platform!r}")
+    outcome = builder.run(Path(folder), description, board, target=target, platform=platform)
+    clocks = {clock.name: clock.mhz for clock in outcome.clocks}
+    record = {"config_hash": description.config_hash, "clocks_mhz": clocks}
+    (Path(folder) / OUTCOME).write_text(json.dumps(record, indent=2) + "\n")
+    return outcome
+
+
+def routed(folder, description):
+    """``{clock: MHz}`` of the last build in ``folder``; None without one of this kernel."""
+    path = Path(folder) / OUTCOME
+    if not path.exists():
+        return None
+    record = json.loads(path.read_text())
+    return record["clocks_mhz"] if record["config_hash"] == description.config_hash else None
+
+
+def find_tool(name, advice):
+    """Path of the program ``name``; ToolsMissing with ``advice``, how to go on, without it."""
+    found = shutil.which(name)
+    if found is None:
+        raise ToolsMissing(f"{name} must be on PATH, not missing; {advice}")
+    return found
+
+
+def execute(command, folder, log, *, limit_s=LIMIT_S):
+    """Run ``command`` in ``folder``, its output into the file ``log`` there; returns the output.
+
+    Raises BuildFailed, with the last lines, if it fails or takes longer than ``limit_s``.
+    """
+    path = Path(folder) / log
+    with path.open("w") as output:
+        try:
+            code = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=limit_s,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = f"no end after {limit_s} s"
+    text = path.read_text(errors="replace")
+    if code:
+        last = "\n".join(text.strip().splitlines()[-12:])
+        raise BuildFailed(
+            f"{Path(command[0]).name} must succeed, not end with {code} "
+            f"({os.path.relpath(path)} has all of it):\n{last}"
+        )
+    return text

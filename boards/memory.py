@@ -1,0 +1,12 @@
+"""Which memory bank each master of a kernel has: on a card, and on the card that simulates it."""
+
+from hw import designs
+
+__all__ = ["banks"]
+
+
+def banks(description, board):
+    """``Board.assign`` for the described kernel, whose design knows its largest buffer."""
+    design = designs.DESIGNS[description.name]
+    count, item_bytes = design.storage(design.config_type.from_dict(description.config))
+    return board.assign(len(description.masters), count * item_bytes)

@@ -1,0 +1,84 @@
+"""The flow of Alveo cards: IP, kernel object, link and package with Vitis, a file for XRT."""
+
+import re
+
+from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_tool
+from boards.memory import banks
+from boards.templates import heading, render
+from boards.xilinx.kernel import common
+from boards.xilinx.releases import XRT, check_release, fitting
+from hw import designs
+
+__all__ = ["TARGETS", "achieved", "files", "run"]
+
+TARGETS = ("hw", "hw_emu")
+
+
+def _region(board, assigned, need):
+    """The die for a kernel that needs ``need``: that of a bank of its own if it fits there.
+
+    The index of the first region whose planned share holds all known needs; None if none does, and
+    the tools must spread it.
+    """
+    near = [bank.region for bank in assigned]
+    order = dict.fromkeys([*near, *range(len(board.regions))])
+    for region in order:
+        if not list(board.planned(board.regions[region]).exceeded(need)):
+            return region
+    return None
+
+
+def files(description, board):
+    """``package.tcl``, ``ip.tcl``, ``kernel.xml``, ``link.cfg``, ``Makefile``, ``README.md``."""
+    design = designs.DESIGNS[description.name]
+    config = design.config_type.from_dict(description.config)
+    assigned = banks(description, board)
+    values = dict(
+        heading=heading(description, board),
+        kernel=description,
+        board=board,
+        unit=f"{description.name}_1",
+        assigned=list(zip(description.masters, assigned, strict=True)),
+        region=_region(board, assigned, design.estimate(config)),
+        releases=fitting(board),
+        xrt=XRT,
+    )
+    return {
+        **common(description, board, vitis=True),
+        "package.tcl": render("boards.xilinx", "package.tcl", **values),
+        "link.cfg": render("boards.xilinx", "link.cfg", **values),
+        "Makefile": render("boards.xilinx", "Makefile", **values),
+        "README.md": render("boards.xilinx", "README.vitis.md", **values),
+    }
+
+
+def achieved(text, asked_mhz):
+    """The kernel's clock from what ``xclbinutil --info`` printed; BuildFailed if it is not there.
+
+    A scalable clock that was not met has been lowered, so what was asked for says nothing.
+    """
+    table = re.search(r"^Scalable Clocks\n-+\n(.*?)(?:^System Clocks|\Z)", text, re.M | re.S)
+    for entry in (table[1] if table else "").split("\n\n"):
+        fields = dict(re.findall(r"^\s*(\w+):\s+(.+?)\s*$", entry, re.M))
+        if fields.get("Type") == "DATA":
+            mhz = float(fields["Frequency"].split()[0])
+            return AchievedClock(name=fields["Name"], asked_mhz=asked_mhz, mhz=mhz)
+    raise BuildFailed("info.txt must have the scalable clock of type DATA, not lack it")
+
+
+def run(folder, description, board, *, target, platform):
+    """``make`` in ``folder``, where v++ and the rest are found in a release that fits."""
+    advice = (
+        f"all its inputs are written: copy the folder to a machine with Vitis "
+        f"{fitting(board)[0]} to {fitting(board)[-1]} and run make there (README.md has the steps)"
+    )
+    needed = ["v++", "vivado", "xclbinutil"] + ["emconfigutil"] * (target == "hw_emu")
+    tools = {name: find_tool(name, advice) for name in needed}
+    if platform is None:
+        check_release(tools["v++"], "--version", board)
+    command = ["make", f"TARGET={target}"] + [f"PLATFORM={platform}"] * (platform is not None)
+    execute(command, folder, "make.log")
+    clocks = ()
+    if target == "hw":  # an emulation has none
+        clocks = (achieved((folder / "info.txt").read_text(), board.clocks[0].mhz),)
+    return Outcome(bitstream=folder / f"{description.name}.xclbin", clocks=clocks)

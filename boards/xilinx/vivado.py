@@ -1,0 +1,70 @@
+"""The flow of Zynq boards: IP, block design with the processor, bitstream, files for PYNQ."""
+
+import re
+
+from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_tool
+from boards.templates import heading, render
+from boards.xilinx.kernel import common
+from boards.xilinx.releases import check_release, fitting
+from hw.shell.control import PREFIX
+
+__all__ = ["TARGETS", "achieved", "files", "run"]
+
+TARGETS = ("hw",)
+
+
+def files(description, board):
+    """``ip.tcl``, ``build.tcl``, ``README.md``."""
+    values = dict(
+        heading=heading(description, board),
+        kernel=description,
+        board=board,
+        board_part=board.platform.rpartition(":")[0],
+        slave=PREFIX,
+        unit=f"{description.name}_1",
+        releases=fitting(board),
+    )
+    return {
+        **common(description, board, vitis=False),
+        "build.tcl": render("boards.xilinx", "build.tcl", **values),
+        "README.md": render("boards.xilinx", "README.vivado.md", **values),
+    }
+
+
+def achieved(text):
+    """The clock that ``build.tcl`` wrote; BuildFailed if the design is too slow for it.
+
+    Name, MHz asked for, MHz that the processor's dividers give, slack in ns. The clock is not
+    scalable: with a negative slack the bitstream must not be used.
+    """
+    found = re.fullmatch(r"(\S+) ([\d.]+) ([\d.]+) (-?[\d.]+)\s*", text)
+    if not found:
+        raise BuildFailed(f"clock.txt must have a name and three numbers, not {text!r}")
+    name, (asked, mhz, slack) = found[1], map(float, found.groups()[1:])
+    if slack < 0:
+        limit = 1000 / (1000 / mhz - slack)
+        raise BuildFailed(
+            f"slack of {name} must be 0 ns or more at {mhz:g} MHz, not {slack:g}; "
+            f"ask for at most {int(limit)}: vivado -mode batch -source build.tcl -tclargs MHZ"
+        )
+    return AchievedClock(name=name, asked_mhz=asked, mhz=mhz)
+
+
+def run(folder, description, board, *, target, platform):
+    """``build.tcl`` in ``folder``, where Vivado is found in a release that fits.
+
+    The board files are the newest that Vivado has: ``platform`` must be None.
+    """
+    if platform is not None:
+        raise ValueError(f"platform must be none on {board.title}, not {platform!r}")
+    vivado = find_tool(
+        "vivado",
+        f"all its inputs are written: copy the folder to a machine with Vivado "
+        f"{fitting(board)[0]} or later and run `vivado -mode batch -source build.tcl` there "
+        "(README.md has the steps)",
+    )
+    check_release(vivado, "-version", board)
+    execute([vivado, "-mode", "batch", "-nojournal", "-log", "vivado.log", "-source", "build.tcl"],
+            folder, "build.log")  # fmt: skip
+    clock = achieved((folder / "clock.txt").read_text())
+    return Outcome(bitstream=folder / f"{description.name}.bit", clocks=(clock,))

@@ -1,0 +1,76 @@
+"""A launch by way of the control registers, for cards whose host reads and writes them itself.
+
+``run`` is pyxrt's: a kernel of such a card has ``description`` and
+
+``read(offset)``, ``write(offset, value)``
+    A 32-bit register of ``s_axi_control``.
+"""
+
+import time
+
+from hw.shell.control_map import CTRL
+from sim.card.xrt import ert_cmd_state
+
+__all__ = ["run"]
+
+# pyxrt does not export this state, but returns it.
+_RUNNING = 3
+_DEAD = 0xFFFFFFFF  # what a bus without an answer reads as
+_PAUSE_S = 50e-6
+
+
+def _bits(*names):
+    return sum(1 << CTRL.bit(name) for name in names)
+
+
+class run:
+    """A launch and its arguments, buffers and 32-bit numbers, by the index in the description."""
+
+    def __init__(self, kernel):
+        self._kernel, self._state = kernel, ert_cmd_state.ERT_CMD_STATE_NEW
+        self._arguments = kernel.description.arguments
+        self._values, self._buffers = {}, {}
+        self._control = None
+
+    def set_arg(self, index, value):
+        """``value``: an int, or a buffer, which the run keeps."""
+        address = getattr(value, "address", None)
+        self._buffers[index] = value
+        self._values[index] = address() if address else int(value) & _DEAD
+
+    def start(self):
+        for index, argument in enumerate(self._arguments):
+            # Both words of a pointer: a card's memory may lie above 4 GB.
+            for low in range(0, argument.size, 4):
+                word = self._values[index] >> 8 * low & _DEAD
+                self._kernel.write(argument.offset + low, word)
+        self._kernel.read(CTRL.offset)  # what an abandoned launch may have left of ap_done
+        self._kernel.write(CTRL.offset, _bits("ap_start"))
+        self._state = _RUNNING
+
+    def wait(self, timeout_ms=0):
+        """Read CTRL until the launch has ended, for ``timeout_ms`` at most; 0: without limit."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        while self._state == _RUNNING:
+            self._control = self._kernel.read(CTRL.offset)
+            if self._control == _DEAD:
+                self._state = ert_cmd_state.ERT_CMD_STATE_ERROR
+            elif self._control & _bits("ap_done"):
+                # Kept here: the read has cleared the bit.
+                self._state = ert_cmd_state.ERT_CMD_STATE_COMPLETED
+            elif timeout_ms and time.monotonic() >= deadline:
+                return ert_cmd_state.ERT_CMD_STATE_TIMEOUT
+            else:
+                time.sleep(_PAUSE_S)
+        return self._state
+
+    def state(self):
+        self.wait(1e-3)
+        return self._state
+
+    def report(self):
+        """What CTRL last said."""
+        if self._control == _DEAD:
+            return "CTRL reads 0xffffffff: no kernel at its address"
+        seen = [bit.name for bit in CTRL.bits if (self._control or 0) >> bit.bit & 1]
+        return f"CTRL reads {self._control or 0:#x} ({', '.join(seen) or 'no bit set'})"

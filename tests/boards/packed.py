@@ -1,0 +1,157 @@
+"""What the record of a packaging script must show; each rule is an assertion with words."""
+
+from hw.shell.control_map import CONTROL
+from tests.boards.vendor import properties
+
+__all__ = ["check_block_design", "check_ip", "check_kernel"]
+
+_ORDER = (
+    "create_project", "add_files", "update_compile_order", "ipx::package_project",
+    "ipx::unload_core", "ipx::edit_ip_in_project", "ipx::current_core",
+    "ipx::associate_bus_interfaces", "ipx::add_bus_parameter", "ipx::add_memory_map",
+    "ipx::add_address_block", "ipx::add_register", "ipx::add_field", "ipx::create_xgui_files",
+    "ipx::update_checksums", "ipx::check_integrity", "ipx::save_core", "close_project",
+)  # fmt: skip
+
+
+def _options(words):
+    return dict(zip(words[::2], words[1::2], strict=False))
+
+
+def _all(record, name):
+    return [words for command, *words in record if command == name]
+
+
+def _ordered(record, names):
+    """The first of each of ``names`` in the record, in this order."""
+    commands = [command for command, *_ in record]
+    places = []
+    for name in names:
+        assert name in commands, f"{name} is missing"
+        places.append(commands.index(name))
+    assert places == sorted(places), f"order is {sorted(names, key=commands.index)}"
+
+
+def check_ip(record, description, board, *, vitis):
+    """The IP: clock of every interface, every register with its size, bits and master."""
+    _ordered(record, _ORDER)
+    assert ["-force", "pack", "pack", "-part", board.part] in _all(record, "create_project")
+    assert ["-norecurse", description.verilog] in _all(record, "add_files")
+    clocked = [_options(words) for words in _all(record, "ipx::associate_bus_interfaces")]
+    assert all(words["-clock"] == "ap_clk" for words in clocked)
+    interfaces = ["s_axi_control", *(master.name for master in description.masters)]
+    assert [words["-busif"] for words in clocked] == interfaces
+    removed = {words[0] for words in _all(record, "ipx::remove_user_parameter")}
+    assert removed == {"DATA_WIDTH", "DEPTH"}
+
+    declared = {
+        name.split(":")[1].split("@")[0]: (int(values["address_offset"], 16), int(values["size"]))
+        for name, values in properties(record, "register").items()
+    }
+    expected = {register.name: (register.offset, 32) for register in CONTROL}
+    expected |= {a.name: (a.offset, 8 * a.size) for a in description.arguments}
+    assert declared == expected
+
+    bits = {
+        tuple(part.split("@")[0] for part in name.removeprefix("field:").split("@register:")): (
+            int(values["BIT_OFFSET"]),
+            values["ACCESS"],
+            "oneToToggle" in values.values(),
+        )
+        for name, values in properties(record, "field").items()
+        if values["BIT_WIDTH"] == "1"
+    }
+    assert bits == {
+        (bit.name.upper(), register.name): (
+            bit.bit,
+            "read-write" if bit.writable else "read-only",
+            bit.toggles,
+        )
+        for register in CONTROL
+        for bit in register.bits
+    }
+    masters = {
+        name.split("@register:")[1].split("@")[0]: values["value"]
+        for name, values in properties(record, "parameter").items()
+        if name.startswith("parameter:ASSOCIATED_BUSIF")
+    }
+    assert masters == {a.name: a.master for a in description.arguments if a.master}
+    frequency = properties(record, "parameter")["parameter:FREQ_HZ@interface:ap_clk"]
+    assert frequency == {
+        "value": str(board.clocks[0].mhz * 1_000_000),
+        "value_resolve_type": "user",
+    }
+    settings = [words for words in _all(record, "set_property")]
+    assert ["slave_memory_map_ref", "s_axi_control", "interface:s_axi_control"] in settings
+    kernel = [["sdx_kernel", "true", "core"], ["sdx_kernel_type", "rtl", "core"]]
+    assert [words for words in settings if words[0].startswith("sdx")] == kernel * vitis
+    assert _all(record, "ipx::check_integrity") == [["-kernel"] * vitis + ["core"]]
+
+
+def check_kernel(record, description):
+    """The kernel object is the last thing, made of the IP and of kernel.xml."""
+    assert record[-1][0] == "package_xo"
+    assert _options(record[-1][2:]) == {
+        "-xo_path": f"{description.name}.xo",
+        "-kernel_name": description.name,
+        "-ip_directory": "ip",
+        "-kernel_xml": "kernel.xml",
+    }
+
+
+def check_block_design(record, description, board, *, megahertz):
+    """Every port of the kernel is connected, every cell has its clock and reset, addresses lie."""
+    name, unit = description.name, f"{description.name}_1"
+    _ordered(
+        record,
+        ("ipx::save_core", "get_board_parts", "update_ip_catalog", "create_bd_design",
+         "apply_bd_automation", "connect_bd_intf_net", "connect_bd_net", "assign_bd_address",
+         "validate_bd_design", "save_bd_design", "make_wrapper", "launch_runs", "wait_on_run",
+         "open_run", "write_hw_platform"),
+    )  # fmt: skip
+    cells = {words[-1]: _options(words[:-1])["-vlnv"] for words in _all(record, "create_bd_cell")}
+    assert set(cells) == {"processor", "resets", "control", "memory", unit}
+    assert cells[unit] == f"rlfabric:kernel:{name}:1.0"
+    assert ["board_part", "a:b:part0:2.10", "system"] in _all(record, "set_property")
+
+    wide = {w[-1]: w[1].split() for w in _all(record, "set_property") if w[0] == "-dict"}
+    wide = {cell: _options(words) for cell, words in wide.items()}
+    processor = {key.split("PSU__")[-1]: value for key, value in wide["processor"].items()}
+    assert processor.get("USE__S_AXI_GP2") == processor.get("USE__M_AXI_GP0") == "1"
+    assert int(processor["SAXIGP2__DATA_WIDTH"]) == board.data_width
+    assert processor["CRL_APB__PL0_REF_CTRL__FREQMHZ"] == str(megahertz)
+    assert wide["memory"]["CONFIG.NUM_SI"] == str(len(description.masters))
+
+    links = [tuple(words) for words in _all(record, "connect_bd_intf_net")]
+    assert set(links) == {
+        ("processor/M_AXI_HPM0_FPD", "control/S00_AXI"),
+        ("control/M00_AXI", f"{unit}/s_axi_control"),
+        ("memory/M00_AXI", "processor/S_AXI_HP0_FPD"),
+        *(
+            (f"{unit}/{master.name}", f"memory/S{index:02}_AXI")
+            for index, master in enumerate(description.masters)
+        ),
+    }
+    nets = {}
+    for source, pin in _all(record, "connect_bd_net"):
+        assert pin not in nets, f"{pin} is driven twice"
+        nets[pin] = source
+    clocked = ["processor/maxihpm0_fpd_aclk", "processor/saxihp0_fpd_aclk", f"{unit}/ap_clk"]
+    clocked += ["resets/slowest_sync_clk", "control/aclk", "memory/aclk"]
+    assert nets == {
+        **dict.fromkeys(clocked, "processor/pl_clk0"),
+        "resets/ext_reset_in": "processor/pl_resetn0",
+        "control/aresetn": "resets/interconnect_aresetn",
+        "memory/aresetn": "resets/interconnect_aresetn",
+        f"{unit}/ap_rst_n": "resets/peripheral_aresetn",
+        "processor/pl_ps_irq0": f"{unit}/interrupt",
+    }
+    assigned = [(_options(w[:-1]), w[-1]) for w in _all(record, "assign_bd_address")]
+    registers = {"-offset": "0xA0000000", "-range": "4K", "-target_address_space": "processor/Data"}
+    assert assigned[0] == (registers, f"{unit}/s_axi_control/reg0")
+    for master in description.masters:
+        space = {"-target_address_space": f"{unit}/{master.name}"}
+        for segment in ("HP0_DDR_LOW", "HP0_DDR_HIGH"):
+            assert (space, f"processor/SAXIGP2/{segment}") in assigned
+    platform = _all(record, "write_hw_platform")
+    assert platform == [["-fixed", "-include_bit", "-force", "-file", f"{name}.xsa"]]

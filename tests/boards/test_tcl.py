@@ -1,0 +1,156 @@
+"""Generated Tcl runs to its end under a real tclsh; what it asked of the tools is right."""
+
+import pytest
+
+import boards
+from hw.designs import DESIGNS
+from sim.tools import require
+from tests.boards.packed import check_block_design, check_ip, check_kernel
+from tests.boards.vendor import VendorError, described, run, written
+
+ALVEO, ZYNQ = ("u200", "u50"), ("zcu106",)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tclsh():
+    require("tclsh")
+
+
+def package(folder, design, board, change=lambda file, text: text):
+    description = described(design, board)
+    written(folder / "kernel", description, board, change)
+    record = run(folder / "kernel", "package.tcl", description)
+    check_ip(record, description, boards.get(board), vitis=True)
+    check_kernel(record, description)
+
+
+def block_design(folder, design, board, change=lambda file, text: text, *arguments, **environment):
+    description, board = described(design, board), boards.get(board)
+    written(folder / "kernel", description, board.name, change)
+    record = run(folder / "kernel", "build.tcl", description, *arguments, **environment)
+    check_ip(record, description, board, vitis=False)
+    megahertz = arguments[0] if arguments else board.clocks[0].mhz
+    check_block_design(record, description, board, megahertz=megahertz)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("board", ALVEO)
+def test_kernel_is_packed(tmp_path, design, board):
+    package(tmp_path, design, board)
+    assert (tmp_path / "kernel" / f"{design}.xo").exists()
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("board", ZYNQ)
+def test_block_design(tmp_path, design, board):
+    block_design(tmp_path, design, board)
+    names = {path.name for path in (tmp_path / "kernel").iterdir()}
+    assert {f"{design}.bit", f"{design}.hwh", f"{design}.xsa"} <= names
+    clock = (tmp_path / "kernel" / "clock.txt").read_text()
+    assert clock == f"pl_clk0 {boards.get(board).clocks[0].mhz} 187.498 0.125\n"
+
+
+def test_another_clock(tmp_path):
+    block_design(tmp_path, "replay", "zcu106", lambda file, text: text, "150")
+    assert (tmp_path / "kernel" / "clock.txt").read_text().startswith("pl_clk0 150 ")
+
+
+@pytest.mark.parametrize(
+    "environment, message",
+    [
+        ({"NO_BOARD": "1"}, "board files of ZCU106 must be installed"),
+        ({"PROGRESS": "40%"}, "impl_1 must end with a bitstream, not with synth_design Error"),
+    ],
+)
+def test_block_design_says_what_is_wrong(tmp_path, environment, message):
+    with pytest.raises(VendorError, match=message):
+        block_design(tmp_path, "replay", "zcu106", **environment)
+
+
+def planted(old, new):
+    """A change that puts ``new`` for ``old`` in the one file of the board that has it."""
+    found = []
+
+    def change(file, text):
+        if old in text and file.endswith(".tcl"):
+            found.append(file)
+            return text.replace(old, new, 1)
+        return text
+
+    return change, found
+
+
+IP_ERRORS = [
+    ("    m_axi_storage\n} {", "} {"),
+    ("    s_axi_control\n", ""),
+    ("    m_axi_host\n", "    m_axi_hosts\n"),
+    ("-clock ap_clk", "-clock ap_clk_2"),
+    ("add_files -norecurse replay.v", "add_files -norecurse kernel.v"),
+    ("update_compile_order -fileset sources_1\n", "update_compile_order sources_1 -all\n"),
+    ("ipx::unload_core ip/component.xml\n", ""),
+    ("ipx::unload_core ip/component.xml", "ipx::unload_core component.xml"),
+    ("set core [ipx::current_core]", "set core {}"),
+    ("ipx::remove_user_parameter", "ipx::remove_user_parameters"),
+    ("AP_DONE 1 read-only", "AP_DONE 2 read-only"),
+    ("AP_DONE 1 read-only", "AP_DONE 1 read-write"),
+    ("oneToToggle", "modify"),
+    ("set register [declare $block GIER 0x004 32", "set register [declare $block GIER 0x008 32"),
+    ("declare $block operands 0x01C 64", "declare $block operands 0x01C 32"),
+    ("declare $block storage 0x040", "declare $block storage 0x044"),
+    ("set_property value m_axi_storage", "set_property value m_axi_host"),
+    ("slave_memory_map_ref s_axi_control", "slave_memory_map_ref control"),
+    ("set_property value 300000000", "set_property value 250000000"),
+    ("set_property value_resolve_type user $frequency\n", ""),
+    ("sdx_kernel true", "sdx_kernel false"),
+    ("check_integrity -kernel", "check_integrity"),
+    ("ipx::update_checksums $core\n", ""),
+    ("ipx::save_core $core\nclose_project -delete\n", "close_project -delete\n"),
+    ("xcu200-fsgd2104-2-e", "xcu250-figd2104-2L-e"),
+    ("source ip.tcl\n", ""),
+    ("-kernel_xml kernel.xml", "-kernel_xml kernels.xml"),
+    ("-kernel_name replay", "-kernel_name kernel"),
+    ("cd [file dirname [file normalize [info script]]]\n", ""),
+]
+
+
+@pytest.mark.parametrize("old, new", IP_ERRORS)
+def test_planted_errors_in_packaging(tmp_path, old, new):
+    change, found = planted(old, new)
+    with pytest.raises((VendorError, AssertionError)):
+        package(tmp_path, "replay", "u200", change)
+    assert len(found) == 1, "the error must be planted"
+
+
+DESIGN_ERRORS = [
+    ("    m_axi_storage\n} {\n    set space", "} {\n    set space"),
+    ("interface replay_1/m_axi_storage memory/S01_AXI\n", ""),
+    ("memory/S01_AXI", "memory/S00_AXI"),
+    ("interface control/M00_AXI replay_1/s_axi_control\n", ""),
+    ("CONFIG.NUM_SI 2", "CONFIG.NUM_SI 1"),
+    ("processor/saxihp0_fpd_aclk ", ""),
+    (" replay_1/ap_clk", ""),
+    ("control/aclk memory/aclk", "control/aclk"),
+    ("net resets/peripheral_aresetn replay_1/ap_rst_n\n", ""),
+    ("control/aresetn memory/aresetn", "control/aresetn"),
+    ("net processor/pl_resetn0", "net processor/pl_clk0"),
+    ("cell resets", "cell reset"),
+    ("-offset 0xA0000000", "-offset 0x80000000"),
+    ("-range 4K", "-range 64K"),
+    ("HP0_DDR_LOW HP0_DDR_HIGH", "HP0_DDR_LOW"),
+    ("SAXIGP2__DATA_WIDTH 128", "SAXIGP2__DATA_WIDTH 64"),
+    ("USE__S_AXI_GP2 1", "USE__S_AXI_GP3 1"),
+    ("-dictionary [get_board_parts", "[get_board_parts"),
+    ("validate_bd_design\n", ""),
+    ("-include_bit ", ""),
+    ("impl_1/system_wrapper.bit replay.bit", "impl_1/system.bit replay.bit"),
+    ("wait_on_run impl_1\n", ""),
+    ("close_project -delete\n\ncreate_project -force system", "create_project -quiet system"),
+]
+
+
+@pytest.mark.parametrize("old, new", DESIGN_ERRORS)
+def test_planted_errors_in_the_block_design(tmp_path, old, new):
+    change, found = planted(old, new)
+    with pytest.raises((VendorError, AssertionError)):
+        block_design(tmp_path, "replay", "zcu106", change)
+    assert len(found) == 1, "the error must be planted"
