@@ -4,7 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from gae.gae_programs import BAD, GaeProgram, RandomRollouts, Rig, kernel_config, status_of
+from gae.bad_commands import BAD
+from gae.gae_programs import GaeProgram, RandomRollouts, Rig, kernel_config, status_of
 from replay.kernels import opened
 
 from hw.gae.commands import GAE_ERRORS, Error, Kind, Opcode
