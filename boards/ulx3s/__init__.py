@@ -27,7 +27,8 @@ ULX3S = Board(
     ),
     total=_LFE5U_85F,
     regions=(_LFE5U_85F,),
-    clocks=(Clock(name="KERNEL", mhz=60, scalable=False),),
+    # 52 MHz were routed when 60 were asked for; 45 is the next below of which 3 Mbaud are a part.
+    clocks=(Clock(name="KERNEL", mhz=45, scalable=False),),
     platform=None,
     flow="nextpnr",
     unverified=("part: speed grade 6 and package are sourced, the suffix C is from memory",),

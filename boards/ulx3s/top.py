@@ -1,0 +1,83 @@
+"""The top of an ULX3S: a kernel's ``System`` on the FTDI's serial line, clocked by a PLL."""
+
+from amaranth.hdl import (
+    ClockDomain,
+    ClockSignal,
+    Elaboratable,
+    Instance,
+    Module,
+    ResetSignal,
+    Signal,
+)
+from amaranth.lib.cdc import ResetSynchronizer
+from amaranth.lib.io import Buffer
+
+from boards.ulx3s.pll import divide
+
+__all__ = ["SYSTEM", "Top"]
+
+#: Module name of the ``System``.
+SYSTEM = "system"
+
+_CLK25_HZ = 25_000_000
+
+
+class Top(Elaboratable):
+    """For ``amaranth_boards.ulx3s``: clk25, the line's pins, and LED 0 while the PLL is locked.
+
+    Parameters
+    ----------
+    clock_hz : int
+        Of the system; ValueError if no divisors of the PLL make it.
+    """
+
+    def __init__(self, clock_hz):
+        self.divisors = divide(_CLK25_HZ, clock_hz)
+
+    def elaborate(self, platform):
+        m = Module()
+        clk25 = platform.request("clk25", dir="-")
+        line = platform.request("uart", dir=dict.fromkeys(("rx", "tx", "rts", "dtr"), "-"))
+        m.submodules.rx = rx = Buffer("i", line.rx)
+        m.submodules.tx = tx = Buffer("o", line.tx)
+        m.submodules.led = led = Buffer("o", platform.request("led", 0, dir="-"))
+
+        clock, locked = Signal(), Signal()
+        m.domains.sync = ClockDomain()
+        m.d.comb += [ClockSignal().eq(clock), led.o.eq(locked)]
+        m.submodules.reset = ResetSynchronizer(~locked)
+        m.submodules.pll = Instance(
+            "EHXPLLL",
+            a_ICP_CURRENT="12",
+            a_LPF_RESISTOR="8",
+            a_MFG_ENABLE_FILTEROPAMP="1",
+            a_MFG_GMCREF_SEL="2",
+            p_CLKI_DIV=self.divisors.reference,
+            p_CLKFB_DIV=self.divisors.feedback,
+            p_CLKOP_DIV=self.divisors.output,
+            p_CLKOP_CPHASE=self.divisors.output // 2,
+            p_CLKOP_FPHASE=0,
+            p_CLKOP_ENABLE="ENABLED",
+            p_FEEDBK_PATH="CLKOP",
+            i_CLKI=clk25.io,
+            i_CLKFB=clock,
+            i_RST=0,
+            i_STDBY=0,
+            i_ENCLKOP=0,
+            i_PHASESEL0=0,
+            i_PHASESEL1=0,
+            i_PHASEDIR=1,
+            i_PHASESTEP=1,
+            i_PHASELOADREG=1,
+            i_PLLWAKESYNC=0,
+            o_CLKOP=clock,
+            o_LOCK=locked,
+        )
+        m.submodules.system = Instance(
+            SYSTEM,
+            i_clk=ClockSignal(),
+            i_rst=ResetSignal(),
+            i_rx=rx.i,
+            o_tx=tx.o,
+        )
+        return m

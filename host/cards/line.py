@@ -1,0 +1,121 @@
+"""A board's memory and registers over a serial line: requests of ``hw.uart.protocol``, and replies.
+
+Requests follow each other without waiting for replies, as far as the board has room for them. One
+that is not answered is sent again, and what still has no answer is an error: every wait is bounded.
+"""
+
+import time
+from collections import deque
+
+import serial
+
+from host.card import CardError, CardTimeout
+from hw.uart.protocol import END, STATUS_WORDS, Opcode, Status
+from sim.model.uart.frames import Decoder, encode, request
+
+__all__ = ["Line"]
+
+#: Seconds without a byte after which requests are sent again: a simulated board takes its time.
+SILENCE_S = 5.0
+_ATTEMPTS = 3
+#: Seconds that one look at the port takes at most; signals wait meanwhile.
+_LOOK_S = 0.1
+
+
+class Line:
+    """The serial port called ``port``, opened for this program alone.
+
+    ``payload`` and ``backlog`` are the board's, once it has said them: bytes of a request, and of
+    requests that may be on their way.
+
+    Every method raises CardTimeout if the board stays silent and CardError for what it refuses.
+    """
+
+    def __init__(self, port, *, baud):
+        self.port, self.payload, self.backlog = port, 64, 64
+        try:
+            self._serial = serial.Serial(port, baud, timeout=_LOOK_S, exclusive=True)
+        except (OSError, ValueError) as error:
+            raise CardError(
+                f"port must be a serial port that opens, not {port!r}: {error}"
+            ) from error
+        self._decoder, self._sequence = Decoder(), 0
+        self._serial.reset_input_buffer()
+        # Whatever the board has of an older frame ends here.
+        self._serial.write(bytes([END]))
+
+    def close(self):
+        self._serial.close()
+
+    def reset(self):
+        """Kernel and memory ports as after power-up."""
+        self._exchange([(Opcode.RESET, 0, 0, b"")])
+
+    def read(self, address, count):
+        """``count`` bytes from ``address`` on."""
+        return b"".join(
+            self._exchange(
+                [
+                    (Opcode.READ, address + start, min(self.payload, count - start), b"")
+                    for start in range(0, count, self.payload)
+                ]
+            )
+        )
+
+    def write(self, address, data):
+        """Write the bytes ``data`` to ``address`` and on."""
+        parts = [data[start : start + self.payload] for start in range(0, len(data), self.payload)]
+        self._exchange(
+            [
+                (Opcode.WRITE, address + self.payload * index, len(part), part)
+                for index, part in enumerate(parts)
+            ]
+        )
+
+    def _exchange(self, requests):
+        """The replies' payloads, in the order of ``requests`` (opcode, address, count, payload)."""
+        answers = [None] * len(requests)
+        to_send, waiting = deque(range(len(requests))), {}
+        attempts, deadline = _ATTEMPTS, time.monotonic() + SILENCE_S
+        while to_send or waiting:
+            while to_send and self._has_room(waiting, requests[to_send[0]]):
+                index = to_send.popleft()
+                self._sequence = (self._sequence + 1) % 256
+                waiting[self._sequence] = index, encode(request(self._sequence, *requests[index]))
+                self._serial.write(waiting[self._sequence][1])
+            data = self._serial.read(max(1, self._serial.in_waiting))
+            if data:
+                deadline = time.monotonic() + SILENCE_S
+            for frame in self._decoder.feed(data):
+                # Answers to what was sent twice, or given up, are answers to nobody.
+                if len(frame) >= 2 and frame[0] in waiting:
+                    index, _ = waiting.pop(frame[0])
+                    answers[index] = self._checked(requests[index], frame[1:-1], frame[-1])
+                    attempts = _ATTEMPTS
+            if time.monotonic() >= deadline:
+                attempts -= 1
+                if not attempts:
+                    raise CardTimeout(
+                        f"the board at {self.port} must answer within {SILENCE_S:g} s, not stay "
+                        f"silent {_ATTEMPTS} times: is its bitstream loaded, and this its port?"
+                    )
+                self._serial.write(bytes([END]) + b"".join(sent for _, sent in waiting.values()))
+                deadline = time.monotonic() + SILENCE_S
+        return answers
+
+    def _has_room(self, waiting, each):
+        """One request may always be under way: the board takes it as it comes."""
+        under_way = sum(len(sent) for _, sent in waiting.values())
+        return not waiting or under_way + len(encode(request(0, *each))) <= self.backlog
+
+    def _checked(self, each, payload, status):
+        opcode, address, count, _ = each
+        if status == Status.DONE and len(payload) == (count if opcode == Opcode.READ else 0):
+            return payload
+        words = STATUS_WORDS.get(status, f"status {status} of another version of the protocol")
+        if status == Status.DONE:
+            words = f"a reply must have {count} bytes, not {len(payload)}"
+        raise CardError(
+            f"{opcode.name} of {count} bytes at {address:#x} must be done by the board at "
+            f"{self.port}, not refused: {words}"
+        )

@@ -1,0 +1,184 @@
+"""Requests of a serial line, as ``hw.uart.protocol`` has them, executed byte by byte on a port.
+
+A request is executed once all of it has come and its CRC is right; the next one waits meanwhile.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.stream.ram import Ram
+from hw.uart.frame import FrameDecoder, FrameEncoder
+from hw.uart.protocol import (
+    BYTE_PORT,
+    CRC_BYTES,
+    HEADER,
+    HEADER_BYTES,
+    Opcode,
+    Status,
+)
+
+__all__ = ["PATIENCE", "Bridge"]
+
+#: Clocks that the port may take to answer: beyond, the request is STALLED.
+PATIENCE = 4096
+
+#: Clocks of ``reset``.
+_RESET = 16
+
+
+class Bridge(wiring.Component):
+    """Frames in, frames out, and between them accesses to ``port`` at ``target`` and ``address``.
+
+    After STALLED every READ and WRITE is STALLED at once, until RESET: an answer that comes late
+    must not be taken for that of another request.
+
+    Parameters
+    ----------
+    payload : int
+        Largest count of a request.
+
+    Members
+    -------
+    i : In(stream.Signature(8)), o : Out(stream.Signature(8))
+        The line's bytes.
+    target : Out(12)
+        Upper bits of the address of the port's request.
+    port : Out(BYTE_PORT)
+    reset : Out(1)
+        RESET: the port's targets start anew.
+    """
+
+    def __init__(self, payload):
+        self.payload = payload
+        super().__init__(
+            {
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
+                "target": Out(12),
+                "port": Out(BYTE_PORT),
+                "reset": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.decoder = decoder = FrameDecoder()
+        m.submodules.encoder = encoder = FrameEncoder()
+        connect(m, flipped(self.i), decoder.i)
+        connect(m, encoder.o, flipped(self.o))
+
+        # The bytes behind the header; those of the CRC among them, which nobody reads.
+        longest = self.payload + CRC_BYTES
+        m.submodules.buffer = buffer = Ram(width=8, depth=longest, style="block")
+        header = Signal(HEADER, reset_less=True)
+        length = Signal(range(longest + 2))  # bytes behind the header; one beyond: too many
+        headed = Signal(range(HEADER_BYTES + 1))  # bytes of the header
+        item, take = decoder.o.p, Signal()
+        m.d.comb += [
+            take.eq(decoder.o.valid & decoder.o.ready),
+            buffer.write_enable.eq(take & ~item.end & (headed == HEADER_BYTES)),
+            buffer.write_address.eq(length),
+            buffer.write_data.eq(item.data),
+        ]
+
+        last = Signal(8)  # sequence number of the request that was executed last
+        lasting = Signal()  # there is one
+        index = Signal(range(self.payload + 1))
+        status = Signal(Status)
+        stalled = Signal()
+        clock = Signal(range(PATIENCE))
+        is_read, repeated, bad_count = Signal(), Signal(), Signal()
+        address = Signal(32, reset_less=True)
+        m.d.comb += [
+            is_read.eq(header.opcode == Opcode.READ),
+            repeated.eq(lasting & (header.sequence == last) & (header.opcode == Opcode.WRITE)),
+            bad_count.eq(
+                (header.count > self.payload)
+                | (length != Mux(header.opcode == Opcode.WRITE, header.count, 0) + CRC_BYTES)
+            ),
+            buffer.read_address.eq(index),
+            Cat(self.port.request.p.address, self.target).eq(address),
+            self.port.request.p.write.eq(~is_read),
+            self.port.request.p.data.eq(Mux(is_read, 0, buffer.read_data)),
+        ]
+        m.d.sync += clock.eq(clock + 1)
+
+        with m.FSM():
+            with m.State("COLLECT"):
+                m.d.comb += decoder.o.ready.eq(1)
+                m.d.sync += index.eq(0)
+                with m.If(take & ~item.end):
+                    with m.If(headed != HEADER_BYTES):
+                        raw = Value.cast(header)
+                        m.d.sync += [raw.eq(Cat(raw[8:], item.data)), headed.eq(headed + 1)]
+                    with m.Elif(length <= longest):
+                        m.d.sync += length.eq(length + 1)
+                with m.Elif(take):
+                    with m.If(item.good & (length >= CRC_BYTES)):
+                        m.next = "CHECK"
+                    with m.Else():
+                        m.d.sync += [headed.eq(0), length.eq(0)]
+            with m.State("CHECK"):
+                m.d.sync += [headed.eq(0), length.eq(0), clock.eq(0)]
+                m.d.comb += encoder.i.p.data.eq(header.sequence)
+                m.d.comb += encoder.i.valid.eq(1)
+                with m.If(encoder.i.ready):
+                    m.d.sync += [lasting.eq(1), last.eq(header.sequence)]
+                    m.d.sync += status.eq(Status.DONE)
+                    m.next = "STATUS"
+                    with m.If(bad_count):
+                        m.d.sync += status.eq(Status.COUNT)
+                    with m.Elif(header.opcode == Opcode.RESET):
+                        m.next = "RESET"
+                    with m.Elif(~is_read & (header.opcode != Opcode.WRITE)):
+                        m.d.sync += status.eq(Status.OPCODE)
+                    with m.Elif(stalled):
+                        m.d.sync += status.eq(Status.STALLED)
+                    with m.Elif(~repeated & (header.count != 0)):
+                        m.next = "FETCH"
+                with m.Else():
+                    # What is checked lasts as long as the encoder waits.
+                    m.d.sync += [headed.eq(headed), length.eq(length)]
+            with m.State("FETCH"):
+                m.d.sync += [clock.eq(0), address.eq(header.address + index)]
+                m.next = "REQUEST"
+            with m.State("REQUEST"):
+                m.d.comb += self.port.request.valid.eq(1)
+                with m.If(self.port.request.ready):
+                    m.next = "RESPONSE"
+                with m.Elif(clock == PATIENCE - 1):
+                    m.d.sync += [stalled.eq(1), status.eq(Status.STALLED)]
+                    m.next = "STATUS"
+            with m.State("RESPONSE"):
+                m.d.comb += [
+                    encoder.i.valid.eq(self.port.response.valid & is_read),
+                    encoder.i.p.data.eq(self.port.response.p.data),
+                    self.port.response.ready.eq(encoder.i.ready | ~is_read),
+                ]
+                with m.If(self.port.response.valid):
+                    m.d.sync += clock.eq(0)
+                    with m.If(self.port.response.ready):
+                        m.d.sync += index.eq(index + 1)
+                        with m.If(self.port.response.p.failed):
+                            m.d.sync += status.eq(Status.ADDRESS)
+                        m.next = "FETCH"
+                        with m.If(index == header.count - 1):
+                            m.next = "STATUS"
+                with m.Elif(clock == PATIENCE - 1):
+                    m.d.sync += [stalled.eq(1), status.eq(Status.STALLED)]
+                    m.next = "STATUS"
+            with m.State("RESET"):
+                m.d.comb += self.reset.eq(1)
+                m.d.sync += stalled.eq(0)
+                with m.If(clock == _RESET - 1):
+                    m.next = "STATUS"
+            with m.State("STATUS"):
+                m.d.comb += [encoder.i.valid.eq(1), encoder.i.p.data.eq(status)]
+                with m.If(encoder.i.ready):
+                    m.next = "END"
+            with m.State("END"):
+                m.d.comb += [encoder.i.valid.eq(1), encoder.i.p.end.eq(1)]
+                with m.If(encoder.i.ready):
+                    m.next = "COLLECT"
+        return m

