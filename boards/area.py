@@ -42,8 +42,9 @@ FAMILIES = {
     "ecp5": ("synth_ecp5", "synth_ecp5 -noflatten"),
 }
 
-#: Cells of a path: what lies between registers, memories and multipliers.
-_LOGIC = "w:* t:LUT? t:MUXF? t:CARRY? t:INV t:CCU2C t:PFUMX t:L6MUX21"
+#: Cells of a path: what lies between registers, memories and multipliers. Carry chains are left
+#: out: a cell of several bits would look like a loop where one bit depends on another.
+_LOGIC = "w:* t:LUT? t:MUXF? t:INV t:PFUMX t:L6MUX21"
 
 #: Lookup tables that a cell of memory, carry or shift register takes. UltraScale+: UG974. ECP5:
 #: amaranth-boards' and nextpnr's, four inputs each.
@@ -70,8 +71,8 @@ class SynthesisError(RuntimeError):
 
 @dataclass(frozen=True)
 class Module:
-    """One module as mapped: its own cells, the modules in it, and the logic cells on the longest
-    path between its registers and ports."""
+    """One module as mapped: its own cells, the modules in it, and the lookup tables and
+    multiplexers on the longest path between its registers and ports."""
 
     cells: Counter
     inside: Counter

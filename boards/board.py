@@ -81,6 +81,8 @@ class Board(ConfigBase):
         have dropped it.
     joins : bool
         Neighbouring banks can serve a master as one.
+    shared : Bank | None
+        On-chip memory that a processor beside the logic and the kernel both reach.
     flow : str
         One of ``FLOWS``.
     unverified : tuple[str, ...]
@@ -100,6 +102,7 @@ class Board(ConfigBase):
     flow: str
     releases: tuple[str, str | None] | None = None
     joins: bool = False
+    shared: Bank | None = None
     unverified: tuple[str, ...] = ()
 
     def __post_init__(self):
@@ -134,7 +137,13 @@ class Board(ConfigBase):
 
         The last of them holds a buffer of ``size`` bytes. It has its own bank where there is one,
         since a memory controller serves one master best, and as many as it takes where banks join.
+
+        A lone master's buffers lie in ``shared`` where they fit it however they grow, all of at
+        most ``size`` bytes. The host's buffers are powers of two: operands and results, with all
+        that they have outgrown, take less than four of the largest.
         """
+        if masters == 1 and self.shared and 4 << (size - 1).bit_length() <= self.shared.size:
+            return (self.shared,)
         banks = [self.banks[min(index, len(self.banks) - 1)] for index in range(masters)]
         if self.joins:
             first = min(masters, len(self.banks)) - 1

@@ -34,7 +34,8 @@ def report(name, board, config, *, work, levels=3, routed=None):
     ----
     units : list of dicts
         ``unit`` (its path), ``count`` (how many there are), a key each resource, of all of them
-        with what is inside, and ``depth``: logic cells on the longest path within one.
+        with what is inside, and ``depth``: lookup tables and multiplexers on the longest path
+        within one, carry chains not counted.
     mapped, estimate, total, usable : dict of resource to count
         None where unknown. ``share``: percent of the total that is mapped.
     regions : list of dicts

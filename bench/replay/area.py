@@ -1,8 +1,8 @@
 """Resources of the whole manager as yosys maps them to UltraScale+: estimates."""
 
 from bench import row
-from bench.gae.area import fmax
 from boards.area import synthesize
+from boards.timing import fmax
 from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig
 from hw.replay.manager import ReplayManager
@@ -41,7 +41,8 @@ def rows():
 def _routed():
     """The manager of the ULX3S by itself: a clock that every register inside of it keeps."""
     config = ReplayConfig(capacity=4096, fanout=16, ultra_ram=False)
-    mhz = fmax(ReplayManager(config), "replay_manager_4096")
+    verilog = to_verilog(ReplayManager(config), name="replay_manager")
+    mhz = fmax(verilog, "replay_manager", work=BUILD_DIRECTORY / "speed")
     return [
         row("replay", "manager, N=4096, K=16, 24-bit leaves", "ecp5_fmax_mhz", round(mhz, 1), "MHz",
             reference="at least", reference_value=80,

@@ -3,6 +3,7 @@
 import re
 
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_tool
+from boards.memory import banks
 from boards.templates import heading, render
 from boards.xilinx.kernel import common
 from boards.xilinx.releases import check_release, fitting
@@ -15,6 +16,7 @@ TARGETS = ("hw",)
 
 def files(description, board):
     """``ip.tcl``, ``build.tcl``, ``README.md``."""
+    (first, *_) = banks(description, board)
     values = dict(
         heading=heading(description, board),
         kernel=description,
@@ -22,6 +24,7 @@ def files(description, board):
         board_part=board.platform.rpartition(":")[0],
         slave=PREFIX,
         unit=f"{description.name}_1",
+        shared=first if first == board.shared else None,
         releases=fitting(board),
     )
     return {

@@ -1,6 +1,7 @@
 """ZCU106: Zynq UltraScale+ with 4 GB of DDR4 on the processor's side; host program runs on it.
 
-Resources: an HLS report of the part. Masters go through S_AXI_HP0_FPD, 128 bits wide.
+Resources: an HLS report of the part. Masters go through S_AXI_HP0_FPD, 128 bits wide, or to
+UltraRAM that the processor reaches too (HEPPO, section IV: its BRAM between PS and PL).
 """
 
 from boards.board import Bank, Board, Clock, Resources
@@ -19,6 +20,7 @@ ZCU106 = Board(
         Bank(name="DDR_LOW", kind="DDR4", size=2 << 30),
         Bank(name="DDR_HIGH", kind="DDR4", size=2 << 30),
     ),
+    shared=Bank(name="URAM", kind="UltraRAM", size=1 << 20),
     total=_XCZU7EV,
     regions=(_XCZU7EV,),
     clocks=(Clock(name="pl_clk0", mhz=200, scalable=True),),
@@ -29,5 +31,6 @@ ZCU106 = Board(
         "total.uram: 96 from memory",
         "banks: 4 GB, half of it above 0x8_0000_0000, from memory",
         "clocks: 200 MHz is what we ask for, not a property of the board",
+        "shared: 32 blocks of UltraRAM, read in 3 clocks, meet the clock",
     ),
 )
