@@ -6,8 +6,9 @@ from hw.config import ConfigBase
 
 __all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
 
-#: Vendor flow -> the program that turns Verilog into a bitstream.
-FLOWS = {"vitis": "v++", "vivado": "vivado", "nextpnr": "nextpnr-ecp5"}
+#: Flow -> the vendor's program that turns Verilog into a bitstream; None where that is done by
+#: packages that this one depends on.
+FLOWS = {"vitis": "v++", "vivado": "vivado", "nextpnr": None}
 
 
 @dataclass(frozen=True, kw_only=True)

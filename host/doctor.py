@@ -180,7 +180,7 @@ def examine():
         *_packages(),
         _yosys(),
         _pyxrt(),
-        *(_vendor(flow, program) for flow, program in FLOWS.items()),
+        *(_vendor(flow, program) for flow, program in FLOWS.items() if program),
     ]
 
 

@@ -1,5 +1,7 @@
 """What ``rlfabric list`` shows: tables of what there is to choose from."""
 
+from collections import Counter
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -38,11 +40,17 @@ def _designs():
     _named("Designs", [(design.name, design.summary) for design in DESIGNS.values()])
 
 
+def _size(count):
+    return f"{count >> 20} MiB" if count >> 20 else f"{count >> 10} KiB"
+
+
 def _boards():
     rows = []
     for board in boards.BOARDS.values():
-        bank = board.banks[0]
-        memory = f"{len(board.banks)} x {bank.size >> 20} MiB {bank.kind}"
+        memory = ", ".join(
+            f"{count} x {_size(size)} {kind}"
+            for (kind, size), count in Counter((b.kind, b.size) for b in board.banks).items()
+        )
         clock = f"{board.clocks[0].mhz} MHz"
         rows.append((board.name, board.part, memory, clock, board.flow))
     table("Boards", ("name", "part", "memory", "clock", "flow"), rows)

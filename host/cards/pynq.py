@@ -1,9 +1,12 @@
 """Card ``pynq:BITFILE``: a kernel in the logic of a Zynq, driven by the processor beside it.
 
 pyxrt's names over PYNQ, for programs that run on the board itself: the overlay is loaded from
-BITFILE and the .hwh beside it, registers are read and written through ``pynq.MMIO``, buffers are
-``pynq.allocate``'s. There is one memory and one copy of its bytes: ``sync`` writes the processor's
-cache back, or drops it.
+BITFILE and the .hwh beside it, registers are read and written through ``pynq.MMIO``. Buffers lie
+
+- in the memory that the overlay has on chip for processor and kernel, where it has one: ``sync``
+  moves words between it and a copy in the processor's memory;
+- else in the processor's memory, ``pynq.allocate``'s: there is one copy of their bytes, and
+  ``sync`` writes the cache back, or drops it.
 
 Source: PYNQ 3, documentation of Overlay, MMIO and allocate.
 """
@@ -12,16 +15,32 @@ from pathlib import Path
 
 import numpy as np
 
+from host.card import CardError
 from host.cards.registers import run
 from hw.shell.description import KernelDescription
 from sim.card.buffer import xclBOSyncDirection
+from sim.card.memory import Allocator, Bank
 from sim.tools import MissingTool
 
 __all__ = ["bo", "device", "hw_context", "kernel", "run", "xclBOSyncDirection", "xclbin"]
 
 
+_WORD = 4
+
+
+def _entries(overlay, name):
+    """Those of the overlay's ``ip_dict`` whose type is called ``name``."""
+    return [e for e in overlay.ip_dict.values() if e["type"].split(":")[2:3] == [name]]
+
+
 class device:
-    """The programmable logic, loaded with the bitstream at ``path``."""
+    """The programmable logic, loaded with the bitstream at ``path``.
+
+    Members
+    -------
+    shared : _Shared or None
+        Its memory on chip that the processor reaches.
+    """
 
     def __init__(self, path):
         path = Path(path)
@@ -39,21 +58,66 @@ class device:
             ) from error
         self.pynq = pynq
         self.overlay = pynq.Overlay(str(path))
+        controllers = _entries(self.overlay, "axi_bram_ctrl")
+        self.shared = _Shared(pynq, controllers[0]) if controllers else None
+
+
+class _Shared:
+    """Memory on chip that processor and kernel reach at one address; also its entry in the mems.
+
+    The processor sees it as a device, where an access that is not aligned is a bus error: words
+    are moved one by one, never by a copy of a slice, which may take any width.
+    """
+
+    def __init__(self, pynq, entry):
+        bank = Bank("URAM", entry["addr_range"])
+        self.allocator = Allocator(bank, entry["phys_addr"])
+        self._words = pynq.MMIO(entry["phys_addr"], entry["addr_range"]).array
+
+    def get_index(self):
+        return 0
+
+    def get_tag(self):
+        return self.allocator.bank.name
+
+    def get_size_kb(self):
+        return self.allocator.bank.size // 1024
+
+    def write(self, address, data):
+        """``data`` : uint8, whole words."""
+        index = (address - self.allocator.base) // _WORD
+        for word in data.view(np.uint32).tolist():
+            self._words[index] = word
+            index += 1
+        # Registers are reached on another way, on which a start must not overtake the last word.
+        if int(self._words[index - 1]) != word:
+            raise CardError(
+                f"memory at {address:#x} must hold what was written, {word:#x}, not "
+                f"{int(self._words[index - 1]):#x}"
+            )
+
+    def read(self, address, size):
+        index = (address - self.allocator.base) // _WORD
+        words = self._words[index : index + size // _WORD].tolist()
+        return np.array(words, np.uint32).view(np.uint8)
 
 
 class xclbin:
-    """The kernel description at ``path``; PYNQ tells nothing of the size of its memory."""
+    """The kernel description at ``path``; ``get_mems`` shows the memory on chip that it met. PYNQ
+    tells nothing of the size of the processor's."""
 
     def __init__(self, path):
         self.description = KernelDescription.from_json(Path(path).read_text())
+        self.mems = []
 
     def get_mems(self):
-        return []
+        return self.mems
 
 
 class hw_context:
     def __init__(self, owner, binary):
         self.device, self.description = owner, binary.description
+        binary.mems = [owner.shared] if owner.shared else []
 
 
 class kernel:
@@ -66,12 +130,12 @@ class kernel:
 
     def __init__(self, context, name):
         self.description = context.description
-        entries = context.device.overlay.ip_dict
-        found = [e for e in entries.values() if e["type"].split(":")[2:3] == [name]]
+        overlay = context.device.overlay
+        found = _entries(overlay, name)
         if len(found) != 1:
             raise RuntimeError(
                 f"the overlay must have one kernel {name}, not {len(found)}; "
-                f"it has {', '.join(sorted(entries)) or 'none at all'}"
+                f"it has {', '.join(sorted(overlay.ip_dict)) or 'none at all'}"
             )
         entry = found[0]
         self._registers = context.device.pynq.MMIO(entry["phys_addr"], entry["addr_range"])
@@ -87,9 +151,50 @@ class kernel:
 
 
 class bo:
-    """``bo(device, size, flags, group)``: physically contiguous bytes."""
+    """``bo(device, size, flags, group)``: bytes that the kernel reaches, on chip or not."""
 
     normal = 0
+
+    def __new__(cls, owner, *_):
+        return object.__new__(_OnChip if owner.shared else _Allocated)
+
+
+class _OnChip(bo):
+    """A part of the memory on chip, and a copy of it."""
+
+    def __init__(self, owner, size, flags, group):
+        self._shared, self._size = owner.shared, size
+        self._address = self._shared.allocator.allocate(size)
+        self._host = np.zeros(-(-size // _WORD) * _WORD, np.uint8)
+
+    def __del__(self):
+        if hasattr(self, "_address"):
+            self._shared.allocator.release(self._address)
+
+    def size(self):
+        return self._size
+
+    def address(self):
+        return self._address
+
+    def map(self):
+        return memoryview(self._host)[: self._size]
+
+    def sync(self, direction, size=None, offset=0):
+        """Whole words go to the card: up to 3 bytes before and after the part are the copy's."""
+        end = self._size if size is None else offset + size
+        first, last = offset // _WORD * _WORD, -(-end // _WORD) * _WORD
+        if first == last:
+            return
+        if direction == xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE:
+            self._shared.write(self._address + first, self._host[first:last])
+        else:
+            raw = self._shared.read(self._address + first, last - first)
+            self._host[offset:end] = raw[offset - first : end - first]
+
+
+class _Allocated(bo):
+    """Physically contiguous bytes of the processor's memory."""
 
     def __init__(self, owner, size, flags, group):
         try:
