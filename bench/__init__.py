@@ -3,7 +3,10 @@
 A row is a dict: bench, case, metric, value, unit, reference, reference_value, source.
 """
 
-__all__ = ["row"]
+import time
+from statistics import median
+
+__all__ = ["medians", "row"]
 
 
 def row(bench, case, metric, value, unit, *, reference=None, reference_value=None, source):
@@ -19,3 +22,18 @@ def row(bench, case, metric, value, unit, *, reference=None, reference_value=Non
         "reference_value": reference_value,
         "source": source,
     }
+
+
+def medians(functions, *, rounds=15, calls=20):
+    """``{name: seconds a call}`` of ``{name: function}``: the median over rounds in which the
+    functions take turns, so that what else the machine does meets all of them."""
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(rounds):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            for _ in range(calls):
+                function()
+            times[name].append((time.perf_counter() - start) / calls)
+    return {name: median(each) for name, each in times.items()}

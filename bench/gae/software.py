@@ -9,18 +9,16 @@ import ctypes
 import shutil
 import subprocess
 import sys
-import time
 
 import numba
 import numpy as np
 
-from bench import row
+from bench import medians, row
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "implementations", "rows"]
 
 CLOCK = 300e6  # HEPPO's; assumed, not measured: no card was at hand
-_ROUNDS = 15
 _SHAPES = ((128, 16), (1024, 64))  # steps, trajectories
 _GAMMA, _DECAY = np.float32(0.99), np.float32(0.99 * 0.95)
 
@@ -150,20 +148,6 @@ def implementations(steps, rows):
     return result
 
 
-def _seconds(functions):
-    """Medians of rounds in which the functions take turns."""
-    times = {name: [] for name in functions}
-    for function in functions.values():
-        function()
-    for _ in range(_ROUNDS):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            for _ in range(10):
-                function()
-            times[name].append((time.perf_counter() - start) / 10)
-    return {name: float(np.median(x)) for name, x in times.items()}
-
-
 def rows(cycles):
     """Elements (advantage and reward-to-go of a step) a second: ours from ``cycles``, clocks of
     64 rows x 1024 steps."""
@@ -174,7 +158,7 @@ def rows(cycles):
             source=f"gae_cycles at {CLOCK / 1e6:.0f} MHz (assumed), no transfers")
     ]  # fmt: skip
     for steps, count in _SHAPES:
-        for name, seconds in _seconds(implementations(steps, count)).items():
+        for name, seconds in medians(implementations(steps, count), calls=10).items():
             result.append(
                 row("gae", f"{count} x {steps}, {name}", "software_elements_per_second",
                     round(steps * count / seconds, -4), "1/s",

@@ -4,11 +4,10 @@ All are measured in one run, in turn; ours is ``gradient_step_cycles`` at an ass
 """
 
 import sys
-import time
 
 import numpy as np
 
-from bench import row
+from bench import medians, row
 from host.agents.threads import single_blas_thread
 from host.runtime.step import step_records
 from hw.learner.config import LearnerConfig
@@ -17,7 +16,6 @@ from sim.model.learner.learner import Learner
 __all__ = ["CLOCK", "rows", "torch_step", "twin_step"]
 
 CLOCK = 250e6  # assumed, not measured: no card was at hand
-_ROUNDS = 15
 _SIZES = (4, 64, 64, 2)
 
 
@@ -120,20 +118,6 @@ def twin_step(batch):
     return lambda: learner.train(records, index, weight, step)
 
 
-def _microseconds(functions):
-    """Medians of rounds in which the functions take turns."""
-    times = {name: [] for name in functions}
-    for function in functions.values():
-        function()
-    for _ in range(_ROUNDS):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            for _ in range(20):
-                function()
-            times[name].append((time.perf_counter() - start) / 20)
-    return {name: round(float(np.median(x)) * 1e6, 1) for name, x in times.items()}
-
-
 def rows(cycles):
     """us a step of 4-64-64-2: ours from ``cycles``, the rows of ``bench.learner.cycles``."""
     result = []
@@ -153,9 +137,10 @@ def rows(cycles):
             except ImportError as error:
                 print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')",
                       file=sys.stderr)  # fmt: skip
-        for name, value in _microseconds(functions).items():
+        for name, seconds in medians(functions).items():
             result.append(
-                row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us", value, "us",
+                row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us",
+                    round(seconds * 1e6, 1), "us",
                     source="measured in this run, one thread, median of 15")
             )  # fmt: skip
     return result

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from card.copy_kernel import CopyConfig, CopyTwin, describe
 
-from host.card import CardError, CardTimeout, open_card
+from host.card import CapacityError, CardError, CardTimeout, open_card
 from hw.shell.control_map import CTRL
 from sim.card.memory import Buffer, Memory
 from sim.tools import MissingTool
 
 BASE, RANGE = 0xA0000000, 4096
+SHARED, SHARED_SIZE = 0xA0100000, 1 << 16
+CONTROLLER = "xilinx.com:ip:axi_bram_ctrl:4.1"
 START, DONE = 1, 2
 DESCRIPTION = describe(CopyConfig(data_width=128))
 
@@ -38,6 +40,24 @@ class Data(np.ndarray):
         self[:] = self.cell.data[self.start : self.start + self.size]
 
 
+class Words:
+    """What ``pynq.MMIO(...).array`` is of memory on chip: faults where NumPy may copy by memcpy."""
+
+    def __init__(self, data):
+        self.words, self.stuck = data.view(np.uint32), False
+
+    def __setitem__(self, index, value):
+        assert isinstance(index, int) and 0 <= index < len(self.words), "bus error"
+        if not self.stuck:
+            self.words[index] = value
+
+    def __getitem__(self, index):
+        if isinstance(index, int):
+            return self.words[index]
+        assert index.step is None and 0 <= index.start < index.stop <= len(self.words), "bus error"
+        return SimpleNamespace(tolist=self.words[index].tolist)
+
+
 class Board:
     """The board's logic and memory, with the names of the package pynq."""
 
@@ -45,16 +65,23 @@ class Board:
         self.twin, self.registers, self.cells, self.log = CopyTwin(DESCRIPTION), {}, [], []
         self.types = ["xilinx.com:ip:zynq_ultra_ps_e:3.4", "rlfabric:kernel:copy:1.0"]
         self.busy_reads, self.stuck, self.dead = 0, False, False
+        self.shared = np.full(SHARED_SIZE, 0xEE, np.uint8)
+        self.window = Words(self.shared)
 
     def Overlay(self, path):
         entries = {
             f"cell_{k}": {"type": kind, "phys_addr": BASE, "addr_range": RANGE}
             for k, kind in enumerate(self.types)
         }
+        for entry in entries.values():
+            if entry["type"] == CONTROLLER:
+                entry |= {"phys_addr": SHARED, "addr_range": SHARED_SIZE}
         self.log.append(path)
         return SimpleNamespace(ip_dict=entries)
 
     def MMIO(self, base, size):
+        if (base, size) == (SHARED, SHARED_SIZE):
+            return SimpleNamespace(array=self.window)
         assert (base, size) == (BASE, RANGE)
         return SimpleNamespace(read=self.read, write=self.write)
 
@@ -95,6 +122,9 @@ class Board:
             words = [self.registers[argument.offset + k] for k in range(0, argument.size, 4)]
             values[argument.name] = sum(word << 32 * k for k, word in enumerate(words))
         buffers = [Buffer("m_axi_host", cell.address, cell.data, 1, 1) for cell in self.cells]
+        if CONTROLLER in self.types:
+            # The kernel has no way to the processor's memory.
+            buffers = [Buffer("m_axi_host", SHARED, self.shared, 1, 1)]
         self.twin.execute(values, Memory(buffers))
 
 
@@ -102,6 +132,13 @@ class Board:
 def board(monkeypatch):
     board = Board()
     monkeypatch.setitem(sys.modules, "pynq", board)
+    return board
+
+
+@pytest.fixture
+def on_chip(board):
+    """The board with memory on chip, in which the kernel's buffers must lie."""
+    board.types.append(CONTROLLER)
     return board
 
 
@@ -122,7 +159,9 @@ def prepared(kernel, data):
     return arguments | sizes
 
 
-def test_launches(board, files):
+@pytest.mark.parametrize("place", ["board", "on_chip"])
+def test_launches(request, place, files):
+    board = request.getfixturevalue(place)
     data = np.random.default_rng(0).integers(0, 1 << 32, 512, np.uint32)
     with open_card(f"pynq:{files / 'copy.bit'}") as card:
         assert board.log == [str(files / "copy.bit")]
@@ -141,8 +180,10 @@ def test_launches(board, files):
     assert set(offsets) <= set(board.registers)
 
 
-def test_what_is_not_copied_to_the_card_is_not_seen(board, files):
+@pytest.mark.parametrize("place", ["board", "on_chip"])
+def test_what_is_not_copied_to_the_card_is_not_seen(request, place, files):
     """The stand-in itself: without it, a forgotten flush would pass."""
+    request.getfixturevalue(place)
     with open_card(f"pynq:{files / 'copy.bit'}") as card:
         kernel = card.load(files / "kernel.json")
         arguments = prepared(kernel, np.zeros(4, np.uint32))
@@ -195,6 +236,67 @@ def test_no_memory_left(board, files):
         kernel = card.load(files / "kernel.json")
         with pytest.raises(RuntimeError, match="size must fit what is left .*, not 2097152 bytes"):
             kernel.buffer("results", 2 << 20)
+
+
+def test_buffers_lie_on_chip(on_chip, files):
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        arguments = prepared(kernel, np.arange(64, dtype=np.uint32))
+        pointers = [a for a in DESCRIPTION.arguments if a.kind == "pointer"]
+        places = [arguments[a.name].bo.address() for a in pointers]
+        assert places == [SHARED + 4096 * k for k in range(len(pointers))] and not on_chip.cells
+        kernel.launch(**arguments)
+        for argument, place in zip(pointers, places, strict=True):
+            words = [on_chip.registers[argument.offset + k] for k in (0, 4)]
+            assert words == [place, 0]
+        at = arguments["results"].bo.address() - SHARED
+        assert (on_chip.shared[at : at + 256].view(np.uint32) == np.arange(64)).all()
+        # What a buffer leaves, the next one takes.
+        del arguments["results"]
+        kernel.launch(**arguments, results=kernel.buffer("results", 4096))
+
+
+@pytest.mark.parametrize("offset, size", [(0, 1), (3, 2), (5, 6), (4, 8), (60, 4), (63, 1), (7, 0)])
+def test_parts_of_words_on_chip(on_chip, files, offset, size):
+    """What is read is the part; what is written is the words that it is in."""
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        buffer = card.load(files / "kernel.json").buffer("results", 64)
+        at = buffer.bo.address() - SHARED
+        card_data, data = on_chip.shared[at : at + 64], np.arange(100, 164, dtype=np.uint8)
+        card_data[:] = np.arange(64)
+        buffer.view[:] = 255
+        buffer.from_device(size, offset)
+        expected = np.full(64, 255)
+        expected[offset : offset + size] = np.arange(64)[offset : offset + size]
+        assert (buffer.view == expected).all()
+        buffer.view[:] = data
+        buffer.to_device(size, offset)
+        expected = np.arange(64)
+        if size:
+            words = slice(offset // 4 * 4, -(-(offset + size) // 4) * 4)
+            expected[words] = data[words]
+        assert (card_data == expected).all()
+
+
+def test_no_memory_left_on_chip(on_chip, files):
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        kernel = card.load(files / "kernel.json")
+        message = r"at most 65536 bytes for results \(bank URAM of 64 KB, 0 bytes used\), not 65537"
+        with pytest.raises(CapacityError, match=message):
+            kernel.buffer("results", SHARED_SIZE + 1)
+        kept = kernel.buffer("results", SHARED_SIZE)
+        with pytest.raises(CapacityError, match="at most 0 bytes for program .* 65536 bytes used"):
+            kernel.buffer("program", 1)
+        del kept
+        kernel.buffer("program", SHARED_SIZE)
+
+
+def test_memory_on_chip_that_keeps_nothing(on_chip, files):
+    on_chip.window.stuck = True
+    with open_card(f"pynq:{files / 'copy.bit'}") as card:
+        buffer = card.load(files / "kernel.json").buffer("operands", 64)
+        with pytest.raises(CardError, match="at 0xa0100000 must hold what .* 0x7, not 0xeeeeeeee"):
+            buffer.write(np.full(4, 7, np.uint32))
 
 
 @pytest.mark.parametrize("missing", ["copy.bit", "copy.hwh"])
