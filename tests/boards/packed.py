@@ -99,8 +99,11 @@ def check_kernel(record, description):
     }
 
 
-def check_block_design(record, description, board, *, megahertz):
-    """Every port of the kernel is connected, every cell has its clock and reset, addresses lie."""
+def check_block_design(record, description, board, *, megahertz, shared):
+    """Every port of the kernel is connected, every cell has its clock and reset, addresses lie.
+
+    ``shared`` : whether the kernel's memory is the one on chip.
+    """
     name, unit = description.name, f"{description.name}_1"
     _ordered(
         record,
@@ -110,23 +113,28 @@ def check_block_design(record, description, board, *, megahertz):
          "open_run", "write_hw_platform"),
     )  # fmt: skip
     cells = {words[-1]: _options(words[:-1])["-vlnv"] for words in _all(record, "create_bd_cell")}
-    assert set(cells) == {"processor", "resets", "control", "memory", unit}
+    own = {"shared", "shared_processor", "shared_kernel"} if shared else set()
+    assert set(cells) == {"processor", "resets", "control", "memory", unit, *own}
     assert cells[unit] == f"rlfabric:kernel:{name}:1.0"
     assert ["board_part", "a:b:part0:2.10", "system"] in _all(record, "set_property")
 
     wide = {w[-1]: w[1].split() for w in _all(record, "set_property") if w[0] == "-dict"}
     wide = {cell: _options(words) for cell, words in wide.items()}
     processor = {key.split("PSU__")[-1]: value for key, value in wide["processor"].items()}
-    assert processor.get("USE__S_AXI_GP2") == processor.get("USE__M_AXI_GP0") == "1"
-    assert int(processor["SAXIGP2__DATA_WIDTH"]) == board.data_width
+    assert processor.get("USE__M_AXI_GP0") == "1"
+    assert processor.get("USE__S_AXI_GP2") == ("0" if shared else "1")
+    assert shared or int(processor["SAXIGP2__DATA_WIDTH"]) == board.data_width
     assert processor["CRL_APB__PL0_REF_CTRL__FREQMHZ"] == str(megahertz)
     assert wide["memory"]["CONFIG.NUM_SI"] == str(len(description.masters))
+    assert wide["control"]["CONFIG.NUM_MI"] == ("2" if shared else "1")
+    if shared:
+        _check_shared(record, cells, wide, board)
 
     links = [tuple(words) for words in _all(record, "connect_bd_intf_net")]
     assert set(links) == {
         ("processor/M_AXI_HPM0_FPD", "control/S00_AXI"),
         ("control/M00_AXI", f"{unit}/s_axi_control"),
-        ("memory/M00_AXI", "processor/S_AXI_HP0_FPD"),
+        *(_SHARED_LINKS if shared else {("memory/M00_AXI", "processor/S_AXI_HP0_FPD")}),
         *(
             (f"{unit}/{master.name}", f"memory/S{index:02}_AXI")
             for index, master in enumerate(description.masters)
@@ -136,7 +144,9 @@ def check_block_design(record, description, board, *, megahertz):
     for source, pin in _all(record, "connect_bd_net"):
         assert pin not in nets, f"{pin} is driven twice"
         nets[pin] = source
-    clocked = ["processor/maxihpm0_fpd_aclk", "processor/saxihp0_fpd_aclk", f"{unit}/ap_clk"]
+    controllers = ["shared_processor", "shared_kernel"] * shared
+    clocked = ["processor/maxihpm0_fpd_aclk", f"{unit}/ap_clk"]
+    clocked += [f"{cell}/s_axi_aclk" for cell in controllers] or ["processor/saxihp0_fpd_aclk"]
     clocked += ["resets/slowest_sync_clk", "control/aclk", "memory/aclk"]
     assert nets == {
         **dict.fromkeys(clocked, "processor/pl_clk0"),
@@ -144,14 +154,63 @@ def check_block_design(record, description, board, *, megahertz):
         "control/aresetn": "resets/interconnect_aresetn",
         "memory/aresetn": "resets/interconnect_aresetn",
         f"{unit}/ap_rst_n": "resets/peripheral_aresetn",
+        **{f"{cell}/s_axi_aresetn": "resets/peripheral_aresetn" for cell in controllers},
         "processor/pl_ps_irq0": f"{unit}/interrupt",
     }
     assigned = [(_options(w[:-1]), w[-1]) for w in _all(record, "assign_bd_address")]
     registers = {"-offset": "0xA0000000", "-range": "4K", "-target_address_space": "processor/Data"}
     assert assigned[0] == (registers, f"{unit}/s_axi_control/reg0")
-    for master in description.masters:
-        space = {"-target_address_space": f"{unit}/{master.name}"}
-        for segment in ("HP0_DDR_LOW", "HP0_DDR_HIGH"):
-            assert (space, f"processor/SAXIGP2/{segment}") in assigned
+    if shared:
+        (host,) = description.masters
+        _check_addresses(assigned, f"{unit}/{host.name}", board.shared.size)
+    else:
+        expected = [
+            ({"-target_address_space": f"{unit}/{master.name}"}, f"processor/SAXIGP2/{segment}")
+            for master in description.masters
+            for segment in ("HP0_DDR_LOW", "HP0_DDR_HIGH")
+        ]
+        assert assigned[1:] == expected
     platform = _all(record, "write_hw_platform")
     assert platform == [["-fixed", "-include_bit", "-force", "-file", f"{name}.xsa"]]
+
+
+_SHARED_LINKS = {
+    ("control/M01_AXI", "shared_processor/S_AXI"),
+    ("memory/M00_AXI", "shared_kernel/S_AXI"),
+    ("shared_processor/BRAM_PORTA", "shared/BRAM_PORTA"),
+    ("shared_kernel/BRAM_PORTA", "shared/BRAM_PORTB"),
+}
+
+
+def _check_shared(record, cells, wide, board):
+    """Two controllers as wide as the kernel's master, in step with a memory of two ports."""
+    assert cells["shared"].startswith("xilinx.com:ip:blk_mem_gen:")
+    memory = {name.removeprefix("CONFIG."): value for name, value in wide["shared"].items()}
+    assert memory["Memory_Type"] == "True_Dual_Port_RAM"
+    assert memory["PRIM_type_to_Implement"] == "URAM"
+    assert memory["Assume_Synchronous_Clk"] == "true", "UltraRAM has one clock"
+    # Each block has 4096 words of 8 bytes of data.
+    assert board.shared.size // (8 * 4096) <= board.usable.uram
+    for cell, port in (("shared_processor", "A"), ("shared_kernel", "B")):
+        assert cells[cell].startswith("xilinx.com:ip:axi_bram_ctrl:")
+        assert wide[cell] == {
+            "CONFIG.SINGLE_PORT_BRAM": "1",
+            "CONFIG.DATA_WIDTH": str(board.data_width),
+            "CONFIG.READ_LATENCY": memory[f"READ_LATENCY_{port}"],
+        }
+        assert memory[f"Operating_Mode_{port}"] == "NO_CHANGE"
+
+
+def _check_addresses(assigned, host, size):
+    """One range for both sides, aligned to its size, in the processor's window for its port."""
+    shared = {words["-target_address_space"]: (words, target) for words, target in assigned[1:]}
+    assert len(assigned) == 3 and set(shared) == {"processor/Data", host}
+    (own, target), (other, other_target) = shared["processor/Data"], shared[host]
+    assert target == "shared_processor/S_AXI/Mem0"
+    assert other_target == "shared_kernel/S_AXI/Mem0"
+    begin = int(own["-offset"], 16)
+    assert begin == int(other["-offset"], 16), "a pointer must mean one place on both sides"
+    assert int(own["-range"], 16) == int(other["-range"], 16) == size
+    assert begin % size == 0
+    # Past the registers' 4 KB, within the 256 MB of M_AXI_HPM0_FPD.
+    assert 0xA000_1000 <= begin and begin + size <= 0xB000_0000

@@ -83,6 +83,10 @@ def test_banks_that_join_fit_as_one():
         ("u50", 2, (256 << 20) + 1, ["HBM[0]", "HBM[1:2]"]),
         ("u50", 2, 31 * (256 << 20), ["HBM[0]", "HBM[1:31]"]),
         ("zcu106", 2, 1, ["DDR_LOW", "DDR_HIGH"]),
+        # Alone, and a quarter of the memory on chip at most, as a power of two.
+        ("zcu106", 1, 1, ["URAM"]),
+        ("zcu106", 1, 256 << 10, ["URAM"]),
+        ("zcu106", 1, (256 << 10) + 1, ["DDR_LOW"]),
     ],
 )
 def test_assign(name, masters, size, expected):

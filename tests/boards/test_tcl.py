@@ -24,13 +24,17 @@ def package(folder, design, board, change=lambda file, text: text):
     check_kernel(record, description)
 
 
-def block_design(folder, design, board, change=lambda file, text: text, *arguments, **environment):
-    description, board = described(design, board), boards.get(board)
+def block_design(
+    folder, design, board, change=lambda file, text: text, *arguments, settings=None, **environment
+):
+    """``settings`` : of a design whose memory is on chip; that of a default is not."""
+    description, board = described(design, board, **(settings or {})), boards.get(board)
     written(folder / "kernel", description, board.name, change)
     record = run(folder / "kernel", "build.tcl", description, *arguments, **environment)
     check_ip(record, description, board, vitis=False)
     megahertz = arguments[0] if arguments else board.clocks[0].mhz
-    check_block_design(record, description, board, megahertz=megahertz)
+    shared = settings is not None
+    check_block_design(record, description, board, megahertz=megahertz, shared=shared)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -48,6 +52,22 @@ def test_block_design(tmp_path, design, board):
     assert {f"{design}.bit", f"{design}.hwh", f"{design}.xsa"} <= names
     clock = (tmp_path / "kernel" / "clock.txt").read_text()
     assert clock == f"pl_clk0 {boards.get(board).clocks[0].mhz} 187.498 0.125\n"
+
+
+@pytest.mark.parametrize("rows", [1, 16])
+def test_block_design_with_memory_on_chip(tmp_path, rows):
+    block_design(tmp_path, "gae", "zcu106", settings={"gae.rows": rows})
+    text = (tmp_path / "kernel" / "README.md").read_text()
+    assert "| `m_axi_host` | 1024 KB of UltraRAM at 0xA010_0000, 128 bits |" in text
+    assert "S_AXI_HP0" not in text
+
+
+def test_readme_says_why_memory_is_not_on_chip(tmp_path):
+    for design, said in (("gae", True), ("replay", False)):
+        written(tmp_path / design, described(design, "zcu106"), "zcu106")
+        text = (tmp_path / design / "README.md").read_text()
+        assert ("may outgrow URAM, the 1024 KB that" in text) == said
+        assert "the processor's memory, through `S_AXI_HP0_FPD`, 128 bits" in text
 
 
 def test_another_clock(tmp_path):
@@ -153,4 +173,42 @@ def test_planted_errors_in_the_block_design(tmp_path, old, new):
     change, found = planted(old, new)
     with pytest.raises((VendorError, AssertionError)):
         block_design(tmp_path, "replay", "zcu106", change)
+    assert len(found) == 1, "the error must be planted"
+
+
+SHARED_ERRORS = [
+    ("CONFIG.DATA_WIDTH 128", "CONFIG.DATA_WIDTH 64"),
+    ("CONFIG.SINGLE_PORT_BRAM 1 \\\n", "\\\n"),
+    ("CONFIG.READ_LATENCY 3", "CONFIG.READ_LATENCY 2"),
+    ("CONFIG.READ_LATENCY_B 3", "CONFIG.READ_LATENCY_B 2"),
+    ("Type True_Dual_Port_RAM", "Type Single_Port_RAM"),
+    ("Implement URAM", "Implement BRAM"),
+    ("Assume_Synchronous_Clk true", "Assume_Synchronous_Clk false"),
+    ("NUM_SI 1 CONFIG.NUM_MI 2", "NUM_SI 1 CONFIG.NUM_MI 1"),
+    ("foreach side {processor kernel}", "foreach side {processor}"),
+    ("interface control/M01_AXI shared_processor/S_AXI\n", ""),
+    ("memory/M00_AXI shared_kernel/S_AXI", "memory/M00_AXI processor/S_AXI_HP0_FPD"),
+    ("shared_kernel/BRAM_PORTA shared/BRAM_PORTB", "shared_kernel/BRAM_PORTA shared/BRAM_PORTA"),
+    ("shared_processor/s_axi_aclk ", ""),
+    ("shared_kernel/s_axi_aclk ", ""),
+    (" shared_kernel/s_axi_aresetn", ""),
+    (" shared_processor/s_axi_aresetn", ""),
+    ("    processor/Data shared_processor/S_AXI/Mem0\n", ""),
+    ("    gae_1/m_axi_host shared_kernel/S_AXI/Mem0\n", ""),
+    ("gae_1/m_axi_host shared_kernel/S_AXI", "gae_1/m_axi_host shared_processor/S_AXI"),
+    ("shared_kernel/S_AXI/Mem0", "kernel_shared/S_AXI/Mem0"),
+    ("-offset 0xA0100000", "-offset 0xA0080000"),
+    ("-offset 0xA0100000", "-offset 0xA0000000"),
+    ("-offset 0xA0100000", "-offset 0xB0000000"),
+    ("-offset 0xA0100000 ", "-offset [incr other 0xA0100000] "),
+    ("-range 0x00100000", "-range 0x00080000"),
+    ("USE__S_AXI_GP2 0", "USE__S_AXI_GP2 1"),
+]
+
+
+@pytest.mark.parametrize("old, new", SHARED_ERRORS)
+def test_planted_errors_in_memory_on_chip(tmp_path, old, new):
+    change, found = planted(old, new)
+    with pytest.raises((VendorError, AssertionError)):
+        block_design(tmp_path, "gae", "zcu106", change, settings={"gae.rows": 16})
     assert len(found) == 1, "the error must be planted"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import boards
 from boards import bitstream
+from host.generate import configure
 from hw.designs import DESIGNS
 
 __all__ = ["VendorError", "described", "properties", "run", "small", "written"]
@@ -33,10 +34,10 @@ def small(design):
     return _SMALL.get(design, {})
 
 
-def described(design, board):
-    """Description of the default of ``design`` for ``board``."""
-    design, board = DESIGNS[design], boards.get(board)
-    return design.describe(design.default(board.numbers))
+def described(design, board, **settings):
+    """Description of the default of ``design`` for ``board``, or of one with ``settings``."""
+    design = DESIGNS[design]
+    return design.describe(configure(design, boards.get(board), settings))
 
 
 def written(folder, description, board, change=lambda file, text: text):

@@ -145,8 +145,12 @@ foreach name {get_bd_pins get_bd_intf_pins} {
 command apply_bd_automation {} {-rule -config} {}
 command connect_bd_intf_net {} {} {if {[llength $rest] != 2} {error "two pins"}}
 command connect_bd_net {} {} {if {[llength $rest] != 2} {error "two pins"}}
-command get_bd_addr_spaces {} {} {return [lindex $rest 0]}
-command get_bd_addr_segs {} {} {return [lindex $rest 0]}
+foreach name {get_bd_addr_spaces get_bd_addr_segs} {
+    command $name {} {} {
+        known cell [lindex [split [lindex $rest 0] /] 0]
+        return [lindex $rest 0]
+    }
+}
 command assign_bd_address {} {-offset -range -target_address_space} {}
 command exclude_bd_addr_seg {} {-target_address_space} {}
 foreach name {validate_bd_design save_bd_design open_bd_design} {command $name {} {} {}}
