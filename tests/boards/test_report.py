@@ -33,8 +33,8 @@ def test_modules_are_mapped_once_and_counted(family, tmp_path):
     assert found["top"].inside == {leaf: 2} and not found["top"].cells
     assert count(found[leaf].cells)["ff"] == 8
     assert count(total(found, "top"))["ff"] == 16
-    # Two tables make the parity, or three of four inputs, and one what it gates; then a register.
-    assert 2 <= found[leaf].depth <= 4 and found["top"].depth <= 1
+    # The parity takes two tables or, with multiplexers between, more of four inputs; then a gate.
+    assert 2 <= found[leaf].depth <= 6 and found["top"].depth <= 1
 
 
 def test_rejects(tmp_path):
