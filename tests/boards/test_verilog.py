@@ -64,7 +64,7 @@ def generated(tmp_path_factory):
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
 @pytest.mark.parametrize(
     "design",
-    [pytest.param(name, marks=[pytest.mark.long] * (name == "ddpg")) for name in DESIGNS],
+    [pytest.param(name, marks=[pytest.mark.long] * (name in ("dqn", "ddpg"))) for name in DESIGNS],
 )
 def test_small(generated, design, tool):
     tool(generated(design), design)

@@ -56,8 +56,15 @@ def random_script(config, seed):
     return script
 
 
-@pytest.mark.parametrize("lookahead", [1, 2, 3])
-@pytest.mark.parametrize("code_width, result_width", WIDTHS)
+@pytest.mark.parametrize(
+    "code_width, result_width, lookahead",
+    [
+        # Every width and every lookahead in `make test`, every pair of them in the long tests.
+        pytest.param(*widths, k, marks=[pytest.mark.long] * ((number + k) % 3 != 0))
+        for number, widths in enumerate(WIDTHS)
+        for k in (1, 2, 3)
+    ],
+)
 def test_any_stack(simulate, tmp_path, lookahead, code_width, result_width):
     config = GaeConfig(
         rows=3, depth=16, lookahead=lookahead, code_width=code_width, result_width=result_width
@@ -166,11 +173,14 @@ def test_sum_over_the_future(lookahead, code_width, seed, gamma, trace):
     np.testing.assert_array_equal(returns, np.where(active, advantages + values / 8, 0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lookahead", [1, 2, 3])
 def test_stable_baselines(lookahead):
     """RolloutBuffer.compute_returns_and_advantage, where the episodes terminate or go on."""
-    buffers = pytest.importorskip("stable_baselines3.common.buffers")
-    torch, spaces = pytest.importorskip("torch"), pytest.importorskip("gymnasium.spaces")
+    import torch
+    from gymnasium import spaces
+    from stable_baselines3.common import buffers
+
     gamma, trace, steps, rows = 0.99, 0.95, 200, 8
     config = GaeConfig(rows=rows, depth=steps, lookahead=lookahead, code_width=16, result_width=32)
     rng = np.random.default_rng(3)

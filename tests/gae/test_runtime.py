@@ -53,10 +53,10 @@ def test_words_equal_the_definition(
     assert result.statistics["clipped"] == result.statistics["saturated"] == 0
 
 
+@pytest.mark.long  # the extra peers
 @words
 def test_words_equal_stable_baselines3(estimator):
     """Its rollout buffer folds the value of a truncated episode into the reward before."""
-    pytest.importorskip("stable_baselines3", reason="extra peers; make test-long has it")
     import torch
     from gymnasium.spaces import Box
     from stable_baselines3.common.buffers import RolloutBuffer

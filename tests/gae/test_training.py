@@ -39,7 +39,6 @@ def _train(config, card, out):
 @pytest.mark.long
 def test_training_is_the_same_on_both_cards(tmp_path):
     """Twenty whole rollouts of 8-bit codes: every number of every row, and the policy."""
-    pytest.importorskip("torch")
     config = preset("ppo", "cpu", "heppo5", "Pendulum-v1")
     steps = 21 * config.env_count * config.steps_per_launch
     values = {"steps": steps, "evaluation_interval": 7, "evaluation_episodes": 2}
@@ -62,7 +61,6 @@ def test_training_is_the_same_on_both_cards(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_cartpole_is_solved(seed, tmp_path):
-    pytest.importorskip("torch")
     config = preset("ppo", "cpu", "heppo1", "CartPole-v1")
     config = type(config).from_dict(config.to_dict() | {"seed": seed, "until_solved": True})
     summary = _train(config, "model", tmp_path)

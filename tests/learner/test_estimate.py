@@ -85,7 +85,7 @@ def test_defaults_fit(board, name):
         ("ulx3s", "dqn", {"batch": 4096}, r"bram36 .*; batch \d+, hidden .*, optimizer sgd fits"),
         ("u200", "dqn", {"hidden": (512, 512, 512)}, r".*; hidden \(\d+, \d+, \d+\) fits"),
         ("u50", "ddpg", {"lanes": 16}, r"lut .*; lanes \d fits; kind fixed fits"),
-        ("u50", "dqn", {"capacity": 1 << 24}, r"capacity must be .*; capacity \d+ fits"),
+        ("u50", "dqn", {"capacity": 1 << 24}, r"uram must be .*; capacity \d+ fits"),
     ],
 )
 def test_what_does_not_fit_is_named_with_what_would(board, name, values, message):
