@@ -45,7 +45,7 @@ verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u2
 bitstream: $(READY) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
-bench: $(READY_BENCH) ## measure BENCH=all, the tables of the README; some twenty minutes
+bench: $(READY_BENCH) ## measure BENCH=all, the tables of the README; two hours
 	@$(RLFABRIC) bench $(BENCH) --area
 
 clean: ## remove what was built; keep .venv and runs/
