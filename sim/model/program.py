@@ -7,7 +7,12 @@ import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, MAGIC, STATUS
 
-__all__ = ["ProgramTwin"]
+__all__ = ["ProgramTwin", "leaves"]
+
+
+def leaves(offset, size, buffer_bytes):
+    """Whether ``size`` bytes from ``offset`` leave a buffer, or begin off a whole command's."""
+    return offset % COMMAND_BYTES != 0 or int(offset) + size > buffer_bytes
 
 
 class ProgramTwin:

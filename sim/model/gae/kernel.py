@@ -5,10 +5,9 @@ import numpy as np
 from hw.gae.commands import COMMANDS, GAE_STATUS, MOMENTS, Error, Kind, Opcode, Phase
 from hw.gae.config import GaeKernelConfig
 from hw.gae.decode import EXPONENT_LIMIT, FACTOR_WIDTH, MAX_COUNT, MEAN_WIDTH, SHIFT_LIMIT
-from hw.shell.program import COMMAND_BYTES
 from sim.model.gae.estimator import Estimator
 from sim.model.gae.intake import Intake
-from sim.model.program import ProgramTwin
+from sim.model.program import ProgramTwin, leaves
 
 __all__ = ["GaeCore", "GaeKernel"]
 
@@ -86,13 +85,13 @@ class GaeCore:
         if estimate and self.open.any():
             return Error.UNFINISHED, int(np.argmax(self.open))
         source = count * self._bytes(_READS[opcode]) if opcode in _READS else 0
-        if source and _leaves(command["source"], source, arguments["operands_bytes"]):
+        if source and leaves(command["source"], source, arguments["operands_bytes"]):
             return Error.OPERANDS, 0
         destination = {
             Opcode.PULL: count * self._bytes("results"),
             Opcode.STATISTICS: 2 * MOMENTS.size,
         }.get(opcode, 0)
-        if destination and _leaves(command["destination"], destination, arguments["results_bytes"]):
+        if destination and leaves(command["destination"], destination, arguments["results_bytes"]):
             return Error.RESULTS, 0
         return Error.NONE, 0
 
@@ -180,11 +179,6 @@ class GaeCore:
         address = arguments["results"] + int(command["destination"])
         memory.view(address, raw.size)[:] = raw.reshape(-1)
         return Error.NONE, 0
-
-
-def _leaves(offset, size, buffer_bytes):
-    """Whether ``size`` bytes from ``offset`` are not in a buffer, or begin off a multiple of 64."""
-    return offset % COMMAND_BYTES != 0 or int(offset) + size > buffer_bytes
 
 
 class GaeKernel(ProgramTwin):

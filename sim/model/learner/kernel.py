@@ -23,7 +23,7 @@ from hw.replay.commands import (
 from hw.replay.commands import GRANULE_BYTES, HEADER, ITEM, MAX_COUNT, MAX_TRANSFER, Error, Opcode
 from hw.shell.program import COMMAND_BYTES
 from sim.model.learner.learner import Learner
-from sim.model.program import ProgramTwin
+from sim.model.program import ProgramTwin, leaves
 from sim.model.replay.kernel import ReplayCore
 
 __all__ = ["LearnerCore", "LearnerKernel"]
@@ -43,11 +43,6 @@ class _Inside:
         if address >= _INSIDE:
             return self._block[address - _INSIDE :][:size]
         return self._memory.view(address, size)
-
-
-def _leaves(offset, size, buffer_bytes):
-    """Whether ``size`` bytes from ``offset`` do not begin on a beat, or leave a buffer."""
-    return int(offset) % COMMAND_BYTES != 0 or int(offset) + size > buffer_bytes
 
 
 class LearnerCore:
@@ -104,11 +99,11 @@ class LearnerCore:
         if inserts > min(replay.capacity, MAX_COUNT) or granules > MAX_TRANSFER:
             return Error.COUNT
         size = arguments["operands_bytes"]
-        if _leaves(command["source"], count * STEP.size, size):
+        if leaves(command["source"], count * STEP.size, size):
             return Error.OPERANDS
-        if inserts and _leaves(command["experiences"], count * self._stride(inserts), size):
+        if inserts and leaves(command["experiences"], count * self._stride(inserts), size):
             return Error.OPERANDS
-        if _leaves(command["destination"], count * REPORT.size, arguments["results_bytes"]):
+        if leaves(command["destination"], count * REPORT.size, arguments["results_bytes"]):
             return Error.RESULTS
         return Error.NONE
 
@@ -232,7 +227,7 @@ class LearnerCore:
         last = sections(self.config.learner, kinds)[-1]
         if count != last.offset + last.size:
             return LearnError.IMAGE, (), 0
-        return (code if _leaves(offset, count, buffer_bytes) else Error.NONE), kinds, count
+        return (code if leaves(offset, count, buffer_bytes) else Error.NONE), kinds, count
 
     def _load(self, command, arguments, memory):
         offset = int(command["source"])

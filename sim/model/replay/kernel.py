@@ -19,8 +19,7 @@ from hw.replay.commands import (
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.priority import PriorityConfig
 from hw.replay.weight import WeightConfig
-from hw.shell.program import COMMAND_BYTES
-from sim.model.program import ProgramTwin
+from sim.model.program import ProgramTwin, leaves
 from sim.model.replay.manager import ReplayManager
 from sim.model.replay.priority import priority
 from sim.model.replay.weight import weight
@@ -29,11 +28,6 @@ __all__ = ["ReplayCore", "ReplayKernel"]
 
 _OPCODES = {opcode.value: opcode for opcode in COMMANDS}
 _DTYPES = {opcode: layout.dtype for opcode, layout in COMMANDS.items()}
-
-
-def _leaves(offset, size, buffer_bytes):
-    """Whether ``size`` bytes from ``offset`` are not whole beats inside a buffer."""
-    return offset % COMMAND_BYTES != 0 or int(offset) + size > buffer_bytes
 
 
 class ReplayCore:
@@ -116,11 +110,11 @@ class ReplayCore:
                 return Error.EMPTY
         if is_list or opcode == Opcode.INSERT:
             size = count * ITEM.size if is_list else transfer * GRANULE_BYTES
-            if _leaves(command["source"], size, arguments["operands_bytes"]):
+            if leaves(command["source"], size, arguments["operands_bytes"]):
                 return Error.OPERANDS
         if is_batch:
             size = transfer * GRANULE_BYTES
-            if _leaves(command["destination"], size, arguments["results_bytes"]):
+            if leaves(command["destination"], size, arguments["results_bytes"]):
                 return Error.RESULTS
         return Error.NONE
 
