@@ -5,7 +5,6 @@ behind each of the kernel's masters; its bitstream is loaded by other means (ope
 """
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -89,12 +88,7 @@ class hw_context:
                 f"at {owner.line.port} has a kernel of another config; build and load it again"
             )
         self.device, self.description = owner, binary.description
-        binary.mems = [_mem(index, allocator) for index, allocator in enumerate(owner.banks)]
-
-
-def _mem(index, allocator):
-    values = {"index": index, "tag": allocator.bank.name, "size_kb": allocator.bank.size // 1024}
-    return SimpleNamespace(**{f"get_{key}": lambda v=v: v for key, v in values.items()})
+        binary.mems = [allocator.mem(index) for index, allocator in enumerate(owner.banks)]
 
 
 class kernel:

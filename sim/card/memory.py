@@ -2,6 +2,7 @@
 
 from bisect import insort
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +88,17 @@ class Allocator:
 
     def __init__(self, bank, base):
         self.bank, self.base, self.used = bank, base, []
+
+    def mem(self, index):
+        """This memory as XRT's ``xclbin.mem`` shows it: getters."""
+        values = {
+            "index": index,
+            "tag": self.bank.name,
+            "used": True,
+            "base_address": self.base,
+            "size_kb": self.bank.size // 1024,
+        }
+        return SimpleNamespace(**{f"get_{key}": lambda v=v: v for key, v in values.items()})
 
     def allocate(self, size):
         """Address of ``size`` bytes; MemoryError names the largest block that would fit."""

@@ -147,7 +147,7 @@ class device:
         else:
             self._kernel = ModelledKernel(description)
         self._xclbin = binary
-        binary._mems = [_mem(index, allocator) for index, allocator in enumerate(self._banks)]
+        binary._mems = [allocator.mem(index) for index, allocator in enumerate(self._banks)]
         return identifier
 
     def get_xclbin_uuid(self):
@@ -157,12 +157,6 @@ class device:
         if self._kernel:
             self._kernel.close()
             self._kernel = None
-
-
-def _mem(index, allocator):
-    values = {"index": index, "tag": allocator.bank.name, "used": True,
-              "base_address": allocator.base, "size_kb": allocator.bank.size // 1024}  # fmt: skip
-    return SimpleNamespace(**{f"get_{key}": lambda v=v: v for key, v in values.items()})
 
 
 class hw_context:

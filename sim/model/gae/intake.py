@@ -9,7 +9,7 @@ from hw.gae.commands import MOMENTS, Error, Kind
 from hw.gae.standardize import NUMBER
 from sim.model.gae.moments import moments, wrapped
 
-__all__ = ["Intake", "Slots"]
+__all__ = ["Intake", "Slots", "signed"]
 
 _TINY = float(np.finfo(np.float32).tiny)
 _LOW, _HIGH = NUMBER.low, NUMBER.high
@@ -64,8 +64,8 @@ class Intake:
             clipped += _standardize(
                 plane,
                 counted,
-                2.0 ** _signed(command[f"{name}_exponent"]),
-                _signed(command[f"{name}_mean"]),
+                2.0 ** signed(command[f"{name}_exponent"]),
+                signed(command[f"{name}_mean"]),
                 int(command[f"{name}_factor"]),
                 int(command[f"{name}_shift"]),
                 self.config.gae.code_limit,
@@ -118,7 +118,8 @@ def _infinite(planes, counts):
     return np.logical_or(*(c & ~np.isfinite(p) for p, c in zip(planes, counts, strict=True)))
 
 
-def _signed(field):
+def signed(field):
+    """A field of 32 bits, two's complement."""
     return int(np.asarray(field).astype(np.uint32).view(np.int32))
 
 
@@ -141,7 +142,7 @@ def _statistics(command, planes):
     records = np.zeros(2, MOMENTS.dtype)
     names = "reward", "value"
     for record, prior, name, plane in zip(records, priors, names, planes, strict=True):
-        exponent = _signed(command[f"{name}_exponent"])
+        exponent = signed(command[f"{name}_exponent"])
         count, sum_, low, high, clipped = _sums(*plane, 2.0**exponent)
         squares = (high << _WORD) + low
         sums = wrapped(*(a + b for a, b in zip(prior, (count, sum_, squares), strict=True)))

@@ -6,7 +6,7 @@ from hw.gae.commands import COMMANDS, GAE_STATUS, MOMENTS, Error, Kind, Opcode, 
 from hw.gae.config import GaeKernelConfig
 from hw.gae.decode import EXPONENT_LIMIT, FACTOR_WIDTH, MAX_COUNT, MEAN_WIDTH, SHIFT_LIMIT
 from sim.model.gae.estimator import Estimator
-from sim.model.gae.intake import Intake
+from sim.model.gae.intake import Intake, signed
 from sim.model.program import ProgramTwin, leaves
 
 __all__ = ["GaeCore", "GaeKernel"]
@@ -19,15 +19,9 @@ _READS = {Opcode.STATISTICS: "numbers", Opcode.PUSH: "numbers", Opcode.PUSH_CODE
 _PUSHES = (Opcode.PUSH, Opcode.PUSH_CODES)
 
 
-def _signed(number, width=32):
-    """The low ``width`` bits of a field, two's complement."""
-    number = int(number) & (1 << width) - 1
-    return number - (number >> (width - 1) << width)
-
-
 def _outside(number, width):
     """Whether a signed field of 32 bits needs more than ``width``."""
-    return not -(1 << (width - 1)) <= _signed(number) < 1 << (width - 1)
+    return not -(1 << (width - 1)) <= signed(number) < 1 << (width - 1)
 
 
 class GaeCore:
@@ -99,7 +93,7 @@ class GaeCore:
         """Whether a mean, factor, shift, scale or exponent is out of range."""
         gae, both = self.config.gae, ("reward", "value")
         if opcode in (Opcode.PUSH, Opcode.STATISTICS):
-            exponents = (_signed(command[f"{name}_exponent"]) for name in both)
+            exponents = (signed(command[f"{name}_exponent"]) for name in both)
             if any(abs(exponent) > EXPONENT_LIMIT for exponent in exponents):
                 return True
         if opcode == Opcode.PUSH:
@@ -161,8 +155,8 @@ class GaeCore:
         if gae.code_width < 32:
             for name in ("reward", "value"):
                 numbers[f"{name}_scale"] = int(command[f"{name}_scale"])
-                numbers[f"{name}_mean"] = _signed(command[f"{name}_mean"])
-            numbers["result_mean"] = _signed(command["result_mean"])
+                numbers[f"{name}_mean"] = signed(command[f"{name}_mean"])
+            numbers["result_mean"] = signed(command["result_mean"])
         self.estimator.estimate(**numbers)
         self.phase = Phase.RESULTS
         return Error.NONE, 0
