@@ -133,17 +133,16 @@ class Board(ConfigBase):
         name = f"{banks[0].name[:-1]}:{banks[-1].name.split('[')[1]}"
         return replace(banks[0], name=name, size=sum(bank.size for bank in banks))
 
-    def assign(self, masters, size):
+    def assign(self, masters, size, *, taken=None):
         """A bank for each of ``masters`` masters: the first is the host's, then one each.
 
         The last of them holds a buffer of ``size`` bytes. It has its own bank where there is one,
         since a memory controller serves one master best, and as many as it takes where banks join.
 
-        A lone master's buffers lie in ``shared`` where they fit it however they grow, all of at
-        most ``size`` bytes. The host's buffers are powers of two: operands and results, with all
-        that they have outgrown, take less than four of the largest.
+        ``taken`` : bytes of all the host's buffers where it takes them at once; a lone master's lie
+        in ``shared`` if they fit. None: they grow, and not on chip.
         """
-        if masters == 1 and self.shared and 4 << (size - 1).bit_length() <= self.shared.size:
+        if masters == 1 and self.shared and taken and taken <= self.shared.size:
             return (self.shared,)
         banks = [self.banks[min(index, len(self.banks) - 1)] for index in range(masters)]
         if self.joins:

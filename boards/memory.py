@@ -6,7 +6,9 @@ __all__ = ["banks"]
 
 
 def banks(description, board):
-    """``Board.assign`` for the described kernel, whose design knows its largest buffer."""
+    """``Board.assign`` for the described kernel, whose design knows its buffers."""
     design = designs.DESIGNS[description.name]
-    count, item_bytes = design.storage(design.config_type.from_dict(description.config))
-    return board.assign(len(description.masters), count * item_bytes)
+    config = design.config_type.from_dict(description.config)
+    count, item_bytes = design.storage(config)
+    taken = sum(design.buffers(config).values()) or None
+    return board.assign(len(description.masters), count * item_bytes, taken=taken)

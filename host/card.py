@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hw.shell.description import KernelDescription
-from hw.shell.program import MAGIC, STATUS
+from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
 from sim.card import xrt as simulated
 from sim.tools import MissingTool
 
@@ -31,7 +31,6 @@ __all__ = [
 
 # Transfers are whole beats of at most this many bytes; buffers end on one.
 _BEAT = 64
-_PAGE = 4096
 
 # ERT_CMD_STATE_ NEW, QUEUED, RUNNING, SUBMITTED, TIMEOUT; pyxrt does not export all of them.
 _UNFINISHED = (1, 2, 3, 7, 8)
@@ -182,7 +181,9 @@ class Kernel:
         arguments = {}
         for argument in self.description.arguments:
             pointer = argument.kind == "pointer"
-            arguments[argument.name] = self.buffer(argument.name, _PAGE) if pointer else _PAGE
+            arguments[argument.name] = (
+                self.buffer(argument.name, PAGE_BYTES) if pointer else PAGE_BYTES
+            )
         self.launch(**{**arguments, "command_count": 0})
         # A run holds its arguments' buffers: a new one lets go of these.
         self._run = self.card.api.run(self._handle)
@@ -247,7 +248,7 @@ class Buffer:
 
     def __init__(self, api, bo, size, group):
         self.bo, self.size, self.group = bo, size, group
-        self.pages = -(-size // _PAGE) * _PAGE
+        self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
         self.view = np.frombuffer(bo.map(), np.uint8)[:size]
         self._direction = api.xclBOSyncDirection
 

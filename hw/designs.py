@@ -22,6 +22,7 @@ from hw.replay.manager import ReplayManager
 from hw.shell.axi import EngineConfig
 from hw.shell.kernel import Kernel, describe
 from hw.shell.layout import Layout
+from hw.shell.program import PAGE_BYTES
 from hw.stream.queue import SHALLOW
 
 __all__ = ["DESIGNS", "Design"]
@@ -45,6 +46,9 @@ class Design:
         The command table, the error table, and the layout of the design's status block.
     storage : callable
         ``(count, bytes)`` of the items that its largest buffer must hold at least, from config.
+    buffers : callable
+        Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
+        the largest program of its runtime. A buffer that is not named grows with what is in it.
     estimate : callable
         Resources and cycles from config; None where unknown.
     suggest : callable
@@ -64,6 +68,7 @@ class Design:
     status: Layout
     storage: Callable
     estimate: Callable
+    buffers: Callable = lambda config: {}
     suggest: Callable = lambda config, fits: []
     check: Callable = lambda config: None
 
@@ -206,6 +211,14 @@ def _slots(config):
     return config.gae.depth + 1, sum(config.slot_beats["numbers"]) * config.engine.beat_bytes
 
 
+def _rollout(config):
+    """Program and status of an estimate, and a whole stack in operands and in results."""
+    slots, numbers = _slots(config)
+    results = slots * sum(config.slot_beats["results"]) * config.engine.beat_bytes
+    sizes = {"program": 1, "status": 1, "operands": slots * numbers, "results": results}
+    return {name: -(-size // PAGE_BYTES) * PAGE_BYTES for name, size in sizes.items()}
+
+
 DESIGNS = {
     design.name: design
     for design in [
@@ -241,6 +254,7 @@ DESIGNS = {
             errors=gae.GAE_ERRORS,
             status=gae.GAE_STATUS,
             storage=_slots,
+            buffers=_rollout,
             estimate=GaeCore.estimate,
             suggest=_fewer_rows,
         ),

@@ -62,6 +62,7 @@ class AdvantageEstimator:
             errors=design.errors,
             status=design.status,
             pointers={},
+            sizes=design.buffers(self.config),
             timeout_s=timeout_s,
         )
 

@@ -5,7 +5,7 @@ One launch runs a whole program, so that the cost of a launch is not paid for ea
 
 import numpy as np
 
-from hw.shell.program import COMMAND_BYTES, STATUS
+from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS
 
 __all__ = ["CommandError", "Launcher", "aligned", "encode"]
 
@@ -64,6 +64,8 @@ class Launcher:
         The design's status block.
     pointers : dict of str to Buffer
         The design's own buffers.
+    sizes : dict of str to int
+        Bytes that a buffer has from the start; one that is not named, or must hold more, grows.
     timeout_s : float
         Bound of every launch.
 
@@ -74,18 +76,19 @@ class Launcher:
     launches : int
     """
 
-    def __init__(self, kernel, *, commands, errors, status, pointers, timeout_s=600.0):
+    def __init__(self, kernel, *, commands, errors, status, pointers, sizes=None, timeout_s=600.0):
         self.kernel, self.commands, self.errors = kernel, commands, errors
         self.status_layout, self.pointers, self.timeout_s = status, pointers, timeout_s
         self.cycles, self.launches = 0, 0
-        self._buffers = {}
+        self._buffers, self._sizes = {}, sizes or {}
         self.status = None
 
     def _buffer(self, name, size):
-        """The buffer ``name`` with at least ``size`` bytes; grows by doubling."""
+        """The buffer ``name`` with at least ``size`` bytes; grows to powers of two."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
-            size = max(4096, 1 << (size - 1).bit_length())
+            first = self._sizes.get(name, PAGE_BYTES)
+            size = first if size <= first else 1 << (size - 1).bit_length()
             buffer = self._buffers[name] = self.kernel.buffer(name, size)
         return buffer
 

@@ -16,12 +16,15 @@ __all__ = [
     "ERRORS",
     "MAGIC",
     "OUTCOME",
+    "PAGE_BYTES",
     "STATUS",
     "ShellError",
     "command_layout",
 ]
 
 COMMAND_BYTES = 64
+#: What a buffer begins on, and the least that a host takes.
+PAGE_BYTES = 4096
 MAGIC = 0x524C4641  # "RLFA"
 
 COMMAND_HEADER = (

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hw.config import ConfigBase, check_range
+from hw.shell.program import PAGE_BYTES
 
 __all__ = ["BANKS", "CHANNELS", "Allocator", "Bank", "Buffer", "Fault", "Memory", "MemoryConfig"]
 
 CHANNELS = ("AW", "W", "B", "AR", "R")
 FAULTS = ("stuck", "error")
-
-#: Buffers start on pages, as XRT's do.
-PAGE = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +103,7 @@ class Allocator:
         free, largest = self.base, 0
         for start, end in [*self.used, (self.base + self.bank.size, 0)]:
             if start - free >= size:
-                insort(self.used, (free, free + -(-size // PAGE) * PAGE))
+                insort(self.used, (free, free + -(-size // PAGE_BYTES) * PAGE_BYTES))
                 return free
             free, largest = end, max(largest, start - free)
         raise MemoryError(

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.card.memory import PAGE, Allocator, Bank, Buffer, Fault, Memory, MemoryConfig
+from hw.shell.program import PAGE_BYTES
+from sim.card.memory import Allocator, Bank, Buffer, Fault, Memory, MemoryConfig
 
 
 @pytest.mark.parametrize(
@@ -35,9 +36,9 @@ def test_fault_rejects(field, bad):
         Fault(master="m_axi_host", **bad)
 
 
-@given(st.lists(st.tuples(st.integers(1, 5 * PAGE), st.booleans()), max_size=40))
+@given(st.lists(st.tuples(st.integers(1, 5 * PAGE_BYTES), st.booleans()), max_size=40))
 def test_blocks_are_apart_inside_and_on_pages(requests):
-    base, size = 7 * PAGE, 20 * PAGE
+    base, size = 7 * PAGE_BYTES, 20 * PAGE_BYTES
     bank, blocks = Allocator(Bank("B", size), base), []
     for length, drop in requests:
         try:
@@ -45,11 +46,11 @@ def test_blocks_are_apart_inside_and_on_pages(requests):
         except MemoryError:
             gaps = np.ones(20, bool)
             for a, n in blocks:
-                gaps[(a - base) // PAGE : -(-(a - base + n) // PAGE)] = False
+                gaps[(a - base) // PAGE_BYTES : -(-(a - base + n) // PAGE_BYTES)] = False
             free = "".join("x" if gap else " " for gap in gaps).split()
-            assert max(map(len, free), default=0) * PAGE < length
+            assert max(map(len, free), default=0) * PAGE_BYTES < length
             continue
-        assert start % PAGE == 0 and base <= start and start + length <= base + size
+        assert start % PAGE_BYTES == 0 and base <= start and start + length <= base + size
         assert all(start >= a + n or a >= start + length for a, n in blocks)
         blocks.append((start, length))
         if drop:
@@ -57,10 +58,10 @@ def test_blocks_are_apart_inside_and_on_pages(requests):
 
 
 def test_full_bank_names_what_would_fit():
-    bank = Allocator(Bank("DDR[1]", 8 * PAGE), 0)
-    bank.allocate(3 * PAGE)
+    bank = Allocator(Bank("DDR[1]", 8 * PAGE_BYTES), 0)
+    bank.allocate(3 * PAGE_BYTES)
     with pytest.raises(MemoryError, match=r"at most 20480 bytes in bank DDR\[1\], not 20481"):
-        bank.allocate(5 * PAGE + 1)
+        bank.allocate(5 * PAGE_BYTES + 1)
 
 
 def test_view_stays_inside_one_buffer():

@@ -74,6 +74,9 @@ class StubDesign:
     def storage(self, config):
         return config.capacity, 64
 
+    def buffers(self, config):
+        return {}
+
     def estimate(self, config):
         """One UltraRAM for ``uram_leaves`` leaves, or unknown."""
         leaves = self._uram_leaves
