@@ -23,7 +23,6 @@ from hw.shell.axi import EngineConfig
 from hw.shell.kernel import Kernel, describe
 from hw.shell.layout import Layout
 from hw.shell.program import PAGE_BYTES
-from hw.stream.queue import SHALLOW
 
 __all__ = ["DESIGNS", "Design"]
 
@@ -86,12 +85,12 @@ class Design:
 def _engine(numbers):
     """Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
 
-    Where there is no UltraRAM, short ones out of lookup tables: the memory of so small a part is
+    Where there is no UltraRAM, the shortest, out of lookup tables: the memory of so small a part is
     its own block RAM, which is scarce, and answers at once.
     """
     width = numbers["data_width"]
     if not numbers.get("uram"):
-        return EngineConfig(data_width=width, depth=SHALLOW, burst_beats=16, bursts=16)
+        return EngineConfig(data_width=width, depth=16, burst_beats=8, bursts=4)
     return EngineConfig(data_width=width, burst_beats=8192 // width)
 
 

@@ -41,8 +41,8 @@ _INTRODUCTION = """\
 
 `rlfabric train ppo --env ENV --preset NAME --seed N` on card `model`, whose bytes are the
 Verilog's. Beside it stable-baselines3's PPO with the same hyperparameters: the reference. Numbers
-are mean greedy returns of 20 episodes that chose nothing; of the best policy of a run, for
-stable-baselines3 of the last.
+are mean greedy returns of 20 episodes; of the best policy of a run, on episodes that did not
+choose it, for stable-baselines3 on those that did.
 
 Written by `python -m bench.training.advantages docs/advantages`; `make test-long` holds the claim
 on CartPole-v1."""
@@ -65,24 +65,28 @@ def card_run(env, name, seed):
 
 
 def library_run(env, name, seed):
-    """The same by stable-baselines3; ``name`` is ignored."""
+    """The same by stable-baselines3; ``name`` is ignored. Actions are in [-1, 1] there too."""
     import torch
+    from gymnasium.spaces import Box
+    from gymnasium.wrappers import RescaleAction
     from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import EvalCallback
     from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.evaluation import evaluate_policy
 
     torch.set_num_threads(1)
     config = _config(env, "heppo1", seed)
-    agent = config.agent
+    agent, span = config.agent, config.agent.learning_rate_steps / config.steps
     final = agent.learning_rate if agent.learning_rate_final is None else agent.learning_rate_final
-    span = agent.learning_rate_steps / config.steps
 
     def rate(left):
         return agent.learning_rate + (final - agent.learning_rate) * min(1, (1 - left) / span)
 
+    def wrapped(inner):
+        return RescaleAction(inner, -1, 1) if isinstance(inner.action_space, Box) else inner
+
     model = PPO(
         "MlpPolicy",
-        make_vec_env(env, config.env_count, seed=seed),
+        make_vec_env(env, config.env_count, seed=seed, wrapper_class=wrapped),
         learning_rate=rate,
         n_steps=config.steps_per_launch,
         batch_size=agent.batch_size,
@@ -93,14 +97,24 @@ def library_run(env, name, seed):
         ent_coef=agent.entropy_coefficient,
         vf_coef=agent.value_coefficient,
         max_grad_norm=agent.max_gradient_norm,
+        policy_kwargs=dict(log_std_init=agent.log_deviation),
         seed=seed,
         device="cpu",
     )
-    curve, own = [], make_vec_env(env, 1, seed=seed + 1)
-    while model.num_timesteps < config.steps:
-        model.learn(config.steps // 12, reset_num_timesteps=False)
-        curve.append((model.num_timesteps, float(evaluate_policy(model, own, 20)[0])))
-    return curve[-1][1], model.num_timesteps, curve
+    out = BUILD_DIRECTORY / "bench" / "training" / f"library-{env}-{seed}"
+    watch = EvalCallback(
+        make_vec_env(env, 1, seed=seed + 1, wrapper_class=wrapped),
+        n_eval_episodes=20,
+        eval_freq=config.steps // 12 // config.env_count,
+        log_path=out,
+        verbose=0,
+    )
+    model.learn(config.steps, callback=watch)
+    seen = np.load(out / "evaluations.npz")
+    curve = list(
+        zip(seen["timesteps"].tolist(), seen["results"].mean(axis=1).tolist(), strict=True)
+    )
+    return watch.best_mean_reward, model.num_timesteps, curve
 
 
 def _config(env, name, seed):

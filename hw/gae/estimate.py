@@ -2,7 +2,7 @@
 
 from hw.gae.estimator import Estimator
 from hw.gae.intake import Intake
-from hw.stream.ram import memory_blocks
+from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["estimate"]
 
@@ -14,7 +14,7 @@ def estimate(config):
     """
     rows, intake = Estimator.estimate(config.gae, config.gae.depth + 1), Intake.estimate(config)
     engine = config.engine
-    queues = 2 * memory_blocks(engine.data_width, engine.depth, "block")
+    queues = 2 * memory_blocks(engine.data_width, engine.depth, style_of(engine.depth))
     return {
         "cycles": rows["cycles"],
         "interval": rows["interval"],

@@ -14,15 +14,12 @@ from hw.learner.delta import load_layout
 from hw.learner.layouts import vector_layout
 from hw.learner.window import tree
 from hw.stream.delay import delay
-from hw.stream.ram import Ram
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["TOKEN", "BackwardPE", "gradient_sum_shape", "partial_layout"]
 
 #: A word under way, of a sample with its delta in ``bank``; ``fresh`` in the first of a batch.
 TOKEN = data.StructLayout({"valid": 1, "last": 1, "bank": 1, "fresh": 1})
-
-#: Words up to which the memory of delta is made of lookup tables.
-_SHALLOW = 64
 
 
 def gradient_sum_shape(config):
@@ -151,7 +148,7 @@ class BackwardPE(wiring.Component):
         m.submodules.delta = ram = Ram(
             width=len(load.value.as_value()),
             depth=depth,
-            style="distributed" if depth <= _SHALLOW else "block",
+            style=style_of(depth),
         )
         m.d.comb += [
             ram.write_enable.eq(load.valid & (load.position == self.position)),

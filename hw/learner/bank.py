@@ -9,12 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.commands import KINDS
 from hw.learner.layouts import vector_layout
-from hw.stream.ram import Ram, RamDual, memory_blocks
+from hw.stream.ram import Ram, RamDual, memory_blocks, style_of
 
 __all__ = ["Bank", "BankShape", "bias_sum_shape", "gradient_write_layout", "stored_kinds"]
-
-#: Words up to which a memory is made of lookup tables.
-_SHALLOW = 64
 
 
 def stored_kinds(config):
@@ -68,7 +65,7 @@ class BankShape:
                 ("gradient", sum_shape),
             )
         }
-        self.style = "distributed" if depth <= _SHALLOW else "block"
+        self.style = style_of(depth)
         self.memories = (*self.kinds, "gradient")
 
     def is_dual(self, name):
@@ -77,11 +74,9 @@ class BankShape:
     @property
     def blocks(self):
         """RAMB36 blocks."""
-        if self.style != "block":
-            return 0
         return sum(
             memory_blocks(
-                Shape.cast(self.words[name]).width, self.depth, "block", dual=self.is_dual(name)
+                Shape.cast(self.words[name]).width, self.depth, self.style, dual=self.is_dual(name)
             )
             for name in self.memories
         )

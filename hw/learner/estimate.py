@@ -16,12 +16,11 @@ from hw.learner.loss import Loss
 from hw.learner.parameters import Parameters
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.core import ReplayCore
-from hw.stream.ram import memory_blocks
+from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
 
 _LUT = {"add": 424, "multiply": 148, "reciprocal": 1024, "rsqrt": 487}
-_SHALLOW = 64
 
 #: Multipliers, adders, reciprocals and roots of an optimizer; of them all, two multiply for the
 #: target in binary32 alone.
@@ -62,7 +61,7 @@ def _memory_blocks(config):
     )
 
     def deep(width, depth):
-        return memory_blocks(width, depth, "block") if depth > _SHALLOW else 0
+        return memory_blocks(width, depth, style_of(depth))
 
     # Samples between a layer's inputs and the errors that come back, at most.
     slots = 2 * len(every) + 3

@@ -23,7 +23,7 @@ from hw.replay.manager import ReplayManager
 from hw.replay.ring import Ring
 from hw.shell.ports import core_members
 from hw.shell.program import COMMAND_BYTES
-from hw.stream.ram import memory_blocks
+from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["ReplayCore"]
 
@@ -59,8 +59,8 @@ class ReplayCore(wiring.Component):
         the headers. The interpolation tables of the logarithms, a block or two, are left out.
         """
         width, depth = config.engine.data_width, config.engine.depth
-        queues = 4 * memory_blocks(width, depth, "block")
-        queues += memory_blocks(8 * HEADER.size, depth, "block")
+        queues = 4 * memory_blocks(width, depth, style_of(depth))
+        queues += memory_blocks(8 * HEADER.size, depth, style_of(depth))
         manager = ReplayManager.estimate(config.replay)
         return {**manager, "cycles": None, "bram36": manager["bram36"] + queues}
 

@@ -9,12 +9,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hw.stream.ram import Ram
+from hw.stream.ram import SHALLOW, Ram
 
-__all__ = ["SHALLOW", "Queue"]
-
-#: Words up to which a queue is made of lookup-table memory rather than of a ``Ram``.
-SHALLOW = 64
+__all__ = ["Queue"]
 
 
 class Queue(wiring.Component):

@@ -8,9 +8,12 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RAM_STYLES", "Ram", "RamDual", "memory_blocks"]
+__all__ = ["RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks", "style_of"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
+
+#: Words up to which a memory is made of lookup tables rather than of blocks.
+SHALLOW = 64
 
 #: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573. With two
 #: ports that read, a RAMB36 has not the first of them.
@@ -20,8 +23,15 @@ _SHAPES = {
 }
 
 
+def style_of(depth):
+    """The style of a small memory or queue of ``depth`` words."""
+    return "distributed" if depth <= SHALLOW else "block"
+
+
 def memory_blocks(width, depth, style, *, dual=False):
     """RAMB36 or URAM288 blocks of a ``Ram`` or ``RamDual``: the least over the block's shapes."""
+    if style == "distributed":
+        return 0
     shapes = _SHAPES[style][1:] if dual and style == "block" else _SHAPES[style]
     return min(-(-width // bits) * -(-depth // words) for words, bits in shapes)
 
