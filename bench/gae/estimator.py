@@ -78,8 +78,8 @@ def measure(config, kinds, *, seed=0):
     unit.set("request__valid", 0)
     pulse("start")
     shared = int((kinds != Kind.NONE.value).all(axis=1).sum())
-    unit.step(shared - 1)
-    early = unit.get("busy")
+    unit.step(max(0, shared - 1))
+    early = unit.get("busy") if shared else 0
     unit.wait("done", 1, 2 * len(kinds) + 100)
     unit.step()
     unit.set("pull_count", len(kinds))

@@ -73,8 +73,8 @@ _COMMANDS = [
     command_layout(
         Opcode.ESTIMATE,
         "Pop every slot; advantages and rewards-to-go take the place of rewards and values. "
-        "Coefficients are raw numbers of the config's formats; units are words. With codes of 32 "
-        "bits scales and means have no meaning and are 0.",
+        "Coefficients are raw numbers of the config's formats; units are words. Codes of 32 bits "
+        "are words: scales and means of reward and value are not read.",
         (
             Field("gamma", "u32", "discount, at most 1"),
             Field("decay", "u32", "gamma * lambda, at most 1"),

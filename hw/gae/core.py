@@ -65,7 +65,10 @@ class GaeCore(wiring.Component):
             intake.opcode.eq(opcode),
             intake.count.eq(head.count),
             intake.open.eq(open_rows),
-            *(getattr(estimator, name).eq(getattr(numbers, name)) for name in settings(config.gae)),
+            *(
+                getattr(estimator, name).eq(_as(shape, getattr(numbers, name)))
+                for name, shape in settings(config.gae).items()
+            ),
             estimator.pull_count.eq(head.count),
             read.request.p.address.eq(self.operands + head.source),
             read.request.p.beats.eq(decode.source_beats),
@@ -208,3 +211,8 @@ class GaeCore(wiring.Component):
             status.pull_cycles.eq(pull_cycles),
         ]
         return m
+
+
+def _as(shape, number):
+    """A field of 32 bits with the sign of ``shape``, which may be wider."""
+    return number.as_signed() if Shape.cast(shape).signed else number

@@ -135,7 +135,7 @@ class Decode(wiring.Component):
         return m
 
     def _estimate_wrong(self, command):
-        """Scales and means outside of their formats; codes of 32 bits have none."""
+        """Scales and means outside of their formats; those of 32-bit codes are not read."""
         gae = self.config.gae
         if gae.code_width == 32:
             return C(0)

@@ -92,6 +92,8 @@ class StreamUnit:
         return sum(int(word) << 32 * k for k, word in enumerate(words[: self._count(port)]))
 
     def step(self, clocks=1):
+        if clocks < 0:
+            raise ValueError(f"clocks must be at least 0, not {clocks!r}")
         self._library.unit_step(self._unit, clocks)
 
     def wait(self, port, value, limit):

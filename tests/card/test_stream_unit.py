@@ -79,3 +79,10 @@ def test_wait_is_bounded():
     unit = StreamUnit(Echo(33), name="echo_33")
     with pytest.raises(TimeoutError, match="count must become 1 within 20 clocks, not stay 0"):
         unit.wait("count", 1, 20)
+
+
+def test_steps_back():
+    unit = StreamUnit(Echo(8), name="echo_8")
+    with pytest.raises(ValueError, match="clocks must be at least 0, not -1"):
+        unit.step(-1)
+    unit.close()

@@ -125,8 +125,6 @@ class RandomRollouts:
         power = round((decay / one) ** gae.lookahead * one)
         fields = dict(gamma=gamma, decay=decay, decay_power=power)
         width = min(31, gae.word.width - self.random.choice([1, 8]) - 1)
-        if gae.code_width == 32:
-            return fields
         for name in ("reward", "value"):
             fields[f"{name}_scale"] = self.random.getrandbits(self.random.choice([8, 17, 26]))
             fields[f"{name}_mean"] = self.random.randint(-(1 << width), (1 << width) - 1) & _WORD

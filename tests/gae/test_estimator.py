@@ -18,6 +18,7 @@ from gae.estimator_cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.gae.estimator import measure
 from hw.gae.config import GaeConfig
 from hw.gae.estimator import Estimator
 from sim.model.gae.estimator import Estimator as Twin
@@ -91,17 +92,14 @@ def test_small_and_odd(simulate, tmp_path, config):
 
 
 @pytest.mark.long
-def test_heppos_array(simulate, tmp_path):
-    """64 rows of 1024 steps and their bootstraps, in at most 1024 + 64 clocks."""
-    config, rng = GaeConfig(), np.random.default_rng(5)
-    script = Script(config)
-    kinds, rewards, values = legal_slots(config, rng, 1025, mean_length=100)
+def test_heppos_array():
+    """64 rows of 1024 steps and their bootstraps: the twin's bytes, in at most 1024 + 64 clocks."""
+    config = GaeConfig()
+    kinds, _, _ = legal_slots(config, np.random.default_rng(5), 1025, mean_length=100)
     kinds[:1024, :9], kinds[1024, :9] = STEP, BOOTSTRAP
-    script.push(kinds, rewards, values)
-    script.estimate(ordinary(config, rng))
-    script.pull(1025)
-    assert script.steps[1]["counts"]["cycles"] <= 1024 + 64
-    run(simulate, tmp_path, script, simulator="verilator")
+    clocks, steps, _, _ = measure(config, kinds)
+    assert clocks == Estimator.estimate(config, 1025)["cycles"] <= 1024 + 64
+    assert steps == np.isin(kinds, (STEP, TERMINAL)).sum()
 
 
 # -- the twin against what others wrote

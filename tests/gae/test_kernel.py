@@ -14,9 +14,10 @@ from sim.card.memory import MemoryConfig
 
 PROGRAMS = 80
 NARROW = kernel_config(128, rows=5, depth=17, lookahead=3)
+MIDDLE = kernel_config(128, rows=3, depth=9, code_width=16, result_width=8)
 WIDE = kernel_config(512, rows=20, depth=24, code_width=32, result_width=16)
 #: name -> (config, chance that memory stalls)
-KERNELS = {"narrow": (NARROW, 0.3), "wide": (WIDE, 0.0)}
+KERNELS = {"narrow": (NARROW, 0.3), "middle": (MIDDLE, 0.1), "wide": (WIDE, 0.0)}
 LONG = {
     f"{code}-{result}-{lookahead}": (
         kernel_config(

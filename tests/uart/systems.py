@@ -3,10 +3,11 @@
 import functools
 import hashlib
 import os
+from dataclasses import replace
 
+import boards
 from hw.designs import DESIGNS
-from hw.replay.config import ReplayConfig, ReplayKernelConfig
-from hw.shell.axi import EngineConfig
+from hw.replay.config import ReplayConfig
 from hw.shell.description import KernelDescription
 from hw.uart.config import UartConfig
 from hw.uart.system import System, identity
@@ -16,10 +17,10 @@ from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["KERNEL", "UART", "describe", "folder", "twin"]
 
-#: Few leaves, queues of lookup tables: quick to compile.
-KERNEL = ReplayKernelConfig(
+#: The board's own with few leaves: quick to compile.
+KERNEL = replace(
+    DESIGNS["replay"].default(boards.get("ulx3s").numbers),
     replay=ReplayConfig(capacity=256, fanout=4, ultra_ram=False),
-    engine=EngineConfig(data_width=128, depth=64, burst_beats=16, bursts=16),
 )
 #: Four clocks a bit, the fewest: simulated time is dear.
 UART = UartConfig(clock_hz=12_000_000, banks=(64 << 10, 24 << 10))

@@ -152,11 +152,11 @@ class GaeCore:
     def _estimate(self, command, arguments, memory):
         gae = self.config.gae
         numbers = {name: int(command[name]) for name in ("gamma", "decay", "decay_power")}
+        numbers["result_mean"] = signed(command["result_mean"])
         if gae.code_width < 32:
             for name in ("reward", "value"):
                 numbers[f"{name}_scale"] = int(command[f"{name}_scale"])
                 numbers[f"{name}_mean"] = signed(command[f"{name}_mean"])
-            numbers["result_mean"] = signed(command["result_mean"])
         self.estimator.estimate(**numbers)
         self.phase = Phase.RESULTS
         return Error.NONE, 0
