@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from hw.shell.axi import slave_members
 from hw.stream.queue import Queue
+from hw.stream.skid import SkidBuffer
 from hw.uart.bridge import Bridge
 from hw.uart.identity import Identity
 from hw.uart.lite import LiteMaster
@@ -79,8 +80,11 @@ class System(wiring.Component):
         m.submodules.backlog = backlog = Queue(8, config.backlog, "block")
         m.submodules.bridge = bridge = Bridge(config.payload)
         m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        # A byte of block RAM comes too late in its clock to be decoded in the same.
+        m.submodules.skid = skid = SkidBuffer(8)
         connect(m, receiver.o, backlog.i)
-        connect(m, backlog.o, bridge.i)
+        connect(m, backlog.o, skid.i)
+        connect(m, skid.o, bridge.i)
         connect(m, bridge.o, transmitter.i)
 
         # RESET reaches the kernel and all that the port reaches, not the bridge itself.
