@@ -83,10 +83,8 @@ def test_banks_that_join_fit_as_one():
         ("u50", 2, (256 << 20) + 1, ["HBM[0]", "HBM[1:2]"]),
         ("u50", 2, 31 * (256 << 20), ["HBM[0]", "HBM[1:31]"]),
         ("zcu106", 2, 1, ["DDR_LOW", "DDR_HIGH"]),
-        # Alone, and a quarter of the memory on chip at most, as a power of two.
-        ("zcu106", 1, 1, ["URAM"]),
-        ("zcu106", 1, 256 << 10, ["URAM"]),
-        ("zcu106", 1, (256 << 10) + 1, ["DDR_LOW"]),
+        # What grows is not on chip.
+        ("zcu106", 1, 1, ["DDR_LOW"]),
     ],
 )
 def test_assign(name, masters, size, expected):
@@ -95,6 +93,22 @@ def test_assign(name, masters, size, expected):
     assert [bank.name for bank in banks] == expected
     if board.largest_bank.size >= size:
         assert banks[-1].size >= size
+
+
+@pytest.mark.parametrize(
+    "masters, taken, expected",
+    [
+        (1, 4096, ["URAM"]),
+        (1, 1 << 20, ["URAM"]),
+        (1, (1 << 20) + 1, ["DDR_LOW"]),
+        # Storage has a master of its own.
+        (2, 4096, ["DDR_LOW", "DDR_HIGH"]),
+    ],
+)
+def test_memory_on_chip_holds_all_that_is_taken_at_once(masters, taken, expected):
+    banks = boards.get("zcu106").assign(masters, 1, taken=taken)
+    assert [bank.name for bank in banks] == expected
+    assert boards.get("u200").assign(1, 1, taken=4096)[0].name == "DDR[1]"
 
 
 def test_no_board_is_listed_by_hand(tmp_path, monkeypatch):

@@ -6,12 +6,10 @@ from programs import BLANK, Builder
 
 from hw.replay.commands import COMMANDS, GRANULE_BYTES, HEADER, ITEM, REPLAY_STATUS, Opcode
 from hw.replay.config import FRACTION_WIDTH
-from hw.shell.program import STATUS
 
-__all__ = ["BLANK", "STATUS_BYTES", "Program", "Rig", "masked", "status_of", "tour"]
+__all__ = ["BLANK", "CLOCKS", "Program", "Rig", "masked", "status_of", "tour"]
 
-STATUS_BYTES = STATUS.size + REPLAY_STATUS.size
-_CLOCKS = ("draw_cycles", "gather_cycles", "write_cycles")
+CLOCKS = ("draw_cycles", "gather_cycles", "write_cycles")
 
 
 class Program(Builder):
@@ -67,7 +65,7 @@ class Rig(programs.Rig):
     """A kernel with a replay memory of ``storage_bytes``."""
 
     def __init__(self, kernel, storage_bytes, timeout_s=60.0):
-        super().__init__(kernel, {"storage": storage_bytes}, REPLAY_STATUS, _CLOCKS, timeout_s)
+        super().__init__(kernel, {"storage": storage_bytes}, REPLAY_STATUS, CLOCKS, timeout_s)
 
 
 def status_of(block):
@@ -77,7 +75,7 @@ def status_of(block):
 
 def masked(block):
     """A copy with the clock counts at 0."""
-    return programs.masked(block, REPLAY_STATUS, _CLOCKS)
+    return programs.masked(block, REPLAY_STATUS, CLOCKS)
 
 
 def tour(config, granules, seed=1):

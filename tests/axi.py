@@ -1,0 +1,41 @@
+"""Whole kernels on AXI models that nobody here wrote, under back-pressure on every channel."""
+
+import numpy as np
+
+from hw.designs import DESIGNS
+
+__all__ = ["run"]
+
+
+def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, unknown=None,
+        limit_us=400):  # fmt: skip
+    """Run ``launches`` on the Verilog of ``design``; every byte is the twin's.
+
+    outcomes : list of [commands executed, error], one a launch
+    gap : float
+        Chance that a channel pauses in a clock.
+    clocks : sequence of str
+        Fields of the design's status that a twin does not know.
+    unknown : list of list of int
+        Places of 16 bytes in results that it does not know either.
+    limit_us : int
+        Hundreds of clocks that a launch may take.
+    """
+    file, arrays = folder / "launches.npz", {}
+    for k, launch in enumerate(launches):
+        arrays[f"program_{k}"], arrays[f"operands_{k}"] = launch.program, launch.operands
+        arrays[f"sizes_{k}"] = np.array([launch.operands_bytes, launch.results_bytes])
+    np.savez(file, **arrays)
+    simulate(
+        DESIGNS[design].kernel(config),
+        "axi_bench",
+        name=design,
+        design=design,
+        config=config.to_dict(),
+        launches=str(file),
+        unknown=unknown or [[] for _ in launches],
+        outcomes=outcomes,
+        gap=gap,
+        clocks=list(clocks),
+        limit_us=limit_us,
+    )
