@@ -2,7 +2,8 @@
 
 import pytest
 
-from hw.stream.queue import SHALLOW, Queue
+from hw.stream.queue import Queue
+from hw.stream.ram import SHALLOW
 
 
 @pytest.mark.parametrize("depth", [0, -1, 2.0])
