@@ -5,16 +5,14 @@ AXI4-Lite master and memories are those of cocotbext-axi; every channel pauses a
 
 import json
 import os
-import random
 
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
-from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from programs import BLANK, Launch, masked, status_of
-from shell.axi_rules import Rules
-from shell.kernel_pins import Pins
+from shell.memories import memories
 
 from hw.designs import DESIGNS
 from sim.card.memory import Buffer, Memory
@@ -26,30 +24,17 @@ DESCRIPTION = DESIGN.describe(DESIGN.config_type.from_dict(CASE["config"]))
 CTRL, GIER, IER, ISR = 0x0, 0x4, 0x8, 0xC
 START, DONE, IDLE = 1, 2, 4
 SIZE = 1 << 14  # of a buffer
-ADDRESSES = (1 << 63) - 1  # more than AxiRam can count
 
 
 class Host:
     """The kernel with its memories, and the twin with buffers of its own."""
 
     def __init__(self, dut, gap):
-        self.dut, rng = dut, random.Random(gap)
+        self.dut = dut
         reset = dict(reset=dut.ap_rst_n, reset_active_level=False)
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi_control"), dut.ap_clk, **reset)
-        self.memories = {}
-        for master in DESCRIPTION.masters:
-            Rules(Pins(dut), prefix=master.name)
-            bus = AxiBus.from_prefix(dut, master.name)
-            self.memories[master.name] = memory = AxiRam(bus, dut.ap_clk, size=ADDRESSES, **reset)
-            write, read = memory.write_if, memory.read_if
-            for channel in (
-                write.aw_channel,
-                write.w_channel,
-                write.b_channel,
-                read.ar_channel,
-                read.r_channel,
-            ):
-                channel.set_pause_generator(iter(lambda: rng.random() < gap, None))
+        masters = [master.name for master in DESCRIPTION.masters]
+        self.memories = memories(dut, masters, gap=gap, seed=gap)
         self.twin, self.buffers = twin_of(DESCRIPTION), {}
         # Addresses use their upper bits, and beats that are not the first of a page.
         for k, a in enumerate(a for a in DESCRIPTION.arguments if a.kind == "pointer"):

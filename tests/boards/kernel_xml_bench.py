@@ -9,9 +9,8 @@ import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
-from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
-from shell.axi_rules import Rules
-from shell.kernel_pins import Pins
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+from shell.memories import memories
 
 from hw.shell.control_map import CONTROL, CTRL, GIER, IP_IER
 from hw.shell.program import MAGIC, STATUS
@@ -43,23 +42,13 @@ class Host:
     """The slave's master, with bounded waits, and a memory behind every master of the kernel."""
 
     def __init__(self, dut):
-        self.dut, rng = dut, random.Random(3)
+        self.dut = dut
         cocotb.start_soon(Clock(dut.ap_clk, 10, "ns").start())
         reset = dict(reset=dut.ap_rst_n, reset_active_level=False)
-        self.memories = {}
-        for name, port in PORTS.items():
-            bus = AxiLiteBus if port.get("mode") == "slave" else AxiBus
-            bus = bus.from_prefix(dut, name)
-            if port.get("mode") == "slave":
-                self.bus = AxiLiteMaster(bus, dut.ap_clk, **reset)
-                continue
-            Rules(Pins(dut), prefix=name)
-            memory = AxiRam(bus, dut.ap_clk, size=(1 << 63) - 1, **reset)
-            self.memories[name] = memory
-            write, read = memory.write_if, memory.read_if
-            for channel in (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel,
-                            read.r_channel):  # fmt: skip
-                channel.set_pause_generator(iter(lambda: rng.random() < 0.5, None))
+        (slave,) = (name for name, port in PORTS.items() if port.get("mode") == "slave")
+        self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, slave), dut.ap_clk, **reset)
+        masters = [name for name in PORTS if name != slave]
+        self.memories = memories(dut, masters, gap=0.5, seed=3)
 
     async def reset(self):
         self.dut.ap_rst_n.value = 0

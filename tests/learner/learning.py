@@ -4,13 +4,24 @@ import numpy as np
 from replay.kernels import opened
 
 from host.runtime.learner import LearningReplay, step_records
+from hw.arith.arithmetic import Arithmetic
 from hw.learner.commands import KINDS
 from hw.learner.config import LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 
-__all__ = ["experiences", "kernel_config", "parameters", "run", "steps"]
+__all__ = ["SMALL", "experiences", "kernel_config", "parameters", "run", "steps"]
+
+#: A learner that is quick to build and to simulate.
+SMALL = dict(
+    observation=3,
+    action=2,
+    hidden=(8,),
+    multipliers=4,
+    batch=16,
+    arithmetic=Arithmetic(kind="fixed"),
+)
 
 
 def kernel_config(data_width=512, capacity=300, **learner):

@@ -3,10 +3,9 @@
 import axi
 import pytest
 from learner.core_programs import TrainingPrograms
-from learner.learning import kernel_config
+from learner.learning import SMALL, kernel_config
 from replay.programs import CLOCKS
 
-from hw.arith.arithmetic import Arithmetic
 from hw.learner.commands import REPORT
 
 
@@ -14,17 +13,7 @@ from hw.learner.commands import REPORT
 @pytest.mark.parametrize("algorithm, data_width", [("dqn", 512), ("ddpg", 128)])
 def test_learning_under_back_pressure(simulate, tmp_path, algorithm, data_width):
     """Parameters loaded and stored, experiences inserted, whole iterations in between."""
-    config = kernel_config(
-        data_width,
-        capacity=37,
-        algorithm=algorithm,
-        observation=3,
-        action=2,
-        hidden=(8,),
-        multipliers=4,
-        batch=16,
-        arithmetic=Arithmetic(kind="fixed"),
-    )
+    config = kernel_config(data_width, capacity=37, algorithm=algorithm, **SMALL)
     source = TrainingPrograms(config, 5)
     launches, reports = zip(source.first(), *(source.program(4) for _ in range(3)), strict=True)
     unknown = [[place + REPORT.offsets["cycles"] for place in places] for places in reports]

@@ -10,13 +10,13 @@ import pytest
 from learner import core_bad
 from learner.core_bad import BAD
 from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms, run_both
+from learner.learning import SMALL
 from learner.learning import kernel_config as learning_config
 from learner.stand_in import StandInCore, StandInKernel
 from replay.kernels import opened as cards
 from replay.programs import Rig, status_of
 
 from host.card import CardTimeout, open_card
-from hw.arith.arithmetic import Arithmetic
 from hw.learner.commands import REPORT, STEP, LearnError
 from hw.learner.config import LearnerConfig
 from hw.learner.iterate import encode
@@ -100,15 +100,7 @@ def test_sim_equals_model(config, stall):
 
 def test_the_real_learner():
     """Batches that are refused, and that diverge, among others; also those after them."""
-    config = learning_config(
-        algorithm="dqn",
-        observation=3,
-        action=2,
-        hidden=(8,),
-        multipliers=4,
-        batch=16,
-        arithmetic=Arithmetic(kind="fixed"),
-    )
+    config = learning_config(algorithm="dqn", **SMALL)
     source, errors, storage = TrainingPrograms(config, 5), [], 1 << 15
     with cards("sim", config) as kernel, cards("model", config) as twin:
         rigs = [Rig(kernel, storage), Rig(twin, storage)]
