@@ -1,12 +1,23 @@
 """Slots for tests of the intake: random kinds and numbers, in memory and as commands."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
-from hw.gae.commands import COMMANDS, Kind, Opcode
+from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.records import Kind
 from hw.shell.axi import EngineConfig
 
-__all__ = ["kernel_config", "memory", "push_fields", "random_kinds", "random_numbers", "record"]
+__all__ = [
+    "fields_of",
+    "kernel_config",
+    "memory",
+    "push_fields",
+    "random_kinds",
+    "random_numbers",
+    "record",
+]
 
 SPECIAL = np.array(
     [0.0, -0.0, 1e-45, -1e-40, 2**-126, 0.5, -0.5, 1.5, -1.5, 3.4e38, -3.4e38, 1.0],
@@ -66,11 +77,14 @@ def memory(config, opcode, planes, rng):
 
 
 def record(opcode, **fields):
-    """A command; negative fields as two's complement."""
-    layout = COMMANDS[opcode]
-    command = np.zeros((), layout.dtype)
+    """A command as in memory."""
+    command = np.zeros((), COMMANDS[opcode].dtype)
     command["opcode"] = opcode.value
-    widths = {field.name: 8 * field.size // field.count for field in layout.fields}
     for name, value in fields.items():
-        command[name] = np.array(value, object) % (1 << widths[name])
+        command[name] = value
     return command
+
+
+def fields_of(opcode, **fields):
+    """A command as a twin's units take it: fields as attributes."""
+    return SimpleNamespace(**COMMANDS[opcode].unpack(record(opcode, **fields).tobytes()))

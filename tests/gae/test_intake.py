@@ -6,11 +6,20 @@ from math import floor
 
 import numpy as np
 import pytest
-from gae.slots import kernel_config, memory, push_fields, random_kinds, random_numbers, record
+from gae.slots import (
+    fields_of,
+    kernel_config,
+    memory,
+    push_fields,
+    random_kinds,
+    random_numbers,
+    record,
+)
 
-from hw.gae.commands import Error, Kind, Opcode
+from hw.gae.commands import Opcode
 from hw.gae.intake import Intake
 from hw.gae.layouts import slot_layout
+from hw.gae.records import Error, Kind
 from sim.model.gae.intake import Intake as IntakeTwin
 
 NONE, STEP, TERMINAL, BOOTSTRAP = (kind.value for kind in Kind)
@@ -79,7 +88,7 @@ def push(config, kinds, rewards, values, fields, open_rows=None, seed=0):
     rng = np.random.default_rng(seed)
     raw = memory(config, Opcode.PUSH, (kinds, rewards, values), rng)
     open_rows = np.zeros(config.gae.rows, bool) if open_rows is None else open_rows
-    return IntakeTwin(config).numbers(raw, record(Opcode.PUSH, **fields), open_rows)
+    return IntakeTwin(config).numbers(raw, fields_of(Opcode.PUSH, **fields), open_rows)
 
 
 def corner_fields(config, rng):
@@ -212,7 +221,7 @@ def execute(config, command, seed=0):
     opcode = command["opcode"]
     raw = memory(config, opcode, command["planes"], np.random.default_rng(seed))
     twin = IntakeTwin(config)
-    fields = record(opcode, count=command["count"], **command["fields"])
+    fields = fields_of(opcode, count=command["count"], **command["fields"])
     if opcode == Opcode.PUSH_CODES:
         return twin.codes(raw, command["open_rows"])
     if opcode == Opcode.PUSH:

@@ -9,11 +9,11 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.backward_pe import gradient_sum_shape
 from hw.learner.bank import bias_sum_shape, stored_kinds
-from hw.learner.commands import KINDS, STEP
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.config import KINDS, LayerShape, LearnerConfig
 from hw.learner.image import pack, unpack
 from hw.learner.optimizer import COEFFICIENTS
 from hw.learner.parameters import Parameters
+from hw.learner.records import STEP
 from sim.model.arith.to_float import to_float
 from sim.model.learner.optimizer import coefficients, update
 

@@ -6,7 +6,8 @@ from replay.kernels import NARROW, opened
 from replay.programs import Program, Rig, status_of
 
 from host.card import CardTimeout
-from hw.replay.commands import COMMANDS, GRANULE_BYTES, Error, Opcode
+from hw.replay.commands import COMMANDS, Opcode
+from hw.replay.records import GRANULE_BYTES, Error
 from hw.shell.program import MAGIC
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
