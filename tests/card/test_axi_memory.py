@@ -101,8 +101,17 @@ def test_address_rules(library, x, buffer, fields, rule):
 
 
 @pytest.mark.parametrize("first, second", [("aw", "ar"), ("ar", "aw")])
-@pytest.mark.parametrize("distance, broken", [(0, True), (7, True), (8, False), (-1, False)])
-def test_overlap_of_reads_and_writes_in_flight(library, first, second, distance, broken):
+@pytest.mark.parametrize(
+    "distance, beats, broken",
+    [
+        *((0, 1, True), (7, 1, True), (8, 1, False), (-1, 1, False)),
+        # Bursts that begin before the first one: up to it, into it, and past its end.
+        *((-2, 2, False), (-1, 2, True), (-1, 10, True), (-7, 7, False), (-7, 8, True)),
+        *((0, 8, True), (7, 2, True), (8, 2, False)),
+    ],
+)
+def test_overlap_of_reads_and_writes_in_flight(library, first, second, distance, beats, broken):
+    """A second burst of ``beats``, ``distance`` beats after the start of a first one of 8."""
     bench = Bench(library)
     start = BASE + 1024
     setattr(bench.s, first + "addr", start)
@@ -111,6 +120,7 @@ def test_overlap_of_reads_and_writes_in_flight(library, first, second, distance,
     bench.clock()
     setattr(bench.s, first + "valid", 0)
     setattr(bench.s, second + "addr", start + distance * BEAT)
+    setattr(bench.s, second + "len", beats - 1)
     setattr(bench.s, second + "valid", 1)
     bench.clock()
     assert ("must wait for" in bench.violation) == broken

@@ -98,6 +98,13 @@ def test_launch_goes_on_after_a_stuck_channel(path, channel):
     assert session.launch(size) == COMPLETED and session.run.cycles == free
 
 
+@pytest.mark.parametrize("wait, state", [(200, COMPLETED), (201, NORESPONSE)])
+def test_standing_still_begins_after_max_idle_clocks(path, wait, state):
+    """The only read's data moves ``wait`` clocks after its address, and nothing in between."""
+    session = Session(path, memory=MemoryConfig(read_latency=wait, max_idle=200))
+    assert session.launch(64) == state
+
+
 def test_pauses_reach_the_kernel(path):
     free = cycles(path, 1 << 14)
     paused = {cycles(path, 1 << 14, pause=100, period=1000, seed=seed) for seed in (1, 1, 2)}
