@@ -21,11 +21,13 @@ def path(tmp_path_factory):
     return generate(tmp_path_factory.mktemp("copy"))
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.4])
+@pytest.mark.parametrize(
+    "stalls", [{}, dict(stall=0.4), dict(pause=10, period=30)], ids=["none", "random", "solid"]
+)
 @pytest.mark.parametrize("config", [{}, dict(data_width=128), dict(storage=True, burst=64)])
-def test_model_and_sim_give_the_same_bytes(tmp_path, config, stall):
+def test_model_and_sim_give_the_same_bytes(tmp_path, config, stalls):
     path = generate(tmp_path, CopyConfig(**config))
-    memory = MemoryConfig(stall=stall, seed=3)
+    memory = MemoryConfig(**stalls, seed=3)
     sim, model = (Session(path, 1 << 14, backend=b, memory=memory) for b in ("sim", "model"))
     for size in (0, 64, 4096, 1 << 14, 64 * 17):
         assert (sim.launch(size), model.launch(size)) == (COMPLETED, COMPLETED)

@@ -17,15 +17,17 @@ from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, Error
 from sim.card.memory import MemoryConfig
 
 PROGRAMS = 200
+#: A pause is longer than the engines' queues last.
+STALLS = [{}, dict(stall=0.3), dict(pause=200, period=500)]
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
+@pytest.mark.parametrize("stalls", STALLS, ids=["none", "random", "solid"])
 @pytest.mark.parametrize("config", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_sim_equals_model(config, stall):
+def test_sim_equals_model(config, stalls):
     """Every byte of results, storage and status after every launch; every error on the way."""
-    memory = MemoryConfig(stall=stall, seed=1, max_idle=100_000)
+    memory = MemoryConfig(**stalls, seed=1, max_idle=100_000)
     storage_bytes = config.replay.capacity * MAX_RECORD
-    seed = config.engine.data_width + round(10 * stall)  # other programs in each case
+    seed = config.engine.data_width + 3 * STALLS.index(stalls)  # other programs in each case
     source, rng = RandomPrograms(config, seed), random.Random(seed)
     errors, reached, commands, bads = set(), set(), Counter(), cycle(BAD)
     with opened("sim", config, memory=memory) as kernel, opened("model", config) as twin:
