@@ -1,5 +1,6 @@
 """Runs inside the simulator; started by test_read.py."""
 
+import functools
 import itertools
 import json
 import os
@@ -11,23 +12,17 @@ from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiRam
 from shell.axi_memory import LatencyMemory
 from shell.axi_rules import Rules, busy_is_exact, cut
+from shell.request_cases import addresses_of, corners, pack
 from streams import get_all, put_all, reset
 
-from hw.shell.axi import REQUEST, EngineConfig
+from hw.shell.axi import EngineConfig
 from hw.shell.read import ReadEngine
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = EngineConfig(**CASE["config"])
 BYTES, BURST = CONFIG.beat_bytes, CONFIG.burst_beats
 SIZE = 1 << 16
-
-
-def pack(requests):
-    return [REQUEST.const({"address": a, "beats": n}).as_value().value for a, n in requests]
-
-
-def beats_of(requests):
-    return [address + i * BYTES for address, beats in requests for i in range(beats)]
+beats_of = functools.partial(addresses_of, beat_bytes=BYTES)
 
 
 async def start(dut):
@@ -37,18 +32,11 @@ async def start(dut):
     return Rules(dut)
 
 
-def corners():
-    """Alone at either end of a burst, a whole burst, one more and one less, across 2^32."""
-    block = BURST * BYTES
-    starts = (0, block - BYTES, 3 * block - 2 * BYTES, (1 << 32) - BYTES, (1 << 63) - 2 * BYTES)
-    return [(start, n) for start in starts for n in {1, 2, 3, BURST - 1, BURST, BURST + 1} - {0}]
-
-
 @cocotb.test(skip=CASE["kind"] != "random")
 async def matches_memory(dut):
     """Every beat in order, under random pauses on all sides."""
     rng = random.Random(CASE["seed"])
-    requests = corners() + [
+    requests = corners(BYTES, BURST) + [
         (rng.randrange(SIZE // BYTES) * BYTES, rng.choice([1, 1, 2, rng.randint(1, 3 * BURST)]))
         for _ in range(40)
     ]
