@@ -10,11 +10,13 @@ from hw.shell.axi import EngineConfig
 
 __all__ = [
     "CONFIGS",
+    "SPECIAL",
     "beat_order",
     "bits",
     "config_of",
     "kernel_config",
     "memory",
+    "packed",
     "push_fields",
     "random_kinds",
     "random_numbers",
@@ -33,6 +35,7 @@ CONFIGS = {
     "64 rows": dict(data_width=512, rows=64, code_width=8),
 }
 
+#: Numbers at the ends of what counts, and beside halves.
 SPECIAL = np.array(
     [0.0, -0.0, 1e-45, -1e-40, 2**-126, 0.5, -0.5, 1.5, -1.5, 3.4e38, -3.4e38, 1.0],
     np.float32,
@@ -127,5 +130,10 @@ def slot_word(config, kinds, rewards, values):
     return sum(cell.as_value().value << width * k for k, cell in enumerate(cells))
 
 
+def packed(numbers, width):
+    """Side by side, the first one lowest, as two's complement of ``width`` bits."""
+    return sum(int(number) % (1 << width) << width * k for k, number in enumerate(numbers))
+
+
 def bits(flags):
-    return sum(int(flag) << k for k, flag in enumerate(flags))
+    return packed(flags, 1)
