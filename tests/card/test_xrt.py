@@ -130,7 +130,7 @@ def test_names_around_the_kernel(path):
     binary = xrt.xclbin(str(path))
     context = xrt.hw_context(device, device.register_xclbin(binary))
     assert device.get_xclbin_uuid().to_string() == binary.get_uuid().to_string()
-    assert [(k.get_name(), k.get_num_args()) for k in binary.get_kernels()] == [("copy", 7)]
+    assert [(k.get_name(), k.get_num_args()) for k in binary.get_kernels()] == [("copy", 9)]
     assert binary.get_mems()[1].get_tag() == "DDR[1]"
     assert binary.get_mems()[1].get_size_kb() == 16 << 20
     assert xrt.kernel(context, "copy:{copy_1}").group_id(0) == 0
