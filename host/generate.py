@@ -180,7 +180,7 @@ def _generated(name, board, out, values, packaged=False):
         "kernel.json": description.to_json(),
         "config.json": _json({**identity, "config": config.to_dict()}),
         "registers.md": document(
-            description, design.documents(config), design.errors, heading=heading
+            description, design.documents(config), design.errors, heading=heading, config=config
         ),
         "lint.vlt": waiver_file(),
     }

@@ -23,7 +23,7 @@ def _bits(register):
     return "; ".join(f"bit {bit.bit} `{bit.name}`, {bit.doc}" for bit in register.bits)
 
 
-def document(description, documents, errors, *, heading):
+def document(description, documents, errors, *, heading, config=None):
     """``registers.md`` as text.
 
     Parameters
@@ -35,6 +35,8 @@ def document(description, documents, errors, *, heading):
         Code: name and meaning.
     heading : str
         First line.
+    config : ConfigBase
+        The kernel's, on which limits of fields may depend.
     """
     arguments = [
         (argument.id, f"`{argument.name}`", f"{argument.offset:#05x}", argument.size,
@@ -62,7 +64,7 @@ def document(description, documents, errors, *, heading):
         "fails ends the launch.\n",
     ]  # fmt: skip
     for section, layouts in documents.items():
-        parts += [f"## {section}\n", *(layout.markdown() for layout in layouts)]
+        parts += [f"## {section}\n", *(layout.markdown(config) for layout in layouts)]
     codes = [(int(code), f"`{name}`", doc) for code, (name, doc) in sorted(errors.items())]
     parts += [
         "## Status block\n",
