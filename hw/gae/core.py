@@ -30,8 +30,9 @@ class GaeCore(CommandCore):
     COMMANDS = COMMANDS
     STATUS = GAE_STATUS
 
-    def state_layout(self):
-        gae = self.config.gae
+    @staticmethod
+    def state_layout(config):
+        gae = config.gae
         return data.StructLayout(
             {
                 "phase": 1,

@@ -14,7 +14,7 @@ from hw.replay.insert import Insert
 from hw.replay.items import Items
 from hw.replay.manager import ReplayManager
 from hw.replay.records import HEADER, REPLAY_STATUS, Error
-from hw.replay.ring import Ring
+from hw.replay.ring import Ring, state_shapes
 from hw.shell.core import CommandCore
 from hw.stream.ram import memory_blocks, style_of
 
@@ -45,14 +45,10 @@ class ReplayCore(CommandCore):
         manager = ReplayManager.estimate(config.replay)
         return {**manager, "cycles": None, "bram36": manager["bram36"] + queues}
 
-    def __init__(self, config):
-        super().__init__(config)
-        self.ring = Ring(config.replay, config.engine.beat_bytes)
-
-    def state_layout(self):
-        members = self.ring.signature.members
-        names = ("capacity", "granules", "extent", "fill")
-        return data.StructLayout({**{n: members[n].shape for n in names}, "empty": 1})
+    @staticmethod
+    def state_layout(config):
+        shapes = state_shapes(config.replay, config.engine.beat_bytes)
+        return data.StructLayout({**shapes, "empty": 1})
 
     def execute(self, m, run):
         config, engine = self.config.replay, self.config.engine
@@ -61,7 +57,7 @@ class ReplayCore(CommandCore):
         m.submodules.insert = insert = Insert(config, engine.data_width)
         m.submodules.gather = gather = Gather(config, engine.data_width, engine.depth)
         m.submodules.ask = ask = Ask(config)
-        m.submodules.ring = ring = self.ring
+        m.submodules.ring = ring = Ring(config, engine.beat_bytes)
         command, selected = self.views(run.raw), run.selected
 
         def is_one_of(opcodes):
@@ -201,9 +197,9 @@ class ReplayCore(CommandCore):
                 with m.Elif(ask.missed):
                     m.d.comb += [run.error.eq(Error.TARGET), run.detail.eq(ask.detail)]
                 m.next = "IDLE"
-        self._status(m, run, ask, gather, manager, is_batch & ~fsm.ongoing("IDLE"))
+        self._status(m, run, ring, ask, gather, manager, is_batch & ~fsm.ongoing("IDLE"))
 
-    def _status(self, m, run, ask, gather, manager, batch):
+    def _status(self, m, run, ring, ask, gather, manager, batch):
         """State, and the clocks of the last batch, cut at the last draw, the last arrival, the end;
         ``batch``: it is under way."""
         clock, drawn, gathered, written = (
@@ -224,7 +220,7 @@ class ReplayCore(CommandCore):
             status.total.eq(manager.total),
             Cat(*status.state).eq(manager.state),
             *(
-                getattr(status, name).eq(getattr(self.ring, name))
+                getattr(status, name).eq(getattr(ring, name))
                 for name in ("maximum", "position", "fill", "saturations", "capacity", "granules")
             ),
             status.draw_cycles.eq(drawn),

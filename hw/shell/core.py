@@ -33,7 +33,7 @@ class CommandCore(wiring.Component):
         Beyond program, operands, results and status.
     engine(config, master) : EngineConfig
         Of a master; ``config.engine`` unless overridden.
-    state_layout() : data.Layout
+    state_layout(config) : data.Layout
         What the rules of COMMANDS read in ``s``.
     execute(m, run) :
         The design itself. ``run`` is the ``Dispatcher``: it drives ``run.state``, waits for
@@ -72,7 +72,8 @@ class CommandCore(wiring.Component):
     def engine(config, master):
         return config.engine
 
-    def state_layout(self):
+    @staticmethod
+    def state_layout(config):
         return data.StructLayout({})
 
     def faults(self):
@@ -91,7 +92,7 @@ class CommandCore(wiring.Component):
         m.submodules.dispatcher = run = Dispatcher(
             self.table,
             self.config,
-            self.state_layout(),
+            self.state_layout(self.config),
             {
                 buffer.name: (buffer, self.engine(self.config, buffer.master).beat_bytes)
                 for buffer in self.buffers
