@@ -31,7 +31,7 @@ def packed(shape, value):
             bits |= part_bits << field.offset
             care |= part_care << field.offset
         return bits, care
-    if isinstance(value, np.float32):
+    if getattr(value, "dtype", None) == np.float32:
         value = value.view(np.uint32)
     width = Shape.cast(shape).width
     number, mask = int(value), (1 << width) - 1
