@@ -11,6 +11,8 @@ from hw.learner.delta import DeltaBanks
 from sim.model.arith import float32
 from sim.model.learner.window import tree
 
+ADD = Arithmetic().add_latency
+
 #: kind, lanes, groups, trained, layer; worked by hand: clocks from a bias gradient's address to its
 #: write, and pause between samples. Padded chains, a PE without an output, layers that must pause.
 CASES = {
@@ -18,8 +20,16 @@ CASES = {
     "no pause": ("fixed", 1, 2, 1, dict(inputs=1, outputs=5), 3, 0),
     "a clock of pause": ("fixed", 4, 1, 1, dict(inputs=1, outputs=4), 3, 1),
     "chain": ("fixed", 4, 2, 2, dict(inputs=6, outputs=5, length=4), 4, 1),
-    "float": ("float32", 1, 2, 1, dict(inputs=1, outputs=3), 8, 7),
-    "float lanes": ("float32", 2, 2, 2, dict(inputs=6, outputs=17, length=3), 18, 3),
+    "float": ("float32", 1, 2, 1, dict(inputs=1, outputs=3), 2 + ADD, 1 + ADD),
+    "float lanes": (
+        "float32",
+        2,
+        2,
+        2,
+        dict(inputs=6, outputs=17, length=3),
+        3 * ADD,
+        3 * ADD - 15,
+    ),
 }
 
 #: Samples a batch at most, and gaps of the source, and rate at which banks are released.
