@@ -2,9 +2,14 @@
 
 import numpy as np
 
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.fixed import SQ
 from sim.model.arith import float32
 
-__all__ = ["activations", "numbers"]
+__all__ = ["NARROW", "activations", "numbers"]
+
+#: Fixed point so narrow that limits are met.
+NARROW = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(3, 5), gradient=SQ(2, 8))
 
 
 def numbers(arithmetic, kind, shape, rng):

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from learner.numbers import NARROW
 
 from hw.arith.arithmetic import Arithmetic
-from hw.arith.fixed import SQ
 from hw.learner.backward_pe import gradient_sum_shape
 from hw.learner.bank import bias_sum_shape, stored_kinds
 from hw.learner.commands import KINDS, STEP
@@ -16,10 +16,6 @@ from hw.learner.optimizer import COEFFICIENTS
 from hw.learner.parameters import Parameters
 from sim.model.arith.to_float import to_float
 from sim.model.learner.optimizer import coefficients, update
-
-FIXED = Arithmetic(
-    kind="fixed", weight=SQ(2, 10), activation=SQ(3, 5), gradient=SQ(2, 8)
-)  # narrow, so that limits are met
 
 #: name -> layer, units, optimizer, arithmetic, input_gradient. Padding of both kinds, one PE and
 #: several, units of unequal size.
@@ -39,13 +35,13 @@ CASES = {
         False,
     ),
     # So many PEs that their words come together in two steps.
-    "chain": (LayerShape(inputs=19, outputs=10, length=10), 1, "sgd", FIXED, True),
-    "rmsprop": (LayerShape(inputs=9, outputs=5, length=5), 4, "rmsprop", FIXED, True),
+    "chain": (LayerShape(inputs=19, outputs=10, length=10), 1, "sgd", NARROW, True),
+    "rmsprop": (LayerShape(inputs=9, outputs=5, length=5), 4, "rmsprop", NARROW, True),
     "fixed adam": (
         LayerShape(inputs=5, outputs=5, vector=2, length=2),
         2,
         "adam",
-        FIXED,
+        NARROW,
         True,
     ),
 }

@@ -127,11 +127,11 @@ def test_shape(case):
 
 @EACH_CASE
 def test_boundaries_and_zero_children(simulate, tmp_path, case):
-    """Every child alone, then a node full, then with holes: no draw finds a child of zero."""
+    """One child alone, then a node full, then with holes: no draw finds a child of zero."""
     nodes = Nodes(case, 1)
     fanout = nodes.shape.fanout
     for node in {0, nodes.shape.nodes - 1}:
-        for child in range(fanout):
+        for child in sorted({0, 1, fanout // 2, fanout - 2, fanout - 1}):
             nodes.set(node, child, 1)
             nodes.find_boundaries(node)
             nodes.set(node, child, 0)
@@ -177,7 +177,7 @@ def test_random_operations(simulate, tmp_path, case):
     rng, shape = nodes.rng, nodes.shape
     last = shape.nodes - 1
     for few in ([last], [0, last], range(min(shape.nodes, 4)), range(shape.nodes)):
-        for _ in range(350):
+        for _ in range(250):
             node, child = rng.choice(few), rng.choice([0, shape.fanout - 1, None])
             action = rng.random()
             if action < 0.1:
