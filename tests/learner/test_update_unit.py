@@ -171,7 +171,7 @@ def test_updates(simulate, tmp_path, case, step):
     timeline.clocks.run(simulate, timeline.unit, tmp_path)
 
 
-@EACH_CASE
+@pytest.mark.parametrize("case", ["adam", "two stages", "fixed adam"])
 def test_loads(simulate, tmp_path, case):
     """Words of an image, with updates between them."""
     timeline = Timeline(case, 2)

@@ -11,10 +11,9 @@ from hw.replay.level import TreeLevel
 #: name -> config, level, the kind of its memory, clocks from an operation to its result.
 CASES = {
     "root of three children": (dict(capacity=37, fanout=16, priority_width=8), 0, "register", 2),
-    "two nodes": (dict(capacity=32, fanout=16), 1, "distributed", 3),
     "leaves, last node not full": (dict(capacity=37, fanout=4), 2, "distributed", 3),
     "block": (dict(capacity=4 * 70 * 4, fanout=4), 4, "block", 4),
-    "widest node": (dict(capacity=128, fanout=64), 1, "distributed", 3),
+    "widest, two nodes": (dict(capacity=128, fanout=64), 1, "distributed", 3),
     "ultra": (dict(capacity=4096, fanout=2), 11, "ultra", 5),
 }
 CASES = {
