@@ -11,6 +11,7 @@ from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.log2 import Log2, Log2Config
 from hw.arith.multiply import Multiply
+from hw.replay.commands import BUFFERS
 from hw.replay.config import ReplayConfig
 from hw.replay.draw import Draw
 from hw.replay.level import TreeLevel
@@ -60,7 +61,7 @@ _UNITS = {
     "split 512 to 64": lambda: (Split(64, 8), Split.LATENCY),
     "read engine": lambda: (ReadEngine(EngineConfig()), None),
     "write engine": lambda: (WriteEngine(EngineConfig()), None),
-    "control": lambda: (Control(standard_arguments((("storage", "m_axi_storage"),))), None),
+    "control": lambda: (Control(standard_arguments(BUFFERS)), None),
     "draw": lambda: (Draw(), Draw.LATENCY),
     "priority table": lambda: (
         unit := PriorityTable(_CONFIG, clear_width=_CLEAR_WIDTH),

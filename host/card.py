@@ -155,8 +155,9 @@ class Kernel:
                 f"(bank {bank.get_tag()} of {bank.get_size_kb()} KB, {used} bytes used), not {size}"
             )
         api = self.card.api
-        padded = -(-int(size) // _BEAT) * _BEAT
-        buffer = Buffer(api, api.bo(self.card.device, padded, api.bo.normal, group), size, group)
+        padded = -(-int(size) // self._unit(argument)) * self._unit(argument)
+        bo = api.bo(self.card.device, padded, api.bo.normal, group)
+        buffer = Buffer(api, bo, size, padded, group)
         self._buffers.add(buffer)
         return buffer
 
@@ -164,11 +165,15 @@ class Kernel:
         """Run the kernel to its end; returns the clocks it took where the card knows, else None.
 
         ``arguments``: every argument of the description, a ``Buffer`` for a pointer, an int in
-        0..2**32-1 for a scalar. Raises ValueError for others, CardTimeout, CardError.
+        0..2**32-1 for a scalar; the size of a buffer is its own unless it is given. Raises
+        ValueError for others, CardTimeout, CardError.
         """
         for name in arguments:
             self.description.argument(name)
         for argument in self.description.arguments:
+            held = arguments.get(argument.buffer)
+            if argument.name not in arguments and isinstance(held, Buffer):
+                arguments[argument.name] = held.room // argument.unit
             if argument.name not in arguments:
                 raise ValueError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, arguments[argument.name]))
@@ -178,13 +183,12 @@ class Kernel:
 
     def check(self):
         """Run an empty program; HashMismatch unless the card carries the described config."""
-        arguments = {}
-        for argument in self.description.arguments:
-            pointer = argument.kind == "pointer"
-            arguments[argument.name] = (
-                self.buffer(argument.name, PAGE_BYTES) if pointer else PAGE_BYTES
-            )
-        self.launch(**{**arguments, "command_count": 0})
+        arguments = {
+            argument.name: self.buffer(argument.name, PAGE_BYTES)
+            for argument in self.description.arguments
+            if argument.kind == "pointer"
+        }
+        self.launch(**arguments, command_count=0)
         # A run holds its arguments' buffers: a new one lets go of these.
         self._run = self.card.api.run(self._handle)
         status = arguments["status"].read(STATUS.dtype, 1)[0]
@@ -196,6 +200,11 @@ class Kernel:
                 f"config_hash must be {expected:#018x} as described, not {found:#018x}: the kernel "
                 "was built from another config; build and load it again"
             )
+
+    def _unit(self, argument):
+        """Bytes that the size of a buffer counts, and that its end lies on."""
+        sizes = (a.unit for a in self.description.arguments if a.buffer == argument)
+        return max(_BEAT, *sizes, 1)
 
     def _group(self, argument):
         return self._handle.group_id(self.description.argument(argument).id)
@@ -244,10 +253,12 @@ class Buffer:
         The host's copy; ``to_device`` and ``from_device`` move a part of it.
     size : int
         Bytes.
+    room : int
+        Bytes that the kernel may touch: ``size`` rounded up to what a kernel counts.
     """
 
-    def __init__(self, api, bo, size, group):
-        self.bo, self.size, self.group = bo, size, group
+    def __init__(self, api, bo, size, room, group):
+        self.bo, self.size, self.room, self.group = bo, size, room, group
         self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
         self.view = np.frombuffer(bo.map(), np.uint8)[:size]
         self._direction = api.xclBOSyncDirection

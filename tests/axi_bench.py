@@ -68,6 +68,7 @@ class Host:
         results that count clocks."""
         self.place(launch)
         values = {name: buffer.address for name, buffer in self.buffers.items()}
+        values |= {a.name: SIZE // a.unit for a in DESCRIPTION.arguments if a.buffer}
         values |= {
             name: getattr(launch, name)
             for name in ("command_count", "operands_bytes", "results_bytes")

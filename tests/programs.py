@@ -29,15 +29,20 @@ class Launch:
 class Builder:
     """Commands and their operands in order; operands and results each begin on 64 bytes.
 
-    ``commands``: opcode -> Layout.
+    ``commands``: opcode -> Layout. ``beat``: bytes of a beat, what sizes are rounded up to.
     """
 
-    def __init__(self, commands):
-        self._commands, self._rows, self._lists = commands, [], []
+    def __init__(self, commands, beat=64):
+        self._commands, self._rows, self._lists, self._beat = commands, [], [], beat
         self.operands_bytes = self.results_bytes = 0
 
     def __len__(self):
         return len(self._rows)
+
+    @property
+    def last(self):
+        """The newest command, uint8 [64], to be spoilt."""
+        return self._rows[-1]
 
     def raw(self, opcode, **fields):
         """Any 64 bytes that begin with ``opcode``, or with a number that is none."""
@@ -53,17 +58,17 @@ class Builder:
         """Offset at which ``array`` will lie in operands."""
         offset = -(-self.operands_bytes // 64) * 64
         self._lists.append((offset, np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
-        self.operands_bytes = offset + array.nbytes
+        self.operands_bytes = offset + -(-array.nbytes // self._beat) * self._beat
         return offset
 
     def result(self, size):
         """Offset of ``size`` bytes of results."""
         offset = -(-self.results_bytes // 64) * 64
-        self.results_bytes = offset + size
+        self.results_bytes = offset + -(-size // self._beat) * self._beat
         return offset
 
     def launch(self):
-        """The sizes of the buffers are exact: one item more would leave them."""
+        """The sizes of the buffers are exact: one beat more would leave them."""
         operands = np.zeros(-(-max(1, self.operands_bytes) // 64) * 64, np.uint8)
         for offset, data in self._lists:
             operands[offset : offset + data.nbytes] = data
@@ -83,7 +88,7 @@ class Rig:
         The design's status block, and its fields that a twin does not know.
     """
 
-    SIZES = {"program": 1 << 16, "operands": 1 << 20, "results": 1 << 20, "status": 4096}
+    SIZES = {"program": 1 << 16, "operands": 1 << 21, "results": 1 << 20, "status": 4096}
 
     def __init__(self, kernel, pointers, status, clocks, timeout_s=60.0):
         self.kernel, self.timeout_s = kernel, timeout_s
@@ -104,6 +109,7 @@ class Rig:
         self.kernel.launch(
             timeout_s=self.timeout_s,
             command_count=launch.command_count,
+            program_bytes=launch.program.nbytes,
             operands_bytes=launch.operands_bytes,
             results_bytes=launch.results_bytes,
             **buffers,

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import flipped
 
 from bench import row
 from host.runtime.slots import pack
-from hw.gae.commands import Kind
 from hw.gae.config import GaeConfig
 from hw.gae.estimator import Estimator
+from hw.gae.records import Kind
 from sim.model.gae.estimator import Estimator as Twin
 from sim.streams import StreamUnit
 

@@ -61,7 +61,8 @@ async def sample(dut):
             "results_bytes": _STATUS - _RESULTS,
         }
         for name, argument in arguments.items():
-            value = values.get(name, 0)
+            # Sizes that are not given are as large as can be.
+            value = values.get(name, (1 << 20) // argument.unit if argument.buffer else 0)
             await control.write(argument.offset, value.to_bytes(argument.size, "little"))
         await control.write_dword(4, 1)
         await control.write_dword(8, 1)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from host.runtime.program import aligned
-from hw.replay.commands import GRANULE_BYTES, ITEM, MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Opcode
+from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Opcode
+from hw.replay.records import GRANULE_BYTES, ITEM
 
 __all__ = ["checked_items", "put_items", "put_records", "record_dtype", "to_records"]
 

@@ -13,7 +13,8 @@ from host.runtime.program import Launcher
 from host.runtime.slots import flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
 from hw.designs import DESIGNS
-from hw.gae.commands import MOMENTS, Kind, Opcode
+from hw.gae.commands import Opcode
+from hw.gae.records import MOMENTS, Kind
 
 __all__ = ["AdvantageEstimator", "Estimates"]
 
@@ -246,10 +247,10 @@ class AdvantageEstimator:
         command = {
             "count": len(operands),
             "prior_count": running.count,
-            "prior_sum": running.sum & (1 << 64) - 1,
+            "prior_sum": running.sum,
             "prior_squares": [running.squares & (1 << 64) - 1, running.squares >> 64],
-            "reward_exponent": exponents[0] & 0xFFFF_FFFF,
-            "value_exponent": exponents[1] & 0xFFFF_FFFF,
+            "reward_exponent": exponents[0],
+            "value_exponent": exponents[1],
         }
         results = self.launcher.run(
             [(Opcode.STATISTICS, command)], [(0, operands)], 2 * MOMENTS.size
@@ -263,7 +264,7 @@ class AdvantageEstimator:
                 )
         sums = moments[0]
         squares = int(sums["squares"][0]) + (int(sums["squares"][1]) << 64)
-        total = int(np.int64(sums["sum"]))
+        total = int(sums["sum"])
         running = Running(int(sums["count"]), total, squares, running.exponent)
         return [
             (float(record["mean"]), float(record["deviation"])) if want else None

@@ -15,8 +15,10 @@ from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.runtime.step import check_floor, checked_steps, step_records
 from hw.designs import DESIGNS
-from hw.learner.commands import KINDS, REPORT, LearnError, LearnOpcode
+from hw.learner.commands import LearnOpcode
+from hw.learner.config import KINDS
 from hw.learner.image import sections
+from hw.learner.records import REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
 __all__ = ["Diverged", "Learned", "LearningReplay", "learner_fields", "step_records"]

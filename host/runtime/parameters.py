@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hw.learner.commands import KINDS
+from hw.learner.config import KINDS
 from hw.learner.image import pack, sections, unpack
 
 __all__ = ["from_image", "kind_bits", "to_image", "zero_moments"]

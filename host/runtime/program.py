@@ -125,8 +125,6 @@ class Launcher:
             results=results,
             status=status,
             command_count=len(program),
-            operands_bytes=operand_buffer.size,
-            results_bytes=results.size,
             **self.pointers,
         )
         self.launches += 1

@@ -10,9 +10,10 @@ from host.runtime.experience import checked_items, put_items, put_records, recor
 from host.runtime.program import Launcher, aligned
 from hw.arith.power import SCALE_FORMAT
 from hw.designs import DESIGNS
-from hw.replay.commands import GRANULE_BYTES, HEADER, MAX_COUNT, MAX_TRANSFER, Opcode
+from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.priority import EPSILON_FORMAT
+from hw.replay.records import GRANULE_BYTES, HEADER
 
 __all__ = ["PrioritizedReplayBuffer"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.gae.commands import Kind
+from hw.gae.records import Kind
 
 __all__ = ["Placement", "flags", "numbers", "pack", "place", "records"]
 

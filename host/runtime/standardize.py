@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hw.config import ConfigBase
-from hw.gae.decode import FACTOR_WIDTH, SHIFT_LIMIT
+from hw.gae.commands import FACTOR_WIDTH, SHIFT_LIMIT
 
 __all__ = ["Codes", "Running", "Standardization", "codes_of", "exponent_of", "words"]
 
@@ -90,7 +90,7 @@ class Codes(NamedTuple):
         factor, shift = _fraction(math.ldexp(self.gain, -self.exponent))
         mean = round(math.ldexp(self.mean, self.exponent))
         fields = {"exponent": self.exponent, "mean": mean, "factor": factor, "shift": shift}
-        return {f"{name}_{field}": value & 0xFFFF_FFFF for field, value in fields.items()}
+        return {f"{name}_{field}": value for field, value in fields.items()}
 
 
 def codes_of(config, largest, exponent, *, moments, kept, deviations):
@@ -148,7 +148,7 @@ def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
     unit = math.floor(math.log2(min(rules)))
 
     def raw(number, fraction):
-        return round(math.ldexp(number, fraction)) & 0xFFFF_FFFF
+        return round(math.ldexp(number, fraction))
 
     fraction = config.coefficient.fraction
     fields = {

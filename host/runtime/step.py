@@ -3,7 +3,7 @@
 import numpy as np
 
 from hw.arith.power import SCALE_FORMAT
-from hw.learner.commands import STEP
+from hw.learner.records import STEP
 
 __all__ = ["check_floor", "checked_steps", "step_records"]
 

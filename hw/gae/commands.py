@@ -1,32 +1,23 @@
-"""The commands, records, status and errors of the kernel ``gae``: one table each.
-
-A rollout lies in operands as slots, in the order of time: a slot is one step of every row. Its
-planes (kinds, rewards, values) have an element a row and begin on a beat each. Kinds are bytes;
-rewards and values are binary32, or codes.
-"""
+"""The commands of the kernel ``gae``: each with its fields and limits, footprints and rules."""
 
 from amaranth.lib import enum
 
-from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, ShellError, command_layout
+from hw.gae.moments import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH
+from hw.gae.records import MOMENTS, Error, Phase
+from hw.shell.command import Command, CommandTable, Rule, counted, operands, results
+from hw.shell.layout import Field
 
-__all__ = ["COMMANDS", "GAE_ERRORS", "GAE_STATUS", "MOMENTS", "Error", "Kind", "Opcode", "Phase"]
+__all__ = ["COMMANDS", "EXPONENT_LIMIT", "FACTOR_WIDTH", "MAX_COUNT", "MEAN_WIDTH", "SHIFT_LIMIT"]
+__all__ += ["Opcode"]
 
+#: Slots of one command.
+MAX_COUNT = (1 << 16) - 1
 
-class Kind(enum.Enum, shape=2):
-    """What a row has in a slot."""
-
-    NONE = 0  #: nothing: before its first or after its last trajectory
-    STEP = 1  #: reward, and value of the observation that it was given for
-    TERMINAL = 2  #: the same, where the episode terminated: nothing follows
-    BOOTSTRAP = 3  #: value alone, of what followed the STEP before it: truncated, or unfinished
-
-
-class Phase(enum.Enum, shape=1):
-    """What the stack holds."""
-
-    CODES = 0
-    RESULTS = 1
+#: Of PUSH: bits of a mean and of a factor, largest shift; magnitude of an exponent.
+MEAN_WIDTH = 27
+FACTOR_WIDTH = 26
+SHIFT_LIMIT = 53
+EXPONENT_LIMIT = 150
 
 
 class Opcode(enum.Enum, shape=8):
@@ -39,120 +30,147 @@ class Opcode(enum.Enum, shape=8):
     PULL = 6
 
 
-_COMMANDS = [
-    command_layout(Opcode.CLEAR, "Empty the stack. Counters of the status become 0."),
-    command_layout(
-        Opcode.STATISTICS,
-        "Mean and deviation of the rewards (STEP, TERMINAL) and of the values (all but NONE) of "
-        "`count` slots of numbers: two MOMENTS to results. Running ones (HEPPO, equations 6 to 9) "
-        "begin with what was counted before. The stack stays as it is.",
-        (
-            Field("prior_count", "u64", "rewards counted before, or 0"),
-            Field("prior_sum", "u64", "their sum, two's complement, in units of 2**-exponent"),
-            Field("prior_squares", "u64", "the sum of their squares, low word first", 2),
-            Field("reward_exponent", "u32", "a number x counts as round(x * 2**exponent), signed"),
-            Field("value_exponent", "u32", "the same of values"),
-        ),
-    ),
-    command_layout(
-        Opcode.PUSH,
-        "Standardize and quantize `count` slots of numbers, and push them. "
-        "code = round((round(x * 2**exponent) - mean) * factor * 2**-shift), clipped.",
-        (
-            Field("reward_exponent", "u32", "signed"),
-            Field("reward_mean", "u32", "signed, 27 bits"),
-            Field("reward_factor", "u32", "26 bits"),
-            Field("reward_shift", "u32", "1 to 53"),
-            Field("value_exponent", "u32", "signed"),
-            Field("value_mean", "u32", "signed, 27 bits"),
-            Field("value_factor", "u32", "26 bits"),
-            Field("value_shift", "u32", "1 to 53"),
-        ),
-    ),
-    command_layout(Opcode.PUSH_CODES, "Push `count` slots of codes."),
-    command_layout(
-        Opcode.ESTIMATE,
-        "Pop every slot; advantages and rewards-to-go take the place of rewards and values. "
-        "Coefficients are raw numbers of the config's formats; units are words. Codes of 32 bits "
-        "are words: scales and means of reward and value are not read.",
-        (
-            Field("gamma", "u32", "discount, at most 1"),
-            Field("decay", "u32", "gamma * lambda, at most 1"),
-            Field("decay_power", "u32", "(gamma * lambda)**lookahead, at most 1"),
-            Field("reward_scale", "u32", "words a code"),
-            Field("reward_mean", "u32", "words, signed"),
-            Field("value_scale", "u32", "words a code"),
-            Field("value_mean", "u32", "words, signed"),
-            Field("result_mean", "u32", "words, signed, taken off each reward-to-go"),
-        ),
-    ),
-    command_layout(
-        Opcode.PULL,
-        "Results of the first `count` slots to results, in the order of time: advantages, then "
-        "rewards-to-go, 0 where a row has no step.",
-    ),
-]
+def _signed(name, width, doc, kind="i32"):
+    """A number of ``width`` bits, two's complement."""
+    return Field(name, kind, doc, low=-(1 << (width - 1)), high=(1 << (width - 1)) - 1)
 
-#: Opcode -> layout.
-COMMANDS = {Opcode[layout.name]: layout for layout in _COMMANDS}
 
-MOMENTS = Layout(
-    "Moments",
-    "What STATISTICS writes of rewards, and then of values. Sums are exact.",
-    (
-        Field("count", "u64", "numbers"),
-        Field("sum", "u64", "two's complement, in units of 2**-exponent"),
-        Field("squares", "u64", "sum of squares, low word first", 2),
-        Field("mean", "f32", "sum / count, 0 of no numbers"),
-        Field("deviation", "f32", "of the population, sqrt(squares / count - mean**2)"),
-        Field("clipped", "u32", "numbers of this command that had to be clipped to 27 bits"),
-    ),
-    size=64,
+def _exponent(name):
+    return Field(name, "i32", "", low=-EXPONENT_LIMIT, high=EXPONENT_LIMIT)
+
+
+def _standardizer(name):
+    """What PUSH needs to know of rewards, or of values."""
+    return (
+        _exponent(f"{name}_exponent"),
+        _signed(f"{name}_mean", MEAN_WIDTH, ""),
+        Field(f"{name}_factor", "u32", "", high=(1 << FACTOR_WIDTH) - 1),
+        Field(f"{name}_shift", "u32", "", low=1, high=SHIFT_LIMIT),
+    )
+
+
+def _coefficient(name, doc):
+    return Field(name, "u32", doc, high=lambda config: 1 << config.gae.coefficient.fraction)
+
+
+def _scale(name):
+    def high(config):
+        return None if config.gae.code_width == 32 else config.gae.scale.high
+
+    return Field(name, "u32", "words a code", high=high)
+
+
+def _mean(name, doc="words"):
+    """Any number of 32 bits is a word but of the narrowest."""
+
+    def limit(config):
+        return config.gae.word.high if config.gae.code_width == 8 else (1 << 31) - 1
+
+    return Field(name, "i32", doc, low=lambda config: -limit(config) - 1, high=limit)
+
+
+def _slots(footprint, planes):
+    """``count`` slots, of operands or of results."""
+
+    def size(c, s):
+        return c.count * s.config.slot_bytes(planes)
+
+    return footprint(size, f"`count` slots of {planes}")
+
+
+_COUNT = counted(MAX_COUNT, "slots")
+_COLLECTING = Rule(
+    Error.PHASE, lambda c, s: s.phase == Phase.RESULTS.value, "the stack does not hold results"
+)
+_ROOM = Rule(
+    Error.FULL,
+    lambda c, s: c.count + s.fill > s.config.gae.depth + 1,
+    "the slots fit the stack, whose last slot holds bootstraps alone",
 )
 
-GAE_STATUS = Layout(
-    "Stack status",
-    "State of the stack after a launch, counts since CLEAR.",
+_CLEAR = Command(Opcode.CLEAR, "Empty the stack. Counters of the status become 0.")
+_STATISTICS = Command(
+    Opcode.STATISTICS,
+    "Mean and deviation of the rewards (STEP, TERMINAL) and of the values (all but NONE) of "
+    "`count` slots of numbers, which count as round(x * 2**exponent): two MOMENTS to results. "
+    "Running ones (HEPPO, equations 6 to 9) begin with what was counted before. The stack stays "
+    "as it is.",
     (
-        Field("fill", "u32", "slots on the stack"),
-        Field("phase", "u32", "0: rewards and values, 1: results"),
-        Field("clipped", "u32", "codes that PUSH clipped"),
-        Field("saturated", "u32", "slots in which a result was clipped"),
-        Field("overflows", "u32", "slots in which a sum left a PE's words, and wrapped"),
-        Field("estimate_cycles", "u32", "last ESTIMATE: clocks from its start to the last result"),
-        Field("busy", "u64", "last ESTIMATE: steps, of all rows"),
-        Field("push_cycles", "u32", "last PUSH or PUSH_CODES: clocks"),
-        Field("pull_cycles", "u32", "last PULL: clocks"),
+        Field("prior_count", "u64", "rewards counted before, or 0", high=(1 << COUNT_WIDTH) - 1),
+        _signed("prior_sum", SUM_WIDTH, "their sum, in units of 2**-exponent", "i64"),
+        Field("prior_squares", "u64", "the sum of their squares, low word first", 2),
+        _exponent("reward_exponent"),
+        _exponent("value_exponent"),
     ),
-    size=64,
+    count=_COUNT,
+    footprints=(
+        _slots(operands, "numbers"),
+        results(lambda c, s: 2 * MOMENTS.size, "MOMENTS of rewards, then of values"),
+    ),
+    rules=(
+        Rule(
+            Error.FIELD,
+            lambda c, s: c.prior_squares[1] >> (SQUARES_WIDTH - 64) != 0,
+            f"prior_squares is below 2**{SQUARES_WIDTH}",
+            lambda c, s: 40,
+        ),
+    ),
+)
+_PUSH = Command(
+    Opcode.PUSH,
+    "Standardize and quantize `count` slots of numbers, and push them: code = "
+    "round((round(x * 2**exponent) - mean) * factor * 2**-shift), clipped. A PUSH that fails, of "
+    "whatever cause, leaves the stack as it was.",
+    (*_standardizer("reward"), *_standardizer("value")),
+    count=_COUNT,
+    footprints=(_slots(operands, "numbers"),),
+    rules=(_COLLECTING, _ROOM),
+)
+_PUSH_CODES = Command(
+    Opcode.PUSH_CODES,
+    "Push `count` slots of codes; one that fails leaves the stack as it was.",
+    count=_COUNT,
+    footprints=(_slots(operands, "codes"),),
+    rules=(_COLLECTING, _ROOM),
+)
+_ESTIMATE = Command(
+    Opcode.ESTIMATE,
+    "Pop every slot; advantages and rewards-to-go take the place of rewards and values. "
+    "Coefficients are raw numbers of the config's formats; units are words. Codes of 32 bits are "
+    "words: scales and means of reward and value are not read.",
+    (
+        _coefficient("gamma", "discount, at most 1"),
+        _coefficient("decay", "gamma * lambda, at most 1"),
+        _coefficient("decay_power", "(gamma * lambda)**lookahead, at most 1"),
+        _scale("reward_scale"),
+        _mean("reward_mean"),
+        _scale("value_scale"),
+        _mean("value_mean"),
+        _mean("result_mean", "words, taken off each reward-to-go"),
+    ),
+    rules=(
+        _COLLECTING,
+        Rule(Error.COUNT, lambda c, s: s.fill == 0, "the stack is not empty"),
+        Rule(
+            Error.UNFINISHED,
+            lambda c, s: s.unfinished,
+            "no row ends with a STEP; the detail is the first that does",
+            lambda c, s: s.unfinished_row,
+        ),
+    ),
+)
+_PULL = Command(
+    Opcode.PULL,
+    "Results of the first `count` slots to results, in the order of time: advantages, then "
+    "rewards-to-go, 0 where a row has no step.",
+    count=_COUNT,
+    footprints=(_slots(results, "results"),),
+    rules=(
+        Rule(
+            Error.PHASE, lambda c, s: s.phase != Phase.RESULTS.value, "an ESTIMATE came before it"
+        ),
+        Rule(Error.COUNT, lambda c, s: c.count > s.fill, "count is at most the slots there are"),
+    ),
 )
 
-
-class Error(enum.IntEnum):
-    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT = ShellError
-    PHASE, FULL, KIND, UNFINISHED, NUMBER, CODE, COEFFICIENT, FACTOR = range(16, 24)
-
-
-GAE_ERRORS = {
-    **ERRORS,
-    Error.PHASE: (
-        "phase",
-        "PUSH or ESTIMATE on results, or PULL before ESTIMATE; nothing changed",
-    ),
-    Error.FULL: (
-        "full",
-        "the slots do not fit the stack, whose last holds bootstraps alone; nothing was pushed",
-    ),
-    Error.KIND: (
-        "kind",
-        "a kind is not 0 to 3, or a BOOTSTRAP does not follow a STEP; nothing was pushed",
-    ),
-    Error.UNFINISHED: (
-        "unfinished",
-        "a STEP of the row is followed by nothing: it needs a BOOTSTRAP; nothing changed",
-    ),
-    Error.NUMBER: ("number", "a reward or value is infinite or not a number; nothing was pushed"),
-    Error.CODE: ("code", "a code is the lowest of its width, which has no negative; not pushed"),
-    Error.COEFFICIENT: ("coefficient", "gamma or a power of the decay is over 1; nothing changed"),
-    Error.FACTOR: ("factor", "a mean, factor, shift or exponent is out of range; nothing changed"),
-}
+COMMANDS = CommandTable((_CLEAR, _STATISTICS, _PUSH, _PUSH_CODES, _ESTIMATE, _PULL))

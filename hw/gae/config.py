@@ -107,3 +107,7 @@ class GaeKernelConfig(ConfigBase):
             "codes": planes(1, code, code),
             "results": planes(result, result),
         }
+
+    def slot_bytes(self, planes):
+        """Bytes of the planes of a slot: "numbers", "codes" or "results"."""
+        return sum(self.slot_beats[planes]) * self.engine.beat_bytes

@@ -7,9 +7,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.commands import Kind
 from hw.gae.layouts import result_layout, slot_layout
 from hw.gae.pe import PE, settings
+from hw.gae.records import Kind
 from hw.gae.stack import Stack
 from hw.shared import Shared
 from hw.stream.delay import delay

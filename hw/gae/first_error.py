@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.commands import Error
+from hw.gae.records import Error
 
 __all__ = ["FirstError"]
 

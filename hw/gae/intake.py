@@ -10,10 +10,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.gae.beats import Beats, Plane, of_beat
 from hw.gae.collect import Collect
-from hw.gae.commands import COMMANDS, MOMENTS, Error, Kind, Opcode
+from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.first_error import FirstError
 from hw.gae.kinds import Kinds, reward_counts, value_counts
 from hw.gae.layouts import slot_layout
+from hw.gae.records import MOMENTS, Error, Kind
 from hw.gae.standardize import LANE_BITS, Standardize
 from hw.gae.statistics import Statistics
 from hw.shell.program import COMMAND_BYTES

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.gae.beats import of_beat
-from hw.gae.commands import Kind
+from hw.gae.records import Kind
 
 __all__ = ["Kinds", "reward_counts", "value_counts"]
 

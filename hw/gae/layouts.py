@@ -3,7 +3,7 @@
 from amaranth import signed
 from amaranth.lib import data
 
-from hw.gae.commands import Kind
+from hw.gae.records import Kind
 
 __all__ = ["result_layout", "slot_layout"]
 

@@ -7,8 +7,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.commands import MOMENTS
 from hw.gae.layouts import result_layout
+from hw.gae.records import MOMENTS
 from hw.stream.split import Split
 
 __all__ = ["Output"]

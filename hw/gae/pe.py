@@ -8,9 +8,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.gae.blend import blend
-from hw.gae.commands import Kind
 from hw.gae.layouts import result_layout, slot_layout
 from hw.gae.loader import blend_clocks, load, loader_latency
+from hw.gae.records import Kind
 from hw.stream.delay import delay
 
 __all__ = ["PE", "settings"]

@@ -8,8 +8,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.commands import Kind
 from hw.gae.layouts import result_layout, slot_layout
+from hw.gae.records import Kind
 from hw.stream.ram import Ram, memory_blocks
 
 __all__ = ["Stack"]

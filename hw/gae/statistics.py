@@ -8,8 +8,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
-from hw.gae.commands import COMMANDS, MOMENTS, Opcode
+from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.moments import SUMS, Moments
+from hw.gae.records import MOMENTS
 from hw.gae.standardize import NUMBER, PRODUCT, Standardize
 from hw.gae.sums import Sums
 from hw.shell.program import COMMAND_BYTES

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.commands import KINDS
+from hw.learner.config import KINDS
 from hw.learner.layouts import vector_layout
 from hw.stream.ram import Ram, RamDual, memory_blocks, style_of
 

@@ -8,9 +8,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.learner.commands import record_granules, record_words
-from hw.replay.commands import HEADER
+from hw.learner.records import record_granules, record_words
 from hw.replay.config import GRANULE_WIDTH
+from hw.replay.records import HEADER
 from hw.stream.ram import Ram
 from hw.stream.split import Split
 

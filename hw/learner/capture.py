@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.commands import ITEM
+from hw.replay.records import ITEM
 from hw.shell.ports import read_port, write_port
 from hw.stream.pack import Pack
 from hw.stream.queue import Queue
@@ -122,7 +122,8 @@ class Capture(wiring.Component):
             outer.request.payload.eq(inner.request.payload),
             outer.request.valid.eq(inner.request.valid & ~self.giving),
             inner.request.ready.eq(outer.request.ready | self.giving),
-            inner.data.payload.eq(Mux(self.giving, queue.o.payload, outer.data.payload)),
+            inner.data.p.data.eq(Mux(self.giving, queue.o.payload, outer.data.p.data)),
+            inner.data.p.error.eq(outer.data.p.error & ~self.giving),
             inner.data.valid.eq(Mux(self.giving, queue.o.valid, outer.data.valid)),
             outer.data.ready.eq(inner.data.ready & ~self.giving),
             queue.o.ready.eq((inner.data.ready & self.giving) | self.drop),

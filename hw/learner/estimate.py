@@ -10,10 +10,10 @@ from dataclasses import replace
 from amaranth import Shape
 
 from hw.learner.backward import Backward
-from hw.learner.commands import record_granules
 from hw.learner.forward import Forward
 from hw.learner.loss import Loss
 from hw.learner.parameters import Parameters
+from hw.learner.records import record_granules
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.learner.commands import KINDS
-from hw.learner.config import LayerShape
+from hw.learner.config import KINDS, LayerShape
 
-__all__ = ["Section", "pack", "sections", "unpack"]
+__all__ = ["Section", "kind_bytes", "pack", "sections", "unpack"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,11 @@ def sections(config, kinds=KINDS):
                     result.append(Section(network, position, kind, layer, offset))
                     offset += result[-1].size
     return result
+
+
+def kind_bytes(config):
+    """Bytes of all sections of one kind; every kind has as many."""
+    return sum(section.size for section in sections(config, KINDS[:1]))
 
 
 def pack(layer, weights, biases):

@@ -7,10 +7,12 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.learner.commands import COMMANDS, REPORT, STEP, LearnError, LearnOpcode
+from hw.learner.commands import COMMANDS, LearnOpcode
+from hw.learner.records import REPORT, STEP, LearnError
 from hw.learner.report import Reports
 from hw.learner.step import Steps
-from hw.replay.commands import MAX_COUNT, REPLAY_STATUS, Error, Opcode
+from hw.replay.commands import MAX_COUNT, Opcode
+from hw.replay.records import REPLAY_STATUS, Error
 from hw.shell.ports import read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
@@ -49,8 +51,9 @@ class Iterate(wiring.Component):
 
     Members
     -------
-    start : In(1), raw : In(512), advance : In(32)
-        Begin the LEARN ``raw``, which breaks no rule; bytes between iterations' experiences.
+    start : In(1), raw : In(512), advance, advance_list : In(32)
+        Begin the LEARN ``raw``, which breaks no rule; bytes between iterations' experiences, and
+        between their lists of priorities.
     operands, results : In(64)
     done : Out(1), error, detail : Out(32)
         The command's end, one clock; its outcome.
@@ -77,6 +80,7 @@ class Iterate(wiring.Component):
                 "start": In(1),
                 "raw": In(8 * COMMAND_BYTES),
                 "advance": In(32),
+                "advance_list": In(32),
                 "operands": In(64),
                 "results": In(64),
                 "done": Out(1),
@@ -111,7 +115,7 @@ class Iterate(wiring.Component):
         connect(m, reports.write, flipped(self.write))
         learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
         left = Signal(range(MAX_COUNT + 1))
-        experiences = Signal(32)
+        experiences, priorities = Signal(32), Signal(32)
         m.d.comb += [
             steps.start.eq(self.start),
             steps.address.eq(self.operands + learn.source),
@@ -125,7 +129,14 @@ class Iterate(wiring.Component):
         commands = {
             Opcode.SAMPLE: dict(count=learn.batch, step=learn.step, beta=self.step.beta),
             Opcode.UPDATE: dict(count=learn.batch, alpha=learn.alpha, epsilon=learn.epsilon),
-            Opcode.INSERT: dict(count=learn.inserts, source=experiences),
+            Opcode.INSERT: dict(
+                count=learn.inserts,
+                source=experiences,
+                alpha=learn.alpha,
+                epsilon=learn.epsilon,
+                given=learn.given,
+                priorities=priorities,
+            ),
         }
 
         def ask(opcode, then):
@@ -170,6 +181,7 @@ class Iterate(wiring.Component):
                     m.d.sync += [
                         left.eq(learn.count),
                         experiences.eq(learn.experiences),
+                        priorities.eq(learn.priorities),
                         self.error.eq(Error.NONE),
                         self.detail.eq(0),
                         clock.eq(0),
@@ -183,6 +195,8 @@ class Iterate(wiring.Component):
                 m.d.comb += steps.take.eq(steps.available)
                 with m.If(steps.available):
                     m.next = "BEGIN"
+                    with m.If(steps.failed):
+                        fail(Error.AXI, 0)
             with m.State("BEGIN"):
                 m.d.comb += [self.begin.eq(1), steps.fetch.eq(left != 1)]
                 m.d.sync += step_clock.eq(0)
@@ -215,7 +229,16 @@ class Iterate(wiring.Component):
                 with m.Else():
                     ask(Opcode.INSERT, "INSERTED")
             with m.State("INSERTED"):
-                answer("BUSY", experiences.eq(experiences + self.advance))
+                # The iteration has learned, whatever became of its experiences.
+                m.d.comb += self.outcome.ready.eq(1)
+                with m.If(answered):
+                    m.d.sync += [
+                        experiences.eq(experiences + self.advance),
+                        priorities.eq(priorities + self.advance_list),
+                        self.error.eq(self.outcome.p.error),
+                        self.detail.eq(self.outcome.p.detail),
+                    ]
+                    m.next = "BUSY"
             with m.State("BUSY"):
                 with m.If(~self.busy):
                     m.d.sync += [
@@ -229,7 +252,9 @@ class Iterate(wiring.Component):
                 with m.If(~reports.sending):
                     m.d.sync += clock.eq(0)
                     m.next = "STEP"
-                    with m.If(left == 0):
+                    with m.If(self.error != Error.NONE):
+                        m.next = "FAIL"
+                    with m.Elif(left == 0):
                         m.next = "END"
             with m.State("FAIL"):
                 # All is left as it would be found: nothing on its way, no item in the capture.
@@ -240,8 +265,6 @@ class Iterate(wiring.Component):
                 with m.If(reports.idle):
                     m.d.sync += self.done.eq(1)
                     m.next = "IDLE"
-                    with m.If(reports.failed & (self.error == Error.NONE)):
-                        m.d.sync += self.error.eq(Error.AXI)
 
         m.d.comb += reports.report.eq(
             encode(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from hw.config import ConfigBase
-from hw.learner.commands import record_words
 from hw.learner.config import LearnerConfig
+from hw.learner.records import record_words
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 

@@ -9,14 +9,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.batch import Batch
-from hw.learner.commands import KINDS, STEP
+from hw.learner.config import KINDS
 from hw.learner.errors import Errors
 from hw.learner.layer import Layer
 from hw.learner.loss import Loss
 from hw.learner.optimizer import COEFFICIENTS
 from hw.learner.play import Play, feeds
+from hw.learner.records import STEP
 from hw.learner.transfer import Transfer
-from hw.replay.commands import ITEM
+from hw.replay.records import ITEM
 
 __all__ = ["Learner"]
 
@@ -48,7 +49,7 @@ class Learner(wiring.Component):
     update, busy : In(1), Out(1)
         Update all parameters, each layer's as soon as its gradients are complete; not before the
         last TD error has left, when no layer's weights are read forward any more.
-    load, store : In(1), kinds : In(4), image_i, image_o : streams of beats, image_beats : Out
+    load, store : In(1), kinds : In(4), image_i, image_o : streams of beats
         The image of ``kinds``; ``busy`` until it has moved.
     saturations : Out([3] of 32)
         Weights, activations, gradients clipped since reset.
@@ -83,7 +84,6 @@ class Learner(wiring.Component):
                 "kinds": In(len(KINDS)),
                 "image_i": In(beats),
                 "image_o": Out(beats),
-                "image_beats": Out(self.transfer.beats.shape()),
                 "saturations": Out(data.ArrayLayout(32, 3)),
             }
         )
@@ -230,7 +230,6 @@ class Learner(wiring.Component):
             transfer.load.eq(self.load),
             transfer.store.eq(self.store),
             transfer.kinds.eq(self.kinds),
-            self.image_beats.eq(transfer.beats),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
             self.busy.eq(
                 self.update

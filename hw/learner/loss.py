@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.layouts import element_layout, vector_layout
 from hw.learner.td import GAP, TdLoss, is_finite
-from hw.replay.commands import ITEM
+from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 

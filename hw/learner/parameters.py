@@ -13,8 +13,7 @@ from hw.arith.fixed import SQ
 from hw.arith.quantize import quantize
 from hw.learner.backward_pe import gradient_sum_shape
 from hw.learner.bank import Bank, BankShape, bias_sum_shape
-from hw.learner.commands import KINDS
-from hw.learner.config import READ_LATENCY
+from hw.learner.config import KINDS, READ_LATENCY
 from hw.learner.memory_ports import attach, backward_signature, forward_signature
 from hw.learner.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
 from hw.learner.scan import Scan

@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize, quantize
 from hw.learner.batch import WORDS
-from hw.learner.commands import record_granules, record_words
 from hw.learner.layouts import feed_layout
 from hw.learner.loss import scalars_layout
+from hw.learner.records import record_granules, record_words
 from hw.replay.config import GRANULE_WIDTH
 from hw.stream.delay import delay
 from hw.stream.queue import Queue

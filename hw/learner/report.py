@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.commands import REPORT
+from hw.learner.records import REPORT
 from hw.replay.commands import MAX_COUNT
 from hw.shell.ports import write_port
 
@@ -22,15 +22,13 @@ class Reports(wiring.Component):
     Members
     -------
     start : In(1), address : In(64)
-        The first REPORT goes to ``address``; forget ``failed``.
+        The first REPORT goes to ``address``.
     send : In(1), report : In(512)
         Write a REPORT; not while ``sending``.
     sending : Out(1)
         A REPORT has not left yet.
     idle : Out(1)
-        All REPORTs are in memory.
-    failed : Out(1)
-        Memory answered with an error.
+        Memory has answered all REPORTs.
     write : Out(write_port)
     """
 
@@ -44,7 +42,6 @@ class Reports(wiring.Component):
                 "report": In(8 * REPORT.size),
                 "sending": Out(1),
                 "idle": Out(1),
-                "failed": Out(1),
                 "write": Out(write_port(data_width)),
             }
         )
@@ -75,8 +72,6 @@ class Reports(wiring.Component):
             m.d.sync += [words.eq(words >> self.data_width), left.eq(left - 1)]
         with m.If((announced | accept) & ((left == 0) | ((left == 1) & data.ready))):
             m.d.sync += self.sending.eq(0)
-        with m.If(done.valid & done.payload):
-            m.d.sync += self.failed.eq(1)
         with m.If(self.send):
             m.d.sync += [
                 self.sending.eq(1),
@@ -85,5 +80,5 @@ class Reports(wiring.Component):
                 left.eq(beats),
             ]
         with m.If(self.start):
-            m.d.sync += [address.eq(self.address), self.failed.eq(0)]
+            m.d.sync += address.eq(self.address)
         return m

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.commands import STEP
+from hw.learner.records import STEP
 from hw.shell.ports import read_port
 
 __all__ = ["Steps"]
@@ -29,8 +29,8 @@ class Steps(wiring.Component):
         Read the next; not while ``busy``.
     busy : Out(1)
         A read is under way.
-    available, take : Out(1), In(1)
-        The next STEP is here; it becomes ``step``.
+    available, failed, take : Out(1), Out(1), In(1)
+        The next STEP is here; memory failed a beat of it; it becomes ``step``.
     step : Out(STEP)
         The last that was taken.
     read : Out(read_port)
@@ -45,6 +45,7 @@ class Steps(wiring.Component):
                 "fetch": In(1),
                 "busy": Out(1),
                 "available": Out(1),
+                "failed": Out(1),
                 "take": In(1),
                 "step": Out(STEP.shape),
                 "read": Out(read_port(data_width)),
@@ -65,12 +66,13 @@ class Steps(wiring.Component):
             words.ready.eq(self.busy),
         ]
         with m.If(self.fetch):
-            m.d.sync += [self.busy.eq(1), asked.eq(0)]
+            m.d.sync += [self.busy.eq(1), asked.eq(0), self.failed.eq(0)]
         with m.If(request.valid & request.ready):
             m.d.sync += [asked.eq(1), address.eq(address + STEP.size)]
         with m.If(words.valid & words.ready):
             m.d.sync += [
-                following.eq(Cat(following, words.payload)[self.data_width :]),
+                following.eq(Cat(following, words.p.data)[self.data_width :]),
+                self.failed.eq(self.failed | words.p.error),
                 part.eq(Mux(part == beats - 1, 0, part + 1)),
             ]
             with m.If(part == beats - 1):

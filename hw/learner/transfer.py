@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.commands import KINDS
+from hw.learner.config import KINDS
 from hw.learner.image import sections
 
 __all__ = ["Transfer"]
@@ -28,8 +28,6 @@ class Transfer(wiring.Component):
         Begin, with ``kinds``.
     kinds : In(4)
         Bits in the order of ``KINDS``.
-    beats : Out
-        Beats of all sections of ``kinds``.
     busy : Out(1)
     i, o : streams of data_width bits
     kind : Out(2); load_layer, store_layer, layer_busy : a bit a layer, in the image's order
@@ -42,7 +40,6 @@ class Transfer(wiring.Component):
         self.config, self.data_width = config, data_width
         self.layers = [s for s in sections(config, KINDS[:1])]
         count = len(self.layers)
-        self._beats = [s.size * 8 // data_width for s in self.layers]
         members = {}
         for k, section in enumerate(self.layers):
             word = stream.Signature(unsigned(32 * section.layer.vector))
@@ -52,7 +49,6 @@ class Transfer(wiring.Component):
                 "load": In(1),
                 "store": In(1),
                 "kinds": In(len(KINDS)),
-                "beats": Out(range(len(KINDS) * sum(self._beats) + 1)),
                 "busy": Out(1),
                 "i": In(stream.Signature(unsigned(data_width))),
                 "o": Out(stream.Signature(unsigned(data_width))),
@@ -73,7 +69,6 @@ class Transfer(wiring.Component):
         padding = Signal.like(slots)  # how many of them, the last, no layer has
         beat, full = Signal(width, reset_less=True), Signal(range(width // 32 + 1))
         m.d.comb += [
-            self.beats.eq(sum((bit * sum(self._beats) for bit in self.kinds), Const(0, 1))),
             last_layer.eq(at == len(layers) - 1),
             self.o.payload.eq(beat),
         ]

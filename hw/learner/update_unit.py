@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.backward_pe import gradient_sum_shape
-from hw.learner.commands import KINDS
+from hw.learner.config import KINDS
 from hw.learner.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer
 from hw.shared import Shared
 

@@ -27,7 +27,7 @@ class Ask(wiring.Component):
     start : In(1)
         Begin to count answers; before the first request can come.
     begin : In(1)
-        Make the requests of a draw or an insertion.
+        Make the requests of a draw, or of an insertion without a list.
     position, entry : In
         Place and priority of the experience that enters now; ``advance`` takes them.
     advance : Out(1)
@@ -80,7 +80,7 @@ class Ask(wiring.Component):
             ]
             with m.If(self.request.valid & self.request.ready):
                 m.d.sync += to_ask.eq(to_ask - 1)
-                m.d.comb += self.advance.eq(self.is_insert)
+        m.d.comb += self.advance.eq(self.is_insert & self.request.valid & self.request.ready)
         with m.If(self.begin):
             m.d.sync += to_ask.eq(self.count)
 

@@ -1,37 +1,32 @@
-"""The replay kernel's commands, batch records, status and errors: one table each.
-
-Experiences are records of whole granules (16 bytes). In operands and results they lie dense; in
-storage each begins on a beat of its own, so that one read of whole beats fetches it.
-"""
+"""The replay kernel's commands: each with its fields and limits, footprints and rules."""
 
 from amaranth.lib import enum
 
-from hw.replay.config import GRANULE_WIDTH
-from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, ShellError, command_layout
+from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import GRANULE_BYTES, ITEM, Error
+from hw.shell.buffers import Buffer
+from hw.shell.command import (
+    Command,
+    CommandTable,
+    Footprint,
+    Rule,
+    counted,
+    operands,
+    results,
+    round_up,
+)
+from hw.shell.layout import Field
 
-__all__ = [
-    "BATCHES",
-    "COMMANDS",
-    "Error",
-    "GRANULE_BYTES",
-    "HEADER",
-    "ITEM",
-    "LISTS",
-    "MAX_COUNT",
-    "MAX_GRANULES",
-    "MAX_TRANSFER",
-    "Opcode",
-    "REPLAY_ERRORS",
-    "REPLAY_STATUS",
-]
-
-GRANULE_BYTES = GRANULE_WIDTH // 8
+__all__ = ["BATCHES", "BUFFERS", "COMMANDS", "Given", "LISTS", "MAX_COUNT", "MAX_GRANULES"]
+__all__ += ["FIELDS", "MAX_TRANSFER", "Opcode"]
 
 #: Items a command, granules a record, and granules that one command moves.
 MAX_COUNT = (1 << 16) - 1
 MAX_GRANULES = (1 << 12) - 1
 MAX_TRANSFER = (1 << 22) - 1
+
+#: Buffers beyond those of every kernel.
+BUFFERS = (Buffer(name="storage", master="storage", access="rw", large=True),)
 
 
 class Opcode(enum.Enum, shape=8):
@@ -47,128 +42,188 @@ class Opcode(enum.Enum, shape=8):
     GET = 9
 
 
-_COMMANDS = [
-    command_layout(
-        Opcode.SETUP,
-        "Empty the memory: all priorities 0, nothing stored.",
-        (
-            Field("capacity", "u32", "experiences, 2 to the capacity of the kernel"),
-            Field("granules", "u32", "16-byte granules of an experience; 0 stores priorities only"),
-            Field("priority", "u32", "raw priority of an experience before any was set"),
+class Given(enum.IntEnum, shape=2):
+    """What an INSERT has for each experience."""
+
+    NOTHING = 0  #: the largest priority so far
+    PRIORITIES = 1
+    TD_ERRORS = 2
+
+
+def _priority_limit(config):
+    return config.replay.priority_limit
+
+
+def _storage(granules):
+    """All experiences, of a number of granules in all."""
+    return Footprint("storage", lambda c, s: granules(c, s) * GRANULE_BYTES, "the experiences")
+
+
+def _records(granules):
+    """Values of a command that moves ``count`` records of ``granules(c, s)``."""
+    return {"items": lambda c, s: c.count, "record": granules}
+
+
+#: Fields that several commands have.
+FIELDS = {
+    field.name: field
+    for field in (
+        Field("alpha", "u32", "UQ(1, 15)", high=0xFFFF),
+        Field("epsilon", "u32", "UQ(0, 16)", high=0xFFFF),
+        Field("beta", "u32", "UQ(1, 15), exponent of the importance weights", high=0xFFFF),
+        Field("given", "u32", "the list has: 0 nothing, 1 raw priorities, 2 TD errors", high=2),
+        Field("priorities", "u32", "byte offset of the list, a multiple of 64"),
+    )
+}
+_COUNT = counted(MAX_COUNT)
+_UNUSED = Field("reserved", "u64", "0", high=0)
+_STORED = _storage(lambda c, s: s.extent)
+_BATCH = results(lambda c, s: c.transfer * GRANULE_BYTES, "a batch; zeros fill its last beat")
+_TRANSFER = Rule(
+    Error.COUNT,
+    lambda c, s: c.transfer > MAX_TRANSFER,
+    f"at most {MAX_TRANSFER} granules are moved",
+)
+
+
+def _list(doc):
+    return operands(lambda c, s: c.count * ITEM.size, doc)
+
+
+_SETUP = Command(
+    Opcode.SETUP,
+    "Empty the memory: all priorities 0, nothing stored.",
+    (
+        Field("capacity", "u32", "experiences", low=2, high=lambda config: config.replay.capacity),
+        Field("granules", "u32", "of an experience, 16 bytes each", high=MAX_GRANULES),
+        Field("priority", "u32", "raw, of an experience before any", low=1, high=_priority_limit),
+    ),
+    values={
+        "items": lambda c, s: c.capacity,
+        "record": lambda c, s: round_up(c.granules, s.config.engine.beat_bytes // GRANULE_BYTES),
+    },
+    footprints=(_storage(lambda c, s: c.transfer),),
+)
+_SEED = Command(
+    Opcode.SEED,
+    "State of the random generator, in the order of numpy.random.SFC64.",
+    (Field("state", "u64", "a, b, c, counter", 4),),
+)
+_RESTORE = Command(
+    Opcode.RESTORE,
+    "Take up where a checkpoint ended; SET commands then bring the priorities.",
+    (
+        Field("position", "u32", "where the next experience goes"),
+        Field("fill", "u32", "experiences stored"),
+        Field("maximum", "u32", "largest raw priority so far", high=_priority_limit),
+    ),
+    rules=(
+        Rule(
+            Error.RESTORE,
+            lambda c, s: (c.position >= s.capacity) | (c.fill > s.capacity),
+            "position is below the capacity, and fill at most the capacity",
+        ),
+        Rule(
+            Error.RESTORE,
+            lambda c, s: (c.fill != s.capacity) & (c.position != c.fill),
+            "position is fill, unless the memory is full",
         ),
     ),
-    command_layout(
-        Opcode.SEED,
-        "State of the random generator, in the order of numpy.random.SFC64.",
-        (Field("state", "u64", "a, b, c, counter", 4),),
+)
+_INSERT = Command(
+    Opcode.INSERT,
+    "Store `count` experiences of operands over the oldest. Each enters with `priority`, or, if "
+    "that is 0, with what a list of operands has for it, or, without one, with the largest "
+    "priority so far (Schaul et al. 2016, algorithm 1). An INSERT that memory fails leaves "
+    "position and fill as they were; the places that it may have touched have priority 0, and "
+    "the same INSERT may be repeated.",
+    (
+        FIELDS["alpha"],
+        FIELDS["epsilon"],
+        FIELDS["given"],
+        FIELDS["priorities"],
+        Field("priority", "u32", "raw, for all, or 0", high=_priority_limit),
     ),
-    command_layout(
-        Opcode.RESTORE,
-        "Take up where a checkpoint ended; SET commands then bring the priorities.",
-        (
-            Field("position", "u32", "where the next experience goes"),
-            Field("fill", "u32", "experiences stored"),
-            Field("maximum", "u32", "largest raw priority so far"),
+    count=_COUNT,
+    values=_records(lambda c, s: s.granules),
+    footprints=(
+        operands(lambda c, s: c.transfer * GRANULE_BYTES, "`count` experiences, dense"),
+        operands(
+            lambda c, s: c.count * ITEM.size * (c.given != 0),
+            "`priorities`: an item for each experience, whose index is not read; as in UPDATE",
+            offset="priorities",
+        ),
+        _STORED,
+    ),
+    rules=(
+        Rule(Error.COUNT, lambda c, s: c.count > s.capacity, "count is at most the capacity"),
+        _TRANSFER,
+        Rule(
+            Error.PRIORITY,
+            lambda c, s: (c.given != 0) & (c.priority != 0),
+            "priority is 0 where a list is given",
         ),
     ),
-    command_layout(
-        Opcode.INSERT,
-        "Store `count` experiences of operands over the oldest, each with the largest "
-        "priority so far (Schaul et al. 2016, algorithm 1).",
-        (Field("priority", "u32", "raw priority to give instead, or 0"),),
-    ),
-    command_layout(Opcode.SET, "Items (index, raw priority) of operands."),
-    command_layout(
-        Opcode.UPDATE,
-        "Items (index, TD error as f32) of operands; priority = (|td| + epsilon)**alpha.",
-        (Field("alpha", "u32", "UQ(1, 15)"), Field("epsilon", "u32", "UQ(0, 16)")),
-    ),
-    command_layout(
-        Opcode.SAMPLE,
-        "Draw `count` experiences with probability priority / total; write a batch.",
-        (
-            Field(
-                "step",
-                "u64",
-                "2**48: uniform draws; floor(2**48 / count): one in each of `count` equal strata",
-            ),
-            Field("beta", "u32", "UQ(1, 15), exponent of the importance weights"),
+)
+_SET = Command(
+    Opcode.SET,
+    "Give experiences priorities. Where memory fails, the item at the detail and all behind it "
+    "are left out.",
+    count=_COUNT,
+    footprints=(_list("items: index, raw priority"),),
+)
+_UPDATE = Command(
+    Opcode.UPDATE,
+    "priority = (|td| + epsilon)**alpha. Where memory fails, as SET.",
+    (FIELDS["alpha"], FIELDS["epsilon"]),
+    count=_COUNT,
+    footprints=(_list("items: index, TD error as f32"),),
+)
+_SAMPLE = Command(
+    Opcode.SAMPLE,
+    "Draw `count` experiences with probability priority / total; write a batch.",
+    (
+        Field(
+            "step",
+            "u64",
+            "2**48: uniform draws; floor(2**48 / count): one in each of `count` equal strata",
+            high=1 << FRACTION_WIDTH,
         ),
+        FIELDS["beta"],
     ),
-    command_layout(
-        Opcode.FIND,
-        "Items u64 of operands: positions in 0..total - 1; write a batch of the "
-        "experiences that hold them.",
-        (Field("reserved", "u64", "0"), Field("beta", "u32", "as SAMPLE")),
+    count=_COUNT,
+    values=_records(lambda c, s: s.granules + 1),
+    footprints=(_BATCH, _STORED),
+    rules=(
+        _TRANSFER,
+        Rule(Error.FILL, lambda c, s: c.count > s.fill, "count is at most what is stored"),
+        Rule(Error.EMPTY, lambda c, s: s.empty, "some priority is not 0"),
     ),
-    command_layout(
-        Opcode.GET,
-        "Items (index, 0) of operands; write a batch of headers alone.",
-        (Field("reserved", "u64", "0"), Field("beta", "u32", "as SAMPLE")),
-    ),
-]
+)
+_FIND = Command(
+    Opcode.FIND,
+    "Write a batch of the experiences that hold positions in 0..total - 1.",
+    (_UNUSED, FIELDS["beta"]),
+    count=_COUNT,
+    values=_records(lambda c, s: s.granules + 1),
+    footprints=(_list("positions, u64"), _BATCH, _STORED),
+    rules=(_TRANSFER,),
+)
+_GET = Command(
+    Opcode.GET,
+    "Write a batch of headers alone.",
+    (_UNUSED, FIELDS["beta"]),
+    count=_COUNT,
+    values=_records(lambda c, s: 1),
+    footprints=(_list("items: index, 0"), _BATCH),
+    rules=(_TRANSFER,),
+)
+
+COMMANDS = CommandTable(
+    (_SETUP, _SEED, _RESTORE, _INSERT, _SET, _UPDATE, _SAMPLE, _FIND, _GET),
+    stages={"transfer": lambda c, s: c.items * c.record},
+)
 
 #: Commands that take a list of items from operands; that write a batch to results.
 LISTS = (Opcode.SET, Opcode.UPDATE, Opcode.FIND, Opcode.GET)
 BATCHES = (Opcode.SAMPLE, Opcode.FIND, Opcode.GET)
-
-#: Opcode -> layout.
-COMMANDS = {Opcode[layout.name]: layout for layout in _COMMANDS}
-
-ITEM = Layout(
-    "Item",
-    "An element of the lists in operands.",
-    (
-        Field("index", "u32", "experience"),
-        Field("value", "u32", "raw priority, or TD error as the bits of an f32"),
-    ),
-    size=8,
-)
-
-HEADER = Layout(
-    "Batch record",
-    "A batch is one of these, then the experience, for each draw.",
-    (
-        Field("index", "u32", "which experience"),
-        Field("priority", "u32", "its raw priority"),
-        Field("weight", "f32", "(fill * priority / total)**-beta, not normalised"),
-        Field("reserved", "u32", "0"),
-    ),
-    size=GRANULE_BYTES,
-)
-
-REPLAY_STATUS = Layout(
-    "Replay status",
-    "State of the replay memory after a launch.",
-    (
-        Field("total", "u64", "sum of all raw priorities"),
-        Field("state", "u64", "random generator: a, b, c, counter", 4),
-        Field("maximum", "u32", "largest raw priority so far"),
-        Field("position", "u32", "where the next experience goes"),
-        Field("fill", "u32", "experiences stored"),
-        Field("saturations", "u32", "priorities and TD errors clipped since SETUP"),
-        Field("draw_cycles", "u32", "last SAMPLE or FIND: clocks from its start to the last draw"),
-        Field("gather_cycles", "u32", "then to the arrival of the last experience"),
-        Field("write_cycles", "u32", "then until the batch was in memory"),
-        Field("capacity", "u32", "of the last SETUP"),
-        Field("granules", "u32", "of the last SETUP"),
-    ),
-    size=128,
-)
-
-
-class Error(enum.IntEnum):
-    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT = ShellError
-    SETUP, FILL, EMPTY, INDEX, PRIORITY, TD, TARGET = range(16, 23)
-
-
-REPLAY_ERRORS = {
-    **ERRORS,
-    Error.SETUP: ("setup", "capacity, granules, position or fill is out of range; nothing changed"),
-    Error.FILL: ("fill", "SAMPLE of more experiences than are stored"),
-    Error.EMPTY: ("empty", "SAMPLE while all priorities are 0"),
-    Error.INDEX: ("index", "an index is not below fill; that item was left out"),
-    Error.PRIORITY: ("priority", "a priority is larger than the format; that item was left out"),
-    Error.TD: ("td", "a TD error is infinite or not a number; that item was left out"),
-    Error.TARGET: ("target", "a FIND position is not below total; its header is zeros"),
-}

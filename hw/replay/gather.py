@@ -8,8 +8,9 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.commands import GRANULE_BYTES, HEADER, MAX_COUNT, MAX_GRANULES
+from hw.replay.commands import MAX_COUNT, MAX_GRANULES
 from hw.replay.manager import response_layout
+from hw.replay.records import GRANULE_BYTES, HEADER
 from hw.replay.weight import WeightConfig, WeightUnit
 from hw.shell.axi import REQUEST
 from hw.shell.ports import read_port
@@ -159,7 +160,7 @@ class Gather(wiring.Component):
             pack.i.valid.eq((inside | headers.o.valid) & (~whole | self.read.data.valid)),
             move.eq(pack.i.valid & pack.i.ready),
             pack.i.p.data.eq(
-                Mux(inside, self.read.data.payload, Cat(headers.o.payload, self.read.data.payload))
+                Mux(inside, self.read.data.p.data, Cat(headers.o.payload, self.read.data.p.data))
             ),
             pack.i.p.count.eq(here + ~inside),
             pack.i.p.last.eq(final & (records_left == 1)),

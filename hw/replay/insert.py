@@ -7,7 +7,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.replay.commands import GRANULE_BYTES, MAX_COUNT, MAX_GRANULES
+from hw.replay.commands import MAX_COUNT, MAX_GRANULES
+from hw.replay.records import GRANULE_BYTES
 from hw.shell.ports import write_port
 from hw.stream.pack import Unpack
 

@@ -7,15 +7,17 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.replay.commands import ITEM, MAX_COUNT, Error, Opcode
+from hw.replay.commands import MAX_COUNT, Given, Opcode
 from hw.replay.manager import Operation, request_layout
 from hw.replay.priority import PriorityConfig, PriorityUnit
+from hw.replay.records import ITEM, Error
 from hw.stream.queue import Queue
 from hw.stream.split import Split
 
 __all__ = ["Items"]
 
 _OPERATIONS = {
+    Opcode.INSERT: Operation.SET,
     Opcode.SET: Operation.SET,
     Opcode.UPDATE: Operation.SET,
     Opcode.FIND: Operation.FIND,
@@ -27,7 +29,8 @@ class Items(wiring.Component):
     """Item k of ``words`` becomes request k.
 
     A bad item becomes a FIND past the total: the manager answers it with an error and changes
-    nothing, so the answers stay in step.
+    nothing, so the answers stay in step. That of an INSERT gives its place the priority 0: what
+    lies there is not what had the old one. Items behind a memory error count as bad.
 
     Parameters
     ----------
@@ -37,8 +40,12 @@ class Items(wiring.Component):
 
     Members
     -------
-    opcode, fill, alpha, epsilon : In
+    opcode, given, fill, alpha, epsilon : In
         Steady from ``count`` to the last request.
+    place : In
+        Where the experience of an INSERT goes, whose request leaves next.
+    failed : In(1)
+        Memory has failed a beat that was taken from ``words``.
     start : In(1)
         Forget the error and the position of the last command.
     count : In(stream.Signature(16))
@@ -56,7 +63,10 @@ class Items(wiring.Component):
         super().__init__(
             {
                 "opcode": In(Opcode),
+                "given": In(Given),
                 "fill": In(range(config.capacity + 1)),
+                "place": In(range(config.capacity + 1)),
+                "failed": In(1),
                 "alpha": In(16),
                 "epsilon": In(16),
                 "start": In(1),
@@ -109,11 +119,17 @@ class Items(wiring.Component):
         ]
         item = ITEM.shape(beside.o.payload)
         error = Signal(32)
-        update = Signal()
-        m.d.comb += update.eq(self.opcode == Opcode.UPDATE)
-        with m.If((self.opcode != Opcode.FIND) & (item.index >= self.fill)):
+        insert, update, raw = Signal(), Signal(), Signal()
+        m.d.comb += [
+            insert.eq(self.opcode == Opcode.INSERT),
+            update.eq((self.opcode == Opcode.UPDATE) | (insert & (self.given == Given.TD_ERRORS))),
+            raw.eq((self.opcode == Opcode.SET) | (insert & ~update)),
+        ]
+        with m.If(self.failed):
+            m.d.comb += error.eq(Error.AXI)
+        with m.Elif((self.opcode != Opcode.FIND) & ~insert & (item.index >= self.fill)):
             m.d.comb += error.eq(Error.INDEX)
-        with m.Elif((self.opcode == Opcode.SET) & (item.value > config.priority_limit)):
+        with m.Elif(raw & (item.value > config.priority_limit)):
             m.d.comb += error.eq(Error.PRIORITY)
         with m.Elif(update & priority.o.p.invalid):
             m.d.comb += error.eq(Error.TD)
@@ -125,7 +141,9 @@ class Items(wiring.Component):
             for opcode, each in _OPERATIONS.items():
                 with m.Case(opcode):
                     m.d.comb += operation.eq(each)
-        with m.If(error != Error.NONE):
+        with m.If((error != Error.NONE) & insert):
+            m.d.comb += value.eq(0)
+        with m.Elif(error != Error.NONE):
             m.d.comb += [operation.eq(Operation.FIND), value.eq(~0)]
         with m.Elif(self.opcode == Opcode.FIND):
             m.d.comb += value.eq(Mux(target[len(value) :].any(), ~0, target[: len(value)]))
@@ -134,7 +152,7 @@ class Items(wiring.Component):
         with m.Else():
             m.d.comb += value.eq(item.value)
         # As a whole: a constant field by itself becomes an `always @*` that nothing triggers.
-        index = item.index[: self.config.index_width]
+        index = Mux(insert, self.place, item.index)[: self.config.index_width]
         m.d.comb += Value.cast(self.request.payload).eq(Cat(operation, C(0, 1), index, value))
 
         item_count = Signal(32)

@@ -3,17 +3,14 @@
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from hw.replay.commands import COMMANDS, GRANULE_BYTES, MAX_GRANULES, Opcode
+from hw.replay.commands import COMMANDS, MAX_GRANULES, Opcode
+from hw.replay.records import GRANULE_BYTES
+from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
 
-__all__ = ["Ring", "whole_beats"]
-
-
-def whole_beats(size, beat_bytes):
-    """``ceil(size / beat_bytes)`` of a value, ``beat_bytes`` a power of two."""
-    shift = beat_bytes.bit_length() - 1
-    return size[shift:] + size[:shift].any()
+__all__ = ["Ring"]
 
 
 class Ring(wiring.Component):
@@ -33,10 +30,14 @@ class Ring(wiring.Component):
         The command as in memory.
     setup, restore, advance, saturated : In(1)
         One clock each: take SETUP's or RESTORE's fields; one experience more; one clipped priority.
+    transfer : In
+        Of SETUP: granules of the whole storage.
+    mark, rewind : In(1)
+        One clock each: keep position and fill; go back to those that were kept.
     largest : In(priority_width)
         Largest priority that the manager has SET.
-    capacity, granules, stride, position, fill : Out
-        ``stride``: beats from one experience to the next.
+    capacity, granules, stride, extent, position, fill : Out
+        ``stride``: beats from one experience to the next; ``extent``: ``transfer`` of SETUP.
     maximum, entry : Out(priority_width)
         Largest priority since SETUP; priority of the experience that enters now.
     saturations : Out(32)
@@ -45,14 +46,21 @@ class Ring(wiring.Component):
     def __init__(self, config, beat_bytes):
         self.config, self.beat_bytes = config, beat_bytes
         places, size = range(config.capacity + 1), range(MAX_GRANULES + 1)
+        beat_granules = beat_bytes // GRANULE_BYTES
+        extent = range(config.capacity * round_up(MAX_GRANULES, beat_granules) + 1)
         super().__init__(
             {
                 "raw": In(8 * COMMAND_BYTES),
-                **{name: In(1) for name in ("setup", "restore", "advance", "saturated")},
+                **{
+                    name: In(1)
+                    for name in ("setup", "restore", "advance", "saturated", "mark", "rewind")
+                },
+                "transfer": In(extent),
                 "largest": In(config.priority_width),
                 "capacity": Out(places, init=config.capacity),
                 "granules": Out(size),
                 "stride": Out(size),
+                "extent": Out(extent),
                 "position": Out(places),
                 "fill": Out(places),
                 "maximum": Out(config.priority_width),
@@ -67,6 +75,10 @@ class Ring(wiring.Component):
             data.View(COMMANDS[opcode].shape, self.raw)
             for opcode in (Opcode.SETUP, Opcode.RESTORE, Opcode.INSERT)
         )
+        granules = self.beat_bytes // GRANULE_BYTES
+        kept_position, kept_fill = Signal.like(self.position), Signal.like(self.fill)
+        with m.If(self.mark):
+            m.d.sync += [kept_position.eq(self.position), kept_fill.eq(self.fill)]
         initial = Signal(self.config.priority_width, init=self.config.one)
         restored = Signal(self.config.priority_width)
         m.d.comb += [
@@ -80,12 +92,12 @@ class Ring(wiring.Component):
             m.d.sync += [
                 self.capacity.eq(setup.capacity),
                 self.granules.eq(setup.granules),
-                self.stride.eq(whole_beats(setup.granules * GRANULE_BYTES, self.beat_bytes)),
+                self.stride.eq(round_up(setup.granules, granules) >> exact_log2(granules)),
+                self.extent.eq(self.transfer),
                 initial.eq(setup.priority),
                 restored.eq(0),
                 self.position.eq(0),
                 self.fill.eq(0),
-                self.saturations.eq(0),
             ]
         with m.Elif(self.restore):
             m.d.sync += [
@@ -98,6 +110,11 @@ class Ring(wiring.Component):
             m.d.sync += self.position.eq(Mux(last, 0, self.position + 1))
             with m.If(self.fill != self.capacity):
                 m.d.sync += self.fill.eq(self.fill + 1)
+        with m.Elif(self.rewind):
+            m.d.sync += [self.position.eq(kept_position), self.fill.eq(kept_fill)]
+        # Beside an advance: a TD error of an INSERT may be clipped.
+        with m.If(self.setup):
+            m.d.sync += self.saturations.eq(0)
         with m.Elif(self.saturated & ~self.saturations.all()):
             m.d.sync += self.saturations.eq(self.saturations + 1)
         return m

@@ -1,4 +1,4 @@
-"""Requests into bursts that AXI allows: what the read and the write engine share.
+"""Requests into bursts that AXI allows: what both engines and the arbiter share.
 
 One burst a clock, requests of one beat included; a burst leaves ``LATENCY`` clocks after its
 request arrived or after the burst before it.

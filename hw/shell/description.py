@@ -3,26 +3,43 @@
 Argument offsets follow the spacing that HLS tools use: 12 bytes a 64-bit pointer, 8 a scalar.
 """
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.control_map import ARGUMENTS
 
-__all__ = ["Argument", "KernelDescription", "Master", "standard_arguments"]
+__all__ = [
+    "HOST_MASTER",
+    "Argument",
+    "KernelDescription",
+    "Master",
+    "digest",
+    "master_descriptions",
+    "standard_arguments",
+]
 
 #: The master that carries program, operands, results and status in every kernel.
-HOST_MASTER = "m_axi_host"
+HOST_MASTER = f"m_axi_{HOST}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """``kind``: "pointer" (64 bits, on ``master``) or "scalar" (32 bits)."""
+    """``kind``: "pointer" (64 bits, on ``master``) or "scalar" (32 bits).
+
+    ``access`` of a pointer is "r", "w" or "rw". A scalar that is the size of a buffer names it in
+    ``buffer``, and counts ``unit`` bytes.
+    """
 
     id: int
     name: str
     kind: str
     offset: int
     master: str | None = None
+    access: str | None = None
+    buffer: str | None = None
+    unit: int = 1
 
     @property
     def size(self):
@@ -32,16 +49,21 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class Master:
-    """An AXI4 master; ``arguments`` names the pointers that go through it."""
+    """An AXI4 master; ``arguments`` names the pointers that go through it.
+
+    ``access``: "r", "w" or "rw", what any of them needs; the other direction stays silent.
+    """
 
     name: str
     data_width: int
     arguments: tuple[str, ...]
+    access: str = "rw"
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelDescription:
-    """``config`` is the kernel config as a dict; ``config_hash`` its ``hash64``."""
+    """``config`` is the kernel config as a dict; ``config_hash`` is ``digest`` of it and of every
+    layout and number that host and kernel share."""
 
     name: str
     config: dict
@@ -71,20 +93,63 @@ class KernelDescription:
         return cls(**values)
 
 
-def standard_arguments(extra_pointers=()):
-    """Arguments of every kernel, then one pointer for each ``(name, master)``, then the scalars.
+def standard_arguments(buffers=()):
+    """Arguments of every kernel with these buffers of its own: pointers, then scalars.
 
-    program, operands, results, status on the host master; command_count (commands), operands_bytes
-    and results_bytes (sizes of those buffers, which the kernel never leaves).
+    program, operands, results, status and ``buffers``; command_count (commands) and the size of
+    each buffer, which the kernel never leaves.
     """
-    pointers = [(name, HOST_MASTER) for name in ("program", "operands", "results", "status")]
     arguments, offset = [], ARGUMENTS
-    for name, master in [*pointers, *extra_pointers]:
+    for buffer in (*HOST_BUFFERS, *buffers):
         arguments.append(
-            Argument(id=len(arguments), name=name, kind="pointer", offset=offset, master=master)
+            Argument(
+                id=len(arguments),
+                name=buffer.name,
+                kind="pointer",
+                offset=offset,
+                master=f"m_axi_{buffer.master}",
+                access=buffer.access,
+            )
         )
         offset += 12
-    for name in ("command_count", "operands_bytes", "results_bytes"):
-        arguments.append(Argument(id=len(arguments), name=name, kind="scalar", offset=offset))
+    sizes = [(b.size_name, dict(buffer=b.name, unit=b.unit)) for b in (*HOST_BUFFERS, *buffers)]
+    for name, size in [("command_count", {}), *sizes]:
+        arguments.append(
+            Argument(id=len(arguments), name=name, kind="scalar", offset=offset, **size)
+        )
         offset += 8
     return tuple(arguments)
+
+
+def master_descriptions(buffers, data_width):
+    """The masters of a kernel with these buffers of its own; ``data_width`` of a master's name."""
+    every = (*HOST_BUFFERS, *buffers)
+    return tuple(
+        Master(
+            name=f"m_axi_{master}",
+            data_width=data_width(master),
+            arguments=tuple(buffer.name for buffer in every if buffer.master == master),
+            access=access,
+        )
+        for master, access in masters_of(every).items()
+    )
+
+
+def digest(config, arguments, layouts, errors):
+    """The hash that a kernel carries: 64 bits of SHA-256 over all that host and kernel share.
+
+    config : ConfigBase; arguments : of the kernel; layouts : commands, records, status; errors :
+    code to (name, meaning). A kernel with another opcode, field or code has another hash.
+    """
+    shared = {
+        "config": [type(config).__name__, config.to_dict()],
+        "arguments": [asdict(argument) for argument in arguments],
+        "layouts": [
+            [layout.name, layout.size, str(getattr(getattr(layout, "opcode", None), "value", ""))]
+            + [[f.name, f.kind, f.count, layout.offsets[f.name]] for f in layout.fields]
+            for layout in layouts
+        ],
+        "errors": [[int(code), name] for code, (name, _) in sorted(errors.items())],
+    }
+    text = json.dumps(shared, sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

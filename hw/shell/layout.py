@@ -4,28 +4,65 @@ Fields are 32 or 64 bits, little-endian, 64-bit fields on 8-byte offsets, so tha
 and the hardware struct are the same bytes.
 """
 
+import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth import unsigned
+from amaranth import signed, unsigned
 from amaranth.lib import data
 
 __all__ = ["Field", "Layout"]
 
+#: Kind -> bytes, NumPy's format, that of ``struct``, and the shape in hardware.
+_KINDS = {
+    "u32": (4, "<u4", "I", unsigned(32)),
+    "i32": (4, "<i4", "i", signed(32)),
+    "u64": (8, "<u8", "Q", unsigned(64)),
+    "i64": (8, "<i8", "q", signed(64)),
+    "f32": (4, "<f4", "f", unsigned(32)),
+}
+
 
 @dataclass(frozen=True)
 class Field:
-    """``kind``: u32, u64 or f32; ``count`` > 1 makes an array."""
+    """A field of a record or command.
+
+    Parameters
+    ----------
+    name, doc : str
+    kind : str
+        u32, u64, i32 and i64 (two's complement), or f32.
+    count : int
+        More than 1 makes an array.
+    low, high : int or None, or a function of the kernel's config that gives one
+        Of a command: the smallest and the largest number allowed; None allows all of the kind.
+    error : int or None
+        Of a command: the code that refuses a number outside, ``ShellError.FIELD`` if None.
+    """
 
     name: str
     kind: str
     doc: str
     count: int = 1
+    low: int | Callable | None = None
+    high: int | Callable | None = None
+    error: int | None = None
 
     @property
     def size(self):
         """Bytes."""
-        return {"u32": 4, "u64": 8, "f32": 4}[self.kind] * self.count
+        return _KINDS[self.kind][0] * self.count
+
+    @property
+    def shape(self):
+        """In hardware; a f32 is its 32-bit pattern."""
+        one = _KINDS[self.kind][3]
+        return data.ArrayLayout(one, self.count) if self.count > 1 else one
+
+    def limits(self, config):
+        """``(low, high)`` for ``config``; None where the kind alone is the limit."""
+        return tuple(limit(config) if callable(limit) else limit for limit in (self.low, self.high))
 
 
 class Layout:
@@ -37,30 +74,33 @@ class Layout:
         Heading and sentence of the documentation.
     fields : sequence of Field
     size : int
-        Bytes of the whole; ValueError if the fields need more or a u64 is not on 8 bytes.
+        Bytes of the whole; ValueError if the fields need more or one of 64 bits is not on 8 bytes.
     """
 
     def __init__(self, name, doc, fields, *, size):
         self.name, self.doc, self.fields, self.size = name, doc, tuple(fields), size
         self.offsets, offset = {}, 0
         for field in self.fields:
-            if field.kind == "u64" and offset % 8:
+            if _KINDS[field.kind][0] == 8 and offset % 8:
                 raise ValueError(f"{name}.{field.name} must be on an 8-byte offset, not {offset}")
             self.offsets[field.name] = offset
             offset += field.size
         if offset > size:
             raise ValueError(f"{name} must fit {size} bytes, not {offset}")
+        #: Bytes that the fields fill; those behind are padding.
+        self.used = offset
+        self._struct = struct.Struct(
+            "<" + "".join(f"{field.count}{_KINDS[field.kind][2]}" for field in self.fields)
+        )
 
     @property
     def dtype(self):
         """Structured NumPy dtype of ``size`` bytes."""
-        kinds = {"u32": "<u4", "u64": "<u8", "f32": "<f4"}
+        formats = [(_KINDS[f.kind][1], f.count) for f in self.fields]
         return np.dtype(
             {
                 "names": [f.name for f in self.fields],
-                "formats": [
-                    (kinds[f.kind], f.count) if f.count > 1 else kinds[f.kind] for f in self.fields
-                ],
+                "formats": [kind if count == 1 else (kind, count) for kind, count in formats],
                 "offsets": [self.offsets[f.name] for f in self.fields],
                 "itemsize": self.size,
             }
@@ -68,19 +108,23 @@ class Layout:
 
     @property
     def shape(self):
-        """Amaranth layout of ``8 * size`` bits; a f32 is its 32-bit pattern."""
-
-        def shape(field):
-            one = unsigned(64 if field.kind == "u64" else 32)
-            return data.ArrayLayout(one, field.count) if field.count > 1 else one
-
+        """Amaranth layout of ``8 * size`` bits."""
         return data.FlexibleLayout(
             8 * self.size,
-            {f.name: data.Field(shape(f), 8 * self.offsets[f.name]) for f in self.fields},
+            {f.name: data.Field(f.shape, 8 * self.offsets[f.name]) for f in self.fields},
         )
 
-    def markdown(self):
-        """The table of the register document."""
+    def unpack(self, raw):
+        """Fields of ``raw`` (bytes) by name: Python numbers, and lists of them."""
+        words, begin, values = self._struct.unpack_from(raw), 0, {}
+        for field in self.fields:
+            part = words[begin : begin + field.count]
+            values[field.name] = list(part) if field.count > 1 else part[0]
+            begin += field.count
+        return values
+
+    def markdown(self, config=None):
+        """The table of the register document; ``config``: the kernel's."""
         rows = "\n".join(
             f"| {self.offsets[f.name]:#04x} | `{f.name}` | {f.kind}"
             f"{f'[{f.count}]' if f.count > 1 else ''} | {f.doc} |"

@@ -1,28 +1,37 @@
 """How a design reaches memory: the engines' streams as one port a direction."""
 
 from amaranth.hdl import unsigned
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 
 from hw.shell.axi import REQUEST
+from hw.shell.buffers import masters_of
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
-__all__ = ["core_members", "read_port", "share", "write_port"]
+__all__ = ["core_members", "memory_error", "read_beats", "read_port", "share", "write_port"]
+
+
+def read_beats(data_width):
+    """What a read brings: a beat, and whether memory answered it with an error."""
+    return data.StructLayout({"data": data_width, "error": 1})
 
 
 def read_port(data_width):
-    """``request`` asks for a run of beats, ``data`` brings them in the order of the requests."""
+    """``request`` asks for a run of beats, ``data`` brings them in the order of the requests.
+
+    A beat with ``error`` holds anything; it comes all the same, so that nothing waits for it.
+    """
     return Signature(
         {
             "request": Out(stream.Signature(REQUEST)),
-            "data": In(stream.Signature(unsigned(data_width))),
+            "data": In(stream.Signature(read_beats(data_width))),
         }
     )
 
 
 def write_port(data_width):
     """``request`` announces a run of beats, ``data`` holds them, ``done`` is a token a request
-    once it is in memory: 1 if memory answered with an error."""
+    once memory has answered it: 1 if that was an error."""
     return Signature(
         {
             "request": Out(stream.Signature(REQUEST)),
@@ -32,31 +41,40 @@ def write_port(data_width):
     )
 
 
-def core_members(data_width, status, pointers):
+def core_members(buffers, data_width, status):
     """Members of every core (``docs/adding_a_design.md``): command, outcome, status, the launch's
-    arguments and a port a direction to each memory.
+    buffers, and a port a direction to each master.
 
+    buffers : all that the core sees, operands and results among them
+    data_width : callable, bits of a beat of a master
     status : Layout of the design's status block
-    pointers : names of the design's own buffers, each with a master of its own
     """
-    return {
+    members = {
         "command": In(stream.Signature(unsigned(8 * COMMAND_BYTES))),
         "outcome": Out(stream.Signature(OUTCOME)),
         "status": Out(8 * status.size),
-        "operands": In(64),
-        "results": In(64),
-        "operands_bytes": In(32),
-        "results_bytes": In(32),
-        **{name: In(64) for name in pointers},
-        **{f"{name}_read": Out(read_port(data_width)) for name in ("host", *pointers)},
-        **{f"{name}_write": Out(write_port(data_width)) for name in ("host", *pointers)},
     }
+    for buffer in buffers:
+        members |= {buffer.name: In(64), buffer.size_name: In(32)}
+    for master, access in masters_of(buffers).items():
+        for kind, direction, port in (("r", "read", read_port), ("w", "write", write_port)):
+            if kind in access:
+                members[f"{master}_{direction}"] = Out(port(data_width(master)))
+    return members
+
+
+def memory_error(port):
+    """Whether a beat or token that memory answered with an error is taken from ``port``."""
+    answer = port.data if hasattr(port.data.payload, "error") else port.done
+    failed = answer.payload.error if answer is port.data else answer.payload
+    return answer.valid & answer.ready & failed
 
 
 def share(m, end, claims):
     """One engine or port ``end`` for several ports: ``claims`` are pairs of (owns, port).
 
-    At most one owns ``end`` in a clock, and does so until its last word has moved.
+    At most one owns ``end`` in a clock, and does so until its last word has moved: for units that
+    by their own structure take turns. Others need ``hw.shell.interconnect``.
     """
     for name, member in claims[0][1].signature.members.items():
         outer = getattr(end, name)

@@ -1,7 +1,7 @@
 """Programs and status: what every kernel reads at a launch's start and writes at its end.
 
-A program is a list of 64-byte commands. Each begins with COMMAND_HEADER; a design lays its own
-fields behind it. A launch ends with a status block: STATUS, then the design's own block.
+A program is a list of 64-byte commands (``hw.shell.command``). A launch ends with a status block:
+STATUS, then the design's own block.
 """
 
 from enum import IntEnum
@@ -12,27 +12,18 @@ from hw.shell.layout import Field, Layout
 
 __all__ = [
     "COMMAND_BYTES",
-    "COMMAND_HEADER",
     "ERRORS",
     "MAGIC",
     "OUTCOME",
     "PAGE_BYTES",
     "STATUS",
     "ShellError",
-    "command_layout",
 ]
 
 COMMAND_BYTES = 64
 #: What a buffer begins on, and the least that a host takes.
 PAGE_BYTES = 4096
 MAGIC = 0x524C4641  # "RLFA"
-
-COMMAND_HEADER = (
-    Field("opcode", "u32", "what to do"),
-    Field("count", "u32", "items"),
-    Field("source", "u32", "byte offset in operands, a multiple of 64"),
-    Field("destination", "u32", "byte offset in results, a multiple of 64"),
-)
 
 #: What a core answers to a command: 0 or an error, and the item that failed.
 OUTCOME = data.StructLayout({"error": 32, "detail": 32})
@@ -41,7 +32,7 @@ OUTCOME = data.StructLayout({"error": 32, "detail": 32})
 class ShellError(IntEnum):
     """Errors of the shell, and of every design; a design's own begin at 16."""
 
-    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT = range(6)
+    NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT, FIELD, BUFFER, PROGRAM, POINTER = range(10)
 
 
 #: Errors of the shell and of every design: code -> (name, meaning).
@@ -50,14 +41,35 @@ ERRORS = {
     ShellError.OPCODE: ("opcode", "no command has this opcode"),
     ShellError.OPERANDS: (
         "operands",
-        "source + length leaves the operands buffer or is not a multiple of 64",
+        "source + length, in whole beats, leaves the operands buffer, or an offset is not a "
+        "multiple of 64",
     ),
     ShellError.RESULTS: (
         "results",
-        "destination + length leaves the results buffer or is not a multiple of 64",
+        "destination + length, in whole beats, leaves the results buffer, or destination is not a "
+        "multiple of 64",
     ),
-    ShellError.AXI: ("axi", "memory answered a read or write with an error"),
+    ShellError.AXI: (
+        "axi",
+        "memory answered a read or write of the command with an error; what a failed command has "
+        "changed is in its description",
+    ),
     ShellError.COUNT: ("count", "count is zero or larger than the design allows"),
+    ShellError.FIELD: (
+        "field",
+        "a field is out of its range, or a byte that has no meaning is not 0; the detail is its "
+        "byte in the command",
+    ),
+    ShellError.BUFFER: ("buffer", "a buffer of the design's own is too small for the command"),
+    ShellError.PROGRAM: (
+        "program",
+        "command_count commands are more than program_bytes holds; nothing was executed",
+    ),
+    ShellError.POINTER: (
+        "pointer",
+        "a buffer does not begin on a multiple of 64; the detail is the id of the argument; "
+        "nothing was executed",
+    ),
 }
 
 STATUS = Layout(
@@ -66,7 +78,7 @@ STATUS = Layout(
     (
         Field("magic", "u32", "0x524c4641"),
         Field("executed", "u32", "commands that finished without an error"),
-        Field("config_hash", "u64", "hash of the kernel's config"),
+        Field("config_hash", "u64", "hash of the kernel's config, layouts, opcodes and errors"),
         Field("error", "u32", "0, or why the launch stopped early"),
         Field("error_command", "u32", "position in the program of the command that failed"),
         Field("error_detail", "u32", "position of the item that failed, where the error has one"),
@@ -75,10 +87,3 @@ STATUS = Layout(
     ),
     size=64,
 )
-
-
-def command_layout(opcode, doc, fields=()):
-    """Command ``opcode`` (an enum member): the header, then ``fields``; 64 bytes."""
-    return Layout(
-        opcode.name, f"Opcode {opcode.value}. {doc}", (*COMMAND_HEADER, *fields), size=COMMAND_BYTES
-    )

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.shell.axi import ADDRESS, REQUEST, read_beat
 from hw.shell.burst import BurstSplitter
+from hw.shell.ports import read_beats
 from hw.stream.queue import Queue
 
 __all__ = ["ReadEngine"]
@@ -21,7 +22,7 @@ class ReadEngine(wiring.Component):
 
     A request leaves on ``ar`` ``ADDRESS_LATENCY`` clocks after it was taken; a beat leaves on
     ``data`` ``Queue.latency_of(depth)`` clocks after it came on ``r``. A failed read still
-    delivers its beats, so nothing behind the engine hangs.
+    delivers its beats, each with ``error``, so nothing behind the engine hangs.
 
     Parameters
     ----------
@@ -30,12 +31,10 @@ class ReadEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(REQUEST))
-    data : Out(stream.Signature(unsigned(data_width)))
+    data : Out(stream.Signature(read_beats(data_width)))
+        ``error``: the ``rresp`` of this beat was not OKAY.
     busy : Out(1)
         Beats of an accepted request have not left ``data`` yet.
-    response : Out(1)
-        An ``rresp`` was not OKAY since reset or ``clear``.
-    clear : In(1)
     ar, r : streams of ADDRESS and ``read_beat(data_width)``
         For ``connect_master``.
     """
@@ -48,10 +47,8 @@ class ReadEngine(wiring.Component):
         super().__init__(
             {
                 "request": In(stream.Signature(REQUEST)),
-                "data": Out(stream.Signature(unsigned(config.data_width))),
+                "data": Out(stream.Signature(read_beats(config.data_width))),
                 "busy": Out(1),
-                "response": Out(1),
-                "clear": In(1),
                 "ar": Out(stream.Signature(ADDRESS)),
                 "r": In(stream.Signature(read_beat(config.data_width))),
             }
@@ -72,7 +69,7 @@ class ReadEngine(wiring.Component):
         depth = self.config.depth
         m.submodules.splitter = splitter = BurstSplitter(self.config)
         m.submodules.queue = queue = Queue(
-            unsigned(self.config.data_width), depth, self.config.style
+            read_beats(self.config.data_width), depth, self.config.style
         )
         wiring.connect(m, wiring.flipped(self.request), splitter.i)
         wiring.connect(m, queue.o, wiring.flipped(self.data))
@@ -91,14 +88,10 @@ class ReadEngine(wiring.Component):
             self.ar.p.len.eq((burst.p.beats - 1)[:8]),
             burst.ready.eq(self.ar.ready & enough),
             queue.i.valid.eq(self.r.valid),
-            queue.i.payload.eq(self.r.p.data),
+            queue.i.p.data.eq(self.r.p.data),
+            queue.i.p.error.eq(self.r.p.resp != 0),
             self.r.ready.eq(queue.i.ready),
             self.busy.eq(splitter.busy | (credits != depth)),
         ]
         m.d.sync += credits.eq(credits - Mux(issue, burst.p.beats, 0) + leave)
-
-        with m.If(self.r.valid & self.r.ready & (self.r.p.resp != 0)):
-            m.d.sync += self.response.eq(1)
-        with m.Elif(self.clear):
-            m.d.sync += self.response.eq(0)
         return m

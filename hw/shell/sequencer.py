@@ -12,13 +12,22 @@ from hw.shell.ports import read_port, write_port
 from hw.shell.program import COMMAND_BYTES, MAGIC, OUTCOME, STATUS, ShellError
 from hw.stream.queue import Queue
 
-__all__ = ["Sequencer"]
+__all__ = ["CHUNK", "Sequencer"]
 
-_CHUNK = 16  # commands of one fetch
+#: Commands of one fetch.
+CHUNK = 16
+
+#: A command as fetched, and whether a beat of it could not be read.
+_FETCHED = data.StructLayout({"command": 8 * COMMAND_BYTES, "failed": 1})
 
 
 class Sequencer(wiring.Component):
     """Runs command 0, 1, ... of ``program`` until one fails, then writes STATUS and ``status``.
+
+    Nothing is executed where ``command_count`` commands are more than ``program_bytes`` (PROGRAM)
+    or a buffer does not begin on a multiple of 64 (POINTER); a command that could not be read is
+    not executed (AXI). A status buffer that is too small or not on a multiple of 64 cannot tell:
+    such a launch ends at once, and writes nothing.
 
     Parameters
     ----------
@@ -27,27 +36,29 @@ class Sequencer(wiring.Component):
     status_bytes : int
         Size of the design's own status block, a multiple of 64.
     config_hash : int
+    pointers : sequence of int
+        Ids of the arguments that are pointers.
 
     Members
     -------
     start, done : In(1), Out(1)
         One clock each: a launch begins and ends.
-    program, status_address : In(64), command_count : In(32)
-        Arguments of the launch.
+    program, status_address : In(64), command_count, program_bytes, status_room : In(32)
+        Arguments of the launch; ``status_room`` is the bytes of the status buffer.
+    misaligned : In
+        A bit for each of ``pointers``: it is not a multiple of 64.
     read, write : Out(read_port), Out(write_port)
         Not used while ``running``, when they are the core's.
     running : Out(1)
         The core executes a command.
     command : Out(stream.Signature(512)), outcome : In(stream of OUTCOME)
-    axi_error : In(1)
-        A read has failed since ``start``.
     status : In(8 * status_bytes)
         The design's block.
     """
 
-    def __init__(self, *, data_width, status_bytes, config_hash):
+    def __init__(self, *, data_width, status_bytes, config_hash, pointers):
         self.data_width, self.status_bytes = data_width, status_bytes
-        self.config_hash = config_hash
+        self.config_hash, self.pointers = config_hash, tuple(pointers)
         super().__init__(
             {
                 "start": In(1),
@@ -55,136 +66,36 @@ class Sequencer(wiring.Component):
                 "program": In(64),
                 "status_address": In(64),
                 "command_count": In(32),
+                "program_bytes": In(32),
+                "status_room": In(32),
+                "misaligned": In(len(self.pointers)),
                 "read": Out(read_port(data_width)),
                 "write": Out(write_port(data_width)),
                 "running": Out(1),
                 "command": Out(stream.Signature(unsigned(8 * COMMAND_BYTES))),
                 "outcome": In(stream.Signature(OUTCOME)),
-                "axi_error": In(1),
                 "status": In(8 * status_bytes),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        beats = 8 * COMMAND_BYTES // self.data_width  # of a command
-        m.submodules.queue = queue = Queue(unsigned(8 * COMMAND_BYTES), _CHUNK)
-        read, write = self.read, self.write
-
-        # Beats of a fetch, put together to commands.
-        part = Signal(range(beats))
-        words = Signal(8 * COMMAND_BYTES - self.data_width)
-        m.d.comb += [
-            queue.i.payload.eq(Cat(words, read.data.payload)),
-            queue.i.valid.eq(read.data.valid & (part == beats - 1) & ~self.running),
-            read.data.ready.eq(~self.running & ((part != beats - 1) | queue.i.ready)),
-        ]
-        with m.If(read.data.valid & read.data.ready):
-            m.d.sync += part.eq(Mux(part == beats - 1, 0, part + 1))
-            if beats > 1:
-                m.d.sync += words.eq(Cat(words, read.data.payload)[self.data_width :])
-
-        cycles = Signal(64)
+        m.submodules.queue = queue = Queue(_FETCHED, CHUNK)
+        self._collect(m, queue)
         header = Signal(STATUS.shape)
-        executed, left, chunk = Signal(32), Signal(32), Signal(range(_CHUNK + 1))
-        arrived = Signal.like(chunk)
-        address = Signal(64)
-        m.d.comb += [
-            chunk.eq(Mux(left > _CHUNK, _CHUNK, left)),
-            read.request.p.address.eq(address),
-            read.request.p.beats.eq(chunk * beats),
-            header.magic.eq(MAGIC),
-            header.config_hash.eq(self.config_hash),
-            header.executed.eq(executed),
-        ]
+        left, address, cycles = Signal(32), Signal(64), Signal(64)
         m.d.sync += cycles.eq(cycles + 1)
-        m.d.comb += self.command.payload.eq(queue.o.payload)
-        block = Signal(8 * (STATUS.size + self.status_bytes))
-        sent = Signal(range(len(block) // self.data_width + 1))
-        m.d.comb += [
-            write.request.p.address.eq(self.status_address),
-            write.request.p.beats.eq(len(block) // self.data_width),
-            write.data.payload.eq(block[: self.data_width]),
-        ]
-
         with m.FSM() as fsm:
             m.d.comb += self.running.eq(fsm.ongoing("RUN"))
-            with m.State("IDLE"):
-                m.d.sync += [
-                    left.eq(self.command_count),
-                    address.eq(self.program),
-                    executed.eq(0),
-                    header.error.eq(0),
-                    header.error_command.eq(0),
-                    header.error_detail.eq(0),
-                    cycles.eq(0),
-                ]
-                with m.If(self.start):
-                    m.next = "FETCH"
-            with m.State("FETCH"):
-                m.d.sync += arrived.eq(chunk)
-                m.d.comb += read.request.valid.eq(left != 0)
-                with m.If(left == 0):
-                    m.next = "STATUS"
-                with m.Elif(read.request.ready):
-                    m.d.sync += [left.eq(left - chunk), address.eq(address + chunk * COMMAND_BYTES)]
-                    m.next = "LOAD"
-            with m.State("LOAD"):
-                with m.If(queue.i.valid & queue.i.ready):
-                    m.d.sync += arrived.eq(arrived - 1)
-                with m.If(arrived == 0):
-                    m.next = "NEXT"
-            with m.State("NEXT"):
-                with m.If(self.axi_error & (header.error == 0)):
-                    m.d.sync += [header.error.eq(ShellError.AXI), header.error_command.eq(executed)]
-                    m.next = "DRAIN"
-                with m.Elif(header.error != 0):
-                    m.next = "DRAIN"
-                with m.Elif(~queue.o.valid):
-                    m.next = "FETCH"
-                with m.Else():
-                    m.next = "RUN"
-            with m.State("RUN"):
-                # The command at the head of the queue is the core's; no other is fetched meanwhile.
-                m.d.comb += self.outcome.ready.eq(1)
-                with m.If(self.outcome.valid):
-                    with m.If(self.outcome.p.error | self.axi_error):
-                        m.d.sync += [
-                            header.error.eq(
-                                Mux(self.outcome.p.error != 0, self.outcome.p.error, ShellError.AXI)
-                            ),
-                            header.error_command.eq(executed),
-                            header.error_detail.eq(self.outcome.p.detail),
-                        ]
-                    with m.Else():
-                        m.d.sync += executed.eq(executed + 1)
-                    m.next = "NEXT"
-            with m.State("DRAIN"):
-                # Commands behind the one that failed are dropped.
-                with m.If(~queue.o.valid):
-                    m.next = "STATUS"
-            with m.State("STATUS"):
-                m.d.sync += block.eq(Cat(header, self.status))
-                m.d.comb += write.request.valid.eq(1)
-                m.d.sync += sent.eq(0)
-                with m.If(write.request.ready):
-                    m.d.sync += data.View(STATUS.shape, block[: 8 * STATUS.size]).cycles.eq(cycles)
-                    m.next = "SEND"
-            with m.State("SEND"):
-                m.d.comb += write.data.valid.eq(1)
-                with m.If(write.data.ready):
-                    m.d.sync += [block.eq(block >> self.data_width), sent.eq(sent + 1)]
-                    with m.If(sent == len(block) // self.data_width - 1):
-                        m.next = "WAIT"
-            with m.State("WAIT"):
-                m.d.comb += write.done.ready.eq(1)
-                with m.If(write.done.valid):
-                    m.d.comb += self.done.eq(1)
-                    m.next = "IDLE"
+            self._begin(m, header, left, address, cycles)
+            self._fetch(m, left, address, queue)
+            self._run(m, header, queue)
+            self._report(m, header, cycles)
 
         # A command leaves the queue towards the core only in RUN, once; dropped in DRAIN.
         taken = Signal()
         m.d.comb += [
+            self.command.payload.eq(queue.o.p.command),
             self.command.valid.eq(queue.o.valid & self.running & ~taken),
             queue.o.ready.eq(
                 Mux(fsm.ongoing("DRAIN"), 1, self.running & ~taken & self.command.ready)
@@ -195,3 +106,143 @@ class Sequencer(wiring.Component):
         with m.Elif(~self.running):
             m.d.sync += taken.eq(0)
         return m
+
+    def _collect(self, m, queue):
+        """Beats of a fetch, put together to commands."""
+        beats = 8 * COMMAND_BYTES // self.data_width  # of a command
+        data_, part = self.read.data, Signal(range(beats))
+        words, failed = Signal(8 * COMMAND_BYTES - self.data_width), Signal()
+        last, whole = part == beats - 1, Cat(words, data_.p.data)
+        m.d.comb += [
+            queue.i.p.command.eq(whole),
+            queue.i.p.failed.eq(failed | data_.p.error),
+            queue.i.valid.eq(data_.valid & last & ~self.running),
+            data_.ready.eq(~self.running & (~last | queue.i.ready)),
+        ]
+        with m.If(data_.valid & data_.ready):
+            m.d.sync += [
+                part.eq(Mux(last, 0, part + 1)),
+                failed.eq(Mux(last, 0, failed | data_.p.error)),
+            ]
+            if beats > 1:
+                m.d.sync += words.eq(whole[self.data_width :])
+
+    def _begin(self, m, header, left, address, cycles):
+        """A launch begins, or is refused as a whole."""
+        size = STATUS.size + self.status_bytes
+        silent, excess = Signal(), Signal()
+        m.d.comb += [
+            header.magic.eq(MAGIC),
+            header.config_hash.eq(self.config_hash),
+            silent.eq(self.status_address[:6].any() | (self.status_room < size)),
+            excess.eq((self.command_count << 6) > self.program_bytes),
+        ]
+        with m.State("IDLE"):
+            m.d.sync += [
+                left.eq(self.command_count),
+                address.eq(self.program),
+                header.executed.eq(0),
+                header.error.eq(ShellError.NONE),
+                header.error_command.eq(0),
+                header.error_detail.eq(0),
+                cycles.eq(0),
+            ]
+            with m.If(self.start):
+                m.next = "FETCH"
+                with m.If(excess):
+                    m.d.sync += header.error.eq(ShellError.PROGRAM)
+                    m.next = "STATUS"
+                with m.If(self.misaligned.any()):
+                    m.d.sync += header.error.eq(ShellError.POINTER)
+                    for bit, number in reversed(list(enumerate(self.pointers))):
+                        with m.If(self.misaligned[bit]):
+                            m.d.sync += header.error_detail.eq(number)
+                    m.next = "STATUS"
+                with m.If(silent):
+                    m.next = "SILENT"
+        with m.State("SILENT"):
+            m.d.comb += self.done.eq(1)
+            m.next = "IDLE"
+
+    def _fetch(self, m, left, address, queue):
+        read, beats = self.read, 8 * COMMAND_BYTES // self.data_width
+        chunk = Signal(range(CHUNK + 1))
+        arrived = Signal.like(chunk)
+        m.d.comb += [
+            chunk.eq(Mux(left > CHUNK, CHUNK, left)),
+            read.request.p.address.eq(address),
+            read.request.p.beats.eq(chunk * beats),
+        ]
+        with m.State("FETCH"):
+            m.d.sync += arrived.eq(chunk)
+            m.d.comb += read.request.valid.eq(left != 0)
+            with m.If(left == 0):
+                m.next = "STATUS"
+            with m.Elif(read.request.ready):
+                m.d.sync += [left.eq(left - chunk), address.eq(address + chunk * COMMAND_BYTES)]
+                m.next = "LOAD"
+        with m.State("LOAD"):
+            with m.If(queue.i.valid & queue.i.ready):
+                m.d.sync += arrived.eq(arrived - 1)
+            with m.If(arrived == 0):
+                m.next = "NEXT"
+
+    def _run(self, m, header, queue):
+        failed = (header.error == ShellError.NONE) & queue.o.valid & queue.o.p.failed
+        with m.State("NEXT"):
+            with m.If(failed):
+                m.d.sync += [
+                    header.error.eq(ShellError.AXI),
+                    header.error_command.eq(header.executed),
+                ]
+                m.next = "DRAIN"
+            with m.Elif(header.error != ShellError.NONE):
+                m.next = "DRAIN"
+            with m.Elif(~queue.o.valid):
+                m.next = "FETCH"
+            with m.Else():
+                m.next = "RUN"
+        with m.State("RUN"):
+            # The command at the head of the queue is the core's; no other is fetched meanwhile.
+            m.d.comb += self.outcome.ready.eq(1)
+            with m.If(self.outcome.valid):
+                with m.If(self.outcome.p.error != ShellError.NONE):
+                    m.d.sync += [
+                        header.error.eq(self.outcome.p.error),
+                        header.error_command.eq(header.executed),
+                        header.error_detail.eq(self.outcome.p.detail),
+                    ]
+                with m.Else():
+                    m.d.sync += header.executed.eq(header.executed + 1)
+                m.next = "NEXT"
+        with m.State("DRAIN"):
+            # Commands behind the one that failed are dropped.
+            with m.If(~queue.o.valid):
+                m.next = "STATUS"
+
+    def _report(self, m, header, cycles):
+        """The block is steady, for no command runs: it is sent from where it stands."""
+        write, block = self.write, Cat(header, self.status)
+        words = len(block) // self.data_width
+        sent = Signal(range(words))
+        m.d.comb += [
+            write.request.p.address.eq(self.status_address),
+            write.request.p.beats.eq(words),
+            write.data.payload.eq(block.word_select(sent, self.data_width)),
+        ]
+        with m.State("STATUS"):
+            m.d.comb += write.request.valid.eq(1)
+            m.d.sync += [sent.eq(0), header.cycles.eq(cycles)]
+            with m.If(write.request.ready):
+                m.next = "SEND"
+        with m.State("SEND"):
+            m.d.comb += write.data.valid.eq(1)
+            with m.If(write.data.ready):
+                m.d.sync += sent.eq(sent + 1)
+                with m.If(sent == words - 1):
+                    m.next = "WAIT"
+        with m.State("WAIT"):
+            m.d.comb += write.done.ready.eq(1)
+            with m.If(write.done.valid):
+                m.d.comb += self.done.eq(1)
+                m.next = "IDLE"

@@ -22,7 +22,8 @@ def build(description, verilog, *, trace=False):
     Raises MissingTool, or BuildError with the tool's output.
     """
     folder = files("sim.card")
-    sources = {name: (folder / name).read_text() for name in ("harness.cpp", "memory.hpp")}
+    names = ("harness.cpp", "memory.hpp", "faults.hpp")
+    sources = {name: (folder / name).read_text() for name in names}
     template = jinja2.Template(
         (folder / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
     )

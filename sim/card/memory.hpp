@@ -2,6 +2,7 @@
 // AXI rules on every beat. Two calls a clock: `sample` before the rising edge, when all signals
 // stand, and `drive` after it, so the memory behaves like registered logic.
 #pragma once
+#include "faults.hpp"
 #include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
@@ -14,7 +15,6 @@
 
 namespace rlfabric {
 
-enum Channel { AW, W, B, AR, R, CHANNELS };
 inline const char* const channel_names[] = {"AW", "W", "B", "AR", "R"};
 
 // Mirrors of the ctypes structures in verilated.py.
@@ -23,14 +23,11 @@ struct Buffer {
     uint8_t* data;
     uint32_t readable, writable;
 };
-struct Fault {  // from `cycle` on: kind 0, the channel moves nothing; kind 1, it answers SLVERR
-    uint32_t master, channel, kind;
-    uint64_t cycle;
-};
 struct Settings {
     uint32_t read_latency, write_latency, outstanding;
     uint32_t bandwidth;  // beats a clock and direction, in 1/65536
     uint32_t stall;      // probability that a channel stalls in a clock, in 1/65536
+    uint32_t pause, period;  // of every `period` clocks a channel stands still for `pause`
     uint32_t fault_count;
     uint64_t seed;
     const Fault* faults;
@@ -65,13 +62,10 @@ class Memory {
 public:
     Memory(const MasterPorts& ports, unsigned master, const Settings& settings, Monitor& monitor)
         : p(ports), settings(settings), monitor(monitor),
-          random(settings.seed * 0x9E3779B97F4A7C15 + master + 1) {
-        for (auto& from : stuck) from = UINT64_MAX;
-        for (auto& from : failing) from = UINT64_MAX;
-        for (unsigned i = 0; i < settings.fault_count; ++i) {
-            const Fault& fault = settings.faults[i];
-            if (fault.master == master) (fault.kind ? failing : stuck)[fault.channel] = fault.cycle;
-        }
+          random(settings.seed * 0x9E3779B97F4A7C15 + master + 1),
+          faults(settings.faults, settings.fault_count, master) {
+        uint64_t draw = random;  // a copy: pauses leave the order of the random stalls as it is
+        for (auto& phase : phases) phase = next(draw) >> 16;
     }
 
     std::vector<Buffer> buffers;
@@ -108,13 +102,15 @@ public:
             const Burst& burst = reads.front();
             r_shown = true;
             read_credit -= one;
-            std::memcpy(p.rdata, burst.data + read_beat * p.bytes, p.bytes);
+            const uint64_t offset = uint64_t(read_beat) * p.bytes;
+            std::memcpy(p.rdata, burst.data + offset, p.bytes);
             *p.rlast = read_beat + 1 == burst.beats;
-            *p.rresp = response(R);
+            *p.rresp = faults.response(R, monitor.cycle, burst.address + offset, p.bytes);
         }
         if (!b_shown && answers && writes.front().due <= monitor.cycle && open(B)) {
+            const Burst& burst = writes.front();
             b_shown = true;
-            *p.bresp = response(B);
+            *p.bresp = faults.response(B, monitor.cycle, burst.address, burst.beats * p.bytes);
         }
         *p.rvalid = r_shown;
         *p.bvalid = b_shown;
@@ -214,13 +210,17 @@ private:
     }
 
     bool open(Channel channel) {
-        if (monitor.cycle >= stuck[channel]) return false;
+        if (faults.stands_still(channel, monitor.cycle)) return false;
+        if (settings.pause && (monitor.cycle + phases[channel]) % settings.period < settings.pause)
+            return false;
         if (!settings.stall) return true;
-        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        return (random >> 32 & 0xFFFF) >= settings.stall;
+        return (next(random) >> 32 & 0xFFFF) >= settings.stall;
     }
 
-    uint8_t response(Channel channel) const { return monitor.cycle >= failing[channel] ? 2 : 0; }
+    static uint64_t next(uint64_t& random) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        return random;
+    }
 
     void moved(Channel channel) {
         ++beats[channel];
@@ -244,7 +244,8 @@ private:
     const Settings settings;
     Monitor& monitor;
     uint64_t random;
-    uint64_t stuck[CHANNELS], failing[CHANNELS];
+    uint64_t phases[CHANNELS];
+    Faults faults;
     uint64_t beats[CHANNELS] = {}, last[CHANNELS] = {};
     uint32_t read_credit = one, write_credit = one;
     std::deque<Burst> reads, writes;         // accepted, not yet wholly answered

@@ -18,13 +18,31 @@ FAULTS = ("stuck", "error")
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """From ``cycle`` on, ``channel`` of ``master`` moves nothing ("stuck") or, for B and R, answers
-    SLVERR ("error")."""
+    """``channel`` of ``master`` moves nothing ("stuck"), or answers on it say SLVERR ("error").
+
+    A stuck AW, W or AR takes nothing, a stuck B or R shows no answer that it does not show already.
+    Errors are those of single answers: a write's B, a beat of R; each has the clock in which it is
+    first shown. Faults of one channel know nothing of each other: an answer fails where any of them
+    says so, and every one counts it.
+    """
 
     master: str
+    #: Of ``CHANNELS``; an error has B or R.
     channel: str
+    #: First clock with the fault, counted from the end of the kernel's reset, over all launches.
     cycle: int = 0
+    #: "stuck" or "error".
     kind: str = "stuck"
+    #: First clock without the fault, None: it never ends.
+    until: int | None = None
+    #: Of an error, answers that are still right, counted from ``cycle`` on.
+    skip: int = 0
+    #: Of an error, answers that then fail; all that follow are right. None: all fail to the end.
+    count: int | None = None
+    #: Of an error, the device's bytes that it is about, None: to the last one there is. An answer
+    #: whose beat (R) or burst (B) touches none of them neither fails nor counts.
+    address: int = 0
+    size: int | None = None
 
     def __post_init__(self):
         for name, known in (("channel", CHANNELS), ("kind", FAULTS)):
@@ -32,9 +50,21 @@ class Fault:
                 raise ValueError(
                     f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
                 )
+        check_range("cycle", self.cycle, 0, 2**63)
+        if self.until is not None:
+            check_range("until", self.until, self.cycle + 1, 2**64 - 1, ", after cycle")
         if self.kind == "error" and self.channel not in ("B", "R"):
             raise ValueError(f"channel must be B or R for an error, not {self.channel!r}")
-        check_range("cycle", self.cycle, 0, 2**63)
+        if self.kind == "stuck":
+            for name, unset in (("skip", 0), ("count", None), ("address", 0), ("size", None)):
+                value = getattr(self, name)
+                if value != unset:
+                    raise ValueError(f"{name} must be {unset} for a stuck channel, not {value!r}")
+        for name in ("skip", "address"):
+            check_range(name, getattr(self, name), 0, 2**63)
+        for name in ("count", "size"):
+            if getattr(self, name) is not None:
+                check_range(name, getattr(self, name), 1, 2**63)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +84,20 @@ class MemoryConfig(ConfigBase):
     outstanding: int = 256
     #: Probability, below 1, that a channel stalls in a clock.
     stall: float = 0.0
-    #: Of the random stalls.
+    #: Of every ``period`` clocks each channel stands still for ``pause`` in a row, besides the
+    #: random stalls; when, is drawn for each channel from ``seed``. 0: never.
+    pause: int = 0
+    period: int = 1
+    #: Of the random stalls and of the pauses.
     seed: int = 0
     #: Clocks without any AXI transfer after which a launch counts as standing still.
     max_idle: int = 1_000_000
     faults: tuple[Fault, ...] = ()
 
     def __post_init__(self):
-        for name in ("read_latency", "write_latency", "outstanding", "max_idle"):
+        for name in ("read_latency", "write_latency", "outstanding", "max_idle", "period"):
             check_range(name, getattr(self, name), 1, 2**31)
+        check_range("pause", self.pause, 0, self.period - 1, ", below period")
         check_range("seed", self.seed, 0, 2**63)
         if not 0 < self.bandwidth <= 1:
             raise ValueError(f"bandwidth must be above 0 and at most 1, not {self.bandwidth!r}")

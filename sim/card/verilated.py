@@ -5,7 +5,7 @@ import time
 from enum import IntEnum
 
 from sim.card.build import build
-from sim.card.memory import CHANNELS, FAULTS
+from sim.card.memory import CHANNELS
 
 __all__ = ["Outcome", "VerilatedKernel"]
 
@@ -27,16 +27,42 @@ def _structure(name, **fields):
 
 
 _u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
-# As in memory.hpp.
+# As in memory.hpp and faults.hpp.
 _Buffer = _structure(
     "Buffer", address=_u64, size=_u64, data=ctypes.c_void_p, readable=_u32, writable=_u32
 )
-_Fault = _structure("Fault", master=_u32, channel=_u32, kind=_u32, cycle=_u64)
+_Fault = _structure(
+    "Fault", master=_u32, channel=_u32, error=_u32, cycle=_u64, until=_u64, skip=_u64, count=_u64,
+    address=_u64, last=_u64,
+)  # fmt: skip
 _Settings = _structure(
     "Settings", read_latency=_u32, write_latency=_u32, outstanding=_u32, bandwidth=_u32,
-    stall=_u32, fault_count=_u32, seed=_u64, faults=ctypes.POINTER(_Fault),
+    stall=_u32, pause=_u32, period=_u32, fault_count=_u32, seed=_u64, faults=ctypes.POINTER(_Fault),
 )  # fmt: skip
 _Channel = _structure("Channel", beats=_u64, idle=_u64, valid=_u32, ready=_u32, pending=_u32)
+
+
+def _faults(faults, masters):
+    """C array of ``faults`` on ``masters``, which are names."""
+    endless = 2**64 - 1
+    rows = []
+    for fault in faults:
+        if fault.master not in masters:
+            raise ValueError(f"master must be one of {', '.join(masters)}, not {fault.master!r}")
+        rows.append(
+            _Fault(
+                master=masters.index(fault.master),
+                channel=CHANNELS.index(fault.channel),
+                error=fault.kind == "error",
+                cycle=fault.cycle,
+                until=endless if fault.until is None else fault.until,
+                skip=fault.skip,
+                count=endless if fault.count is None else fault.count,
+                address=fault.address,
+                last=endless if fault.size is None else fault.address + fault.size - 1,
+            )
+        )
+    return (_Fault * len(rows))(*rows)
 
 
 def _load(path):
@@ -72,19 +98,11 @@ class VerilatedKernel:
     def __init__(self, description, verilog, memory, trace=None):
         self.description, self.memory, self._card = description, memory, None
         self._masters = [master.name for master in description.masters]
-        for fault in memory.faults:
-            if fault.master not in self._masters:
-                known = ", ".join(self._masters)
-                raise ValueError(f"master must be one of {known}, not {fault.master!r}")
-        faults = [
-            _Fault(self._masters.index(f.master), CHANNELS.index(f.channel), FAULTS.index(f.kind),
-                   f.cycle)
-            for f in memory.faults
-        ]  # fmt: skip
+        faults = _faults(memory.faults, self._masters)
         settings = _Settings(
             memory.read_latency, memory.write_latency, memory.outstanding,
             max(1, round(memory.bandwidth * 65536)), round(memory.stall * 65536),
-            len(faults), memory.seed, (_Fault * len(faults))(*faults),
+            memory.pause, memory.period, len(faults), memory.seed, faults,
         )  # fmt: skip
         self._library = _load(build(description, verilog, trace=trace is not None))
         self._card = self._library.card_open(settings, str(trace or "").encode())

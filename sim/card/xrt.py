@@ -41,9 +41,6 @@ XCL_BO_FLAGS_NONE = 0
 # Bank 0 starts here: kernels must use all 64 bits of their pointers, and none may be null.
 _BASE = 1 << 36
 
-# Arguments whose buffers a kernel only reads, or only writes (hw.shell.program).
-_READ_ONLY, _WRITE_ONLY = ("program", "operands"), ("results", "status")
-
 ert_cmd_state = IntEnum(
     "ert_cmd_state",
     {
@@ -232,8 +229,8 @@ class run:
                 key = argument.master, held.address(), held.size()
                 seen = buffers.get(key, Buffer(argument.master, held.address(), held._card, 0, 0))
                 buffers[key] = seen._replace(
-                    readable=seen.readable or argument.name not in _WRITE_ONLY,
-                    writable=seen.writable or argument.name not in _READ_ONLY,
+                    readable=seen.readable or "r" in argument.access,
+                    writable=seen.writable or "w" in argument.access,
                 )
         self.cycles = None
         self._device._kernel.start(self._values, list(buffers.values()))

@@ -13,13 +13,18 @@ from amaranth.lib.wiring import In, Out
 from card.copy_ports import elaborate_control, master_members, slave_members
 
 from hw.config import ConfigBase
-from hw.shell.description import HOST_MASTER, KernelDescription, Master, standard_arguments
+from hw.shell.buffers import Buffer
+from hw.shell.description import (
+    HOST_MASTER,
+    KernelDescription,
+    master_descriptions,
+    standard_arguments,
+)
 from hw.shell.program import MAGIC, STATUS
 from hw.verilog import to_verilog
 
 __all__ = ["BREACHES", "CopyConfig", "CopyKernel", "CopyTwin", "breach", "describe", "generate"]
 
-STORAGE_MASTER = "m_axi_storage"
 BREACHES = (
     "none boundary outside unaligned size burst id valid payload "
     "wlast_missing wlast_early strobe gap w_payload access hazard no_done"
@@ -41,22 +46,13 @@ class CopyConfig(ConfigBase):
 
 
 def describe(config):
-    extra = (("storage", STORAGE_MASTER),) if config.storage else ()
-    arguments = standard_arguments(extra)
-    masters = [HOST_MASTER, STORAGE_MASTER][: 1 + config.storage]
+    extra = (Buffer(name="storage", master="storage", large=True),) if config.storage else ()
     return KernelDescription(
         name="copy",
         config=config.to_dict(),
         config_hash=config.hash64,
-        arguments=arguments,
-        masters=tuple(
-            Master(
-                name=name,
-                data_width=config.data_width,
-                arguments=tuple(a.name for a in arguments if a.master == name),
-            )
-            for name in masters
-        ),
+        arguments=standard_arguments(extra),
+        masters=master_descriptions(extra, lambda master: config.data_width),
         verilog="copy.v",
     )
 

@@ -1,4 +1,4 @@
-// One memory with its AXI signals as plain fields, for test_axi_memory.py.
+// One memory with its AXI signals as plain fields, for memory_shim.py.
 #include "memory.hpp"
 
 using namespace rlfabric;

@@ -1,123 +1,10 @@
 """sim/card/memory.hpp by itself: many bursts in flight, timing, and every rule on AR and AW."""
 
-import ctypes
 import random
-import subprocess
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-from sim.card.verilated import _Buffer, _Settings
-from sim.tools import require
-
-BASE, SIZE, BEAT = 1 << 36, 1 << 16, 64
-BYTES = (
-    "awvalid awready awlen awsize awburst awid arvalid arready arlen arsize arburst arid "
-    "wvalid wready wlast bvalid bready bresp rvalid rready rlast rresp"
-).split()
-
-
-class Signals(ctypes.Structure):
-    _fields_ = [
-        *((name, ctypes.c_uint64) for name in ("awaddr", "araddr")),
-        *((name, ctypes.c_uint8) for name in BYTES),
-        *((name, ctypes.c_uint8 * size) for name, size in (("wstrb", 8), ("wdata", 64))),
-        ("rdata", ctypes.c_uint8 * 64),
-    ]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    require("g++")
-    built = tmp_path_factory.mktemp("shim") / "shim.so"
-    source = Path(__file__).with_name("memory_shim.cpp")
-    command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([*command, f"-I{files('sim.card')}", "-o", built, source], check=True)
-    library = ctypes.CDLL(str(built))
-    library.shim_open.restype = ctypes.c_void_p
-    library.shim_signals.restype = ctypes.POINTER(Signals)
-    library.shim_violation.restype = ctypes.c_char_p
-    return library
-
-
-class Bench:
-    """The memory of one master over ``SIZE`` random bytes, clocked by hand."""
-
-    def __init__(self, library, *, readable=1, writable=1, **settings):
-        self.library = library
-        self.bytes = np.random.default_rng(0).integers(0, 256, SIZE, dtype=np.uint8)
-        values = dict(read_latency=20, write_latency=10, outstanding=64, bandwidth=65536) | settings
-        buffer = _Buffer(BASE, SIZE, self.bytes.ctypes.data, readable, writable)
-        opened = library.shim_open(ctypes.byref(_Settings(**values)), ctypes.byref(buffer))
-        self.shim = ctypes.c_void_p(opened)
-        self.s = library.shim_signals(self.shim).contents
-        self.s.arsize = self.s.awsize = 6
-        self.s.arburst = self.s.awburst = 1
-        self.s.wstrb[:] = [255] * 8
-        self.cycle = 0
-
-    def clock(self):
-        self.library.shim_clock(self.shim)
-        self.cycle += 1
-
-    @property
-    def violation(self):
-        return self.library.shim_violation(self.shim).decode()
-
-    def read_all(self, bursts, gap=0.0, seed=0):
-        """Issue ``(address, beats)`` as fast as AR allows; the beats' bytes and their cycles."""
-        rng, s, data, seen = random.Random(seed), self.s, [], []
-        waiting, want = list(bursts), sum(beats for _, beats in bursts)
-        for _ in range(200_000):
-            if len(data) == want:
-                return data, seen
-            if not s.arvalid and waiting and rng.random() >= gap:
-                s.araddr, s.arlen, s.arvalid = waiting[0][0], waiting[0][1] - 1, 1
-            s.rready = rng.random() >= gap
-            if s.rvalid and s.rready:
-                data.append((bytes(s.rdata), s.rlast))
-                seen.append(self.cycle)
-            taken = s.arvalid and s.arready
-            self.clock()
-            if taken:
-                waiting.pop(0)
-                s.arvalid = 0
-                if not gap and waiting:
-                    s.araddr, s.arlen, s.arvalid = waiting[0][0], waiting[0][1] - 1, 1
-            assert not self.violation
-        raise AssertionError(f"R stands still after {len(data)} of {want} beats")
-
-    def write_all(self, bursts, data, gap=0.0, seed=0):
-        """Write ``(address, beats)``; the cycles of the answers. The beats come from ``data``."""
-        rng, s, answers, beat = random.Random(seed), self.s, [], 0
-        waiting, words = list(bursts), [n for _, n in bursts]
-        for _ in range(200_000):
-            if len(answers) == len(bursts):
-                return answers
-            if not s.awvalid and waiting and rng.random() >= gap:
-                s.awaddr, s.awlen, s.awvalid = waiting[0][0], waiting[0][1] - 1, 1
-            s.wvalid = bool(words)
-            if words:
-                s.wdata[:] = data[0]
-                s.wlast = beat + 1 == words[0]
-            s.bready = rng.random() >= gap
-            if s.bvalid and s.bready:
-                answers.append((self.cycle, s.bresp))
-            address, word = s.awvalid and s.awready, s.wvalid and s.wready
-            self.clock()
-            if address:
-                waiting.pop(0)
-                s.awvalid = 0
-            if word:
-                data = data[1:]
-                beat += 1
-                if beat == words[0]:
-                    words.pop(0)
-                    beat = 0
-            assert not self.violation
-        raise AssertionError(f"B stands still after {len(answers)} of {len(bursts)} bursts")
+from card.memory_shim import BASE, BEAT, SIZE, Bench
 
 
 def beats_of(memory, bursts):
@@ -140,7 +27,7 @@ def random_bursts(count, seed):
 def test_single_beat_reads_flow_one_a_clock(library):
     bench = Bench(library)
     bursts = [(BASE + BEAT * (37 * k % 1024), 1) for k in range(500)]
-    data, seen = bench.read_all(bursts)
+    data, seen, _ = bench.read_all(bursts)
     assert data == beats_of(bench.bytes, bursts)
     # Taken in clock 0, shown read_latency clocks later, then one a clock.
     assert seen == list(range(20, 520))
@@ -165,7 +52,9 @@ def test_long_reads_have_no_gaps_and_bandwidth_makes_them(library):
 def test_random_reads(library, gap, stall):
     bench = Bench(library, stall=stall, seed=7)
     bursts = random_bursts(100, seed=1)
-    assert bench.read_all(bursts, gap)[0] == beats_of(bench.bytes, bursts)
+    data, _, answers = bench.read_all(bursts, gap)
+    assert data == beats_of(bench.bytes, bursts)
+    assert {*answers} == {0}
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5])
@@ -212,8 +101,17 @@ def test_address_rules(library, x, buffer, fields, rule):
 
 
 @pytest.mark.parametrize("first, second", [("aw", "ar"), ("ar", "aw")])
-@pytest.mark.parametrize("distance, broken", [(0, True), (7, True), (8, False), (-1, False)])
-def test_overlap_of_reads_and_writes_in_flight(library, first, second, distance, broken):
+@pytest.mark.parametrize(
+    "distance, beats, broken",
+    [
+        *((0, 1, True), (7, 1, True), (8, 1, False), (-1, 1, False)),
+        # Bursts that begin before the first one: up to it, into it, and past its end.
+        *((-2, 2, False), (-1, 2, True), (-1, 10, True), (-7, 7, False), (-7, 8, True)),
+        *((0, 8, True), (7, 2, True), (8, 2, False)),
+    ],
+)
+def test_overlap_of_reads_and_writes_in_flight(library, first, second, distance, beats, broken):
+    """A second burst of ``beats``, ``distance`` beats after the start of a first one of 8."""
     bench = Bench(library)
     start = BASE + 1024
     setattr(bench.s, first + "addr", start)
@@ -222,6 +120,7 @@ def test_overlap_of_reads_and_writes_in_flight(library, first, second, distance,
     bench.clock()
     setattr(bench.s, first + "valid", 0)
     setattr(bench.s, second + "addr", start + distance * BEAT)
+    setattr(bench.s, second + "len", beats - 1)
     setattr(bench.s, second + "valid", 1)
     bench.clock()
     assert ("must wait for" in bench.violation) == broken

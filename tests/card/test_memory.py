@@ -1,5 +1,7 @@
 """sim.card.memory: configs, banks, and what a launch may touch."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,26 +16,50 @@ from sim.card.memory import Allocator, Bank, Buffer, Fault, Memory, MemoryConfig
     [
         dict(read_latency=0), dict(write_latency=-1), dict(outstanding=1.5), dict(max_idle=0),
         dict(bandwidth=0), dict(bandwidth=1.1), dict(stall=1.0), dict(stall=-0.1), dict(seed=-1),
+        dict(period=0), dict(pause=-1), dict(pause=1), dict(pause=8, period=8),
     ],
 )  # fmt: skip
 def test_config_rejects(bad):
-    (name,) = bad
-    with pytest.raises(ValueError, match=f"^{name} must be "):
+    name = next(iter(bad))
+    with pytest.raises(ValueError, match=f"^{name} must be .*, not {bad[name]}$"):
         MemoryConfig(**bad)
 
 
+def test_pause_is_below_its_period():
+    MemoryConfig(pause=7, period=8)
+    with pytest.raises(ValueError, match=r"in 0\.\.7, below period, not 8$"):
+        MemoryConfig(pause=8, period=8)
+
+
 @pytest.mark.parametrize(
-    "field, bad",
+    "message, bad",
     [
-        ("channel", dict(channel="X")),
-        ("kind", dict(channel="R", kind="slow")),
-        ("channel", dict(channel="AR", kind="error")),
-        ("cycle", dict(channel="R", cycle=-1)),
+        ("channel must be one of AW, W, B, AR, R, not 'X'", dict(channel="X")),
+        ("kind must be one of stuck, error, not 'slow'", dict(kind="slow")),
+        ("channel must be B or R for an error, not 'AR'", dict(channel="AR", kind="error")),
+        (f"cycle must be an integer in 0..{2**63}, not -1", dict(cycle=-1)),
+        (f"until must be an integer in 8..{2**64 - 1}, after cycle, not 7", dict(cycle=7, until=7)),
+        (f"skip must be an integer in 0..{2**63}, not -1", dict(kind="error", skip=-1)),
+        (f"count must be an integer in 1..{2**63}, not 0", dict(kind="error", count=0)),
+        (f"address must be an integer in 0..{2**63}, not 0.5", dict(kind="error", address=0.5)),
+        (f"size must be an integer in 1..{2**63}, not 0", dict(kind="error", size=0)),
+        ("skip must be 0 for a stuck channel, not 3", dict(skip=3)),
+        ("count must be None for a stuck channel, not 1", dict(count=1)),
+        ("address must be 0 for a stuck channel, not 64", dict(address=64)),
+        ("size must be None for a stuck channel, not 64", dict(size=64)),
     ],
 )
-def test_fault_rejects(field, bad):
-    with pytest.raises(ValueError, match=f"^{field} must be "):
-        Fault(master="m_axi_host", **bad)
+def test_fault_rejects(message, bad):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Fault(**dict(master="m_axi_host", channel="R") | bad)
+
+
+@pytest.mark.parametrize("kind", ["stuck", "error"])
+def test_fault_takes_the_limits(kind):
+    Fault(master="m_axi_host", channel="R", kind=kind, cycle=7, until=8)
+    Fault(master="m_axi_host", channel="R", kind=kind, cycle=2**63, until=2**64 - 1)
+    if kind == "error":
+        Fault(master="m_axi_host", channel="R", kind=kind, count=1, address=2**63, size=2**63)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5 * PAGE_BYTES), st.booleans()), max_size=40))

@@ -15,7 +15,7 @@ def path(tmp_path_factory):
 
 
 def cycles(path, size, **memory):
-    session = Session(path, memory=MemoryConfig(**memory))
+    session = Session(path, size, memory=MemoryConfig(**memory))
     assert session.launch(size) == COMPLETED
     return session.run.cycles
 
@@ -83,6 +83,33 @@ def test_stuck_channel_is_named(path, channel):
     assert session.launch(1 << 14) == NORESPONSE
     first = session.run.report().split(";")[0]
     assert re.match(rf"m_axi_host {channel} stands still: .* last transfer 1\d\d\d cycles", first)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_launch_goes_on_after_a_stuck_channel(path, channel):
+    size = 1 << 14
+    free = cycles(path, size)
+    fault = Fault(master="m_axi_host", channel=channel, cycle=300, until=900)
+    session = Session(path, size, memory=MemoryConfig(faults=(fault,), max_idle=1000))
+    assert session.launch(size) == COMPLETED
+    # The kernel comes to each channel once in some 130 clocks, then waits for the rest of the 600.
+    assert free + 450 < session.run.cycles <= free + 600
+    assert (session.bytes("results") == session.data).all()
+    assert session.launch(size) == COMPLETED and session.run.cycles == free
+
+
+@pytest.mark.parametrize("wait, state", [(200, COMPLETED), (201, NORESPONSE)])
+def test_standing_still_begins_after_max_idle_clocks(path, wait, state):
+    """The only read's data moves ``wait`` clocks after its address, and nothing in between."""
+    session = Session(path, memory=MemoryConfig(read_latency=wait, max_idle=200))
+    assert session.launch(64) == state
+
+
+def test_pauses_reach_the_kernel(path):
+    free = cycles(path, 1 << 14)
+    paused = {cycles(path, 1 << 14, pause=100, period=1000, seed=seed) for seed in (1, 1, 2)}
+    # Of 2117 clocks; the kernel waits for one channel at a time.
+    assert len(paused) == 2 and free + 100 < min(paused) <= max(paused) < free + 2000
 
 
 def test_kernel_that_stands_still_by_itself(path):

@@ -21,11 +21,13 @@ def path(tmp_path_factory):
     return generate(tmp_path_factory.mktemp("copy"))
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.4])
+@pytest.mark.parametrize(
+    "stalls", [{}, dict(stall=0.4), dict(pause=10, period=30)], ids=["none", "random", "solid"]
+)
 @pytest.mark.parametrize("config", [{}, dict(data_width=128), dict(storage=True, burst=64)])
-def test_model_and_sim_give_the_same_bytes(tmp_path, config, stall):
+def test_model_and_sim_give_the_same_bytes(tmp_path, config, stalls):
     path = generate(tmp_path, CopyConfig(**config))
-    memory = MemoryConfig(stall=stall, seed=3)
+    memory = MemoryConfig(**stalls, seed=3)
     sim, model = (Session(path, 1 << 14, backend=b, memory=memory) for b in ("sim", "model"))
     for size in (0, 64, 4096, 1 << 14, 64 * 17):
         assert (sim.launch(size), model.launch(size)) == (COMPLETED, COMPLETED)
@@ -128,7 +130,7 @@ def test_names_around_the_kernel(path):
     binary = xrt.xclbin(str(path))
     context = xrt.hw_context(device, device.register_xclbin(binary))
     assert device.get_xclbin_uuid().to_string() == binary.get_uuid().to_string()
-    assert [(k.get_name(), k.get_num_args()) for k in binary.get_kernels()] == [("copy", 7)]
+    assert [(k.get_name(), k.get_num_args()) for k in binary.get_kernels()] == [("copy", 9)]
     assert binary.get_mems()[1].get_tag() == "DDR[1]"
     assert binary.get_mems()[1].get_size_kb() == 16 << 20
     assert xrt.kernel(context, "copy:{copy_1}").group_id(0) == 0

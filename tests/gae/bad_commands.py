@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from hw.gae.commands import Error, Kind, Opcode
+from hw.gae.commands import Opcode
+from hw.gae.records import Error, Kind
 
 __all__ = ["BAD"]
 
@@ -75,7 +76,7 @@ def steps_in_the_last_slot(source, program):
     program.push(Opcode.PUSH_CODES, kinds, np.zeros(kinds.shape), np.zeros(kinds.shape))
 
 
-@_bad(Error.COEFFICIENT)
+@_bad(Error.FIELD)
 def coefficient_over_one(source, program):
     source.clear(program)
     source.push(program, 3, True)
@@ -84,7 +85,7 @@ def coefficient_over_one(source, program):
     program.raw(Opcode.ESTIMATE, **{name: over & 0xFFFF_FFFF})
 
 
-@_bad(Error.FACTOR)
+@_bad(Error.FIELD)
 def factor_out_of_range(source, program):
     source.clear(program)
     name, value = source.random.choice(
@@ -99,7 +100,7 @@ def factor_out_of_range(source, program):
         ]
     )
     fields = source.push_fields()
-    fields[f"{source.random.choice(['reward', 'value'])}_{name}"] = value & 0xFFFF_FFFF
+    fields[f"{source.random.choice(['reward', 'value'])}_{name}"] = value
     program.push(Opcode.PUSH, *_one(source), **fields)
 
 

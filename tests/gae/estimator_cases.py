@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hw.gae.commands import Kind
 from hw.gae.estimator import Estimator
+from hw.gae.records import Kind
 from sim.model.gae.estimator import Estimator as Twin
 
 __all__ = ["Script", "any_slots", "legal_slots", "ordinary", "wild"]

@@ -6,14 +6,14 @@ import numpy as np
 import programs
 from programs import Builder
 
-from hw.gae.commands import COMMANDS, GAE_STATUS, MOMENTS, Kind, Opcode
+from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.records import GAE_STATUS, MOMENTS, Kind
 from hw.shell.axi import EngineConfig
 
 __all__ = ["GaeProgram", "RandomRollouts", "Rig", "kernel_config", "status_of"]
 
 CLOCKS = ("estimate_cycles", "push_cycles", "pull_cycles")
-_WORD = 0xFFFF_FFFF
 
 
 def kernel_config(data_width=512, **gae):
@@ -35,7 +35,7 @@ class GaeProgram(Builder):
     """Slots as arrays [slots, rows]."""
 
     def __init__(self, config):
-        super().__init__(COMMANDS)
+        super().__init__(COMMANDS, config.engine.beat_bytes)
         self.config = config
 
     def planes(self, which, *arrays):
@@ -111,8 +111,8 @@ class RandomRollouts:
         fields = {}
         for name in ("reward", "value"):
             limit = self.random.choice([1 << 10, 1 << 26])
-            fields[f"{name}_exponent"] = self.random.randint(-6, 24) & _WORD
-            fields[f"{name}_mean"] = self.random.randint(-limit, limit - 1) & _WORD
+            fields[f"{name}_exponent"] = self.random.randint(-6, 24)
+            fields[f"{name}_mean"] = self.random.randint(-limit, limit - 1)
             fields[f"{name}_factor"] = self.random.choice(
                 [0, (1 << 26) - 1, self.random.getrandbits(26)]
             )
@@ -127,7 +127,7 @@ class RandomRollouts:
         width = min(31, gae.word.width - self.random.choice([1, 8]) - 1)
         for name in ("reward", "value"):
             fields[f"{name}_scale"] = self.random.getrandbits(self.random.choice([8, 17, 26]))
-            fields[f"{name}_mean"] = self.random.randint(-(1 << width), (1 << width) - 1) & _WORD
+            fields[f"{name}_mean"] = self.random.randint(-(1 << width), (1 << width) - 1)
         fields["result_mean"] = fields["value_mean"]
         return fields
 
@@ -161,11 +161,11 @@ class RandomRollouts:
             squares = count * mean * mean + self.random.randint(0, 1 << 60)
             prior = dict(
                 prior_count=count,
-                prior_sum=count * mean & (1 << 64) - 1,
+                prior_sum=count * mean,
                 prior_squares=[squares & (1 << 64) - 1, squares >> 64],
             )
         exponents = {
-            f"{name}_exponent": self.random.randint(-6, 24) & _WORD for name in ("reward", "value")
+            f"{name}_exponent": self.random.randint(-6, 24) for name in ("reward", "value")
         }
         numbers = self.numbers(kinds.shape), self.numbers(kinds.shape)
         program.statistics(kinds, *numbers, **prior, **exponents)

@@ -1,13 +1,45 @@
-"""Slots for tests of the intake: random kinds and numbers, in memory and as commands."""
+"""Slots for tests of the intake: random kinds and numbers, in memory, as beats, as commands."""
+
+from types import SimpleNamespace
 
 import numpy as np
 
-from hw.gae.commands import COMMANDS, Kind, Opcode
+from hw.gae.beats import Plane
+from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.layouts import slot_layout
+from hw.gae.records import Kind
 from hw.shell.axi import EngineConfig
 
-__all__ = ["kernel_config", "memory", "push_fields", "random_kinds", "random_numbers", "record"]
+__all__ = [
+    "CONFIGS",
+    "SPECIAL",
+    "beat_order",
+    "bits",
+    "config_of",
+    "fields_of",
+    "kernel_config",
+    "memory",
+    "packed",
+    "push_fields",
+    "random_kinds",
+    "random_numbers",
+    "record",
+    "slot_word",
+]
 
+CONFIGS = {
+    # One row, codes of words.
+    "1 row": dict(data_width=128, rows=1, code_width=32),
+    # Whole beats of numbers, a part of one of kinds and of codes.
+    "8 rows": dict(data_width=128, rows=8, code_width=8),
+    # Two beats of kinds, and padding in every plane.
+    "19 rows": dict(data_width=128, rows=19, code_width=16),
+    "33 rows": dict(data_width=256, rows=33, code_width=8),
+    "64 rows": dict(data_width=512, rows=64, code_width=8),
+}
+
+#: Numbers at the ends of what counts, and beside halves.
 SPECIAL = np.array(
     [0.0, -0.0, 1e-45, -1e-40, 2**-126, 0.5, -0.5, 1.5, -1.5, 3.4e38, -3.4e38, 1.0],
     np.float32,
@@ -16,6 +48,10 @@ SPECIAL = np.array(
 
 def kernel_config(data_width, **gae):
     return GaeKernelConfig(gae=GaeConfig(**gae), engine=EngineConfig(data_width=data_width))
+
+
+def config_of(name):
+    return kernel_config(**CONFIGS[name])
 
 
 def random_kinds(count, open_rows, rng):
@@ -66,11 +102,45 @@ def memory(config, opcode, planes, rng):
 
 
 def record(opcode, **fields):
-    """A command; negative fields as two's complement."""
-    layout = COMMANDS[opcode]
-    command = np.zeros((), layout.dtype)
+    """A command as in memory."""
+    command = np.zeros((), COMMANDS[opcode].dtype)
     command["opcode"] = opcode.value
-    widths = {field.name: 8 * field.size // field.count for field in layout.fields}
     for name, value in fields.items():
-        command[name] = np.array(value, object) % (1 << widths[name])
+        command[name] = value
     return command
+
+
+def fields_of(opcode, **fields):
+    """A command as a twin's units take it: fields as attributes."""
+    return SimpleNamespace(**COMMANDS[opcode].unpack(record(opcode, **fields).tobytes()))
+
+
+def beat_order(config, opcode):
+    """``(plane, row of the first element, ends_slot)`` of each beat of a slot."""
+    number = config.gae.code_width // 8 if opcode == Opcode.PUSH_CODES else 4
+    beats = [
+        (plane, row)
+        for plane, size in ((Plane.KINDS, 1), (Plane.REWARDS, number), (Plane.VALUES, number))
+        for row in range(0, config.gae.rows, config.engine.beat_bytes // size)
+    ]
+    return [(*beat, beat == beats[-1]) for beat in beats]
+
+
+def slot_word(config, kinds, rewards, values):
+    """The bits of a slot."""
+    layout = slot_layout(config)
+    width = layout.elem_shape.size
+    cells = (
+        layout.elem_shape.const({"kind": Kind(int(k)), "reward": int(r), "value": int(v)})
+        for k, r, v in zip(kinds, rewards, values, strict=True)
+    )
+    return sum(cell.as_value().value << width * k for k, cell in enumerate(cells))
+
+
+def packed(numbers, width):
+    """Side by side, the first one lowest, as two's complement of ``width`` bits."""
+    return sum(int(number) % (1 << width) << width * k for k, number in enumerate(numbers))
+
+
+def bits(flags):
+    return packed(flags, 1)

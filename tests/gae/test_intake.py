@@ -1,53 +1,29 @@
 """hw.gae.intake: twin against fractions and naive loops, hardware against twin."""
 
 import json
-from fractions import Fraction
-from math import floor
 
 import numpy as np
 import pytest
-from gae.slots import kernel_config, memory, push_fields, random_kinds, random_numbers, record
+from gae.naive import LIMITS, naive_code
+from gae.slots import (
+    CONFIGS,
+    bits,
+    config_of,
+    fields_of,
+    memory,
+    push_fields,
+    random_kinds,
+    random_numbers,
+    record,
+    slot_word,
+)
 
-from hw.gae.commands import Error, Kind, Opcode
+from hw.gae.commands import Opcode
 from hw.gae.intake import Intake
-from hw.gae.layouts import slot_layout
+from hw.gae.records import Error, Kind
 from sim.model.gae.intake import Intake as IntakeTwin
 
 NONE, STEP, TERMINAL, BOOTSTRAP = (kind.value for kind in Kind)
-LIMITS = -(1 << 26), (1 << 26) - 1
-
-CONFIGS = {
-    # One row, codes of words.
-    "1 row": dict(data_width=128, rows=1, code_width=32),
-    # Whole beats of numbers, a part of one of kinds and of codes.
-    "8 rows": dict(data_width=128, rows=8, code_width=8),
-    # Two beats of kinds, and padding in every plane.
-    "19 rows": dict(data_width=128, rows=19, code_width=16),
-    "33 rows": dict(data_width=256, rows=33, code_width=8),
-    "64 rows": dict(data_width=512, rows=64, code_width=8),
-}
-
-
-def config_of(name):
-    return kernel_config(**CONFIGS[name])
-
-
-def clip(x, low, high):
-    return max(low, min(high, x))
-
-
-def naive_number(number, exponent):
-    """``x``, and whether it was clipped."""
-    if abs(number) < np.finfo(np.float32).tiny:
-        return 0, False
-    x = floor(Fraction(float(number)) * Fraction(2) ** exponent + Fraction(1, 2))
-    return clip(x, *LIMITS), clip(x, *LIMITS) != x
-
-
-def naive_code(number, exponent, mean, factor, shift, limit):
-    x, clipped = naive_number(number, exponent)
-    code = floor(Fraction((x - mean) * factor, 1 << shift) + Fraction(1, 2))
-    return clip(code, -limit, limit), clipped or abs(code) > limit
 
 
 def naive_error(kinds, rewards, values, open_rows, *, ordered=True, code_limit=None):
@@ -79,7 +55,7 @@ def push(config, kinds, rewards, values, fields, open_rows=None, seed=0):
     rng = np.random.default_rng(seed)
     raw = memory(config, Opcode.PUSH, (kinds, rewards, values), rng)
     open_rows = np.zeros(config.gae.rows, bool) if open_rows is None else open_rows
-    return IntakeTwin(config).numbers(raw, record(Opcode.PUSH, **fields), open_rows)
+    return IntakeTwin(config).numbers(raw, fields_of(Opcode.PUSH, **fields), open_rows)
 
 
 def corner_fields(config, rng):
@@ -212,7 +188,7 @@ def execute(config, command, seed=0):
     opcode = command["opcode"]
     raw = memory(config, opcode, command["planes"], np.random.default_rng(seed))
     twin = IntakeTwin(config)
-    fields = record(opcode, count=command["count"], **command["fields"])
+    fields = fields_of(opcode, count=command["count"], **command["fields"])
     if opcode == Opcode.PUSH_CODES:
         return twin.codes(raw, command["open_rows"])
     if opcode == Opcode.PUSH:
@@ -232,8 +208,7 @@ def vector(config, command, seed):
     if is_statistics:
         moments = int.from_bytes(result.tobytes(), "little") if result is not None else 0
     elif not error:
-        layout = slot_layout(config.gae)
-        slots = [word(layout, *cells) for cells in zip(*result, strict=True)]
+        slots = [slot_word(config.gae, *cells) for cells in zip(*result, strict=True)]
     return dict(
         opcode=opcode.value,
         count=command["count"],
@@ -248,20 +223,6 @@ def vector(config, command, seed):
         moments=moments,
         after=Intake.estimate(config)["after"][opcode],
     )
-
-
-def word(layout, kinds, rewards, values):
-    """The bits of a slot."""
-    width = layout.elem_shape.size
-    cells = (
-        layout.elem_shape.const({"kind": Kind(int(k)), "reward": int(r), "value": int(v)})
-        for k, r, v in zip(kinds, rewards, values, strict=True)
-    )
-    return sum(cell.as_value().value << width * k for k, cell in enumerate(cells))
-
-
-def bits(flags):
-    return sum(int(flag) << k for k, flag in enumerate(flags))
 
 
 # Icarus takes a minute for the widest one.

@@ -8,10 +8,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
-from hw.shell.description import KernelDescription, Master, standard_arguments
+from hw.shell.buffers import Buffer
+from hw.shell.command import Command as CommandEntry
+from hw.shell.description import KernelDescription, master_descriptions, standard_arguments
 from hw.shell.layout import Field
-from hw.shell.program import command_layout
 from hw.stream.ram import Ram
+
+BUFFERS = (Buffer(name="storage", master="storage", large=True),)
 
 
 class Command(Enum):
@@ -90,19 +93,12 @@ class StubDesign:
             name="stub",
             config=config.to_dict(),
             config_hash=config.hash64,
-            arguments=standard_arguments((("storage", "m_axi_storage"),)),
-            masters=(
-                Master(
-                    name="m_axi_host",
-                    data_width=config.data_width,
-                    arguments=("program", "operands", "results", "status"),
-                ),
-                Master(name="m_axi_storage", data_width=config.data_width, arguments=("storage",)),
-            ),
+            arguments=standard_arguments(BUFFERS),
+            masters=master_descriptions(BUFFERS, lambda master: config.data_width),
             verilog="stub.v",
         )
 
     def documents(self, config):
         value = Field("value", "u32", "what to write")
-        command = command_layout(Command.FILL, "Store it.", [value])
+        command = CommandEntry(Command.FILL, "Store it.", [value])
         return {"Stub commands": [command]}

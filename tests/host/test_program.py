@@ -6,7 +6,8 @@ from replay.kernels import NARROW, opened
 
 from host.runtime.program import CommandError, Launcher, aligned
 from hw.designs import DESIGNS
-from hw.replay.commands import HEADER, ITEM, Opcode
+from hw.replay.commands import Opcode
+from hw.replay.records import HEADER, ITEM
 
 GRANULE = 16
 CARDS = pytest.mark.parametrize("card", ["model", "sim"])

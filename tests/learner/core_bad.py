@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from hw.learner.commands import LearnError
-from hw.replay.commands import MAX_COUNT, Error, Opcode
+from hw.learner.records import LearnError
+from hw.replay.commands import MAX_COUNT, Opcode
+from hw.replay.records import Error
 
 __all__ = ["BAD"]
 
@@ -38,13 +39,29 @@ def inserts(source, program):
 
 
 def image(source, program):
-    kinds = source.rng.choice([0, 16, 17, _WORD, 3])
-    size = source.image(3) + (64 if kinds == 3 else 0)
+    """Bytes of other sections, or of one beat more."""
+    kinds, size = source.rng.choice([(7, source.image(3)), (3, source.image(3) + 64), (1, 0)])
+    _transfer(source, program, kinds, size)
+
+
+def kinds(source, program):
+    """Of none, and of some that there are not."""
+    _transfer(source, program, source.rng.choice([0, 16, 17, _WORD]), source.image(3))
+
+
+def _transfer(source, program, kinds, size):
     which = source.rng.choice(["load", "store"])
     if which == "load":
         program.load(np.zeros(size, np.uint8), kinds)
     else:
         program.store(size, kinds)
+
+
+def field(source, program):
+    """Numbers that would be cut."""
+    wrong = {"alpha": 1 << 16, "epsilon": 1 << 31, "step": (1 << 48) + 1, "given": 3}
+    name = source.rng.choice(list(wrong))
+    source.learn(program, **{name: wrong[name]})
 
 
 def fill(source, program):
@@ -113,6 +130,8 @@ BAD = {
     record: LearnError.RECORD,
     inserts: Error.COUNT,
     image: LearnError.IMAGE,
+    kinds: Error.FIELD,
+    field: Error.FIELD,
     fill: Error.FILL,
     empty: Error.EMPTY,
     number: LearnError.NUMBER,

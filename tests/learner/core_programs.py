@@ -5,17 +5,12 @@ import random
 import numpy as np
 from replay.programs import Program, status_of
 
-from hw.learner.commands import (
-    COMMANDS,
-    KINDS,
-    LEARNER_STATUS,
-    REPORT,
-    STEP,
-    LearnOpcode,
-    record_granules,
-)
+from hw.learner.commands import COMMANDS, LearnOpcode
+from hw.learner.config import KINDS
 from hw.learner.image import pack, sections
-from hw.replay.commands import GRANULE_BYTES, Opcode
+from hw.learner.records import LEARNER_STATUS, REPORT, STEP, record_granules
+from hw.replay.commands import Opcode
+from hw.replay.records import GRANULE_BYTES
 from hw.shell.program import STATUS
 
 __all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "kinds_of", "run_both"]

@@ -5,8 +5,7 @@ from replay.kernels import opened
 
 from host.runtime.learner import LearningReplay, step_records
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.commands import KINDS
-from hw.learner.config import LearnerConfig
+from hw.learner.config import KINDS, LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig

@@ -4,8 +4,9 @@ import numpy as np
 
 from hw.learner.backward_pe import gradient_sum_shape
 from hw.learner.bank import bias_sum_shape, stored_kinds
-from hw.learner.commands import KINDS, STEP
+from hw.learner.config import KINDS
 from hw.learner.image import pack
+from hw.learner.records import STEP
 from sim.model.arith.to_float import to_float
 from sim.model.learner.optimizer import coefficients, update
 

@@ -13,11 +13,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.batch import Batch
-from hw.learner.commands import KINDS, STEP, record_words
+from hw.learner.config import KINDS
 from hw.learner.core import LearnerCore
 from hw.learner.image import sections
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.replay.commands import ITEM
+from hw.learner.records import STEP, record_words
+from hw.replay.records import ITEM
 from hw.stream.ram import Ram
 from sim.model.learner.kernel import LearnerCore as Twin
 from sim.model.program import ProgramTwin
@@ -51,7 +52,6 @@ class StandIn(wiring.Component):
                 "kinds": In(len(KINDS)),
                 "image_i": In(beats),
                 "image_o": Out(beats),
-                "image_beats": Out(24),
                 "saturations": Out(data.ArrayLayout(32, 3)),
             }
         )
@@ -168,9 +168,7 @@ class StandIn(wiring.Component):
             for beat, kind in enumerate(self.kind_of):
                 with m.Case(beat):
                     m.d.comb += wanted.eq(kinds[kind])
-        sizes = (bit * self.kind_of.count(k) for k, bit in enumerate(self.kinds))
         m.d.comb += [
-            self.image_beats.eq(sum(sizes, Const(0, 1))),
             image.read_address.eq(at),
             image.write_address.eq(at),
             image.write_data.eq(self.image_i.payload ^ masks),

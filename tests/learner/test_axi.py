@@ -6,7 +6,7 @@ from learner.core_programs import TrainingPrograms
 from learner.learning import SMALL, kernel_config
 from replay.programs import CLOCKS
 
-from hw.learner.commands import REPORT
+from hw.learner.records import REPORT
 
 
 @pytest.mark.long

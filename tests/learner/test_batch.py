@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hw.learner.batch import WORDS, Batch
-from hw.learner.commands import record_granules, record_words
 from hw.learner.config import LearnerConfig
-from hw.replay.commands import HEADER
+from hw.learner.records import record_granules, record_words
+from hw.replay.records import HEADER
 from sim.model.arith.float32 import reciprocal
 
 NAN, INFINITY, MINUS_INFINITY, LARGEST = 0x7FC00000, 0x7F800000, 0xFF800000, 0xFF7FFFFF

@@ -3,6 +3,7 @@
 import functools
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,14 @@ from replay.kernels import opened as cards
 from replay.programs import Rig, status_of
 
 from host.card import CardTimeout, open_card
-from hw.learner.commands import REPORT, STEP, LearnError
+from hw.designs import DESIGNS
 from hw.learner.config import LearnerConfig
 from hw.learner.iterate import encode
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.replay.commands import Error
+from hw.learner.records import REPORT, STEP, LearnError
 from hw.replay.config import ReplayConfig
+from hw.replay.records import Error
 from hw.shell.axi import EngineConfig
-from hw.shell.kernel import Kernel, describe
 from hw.verilog import to_verilog
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 from sim.model.kernels import KERNELS
@@ -50,8 +51,9 @@ NARROW = kernel_config(128, 2, algorithm="ddpg", observation=3, action=2)
 def generate(config):
     """Path of the description of the kernel around a ``StandInCore``, its Verilog beside it."""
     directory = Path(tempfile.mkdtemp())
-    description = describe(NAME, config, StandInCore)
-    text = to_verilog(Kernel(NAME, StandInCore(config)), name=NAME)
+    design = replace(DESIGNS["dqn"], name=NAME, core=StandInCore, check=lambda config: None)
+    description = design.describe(config)
+    text = to_verilog(design.kernel(config), name=NAME)
     (directory / description.verilog).write_text(text)
     path = directory / "kernel.json"
     path.write_text(description.to_json())
@@ -145,6 +147,7 @@ def test_no_step_is_read_beyond_the_last(iterations):
         first = LearnProgram()
         first.setup(source.capacity, source.granules, 1)
         first.insert(source.records(20))
+        source.load(first, 15)
         rig.run(first.launch())
         shell, _ = status_of(rig.run(program.launch())["status"])
     assert (shell["executed"], shell["error"]) == (1, Error.NONE)
@@ -183,7 +186,7 @@ def test_error_answers_from_any_clock_on(master, channel):
     program = LearnProgram()
     program.setup(source.capacity, source.granules, 1)
     source.insert(program, source.capacity)
-    source.load(program, 1)
+    source.load(program, 15)
     fields = source.fields(16)
     program.learn(source.steps(2), source.records(2), **fields)
     source.store(program, 1)
@@ -192,8 +195,8 @@ def test_error_answers_from_any_clock_on(master, channel):
         fault = Fault(master=master, channel=channel, kind="error", cycle=cycle)
         with opened("sim", WIDE, memory=MemoryConfig(faults=(fault,), max_idle=3000)) as kernel:
             shell, _ = status_of(Rig(kernel, STORAGE_BYTES).run(launch)["status"])
-        # A batch that was not read can hold anything, also what is no number.
-        assert shell["error"] in (Error.NONE, Error.AXI, LearnError.NUMBER, LearnError.DIVERGED)
+        # A batch that was not read can hold anything, also what is no number: AXI wins.
+        assert shell["error"] in (Error.NONE, Error.AXI)
         assert shell["executed"] == (shell["error_command"] if shell["error"] else commands)
         seen.add((int(shell["error"]), int(shell["error_command"])))
     insert, load, learn, store = range(1, 5)

@@ -11,8 +11,7 @@ from learner.learning import experiences, parameters
 from host.runtime.step import step_records
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
-from hw.learner.commands import KINDS
-from hw.learner.config import LearnerConfig
+from hw.learner.config import KINDS, LearnerConfig
 from hw.learner.image import sections
 from sim.model.learner.learner import Learner
 

@@ -8,10 +8,13 @@ from host.runtime.learner import LearningReplay, learner_fields, step_records
 from host.runtime.parameters import to_image, zero_moments
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
-from hw.learner.commands import ERRORS, KINDS, LearnError, LearnOpcode
+from hw.learner.commands import LearnOpcode
+from hw.learner.config import KINDS
 from hw.learner.image import sections
-from hw.replay.commands import Error, Opcode
+from hw.learner.records import ERRORS, LearnError
+from hw.replay.commands import Opcode
 from hw.replay.config import ReplayKernelConfig
+from hw.replay.records import Error
 from sim.model.learner.learner import Learner
 
 BATCH = 8
@@ -217,7 +220,7 @@ def test_the_largest_that_is_allowed():
         for fields in (
             {"batch": 16, "inserts": 2, "experiences": 4096 - 256},
             {"destination": 4096 - 128, "inserts": 1, "experiences": 4096 - 128},
-            {"experiences": 77},
+            {"experiences": 4096},
         ):
             launch(buffer, steps_of(2), 4096, **{"batch": 2, **fields})
 
@@ -225,6 +228,7 @@ def test_the_largest_that_is_allowed():
 def test_records_of_another_size_and_an_empty_memory():
     with opened(DQN) as kernel:
         buffer = LearningReplay(kernel, capacity=40)
+        buffer.initialize(weights(DQN))
         learn = [(LearnOpcode.LEARN, {"count": 1, "batch": 2, "step": 1 << 48})]
         for code, program in (
             (Error.FILL, learn),
@@ -267,7 +271,8 @@ def test_load_and_store(name):
             operands = [] if image is None else [(fields.get("source", 0), image)]
             return buffer.launcher.run([(opcode, command)], operands, size)
 
-        assert not transfer(LearnOpcode.STORE, 15).any()
+        with pytest.raises(CommandError, match="not unloaded"):
+            transfer(LearnOpcode.STORE, 15)
         for k, kind in enumerate(KINDS):
             transfer(LearnOpcode.LOAD, 1 << k, values[kind], source=128)
         for k, kind in enumerate(KINDS):

@@ -9,8 +9,7 @@ from learner.parameter import STEPS, Parameter, joined
 from packed import packed, port_shapes
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.commands import KINDS
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.config import KINDS, LayerShape, LearnerConfig
 from hw.learner.layer import Layer
 from hw.learner.parameters import Parameters
 from sim.model.learner.activation import derivative

@@ -11,7 +11,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.loss import Loss, scalars_layout
-from hw.replay.commands import ITEM
+from hw.replay.records import ITEM
 from sim.model.arith.float32 import add
 from sim.model.learner.activation import quantize, to_float
 from sim.model.learner.loss import ddpg_loss, dqn_loss, order_key, ordered_sum

@@ -10,9 +10,9 @@ from arith.float32_cases import bits, floats
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.backward_pe import gradient_sum_shape
-from hw.learner.commands import STEP
 from hw.learner.config import OPTIMIZERS, LearnerConfig
 from hw.learner.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
+from hw.learner.records import STEP
 from sim.model.arith import float32
 from sim.model.arith.to_float import to_float
 from sim.model.learner.optimizer import coefficients, update

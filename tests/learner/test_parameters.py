@@ -8,8 +8,7 @@ from learner.numbers import NARROW
 from learner.parameter import STEPS, Parameter, joined
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.commands import KINDS
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.config import KINDS, LayerShape, LearnerConfig
 from hw.learner.image import pack, unpack
 from hw.learner.optimizer import COEFFICIENTS
 from hw.learner.parameters import Parameters

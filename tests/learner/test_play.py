@@ -7,9 +7,9 @@ import pytest
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.batch import WORDS
-from hw.learner.commands import record_granules, record_words
 from hw.learner.config import LearnerConfig
 from hw.learner.play import Play, feeds
+from hw.learner.records import record_granules, record_words
 from sim.model.learner.activation import quantize
 
 FIXED = Arithmetic(kind="fixed")

@@ -16,7 +16,7 @@ from learner.modelled import (
 from host.runtime.learner import Diverged, LearningReplay, learner_fields, step_records
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
-from hw.learner.commands import STEP
+from hw.learner.records import STEP
 from hw.replay.config import ReplayKernelConfig
 
 

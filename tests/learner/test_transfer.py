@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hw.learner.commands import KINDS
-from hw.learner.config import LearnerConfig
+from hw.learner.config import KINDS, LearnerConfig
 from hw.learner.image import sections
 from hw.learner.transfer import Transfer
 

@@ -8,8 +8,7 @@ from replay.clocks import Clocks
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.backward_pe import gradient_sum_shape
 from hw.learner.bank import BankShape
-from hw.learner.commands import KINDS
-from hw.learner.config import LearnerConfig
+from hw.learner.config import KINDS, LearnerConfig
 from hw.learner.optimizer import BLEND_FORMAT, COEFFICIENTS, timing
 from hw.learner.update_unit import UpdateUnit, merge_stages
 from sim.model.arith.to_float import to_float

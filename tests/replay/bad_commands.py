@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from hw.replay.commands import MAX_COUNT, MAX_GRANULES, Error, Opcode
+from hw.replay.commands import MAX_COUNT, MAX_GRANULES, Opcode
 from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import Error
 
 __all__ = ["BAD"]
 
 _WORD = (1 << 32) - 1
+_UNCOUNTED = (Opcode.SETUP, Opcode.SEED, Opcode.RESTORE)
 
 
 def _spoil(source, items, bad):
@@ -43,7 +45,7 @@ def transfer(source, program):
     program.raw(Opcode.FIND, count=MAX_COUNT)
 
 
-def setup(source, program):
+def field(source, program):
     own, limit = source.replay.capacity, source.replay.priority_limit
     wrong = {
         "capacity": [0, 1, own + 1, _WORD],
@@ -55,16 +57,66 @@ def setup(source, program):
 
 
 def restore(source, program):
-    wrong = {
-        "position": [source.capacity, _WORD],
-        "fill": [source.capacity + 1],
-        "maximum": [source.replay.priority_limit + 1],
-    }
-    program.raw(Opcode.RESTORE, **_one_of(source, wrong))
+    """A place that is not, more than all, and a memory that is not full but does not go on behind
+    its newest."""
+    position, fill = source.rng.choice(
+        [
+            (source.capacity, source.capacity),
+            (_WORD, 1),
+            (0, source.capacity + 1),
+            (source.capacity - 1, source.capacity - 2),
+            (0, 1),
+        ]
+    )
+    program.raw(Opcode.RESTORE, position=position, fill=fill)
 
 
-def insert_priority(source, program):
-    program.insert(source.records(1), priority=source.replay.priority_limit + 1)
+def other_field(source, program):
+    """Numbers that would be cut, and bytes without a meaning."""
+    opcode, wrong = source.rng.choice(
+        [
+            (Opcode.RESTORE, {"maximum": source.replay.priority_limit + 1}),
+            (Opcode.INSERT, {"priority": source.replay.priority_limit + 1}),
+            (Opcode.INSERT, {"given": 3}),
+            (Opcode.INSERT, {"alpha": 1 << 16}),
+            (Opcode.UPDATE, {"alpha": 1 << 16}),
+            (Opcode.UPDATE, {"epsilon": 1 << 31}),
+            (Opcode.SAMPLE, {"beta": 1 << 16}),
+            (Opcode.SAMPLE, {"step": (1 << FRACTION_WIDTH) + 1}),
+            (Opcode.SAMPLE, {"source": 64}),
+            (Opcode.FIND, {"reserved": 1 << 63}),
+            (Opcode.GET, {"beta": _WORD}),
+            (Opcode.SET, {"destination": 64}),
+            (Opcode.SEED, {"count": 1}),
+        ]
+    )
+    program.raw(opcode, **{**({} if opcode in _UNCOUNTED else {"count": 1}), **wrong})
+
+
+def padding(source, program):
+    """Something behind the fields."""
+    program.raw(Opcode.SET, count=1)
+    program.last[source.rng.randrange(16, 64)] = 1
+
+
+def both_priorities(source, program):
+    """One for all, and a list."""
+    program.insert(source.records(1), priority=1, priorities=[1])
+
+
+def insert_item(source, program):
+    """Of a list; the experiences are stored."""
+    count = min(source.capacity, 20)
+    items = [source.priority() for _ in range(count)]
+    items[source.rng.randrange(count)] = source.replay.priority_limit + 1
+    program.insert(source.records(count), priorities=items)
+
+
+def insert_td(source, program):
+    count = min(source.capacity, 20)
+    errors = source.errors(count)
+    errors[source.rng.randrange(count)] = source.rng.choice([np.nan, np.inf])
+    program.insert(source.records(count), td_errors=errors, **source.power())
 
 
 def priority(source, program):
@@ -102,8 +154,14 @@ def empty(source, program):
     """Places that are filled by decree and have no priority."""
     source.setup(program)
     source.fill = 2
-    program.raw(Opcode.RESTORE, fill=2)
+    program.raw(Opcode.RESTORE, fill=2, position=2 % source.capacity)
     program.sample(2)
+
+
+def storage(source, program):
+    """More than the buffer of the test holds."""
+    capacity = source.replay.capacity
+    program.raw(Opcode.SETUP, capacity=capacity, granules=MAX_GRANULES, priority=1)
 
 
 def _outside(source, end):
@@ -142,9 +200,14 @@ BAD = {
     count: Error.COUNT,
     insert_count: Error.COUNT,
     transfer: Error.COUNT,
-    setup: Error.SETUP,
-    restore: Error.SETUP,
-    insert_priority: Error.PRIORITY,
+    field: Error.FIELD,
+    other_field: Error.FIELD,
+    padding: Error.FIELD,
+    restore: Error.RESTORE,
+    both_priorities: Error.PRIORITY,
+    insert_item: Error.PRIORITY,
+    insert_td: Error.TD,
+    storage: Error.BUFFER,
     priority: Error.PRIORITY,
     td: Error.TD,
     index: Error.INDEX,

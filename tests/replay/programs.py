@@ -4,12 +4,20 @@ import numpy as np
 import programs
 from programs import BLANK, Builder
 
-from hw.replay.commands import COMMANDS, GRANULE_BYTES, HEADER, ITEM, REPLAY_STATUS, Opcode
+from hw.replay.commands import COMMANDS, Given, Opcode
 from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_STATUS
 
 __all__ = ["BLANK", "CLOCKS", "Program", "Rig", "masked", "status_of", "tour"]
 
 CLOCKS = ("draw_cycles", "gather_cycles", "write_cycles")
+
+
+def items_of(pairs):
+    """A list of operands of ``(index, value)``."""
+    array = np.zeros(len(pairs), ITEM.dtype)
+    array["index"], array["value"] = np.array(pairs, np.uint64).T
+    return array
 
 
 class Program(Builder):
@@ -18,8 +26,8 @@ class Program(Builder):
     ``granules`` of an experience: what the kernel will hold when the next command runs.
     """
 
-    def __init__(self, granules=0, commands=COMMANDS):
-        super().__init__(commands)
+    def __init__(self, granules=0, commands=COMMANDS, beat=64):
+        super().__init__(commands, beat)
         self.granules = granules
 
     def setup(self, capacity, granules, priority):
@@ -31,10 +39,7 @@ class Program(Builder):
         if opcode == Opcode.FIND:
             array = np.array(items, "<u8")
         else:
-            array = np.zeros(len(items), ITEM.dtype)
-            array["index"], array["value"] = np.array(
-                [(i, 0) for i in items] if opcode == Opcode.GET else items, np.uint64
-            ).T
+            array = items_of([(i, 0) for i in items] if opcode == Opcode.GET else items)
         payload = self.granules if opcode == Opcode.FIND else 0
         if opcode in (Opcode.FIND, Opcode.GET) and "destination" not in fields:
             fields["destination"] = self._batch(len(items), payload)
@@ -44,9 +49,18 @@ class Program(Builder):
         bits = np.array(errors, np.float32).view(np.uint32)
         self.listed(Opcode.UPDATE, list(zip(indexes, bits, strict=True)), **fields)
 
-    def insert(self, records, priority=0):
-        """``records``: uint8 [n, 16 * granules]."""
-        self.raw(Opcode.INSERT, count=len(records), source=self.operand(records), priority=priority)
+    def insert(self, records, priority=0, priorities=None, td_errors=None, **fields):
+        """``records``: uint8 [n, 16 * granules]; one priority for all, or a list of raw ones, or of
+        TD errors."""
+        values = dict(count=len(records), source=self.operand(records), priority=priority)
+        if td_errors is not None:
+            priorities = np.array(td_errors, np.float32).view(np.uint32)
+        if priorities is not None:
+            # Nothing reads their indexes.
+            items = items_of([(0xDEAD_BEEF, value) for value in priorities])
+            given = Given.PRIORITIES if td_errors is None else Given.TD_ERRORS
+            values |= dict(given=given.value, priorities=self.operand(items))
+        self.raw(Opcode.INSERT, **{**values, **fields})
 
     def sample(self, count, *, beta=0, step=1 << FRACTION_WIDTH):
         self.raw(
@@ -95,6 +109,8 @@ def tour(config, granules, seed=1):
 
     second = Program(granules)
     second.insert(records(20), priority=3)
+    second.insert(records(3), priorities=[5, 0, replay.one])
+    second.insert(records(9), td_errors=rng.standard_normal(9), alpha=19661, epsilon=7)
     indexes = rng.permutation(capacity)[:12]
     second.listed(Opcode.SET, [(i, rng.integers(0, replay.priority_limit)) for i in indexes])
     second.update(indexes[:9], rng.standard_normal(9) * 3, alpha=19661, epsilon=7)
@@ -109,7 +125,7 @@ def tour(config, granules, seed=1):
 
     fourth = Program()
     fourth.setup(5, 0, 9)
-    fourth.raw(Opcode.RESTORE, position=4, fill=3, maximum=77)
+    fourth.raw(Opcode.RESTORE, position=4, fill=5, maximum=77)
     fourth.insert(records(3)[:, :0])
     fourth.sample(5, beta=7)
     return [program.launch() for program in (first, second, third, fourth, Program())]

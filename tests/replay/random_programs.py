@@ -5,8 +5,9 @@ import random
 import numpy as np
 from replay.programs import Program
 
-from hw.replay.commands import GRANULE_BYTES, Opcode
+from hw.replay.commands import Opcode
 from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import GRANULE_BYTES
 
 __all__ = ["MAX_RECORD", "RandomPrograms"]
 
@@ -29,6 +30,7 @@ class RandomPrograms:
 
     def __init__(self, config, seed):
         self.replay, self.rng = config.replay, random.Random(seed)
+        self.beat = config.engine.beat_bytes
         self.bytes = np.random.default_rng(seed)
         self.fill = self.granules = self.total = 0
         self.capacity = self.replay.capacity
@@ -41,7 +43,7 @@ class RandomPrograms:
     def program(self, length, bad=None):
         """At least ``length`` commands; with ``bad``, a function of ``bad_commands``, that and a
         SEED, which must not run, at the end."""
-        program = Program(self.granules)
+        program = Program(self.granules, beat=self.beat)
         while len(program) < length:
             (name,) = self.rng.choices(list(FREQUENCIES), FREQUENCIES.values())
             getattr(self, name if self.fill else "insert")(program)
@@ -74,7 +76,7 @@ class RandomPrograms:
         return self.bytes.integers(0, 256, (count, self.granules * GRANULE_BYTES), np.uint8)
 
     def beta(self):
-        return self.rng.choice([0, 1, 1 << 14, 1 << 15, 0xFFFF, 0xABC18000])
+        return self.rng.choice([0, 1, 1 << 14, 1 << 15, 0xFFFF])
 
     def setup(self, program):
         own = self.replay.capacity
@@ -86,38 +88,51 @@ class RandomPrograms:
         program.raw(Opcode.SEED, state=[self.rng.getrandbits(64) for _ in range(4)])
 
     def restore(self, program):
-        self.fill = self.rng.randint(1, self.capacity)
+        self.fill = self.rng.choice([self.capacity, self.rng.randint(1, self.capacity)])
+        full = self.fill == self.capacity
         program.raw(
             Opcode.RESTORE,
             fill=self.fill,
-            position=self.rng.randrange(self.capacity),
+            position=self.rng.randrange(self.capacity) if full else self.fill,
             maximum=self.rng.randint(0, self.replay.priority_limit),
         )
 
     def insert(self, program):
         count = min(self.capacity, self.rng.choice([self.count(), 200]))
         self.fill = min(self.fill + count, self.capacity)
-        program.insert(self.records(count), priority=self.priority())
+        records, way = self.records(count), self.rng.randrange(3)
+        if way == 0:
+            program.insert(records, priority=self.priority())
+        elif way == 1:
+            program.insert(records, priorities=[self.priority() for _ in range(count)])
+        else:
+            program.insert(records, td_errors=self.errors(count), **self.power())
 
     def set(self, program):
         program.listed(Opcode.SET, self.items(self.count()))
 
     def update(self, program):
         indexes = self.indexes(self.count())
-        program.update(
-            indexes,
-            [
-                self.rng.choice([0.0, -1.0, 1e-30, 65536.0, 3e38, self.rng.gauss(0, 2)])
-                for _ in indexes
-            ],
+        program.update(indexes, self.errors(len(indexes)), **self.power())
+
+    def errors(self, count):
+        """TD errors."""
+        return [
+            self.rng.choice([0.0, -1.0, 1e-30, 65536.0, 3e38, self.rng.gauss(0, 2)])
+            for _ in range(count)
+        ]
+
+    def power(self):
+        """What makes priorities of them."""
+        return dict(
             alpha=self.rng.choice([0, 19661, 1 << 15, 0xFFFF]),
-            epsilon=self.rng.choice([0, 7, 0xFFFF, 0x5A0007]),
+            epsilon=self.rng.choice([0, 7, 0xFFFF]),
         )
 
     def sample(self, program):
         count = min(self.fill, self.rng.choice([self.count(), 200]))
         whole = 1 << FRACTION_WIDTH
-        step = self.rng.choice([whole, whole // count, self.rng.getrandbits(49)])
+        step = self.rng.choice([whole, whole // count, self.rng.getrandbits(48)])
         program.sample(count, beta=self.beta(), step=step)
 
     def find(self, program):

@@ -7,8 +7,9 @@ from replay.float_tree import FloatTree
 from replay.kernels import WIDE, opened
 from replay.programs import Program, Rig, status_of
 
-from hw.replay.commands import HEADER, Opcode
+from hw.replay.commands import Opcode
 from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import HEADER
 
 LEAVES, BATCH = 1500, 512  # half of the places of the kernel: the rest must not be drawn
 BATCHES = -(-1_000_000 // BATCH)

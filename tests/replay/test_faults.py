@@ -6,7 +6,8 @@ from replay.kernels import NARROW, opened
 from replay.programs import Program, Rig, status_of
 
 from host.card import CardTimeout
-from hw.replay.commands import COMMANDS, GRANULE_BYTES, Error, Opcode
+from hw.replay.commands import COMMANDS, Opcode
+from hw.replay.records import GRANULE_BYTES, Error
 from hw.shell.program import MAGIC
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
@@ -73,16 +74,13 @@ def test_error_answers_from_any_clock_on(master, channel):
     assert (0, 0) in seen
 
 
-def test_error_does_not_stay():
+@pytest.mark.parametrize("channel, command", [("R", SAMPLE), ("B", INSERT)])
+def test_error_does_not_stay(channel, command):
     """A launch after a failed one is clean: the flag belongs to the launch."""
-    memory = MemoryConfig(faults=(Fault(master="m_axi_host", channel="R", kind="error"),))
-    with opened("sim", NARROW, memory=memory) as kernel:
-        rig = Rig(kernel, 1 << 16)
-        shell, _ = status_of(rig.run(busy())["status"])
-        assert shell["error"] == Error.AXI
-        # No program is read by an empty launch.
-        shell, _ = status_of(rig.run(Program().launch())["status"])
-        assert shell["error"] == Error.NONE
+    fault = Fault(master="m_axi_storage", channel=channel, kind="error", count=1)
+    (failed, _), (clean, _) = run_with(fault, launches=2)
+    assert (failed["error"], failed["error_command"]) == (Error.AXI, command)
+    assert (clean["error"], clean["executed"]) == (Error.NONE, GET + 1)
 
 
 @pytest.mark.parametrize("cycle", [0, 200, 400])

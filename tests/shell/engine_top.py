@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.shell.axi import REQUEST, connect_master, master_members
+from hw.shell.ports import read_beats
 from hw.shell.read import ReadEngine
 from hw.shell.write import WriteEngine
 
@@ -19,7 +20,7 @@ class EngineTop(wiring.Component):
         for side in self.sides:
             members |= {f"{side}_request": In(stream.Signature(REQUEST)), f"{side}_busy": Out(1)}
         if "read" in self.sides:
-            members |= {"read_data": Out(word), "response": Out(1), "clear": In(1)}
+            members |= {"read_data": Out(stream.Signature(read_beats(config.data_width)))}
         if "write" in self.sides:
             members |= {"write_data": In(word), "write_done": Out(stream.Signature(1))}
         super().__init__(members)
@@ -31,11 +32,7 @@ class EngineTop(wiring.Component):
             m.submodules.read = read = ReadEngine(self.config)
             wiring.connect(m, wiring.flipped(self.read_request), read.request)
             wiring.connect(m, wiring.flipped(self.read_data), read.data)
-            m.d.comb += [
-                self.read_busy.eq(read.busy),
-                self.response.eq(read.response),
-                read.clear.eq(self.clear),
-            ]
+            m.d.comb += self.read_busy.eq(read.busy)
         if "write" in self.sides:
             m.submodules.write = write = WriteEngine(self.config)
             wiring.connect(m, wiring.flipped(self.write_request), write.request)

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
+from hw.shell.buffers import Buffer
 from hw.shell.control import Control
 from hw.shell.description import Argument, standard_arguments
 
@@ -29,7 +30,9 @@ def test_rejects_arguments(arguments, message):
         Control(arguments)
 
 
-@pytest.mark.parametrize("extra", [(), (("storage", "m_axi_storage"),)], ids=["bare", "storage"])
+@pytest.mark.parametrize(
+    "extra", [(), (Buffer(name="storage", master="storage", large=True),)], ids=["bare", "storage"]
+)
 @pytest.mark.parametrize(
     "gaps",
     [(0,) * 5, (SLOW, 0, 0, 0, 0), (0, SLOW, 0, 0, 0), (0, 0, SLOW, 0, SLOW), (0.4,) * 5],

@@ -11,19 +11,16 @@ from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiRam
 from shell.axi_memory import LatencyMemory
 from shell.axi_rules import Rules, busy_is_exact, cut
+from shell.request_cases import corners, pack
 from streams import get_all, put_all, reset
 
-from hw.shell.axi import REQUEST, EngineConfig
+from hw.shell.axi import EngineConfig
 from hw.shell.write import WriteEngine
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = EngineConfig(**CASE["config"])
 BYTES, BURST = CONFIG.beat_bytes, CONFIG.burst_beats
 SIZE = 1 << 16
-
-
-def pack(requests):
-    return [REQUEST.const({"address": a, "beats": n}).as_value().value for a, n in requests]
 
 
 async def start(dut):
@@ -34,18 +31,11 @@ async def start(dut):
     return Rules(dut, ("write_request", "write_done"))
 
 
-def corners():
-    """Alone at either end of a burst, a whole burst, one more and one less, across 2^32."""
-    block = BURST * BYTES
-    starts = (0, block - BYTES, 3 * block - 2 * BYTES, (1 << 32) - BYTES, (1 << 63) - 2 * BYTES)
-    return [(start, n) for start in starts for n in {1, 2, 3, BURST - 1, BURST, BURST + 1} - {0}]
-
-
 @cocotb.test(skip=CASE["kind"] != "random")
 async def matches_memory(dut):
     """Memory holds exactly what was written when the last token comes, under random pauses."""
     rng = random.Random(CASE["seed"])
-    requests = corners() + [
+    requests = corners(BYTES, BURST) + [
         (rng.randrange(SIZE // BYTES) * BYTES, rng.choice([1, 1, 2, rng.randint(1, 3 * BURST)]))
         for _ in range(40)
     ]

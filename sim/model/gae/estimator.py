@@ -6,7 +6,7 @@ Sums are int64 and wrapped to the word; a product has at most 61 bits.
 import numpy as np
 from numba import njit
 
-from hw.gae.commands import Kind
+from hw.gae.records import Kind
 
 __all__ = ["Estimator"]
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hw.gae.commands import MOMENTS, Error, Kind
+from hw.gae.records import MOMENTS, Error, Kind
 from hw.gae.standardize import NUMBER
 from sim.model.gae.moments import moments, wrapped
 
-__all__ = ["Intake", "Slots", "signed"]
+__all__ = ["Intake", "Slots"]
 
 _TINY = float(np.finfo(np.float32).tiny)
 _LOW, _HIGH = NUMBER.low, NUMBER.high
@@ -28,8 +28,8 @@ class Intake:
     """STATISTICS, PUSH and PUSH_CODES of slots as they lie in memory.
 
     ``slots`` are their bytes, uint8; ``open_rows`` bool [rows], whether the newest slot of a row is
-    a STEP; ``command`` a record of the opcode's layout. Where the first of a result, an ``Error``,
-    is not NONE, the second is the detail, and the rest None.
+    a STEP; ``command`` has the opcode's fields as attributes. Where the first of a result, an
+    ``Error``, is not NONE, the second is the detail, and the rest None.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ class Intake:
             clipped += _standardize(
                 plane,
                 counted,
-                2.0 ** signed(command[f"{name}_exponent"]),
-                signed(command[f"{name}_mean"]),
-                int(command[f"{name}_factor"]),
-                int(command[f"{name}_shift"]),
+                2.0 ** getattr(command, f"{name}_exponent"),
+                getattr(command, f"{name}_mean"),
+                getattr(command, f"{name}_factor"),
+                getattr(command, f"{name}_shift"),
                 self.config.gae.code_limit,
                 codes[-1],
             )
@@ -118,11 +118,6 @@ def _infinite(planes, counts):
     return np.logical_or(*(c & ~np.isfinite(p) for p, c in zip(planes, counts, strict=True)))
 
 
-def signed(field):
-    """A field of 32 bits, two's complement."""
-    return int(np.asarray(field).astype(np.uint32).view(np.int32))
-
-
 def _first(*rules):
     """First error by slot, then by rule, then by row: ``(Error, detail)``."""
     every = np.logical_or.reduce([wrong for _, wrong in rules])
@@ -136,18 +131,17 @@ def _first(*rules):
 
 
 def _statistics(command, planes):
-    high, low = (int(word) for word in command["prior_squares"][::-1])
-    prior_sum = int(np.asarray(command["prior_sum"]).astype(np.uint64).view(np.int64))
-    priors = (int(command["prior_count"]), prior_sum, high << 64 | low), (0, 0, 0)
+    low, high = command.prior_squares
+    priors = (command.prior_count, command.prior_sum, high << 64 | low), (0, 0, 0)
     records = np.zeros(2, MOMENTS.dtype)
     names = "reward", "value"
     for record, prior, name, plane in zip(records, priors, names, planes, strict=True):
-        exponent = signed(command[f"{name}_exponent"])
+        exponent = getattr(command, f"{name}_exponent")
         count, sum_, low, high, clipped = _sums(*plane, 2.0**exponent)
         squares = (high << _WORD) + low
         sums = wrapped(*(a + b for a, b in zip(prior, (count, sum_, squares), strict=True)))
         record["count"] = sums[0]
-        record["sum"] = np.int64(sums[1]).view(np.uint64)
+        record["sum"] = sums[1]
         record["squares"] = sums[2] & ((1 << 64) - 1), sums[2] >> 64
         record["mean"], record["deviation"] = moments(*sums, exponent)
         record["clipped"] = clipped

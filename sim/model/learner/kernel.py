@@ -5,30 +5,21 @@ An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one
 
 import numpy as np
 
-from hw.learner.commands import (
-    COMMANDS,
-    KINDS,
-    LEARNER_STATUS,
-    REPORT,
-    STEP,
-    LearnError,
-    LearnOpcode,
-    record_granules,
-)
-from hw.learner.image import sections
+from hw.learner.commands import LEARNING
+from hw.learner.config import KINDS
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.replay.commands import (
-    COMMANDS as REPLAY_COMMANDS,
-)
-from hw.replay.commands import GRANULE_BYTES, HEADER, ITEM, MAX_COUNT, MAX_TRANSFER, Error, Opcode
+from hw.learner.records import LEARNER_STATUS, REPORT, STEP, LearnError, record_granules
+from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
+from hw.replay.commands import Opcode
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
+from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
 from sim.model.learner.learner import Learner
-from sim.model.program import ProgramTwin, leaves
+from sim.model.program import CommandTwin, ProgramTwin
 from sim.model.replay.kernel import ReplayCore
 
 __all__ = ["LearnerCore", "LearnerKernel"]
 
-_OPCODES = {opcode.value: opcode for opcode in LearnOpcode}
 #: Where the replay core finds what a LEARN keeps inside the kernel: no buffer is there.
 _INSIDE = 1 << 64
 
@@ -45,17 +36,19 @@ class _Inside:
         return self._memory.view(address, size)
 
 
-class LearnerCore:
+class LearnerCore(CommandTwin):
     """The commands of ``hw.learner.commands``.
 
     ``make_learner(LearnerConfig)``: the learner's twin, ``sim.model.learner.learner.Learner``.
     """
 
+    COMMANDS, BUFFERS = LEARNING, ReplayCore.BUFFERS
+
     def __init__(self, config, make_learner=Learner):
         self.config = config
         self.replay = ReplayCore(config)
         self.learner = make_learner(config.learner)
-        self.iterations = 0
+        self.iterations, self.missing = 0, (1 << len(KINDS)) - 1
         self.saturations = np.zeros(3, np.uint64)
         fields = config.fields
         experience = np.dtype(
@@ -67,84 +60,51 @@ class LearnerCore:
         )
         self._record = np.dtype([("header", HEADER.dtype), ("experience", experience)])
 
+    @property
+    def capacity(self):
+        return self.replay.capacity
+
+    @property
+    def granules(self):
+        return self.replay.granules
+
     def status(self):
         """Bytes of LEARNER_STATUS; clock counts are 0."""
         block = np.zeros(LEARNER_STATUS.size, np.uint8)
         replay = self.replay.status()
         block[: len(replay)] = replay
-        block.view(LEARNER_STATUS.dtype)["iterations"] = self.iterations
+        record = block.view(LEARNER_STATUS.dtype)
+        record["iterations"] = self.iterations
+        record["loaded"] = self.missing ^ (1 << len(KINDS)) - 1
         return block
 
     def execute(self, raw, arguments, memory):
         """Run one command; return ``(error, detail)``."""
-        opcode = _OPCODES.get(int(raw[:4].view("<u4")[0]))
-        if opcode is None:
+        if int(raw[:4].view("<u4")[0]) not in LEARNING.by_number:
             return self.replay.execute(raw, arguments, memory)
-        command = raw.view(COMMANDS[opcode].dtype)[0]
-        return getattr(self, f"_{opcode.name.lower()}")(command, arguments, memory)
+        return super().execute(raw, arguments, memory)
 
     # -- LEARN
 
-    def _check_learn(self, command, arguments):
-        """The error of the command as a whole: before anything has happened."""
-        learner, replay = self.config.learner, self.replay
-        count, batch, inserts = (int(command[name]) for name in ("count", "batch", "inserts"))
-        if not 1 <= count <= MAX_COUNT:
-            return Error.COUNT
-        if not 1 <= batch <= learner.batch or batch % learner.lanes:
-            return LearnError.BATCH
-        if replay.granules != record_granules(self.config.learner):
-            return LearnError.RECORD
-        granules = inserts * replay.granules
-        if inserts > min(replay.capacity, MAX_COUNT) or granules > MAX_TRANSFER:
-            return Error.COUNT
-        size = arguments["operands_bytes"]
-        if leaves(command["source"], count * STEP.size, size):
-            return Error.OPERANDS
-        if inserts and leaves(command["experiences"], count * self._stride(inserts), size):
-            return Error.OPERANDS
-        if leaves(command["destination"], count * REPORT.size, arguments["results_bytes"]):
-            return Error.RESULTS
-        return Error.NONE
-
-    def _stride(self, inserts):
-        """Bytes of operands from the experiences of one iteration to the next one's: whole
-        beats, as every list."""
-        size = inserts * record_granules(self.config.learner) * GRANULE_BYTES
-        return -(-size // COMMAND_BYTES) * COMMAND_BYTES
-
-    def _learn(self, command, arguments, memory):
-        error = self._check_learn(command, arguments)
-        if error:
-            return error, 0
-        count = int(command["count"])
-        source = arguments["operands"] + int(command["source"])
-        steps = memory.view(source, count * STEP.size).view(STEP.dtype)
-        destination = arguments["results"] + int(command["destination"])
-        reports = memory.view(destination, count * REPORT.size).reshape(count, REPORT.size)
-        for iteration in range(count):
-            error, detail, report = self._iterate(
-                command, iteration, steps[iteration], arguments, memory
-            )
+    def _learn(self, c):
+        steps = self.at(c, "source")[: c.count * STEP.size].view(STEP.dtype)
+        reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
+        for iteration in range(c.count):
+            error, detail, report = self._iterate(c, iteration, steps[iteration])
+            if report is not None:
+                # The whole record, what no field names being zeros.
+                reports[iteration] = np.frombuffer(report.tobytes(), np.uint8)
             if error:
                 return error, detail
-            # The whole record, what no field names being zeros.
-            reports[iteration] = np.frombuffer(report.tobytes(), np.uint8)
         return Error.NONE, 0
 
-    def _iterate(self, command, iteration, step, arguments, memory):
-        """One iteration; ``(error, detail, report)``."""
-        batch, inserts = int(command["batch"]), int(command["inserts"])
+    def _iterate(self, c, iteration, step):
+        """One iteration; ``(error, detail, report)``, the last None of one that learned nothing."""
+        batch = c.batch
         # Whole beats, as the replay core writes them.
         records = np.zeros(batch * self._record.itemsize + COMMAND_BYTES, np.uint8)
         error, detail = self._replay(
-            Opcode.SAMPLE,
-            arguments,
-            memory,
-            results=records,
-            count=batch,
-            step=command["step"],
-            beta=step["beta"],
+            Opcode.SAMPLE, results=records, count=batch, step=c.step, beta=step["beta"]
         )
         if error:
             return error, detail, None
@@ -168,17 +128,21 @@ class LearnerCore:
         items["index"], items["value"] = indexes, np.asarray(result.td, "<f4").view("<u4")
         error, detail = self._replay(
             Opcode.UPDATE,
-            arguments,
-            memory,
             operands=items.view(np.uint8),
             count=batch,
-            alpha=command["alpha"],
-            epsilon=command["epsilon"],
+            alpha=c.alpha,
+            epsilon=c.epsilon,
         )
-        if not error and inserts:
-            source = int(command["experiences"]) + iteration * self._stride(inserts)
+        if not error and c.inserts:
             error, detail = self._replay(
-                Opcode.INSERT, arguments, memory, count=inserts, source=source
+                Opcode.INSERT,
+                count=c.inserts,
+                source=c.experiences + iteration * round_up(c.run, COMMAND_BYTES),
+                alpha=c.alpha,
+                epsilon=c.epsilon,
+                given=c.given,
+                priorities=c.priorities
+                + iteration * round_up(c.inserts * ITEM.size, COMMAND_BYTES),
             )
         self.iterations += 1
         return error, detail, self._report(result)
@@ -202,50 +166,36 @@ class LearnerCore:
                 bad |= ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
         return bad
 
-    def _replay(self, opcode, arguments, memory, *, operands=None, results=None, **fields):
+    def _replay(self, opcode, *, operands=None, results=None, **fields):
         """A command of the replay core; operands or results given here stay inside."""
         raw = np.zeros(COMMAND_BYTES, np.uint8)
         record = raw.view(REPLAY_COMMANDS[opcode].dtype)
         record["opcode"] = opcode.value
         for name, value in fields.items():
             record[name] = value
-        arguments = dict(arguments)
+        arguments, memory = dict(self.arguments), self.memory
         for name, block in (("operands", operands), ("results", results)):
+            arguments[f"{name}_bytes"] = 0xFFFF_FFFF
             if block is not None:
-                arguments |= {name: _INSIDE, f"{name}_bytes": 1 << 32}
-                memory = _Inside(memory, block)
+                arguments[name], memory = _INSIDE, _Inside(memory, block)
         return self.replay.execute(raw, arguments, memory)
 
     # -- LOAD and STORE
 
-    def _image(self, command, offset, buffer_bytes, code):
-        """``(error, kinds, bytes)`` of a LOAD or STORE."""
-        bits, count = int(command["kinds"]), int(command["count"])
-        if not 0 < bits < 1 << len(KINDS):
-            return LearnError.IMAGE, (), 0
-        kinds = tuple(kind for k, kind in enumerate(KINDS) if bits >> k & 1)
-        last = sections(self.config.learner, kinds)[-1]
-        if count != last.offset + last.size:
-            return LearnError.IMAGE, (), 0
-        return (code if leaves(offset, count, buffer_bytes) else Error.NONE), kinds, count
+    def _load(self, c):
+        kinds = self._kinds(c)
+        self.learner.load(self.at(c, "source")[: c.count].view("<u4").copy(), kinds)
+        self.missing &= ~c.kinds
+        return Error.NONE, 0
 
-    def _load(self, command, arguments, memory):
-        offset = int(command["source"])
-        error, kinds, size = self._image(
-            command, offset, arguments["operands_bytes"], Error.OPERANDS
-        )
-        if not error:
-            numbers = memory.view(arguments["operands"] + offset, size).view("<u4")
-            self.learner.load(numbers.copy(), kinds)
-        return error, 0
+    def _store(self, c):
+        numbers = np.ascontiguousarray(self.learner.store(self._kinds(c)))
+        self.at(c, "destination")[: c.count] = numbers.view(np.uint8)
+        return Error.NONE, 0
 
-    def _store(self, command, arguments, memory):
-        offset = int(command["destination"])
-        error, kinds, size = self._image(command, offset, arguments["results_bytes"], Error.RESULTS)
-        if not error:
-            numbers = np.ascontiguousarray(self.learner.store(kinds))
-            memory.view(arguments["results"] + offset, size)[:] = numbers.view(np.uint8)
-        return error, 0
+    @staticmethod
+    def _kinds(c):
+        return tuple(kind for k, kind in enumerate(KINDS) if c.kinds >> k & 1)
 
 
 class LearnerKernel(ProgramTwin):

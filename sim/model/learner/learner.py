@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hw.learner.commands import KINDS
+from hw.learner.config import KINDS
 from hw.learner.image import pack, sections, unpack
 from sim.model.arith import float32
 from sim.model.learner.activation import derivative, quantize, to_float

@@ -1,0 +1,73 @@
+"""The design ``gae``: advantages and rewards-to-go of whole rollouts (HEPPO)."""
+
+from dataclasses import replace
+
+from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.core import GaeCore
+from hw.gae.estimate import estimate
+from hw.gae.records import GAE_ERRORS, MOMENTS
+from hw.shell.command import round_up
+from hw.shell.design import Design, default_engine
+from hw.shell.program import PAGE_BYTES
+
+__all__ = ["DESIGN"]
+
+
+def _default(numbers):
+    """HEPPO's 64 rows where they fit; 8 where multipliers are small and there is no UltraRAM."""
+    rows = 64 if numbers["ultra_ram"] else 8
+    while rows > 1:
+        config = GaeKernelConfig(gae=GaeConfig(rows=rows), engine=default_engine(numbers))
+        if _within(numbers, estimate(config)):
+            break
+        rows //= 2
+    return config
+
+
+def _within(numbers, resources):
+    return all(
+        numbers.get(name) is None or resources[name] is None or resources[name] <= numbers[name]
+        for name in ("dsp", "bram36")
+    )
+
+
+def _fewer_rows(config, fits):
+    """The largest power of two below the config's rows that fits."""
+    rows = 1 << (config.gae.rows - 1).bit_length() >> 1
+    while rows >= 1:
+        if fits(replace(config, gae=replace(config.gae, rows=rows))):
+            return [f"rows {rows}"]
+        rows //= 2
+    return []
+
+
+def _slots(config):
+    """A whole stack in operands."""
+    return config.gae.depth + 1, config.slot_bytes("numbers")
+
+
+def _rollout(config):
+    """Program and status of an estimate, and a whole stack in operands and in results."""
+    slots = config.gae.depth + 1
+    sizes = {
+        "program": 1,
+        "status": 1,
+        "operands": slots * config.slot_bytes("numbers"),
+        "results": slots * config.slot_bytes("results"),
+    }
+    return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
+
+
+DESIGN = Design(
+    name="gae",
+    summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
+    config_type=GaeKernelConfig,
+    default=_default,
+    core=GaeCore,
+    errors=GAE_ERRORS,
+    records={"Records": [MOMENTS]},
+    storage=_slots,
+    buffers=_rollout,
+    estimate=estimate,
+    suggest=_fewer_rows,
+)

@@ -1,0 +1,81 @@
+"""The designs ``dqn`` and ``ddpg``: replay and gradient steps with no host in the loop."""
+
+from functools import partial
+
+from hw.learner.config import LearnerConfig
+from hw.learner.core import LearnerCore
+from hw.learner.estimate import estimate, fits, suggest
+from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.records import ERRORS, REPORT, STEP, record_granules
+from hw.replay.design import default_config
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
+from hw.shell.command import round_up
+from hw.shell.design import Design
+
+__all__ = ["DDPG", "DQN"]
+
+#: Samples side by side and multipliers of the largest layer, widest first; PEs updated at once.
+_UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1), (1, 1, 1))
+#: Of what a board has for a design, what the learner may count on: the estimate leaves out all but
+#: arithmetic and memories.
+_SHARE = 0.75
+#: Observation and action sizes of the tasks that come with a host program: CartPole, Pendulum.
+_SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=3, action=1)}
+
+
+def _default(algorithm, numbers):
+    """The widest unroll with room to spare in binary32; the narrowest if there is none."""
+    replay = default_config(numbers)
+    limits = {
+        name: _SHARE * numbers[name]
+        for name in ("lut", "bram36", "dsp")
+        if numbers.get(name) is not None
+    }
+    for lanes, multipliers, update_units in _UNROLLS:
+        config = LearnerKernelConfig(
+            replay=replay.replay,
+            engine=replay.engine,
+            learner=LearnerConfig(
+                algorithm=algorithm,
+                lanes=lanes,
+                multipliers=multipliers,
+                update_units=update_units,
+                **_SIZES[algorithm],
+            ),
+        )
+        if fits(config, limits):
+            break
+    return config
+
+
+def _check(algorithm, config):
+    if config.learner.algorithm != algorithm:
+        raise ValueError(
+            f"algorithm must be {algorithm} (the design), not {config.learner.algorithm!r}"
+        )
+
+
+def _storage(config):
+    """A whole ring of experiences, each on beats of its own."""
+    size = record_granules(config.learner) * GRANULE_BYTES
+    return config.replay.capacity, round_up(size, config.engine.beat_bytes)
+
+
+def _design(algorithm, summary):
+    return Design(
+        name=algorithm,
+        summary=summary,
+        config_type=LearnerKernelConfig,
+        default=partial(_default, algorithm),
+        core=LearnerCore,
+        errors=ERRORS,
+        records={"Steps and reports": [STEP, REPORT], "Lists and batches": [ITEM, HEADER]},
+        storage=_storage,
+        estimate=estimate,
+        suggest=suggest,
+        check=partial(_check, algorithm),
+    )
+
+
+DQN = _design("dqn", "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)")
+DDPG = _design("ddpg", "DDPG on the card: replay, critic and actor, optimizer (CF'22, PEARL)")

@@ -1,0 +1,67 @@
+"""What a kernel reaches of card memory: each buffer is declared once.
+
+Arguments, ports, banks, documents and the host's allocation follow from the declarations.
+"""
+
+from dataclasses import dataclass
+
+from hw.shell.program import PAGE_BYTES
+
+__all__ = ["HOST", "HOST_BUFFERS", "Buffer", "masters_of"]
+
+#: The master that carries program, operands, results and status in every kernel.
+HOST = "host"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """A buffer, which a launch gives as a pointer and a size.
+
+    Parameters
+    ----------
+    name : str
+    master : str
+        ``m_axi_<master>`` reaches it; any number of buffers may share a master.
+    access : str
+        "r", "w" or "rw": what the kernel does with it.
+    large : bool
+        Its size counts pages of 4096 bytes (``<name>_pages``), for a register of 32 bits would not
+        hold its bytes (``<name>_bytes``).
+    """
+
+    name: str
+    master: str = HOST
+    access: str = "rw"
+    large: bool = False
+
+    def __post_init__(self):
+        if self.access not in ("r", "w", "rw"):
+            raise ValueError(f"access must be r, w or rw, not {self.access!r}")
+
+    @property
+    def unit(self):
+        """Bytes that the size counts."""
+        return PAGE_BYTES if self.large else 1
+
+    @property
+    def size_name(self):
+        """The argument that holds its size."""
+        return f"{self.name}_{'pages' if self.large else 'bytes'}"
+
+
+#: Of every kernel.
+HOST_BUFFERS = (
+    Buffer(name="program", access="r"),
+    Buffer(name="operands", access="r"),
+    Buffer(name="results", access="w"),
+    Buffer(name="status", access="w"),
+)
+
+
+def masters_of(buffers):
+    """``{master: access}`` of ``buffers``, in order; access is what any of its buffers needs."""
+    masters = {}
+    for buffer in buffers:
+        wanted = masters.get(buffer.master, "") + buffer.access
+        masters[buffer.master] = "".join(kind for kind in "rw" if kind in wanted)
+    return masters

@@ -1,0 +1,120 @@
+"""The core that every design extends: its contract with the kernel around it, and the dispatcher.
+
+A design gives tables and ``execute``; ``docs/adding_a_design.md`` is the walk.
+"""
+
+from functools import reduce
+from operator import or_
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import connect, flipped
+
+from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
+from hw.shell.dispatcher import Dispatcher
+from hw.shell.ports import core_members, memory_error
+
+__all__ = ["CommandCore"]
+
+
+class CommandCore(wiring.Component):
+    """Executes the commands of one design, one at a time; a command is never left unanswered.
+
+    Parameters
+    ----------
+    config : the kernel's, with an ``EngineConfig`` in ``engine``
+
+    What a design gives
+    -------------------
+    COMMANDS : CommandTable
+    STATUS : Layout
+        Its status block, a multiple of 64 bytes.
+    BUFFERS : tuple of Buffer
+        Beyond program, operands, results and status.
+    engine(config, master) : EngineConfig
+        Of a master; ``config.engine`` unless overridden.
+    state_layout() : data.Layout
+        What the rules of COMMANDS read in ``s``.
+    execute(m, run) :
+        The design itself. ``run`` is the ``Dispatcher``: it drives ``run.state``, waits for
+        ``run.start``, and pulses ``run.finish``.
+
+    Members
+    -------
+    command : In(stream of 512 bits), outcome : Out(stream of OUTCOME)
+        A command as in memory; its error, 0 when done, and the item that failed.
+    status : Out
+        The bits of STATUS; steady while no command runs.
+    <buffer> : In(64), <size name> : In(32)
+        Of operands, results and BUFFERS: the launch's arguments.
+    <master>_read, <master>_write : ports
+        Of the directions that a buffer of the master needs. Requests are whole beats of at least
+        one; a write's ``done`` token must be taken.
+    """
+
+    BUFFERS = ()
+
+    @property
+    def table(self):
+        """The commands that the dispatcher of this core takes."""
+        return self.COMMANDS
+
+    def __init__(self, config):
+        self.config = config
+        self.buffers = (*HOST_BUFFERS[1:3], *self.BUFFERS)
+        super().__init__(
+            core_members(
+                self.buffers, lambda master: self.engine(config, master).data_width, self.STATUS
+            )
+        )
+
+    @staticmethod
+    def engine(config, master):
+        return config.engine
+
+    def state_layout(self):
+        return data.StructLayout({})
+
+    @property
+    def ports(self):
+        """Every port to memory, by name."""
+        return {
+            f"{master}_{direction}": getattr(self, f"{master}_{direction}")
+            for master, access in masters_of(self.buffers).items()
+            for kind, direction in (("r", "read"), ("w", "write"))
+            if kind in access
+        }
+
+    def elaborate(self, platform):
+        m = Module()
+        places = {buffer for buffer, _ in self.table.footprints.values()}
+        m.submodules.dispatcher = run = Dispatcher(
+            self.table,
+            self.config,
+            self.state_layout(),
+            {
+                buffer.name: (buffer, self.engine(self.config, buffer.master).beat_bytes)
+                for buffer in self.buffers
+                if buffer.name in places
+            },
+            self.engine(self.config, HOST).data_width,
+        )
+        m.d.comb += [run.operands.eq(self.operands), run.results.eq(self.results)]
+        for buffer in self.buffers:
+            if buffer.name in places:
+                m.d.comb += getattr(run, buffer.size_name).eq(getattr(self, buffer.size_name))
+        m.d.comb += run.fault.eq(reduce(or_, map(memory_error, self.ports.values())))
+        self.attach(m, run)
+        self.execute(m, run)
+        return m
+
+    def attach(self, m, run):
+        """Commands and the host's port are the dispatcher's, unless a design shares them."""
+        connect(m, flipped(self.command), run.command)
+        connect(m, run.outcome, flipped(self.outcome))
+        connect(m, run.read, flipped(self.host_read))
+        connect(m, run.write, flipped(self.host_write))
+
+    def views(self, raw):
+        """``raw`` as each command, by opcode."""
+        return {opcode: data.View(layout.shape, raw) for opcode, layout in self.COMMANDS.items()}

@@ -1,0 +1,218 @@
+"""Command tables in hardware: which command it is, what it moves, and whether it breaks a rule.
+
+The outputs are right ``LATENCY`` clocks after ``raw`` and ``state``, and stay so with them.
+"""
+
+from functools import reduce
+from operator import or_
+from types import SimpleNamespace
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hw.shell.command import MAX_BEATS
+from hw.shell.program import COMMAND_BYTES, ShellError
+
+__all__ = ["Decoder"]
+
+_COUNT = slice(32, 64)  # of the header, in bits
+
+
+class _State:
+    """``s`` of the table's functions: the members of ``view``, and ``config``."""
+
+    def __init__(self, view, config):
+        self._view, self.config = view, config
+
+    def __getattr__(self, name):
+        return getattr(self._view, name)
+
+
+class Decoder(wiring.Component):
+    """``error`` and ``detail`` are those of ``hw.shell.command.CommandTable.check``.
+
+    Parameters
+    ----------
+    table : CommandTable
+    config : the kernel's
+    state : data.Layout
+        What the table's functions read in ``s`` besides ``s.config``.
+    buffers : dict of str to (Buffer, int)
+        Those that the table's footprints are in, and the bytes of a beat of each.
+
+    Members
+    -------
+    raw : In(512)
+        The command as in memory.
+    state : In(state)
+    <size name> : In(32)
+        Of each buffer.
+    selected : Out
+        A bit for each command, named as its opcode in lower case.
+    stages : Out
+        The stages of the table, by name.
+    beats : Out
+        Of each footprint, by name; 0 in a command without it.
+    error, detail : Out(32)
+        Why the command is refused.
+    """
+
+    def __init__(self, table, config, state, buffers):
+        self.table, self.config, self.buffers = table, config, buffers
+        self.LATENCY = len(table.stages) + 1
+        # Widths follow from the table's own arithmetic, tried on signals that lead nowhere.
+        raw, s = Signal(8 * COMMAND_BYTES), _State(Signal(state), config)
+        self._widths = {
+            name: max(len(value) for _, value in self._values(name, raw, s)) for name in table.names
+        }
+        common = self._common(raw)
+        for name, width in self._widths.items():
+            setattr(common, name, Signal(width))
+        widths = {}
+        for name, stage in table.stages.items():
+            widths[name] = len(Value.cast(stage(common, s)))
+            setattr(common, name, Signal(widths[name]))
+        super().__init__(
+            {
+                "raw": In(8 * COMMAND_BYTES),
+                "state": In(state),
+                **{buffer.size_name: In(32) for buffer, _ in buffers.values()},
+                "selected": Out(data.StructLayout({o.name.lower(): 1 for o in table})),
+                "stages": Out(data.StructLayout(widths)),
+                "beats": Out(
+                    data.StructLayout(dict.fromkeys(table.footprints, MAX_BEATS.bit_length()))
+                ),
+                "error": Out(32),
+                "detail": Out(32),
+            }
+        )
+
+    def _fields(self, command, raw):
+        """``c`` of one command: fields as wide as their limits, which are checked first."""
+        view, c = data.View(command.shape, raw), SimpleNamespace()
+        limits = {field.name: (low, high) for field, low, high in command.checked(self.config)}
+        for field in command.fields:
+            value = getattr(view, field.name)
+            low, high = limits.get(field.name, (None, None))
+            if field.count == 1 and high is not None:
+                shape = Shape.cast(range(min(low or 0, 0), high + 1))
+                value = value[: shape.width]
+                value = value.as_signed() if shape.signed else value
+            setattr(c, field.name, value)
+        return c
+
+    def _common(self, raw):
+        """``c`` of the stages: count, as wide as the longest list's, and what is set on it."""
+        counts = [c.count for c in (self._fields(cmd, raw) for cmd in self.table.values())]
+        return SimpleNamespace(count=raw[_COUNT][: max(len(Value.cast(count)) for count in counts)])
+
+    def _values(self, name, raw, s):
+        """``(opcode, value)`` of the commands that name the value."""
+        return [
+            (opcode, Value.cast(command.values[name](self._fields(command, raw), s)))
+            for opcode, command in self.table.items()
+            if name in command.values
+        ]
+
+    def elaborate(self, platform):
+        m = Module()
+        s = _State(self.state, self.config)
+        opcode = self.raw[:32]
+        for each in self.table:
+            m.d.comb += getattr(self.selected, each.name.lower()).eq(opcode == each.value)
+
+        common = self._common(self.raw)
+        for name, width in self._widths.items():
+            value = Signal(width, name=name)
+            m.d.comb += value.eq(self._one_of(self._values(name, self.raw, s)))
+            setattr(common, name, value)
+        for name, stage in self.table.stages.items():
+            value = getattr(self.stages, name)
+            m.d.sync += value.eq(stage(common, s))
+            setattr(common, name, value)
+
+        # Whether a word is not 0, once for all commands: what lies behind their fields.
+        words = Signal(COMMAND_BYTES // 4)
+        m.d.comb += words.eq(
+            Cat(self.raw.word_select(k, 32).any() for k in range(COMMAND_BYTES // 4))
+        )
+        late = self._footprints(m, common, s)
+        early = [(~Value.cast(self.selected).any(), ShellError.OPCODE, 0)]
+        for each, command in self.table.items():
+            chosen = getattr(self.selected, each.name.lower())
+            early += [
+                (chosen & wrong, *why) for wrong, *why in self._refusals(command, common, words, s)
+            ]
+        error, detail = Signal(32), Signal(32)
+        wrong, why = Signal.like(error, reset_less=True), Signal.like(detail, reset_less=True)
+        self._first(m, early, error, detail)
+        m.d.sync += [wrong.eq(error), why.eq(detail)]
+        self._first(m, [(wrong != 0, wrong, why), *late], self.error, self.detail)
+        return m
+
+    def _one_of(self, choices):
+        """The value of the command under way; 0 of one that is not among ``choices``."""
+        return reduce(
+            or_,
+            (Mux(getattr(self.selected, o.name.lower()), value, 0) for o, value in choices),
+            C(0),
+        )
+
+    @staticmethod
+    def _first(m, conditions, error, detail):
+        """Error and detail of the first condition that holds."""
+        for condition, code, position in reversed(conditions):
+            with m.If(condition):
+                m.d.comb += [error.eq(code), detail.eq(position)]
+
+    def _refusals(self, command, common, words, s):
+        """``(condition, error, detail)`` of fields, padding and rules."""
+        view = data.View(command.shape, self.raw)
+        for field, low, high in command.checked(self.config):
+            value, wrong = getattr(view, field.name), C(0)
+            if low is not None and (low > 0 or field.kind[0] == "i"):
+                wrong |= value < low
+            if high is not None:
+                wrong |= value > high
+            yield wrong, *command.outside(field)
+        if command.used < COMMAND_BYTES:
+            behind = Cat(words[command.used // 4 :]).any()
+            yield behind, ShellError.FIELD, command.used
+        c = self._fields(command, self.raw)
+        for name in (*self.table.names, *self.table.stages):
+            setattr(c, name, getattr(common, name))
+        for rule in command.rules:
+            yield rule.broken(c, s), rule.error, rule.detail(c, s)
+
+    def _footprints(self, m, common, s):
+        """Beats of each footprint, a register; conditions that refuse them."""
+        late = []
+        for name, (buffer, offset) in self.table.footprints.items():
+            declared, beat_bytes = self.buffers[buffer]
+            users, sizes = [], []
+            for opcode, command in self.table.items():
+                for footprint in command.footprints:
+                    if footprint.name == name:
+                        c = self._fields(command, self.raw)
+                        for known in (*self.table.names, *self.table.stages):
+                            setattr(c, known, getattr(common, known))
+                        beats = (footprint.bytes(c, s) + (beat_bytes - 1)) >> exact_log2(beat_bytes)
+                        sizes.append((opcode, Value.cast(beats)))
+                        users.append((opcode, command, footprint))
+            wide = Signal(
+                max(len(size) for _, size in sizes), name=f"{name}_beats", reset_less=True
+            )
+            m.d.sync += wide.eq(self._one_of(sizes))
+            m.d.comb += getattr(self.beats, name).eq(wide)
+            begin = C(0)
+            if offset:
+                begin = getattr(data.View(users[0][1].shape, self.raw), offset)
+            used = self._one_of([(opcode, C(1)) for opcode, _, _ in users])
+            end = begin + (wide << exact_log2(beat_bytes))
+            room = getattr(self, declared.size_name) << exact_log2(declared.unit)
+            if offset and len(wide) > MAX_BEATS.bit_length():
+                late.append((used & (wide > MAX_BEATS), ShellError.COUNT, 0))
+            late.append((used & (begin[:6].any() | (end > room)), users[0][2].error, 0))
+        return late

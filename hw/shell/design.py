@@ -1,0 +1,103 @@
+"""A design: how a kernel is configured, built, described and documented. One object a package."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hw.shell.axi import EngineConfig
+from hw.shell.description import (
+    KernelDescription,
+    digest,
+    master_descriptions,
+    standard_arguments,
+)
+from hw.shell.kernel import Kernel
+from hw.shell.program import STATUS
+
+__all__ = ["Design", "default_engine"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A kernel that can be generated.
+
+    name, summary : str
+    config_type : type
+        Its config class.
+    default : callable
+        Config from a board's numbers: a dict with data_width (bits of a master), uram (blocks or
+        None) and what else ``boards`` knows. Hardware sees numbers, never a board.
+    core : type
+        Its ``CommandCore``: commands, status and buffers are declared there.
+    errors : dict of code to (name, meaning)
+    records : dict of str to sequence of Layout
+        What lies in operands and results: sections of the register document.
+    storage : callable
+        ``(count, bytes)`` of the items that its largest buffer must hold at least, from config.
+    buffers : callable
+        Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
+        the largest program of its runtime. A buffer that is not named grows with what is in it.
+    estimate : callable
+        Resources and cycles from config, by name: "lut", "ff", "dsp", "bram36", "uram", "cycles";
+        None where unknown.
+    suggest : callable
+        Changes that would make a config fit, as texts, from it and a predicate on configs.
+    check : callable
+        ValueError for a config that is another design's.
+    """
+
+    name: str
+    summary: str
+    config_type: type
+    default: Callable
+    core: type
+    errors: dict
+    records: dict
+    storage: Callable
+    estimate: Callable
+    buffers: Callable = lambda config: {}
+    suggest: Callable = lambda config, fits: []
+    check: Callable = lambda config: None
+
+    @property
+    def commands(self):
+        """The command table."""
+        return self.core.COMMANDS
+
+    @property
+    def status(self):
+        """Layout of the design's status block."""
+        return self.core.STATUS
+
+    def kernel(self, config):
+        return Kernel(self.describe(config), self.core(config))
+
+    def describe(self, config):
+        self.check(config)
+        arguments = standard_arguments(self.core.BUFFERS)
+        layouts = [layout for section in self.documents(config).values() for layout in section]
+        return KernelDescription(
+            name=self.name,
+            config=config.to_dict(),
+            config_hash=digest(config, arguments, [STATUS, *layouts], self.errors),
+            arguments=arguments,
+            verilog=f"{self.name}.v",
+            masters=master_descriptions(
+                self.core.BUFFERS, lambda master: self.core.engine(config, master).data_width
+            ),
+        )
+
+    def documents(self, config):
+        """Sections of the register document: commands, records, status."""
+        return {"Commands": list(self.commands.values()), **self.records, "Status": [self.status]}
+
+
+def default_engine(numbers):
+    """Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
+
+    Where there is no UltraRAM, the shortest, out of lookup tables: the memory of so small a part is
+    its own block RAM, which is scarce, and answers at once.
+    """
+    width = numbers["data_width"]
+    if not numbers.get("uram"):
+        return EngineConfig(data_width=width, depth=16, burst_beats=8, bursts=4)
+    return EngineConfig(data_width=width, burst_beats=8192 // width)

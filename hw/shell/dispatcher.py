@@ -1,0 +1,216 @@
+"""The dispatcher: what every core does with a command before and after it is executed.
+
+A command is taken, decoded, refused or started; what lies at ``source`` is asked for as it starts,
+results are announced and other operands asked for when the core says so. A memory error while it
+ran is its outcome, whatever else the core found: AXI wins over an error that it may have caused.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.shell.decoder import Decoder
+from hw.shell.ports import read_port, write_port
+from hw.shell.program import COMMAND_BYTES, OUTCOME, ShellError
+
+__all__ = ["Dispatcher"]
+
+
+class Dispatcher(wiring.Component):
+    """One command at a time, from ``command`` to ``outcome``.
+
+    ``start`` comes ``START`` clocks after the command was taken, ``outcome`` is valid one clock
+    after ``finish``.
+
+    Parameters
+    ----------
+    table, config, state, buffers :
+        As of ``Decoder``.
+    data_width : int
+        Bits of a beat of the host's master.
+
+    Members
+    -------
+    command : In(stream.Signature(512)), outcome : Out(stream of OUTCOME)
+    state, <size name> : In
+        As of ``Decoder``.
+    operands, results : In(64)
+        Addresses of these buffers.
+    raw, selected, stages, beats : Out
+        The command under way, as of ``Decoder``.
+    start : Out(1)
+        One clock: the command breaks no rule and begins.
+    fetch : In
+        A bit for each other footprint of operands; one clock: ask for it, of at least one beat.
+    reply : In(1)
+        One clock: announce the footprint ``destination``, of at least one beat.
+    replied : Out(1)
+        Memory has answered it.
+    fault : In(1)
+        Memory answered the core with an error, in this clock.
+    failed : Out(1)
+        It has since the command was taken.
+    finish, error, detail : In
+        One clock: the command ends with this error, 0 for none.
+    read : Out(read_port), write : Out(write_port)
+        What is moved of operands and results.
+    words : Out(stream), reply_words : In(stream)
+        Their beats.
+    """
+
+    def __init__(self, table, config, state, buffers, data_width):
+        self.decoder = Decoder(table, config, state, buffers)
+        #: Clocks from the taking of a command to ``start``.
+        self.START = self.decoder.LATENCY + 1
+        self._others = [
+            name
+            for name, (buffer, _) in table.footprints.items()
+            if buffer == "operands" and name != "source" and table.movers(name)
+        ]
+        outer = self.decoder.signature.members
+        self._passed_in = [n for n, m in outer.items() if m.flow == In and n != "raw"]
+        self._passed_out = [n for n in ("selected", "stages", "beats") if n in outer]
+        port = read_port(data_width)
+        super().__init__(
+            {
+                "command": In(stream.Signature(unsigned(8 * COMMAND_BYTES))),
+                "outcome": Out(stream.Signature(OUTCOME)),
+                **{name: outer[name] for name in (*self._passed_in, *self._passed_out)},
+                "operands": In(64),
+                "results": In(64),
+                "raw": Out(8 * COMMAND_BYTES),
+                "start": Out(1),
+                "fetch": In(data.StructLayout(dict.fromkeys(self._others, 1))),
+                "reply": In(1),
+                "replied": Out(1),
+                "fault": In(1),
+                "failed": Out(1),
+                "finish": In(1),
+                "error": In(32),
+                "detail": In(32),
+                "read": Out(port),
+                "write": Out(write_port(data_width)),
+                "words": Out(port.members["data"].signature),
+                "reply_words": In(stream.Signature(unsigned(data_width))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.decoder = decoder = self.decoder
+        head = data.View(next(iter(decoder.table.values())).shape, self.raw)
+        raw = Signal(8 * COMMAND_BYTES, reset_less=True)
+        m.d.comb += [
+            self.raw.eq(raw),
+            decoder.raw.eq(raw),
+            *(getattr(decoder, name).eq(getattr(self, name)) for name in self._passed_in),
+            *(getattr(self, name).eq(getattr(decoder, name)) for name in self._passed_out),
+        ]
+
+        self._operands(m, head)
+        self._results(m, head)
+
+        timer = Signal(range(decoder.LATENCY + 1))
+        outcome, failed = Signal(OUTCOME), Signal()
+        m.d.comb += [
+            self.failed.eq(failed | self.fault),
+            self.outcome.payload.eq(outcome),
+        ]
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.command.ready.eq(1)
+                m.d.sync += [
+                    raw.eq(self.command.payload),
+                    timer.eq(decoder.LATENCY),
+                    failed.eq(0),
+                ]
+                with m.If(self.command.valid):
+                    m.next = "DECODE"
+            with m.State("DECODE"):
+                m.d.sync += [
+                    timer.eq(timer - 1),
+                    outcome.error.eq(decoder.error),
+                    outcome.detail.eq(decoder.detail),
+                ]
+                with m.If(timer == 0):
+                    m.next = "OUTCOME"
+                    with m.If(decoder.error == ShellError.NONE):
+                        m.d.comb += self.start.eq(1)
+                        m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(self.fault):
+                    m.d.sync += failed.eq(1)
+                m.d.sync += [
+                    outcome.error.eq(Mux(self.failed, ShellError.AXI, self.error)),
+                    outcome.detail.eq(self.detail),
+                ]
+                with m.If(self.finish):
+                    m.next = "OUTCOME"
+            with m.State("OUTCOME"):
+                m.d.comb += self.outcome.valid.eq(1)
+                with m.If(self.outcome.ready):
+                    m.next = "IDLE"
+        return m
+
+    def _moved(self, name):
+        """Whether the command under way has the footprint moved."""
+        return Cat(
+            getattr(self.selected, o.name.lower()) for o in self.decoder.table.movers(name)
+        ).any()
+
+    def _operands(self, m, head):
+        """``source`` as the command starts, others when they are wanted; their beats pass."""
+        read, asking = self.read, Signal()
+        offset, beats = Signal(32), Signal(len(read.request.p.beats))
+        if "source" in self.decoder.table.footprints:
+            m.d.comb += [offset.eq(head.source), beats.eq(self.beats.source)]
+            with m.If(self.start):
+                m.d.sync += asking.eq(self._moved("source") & (self.beats.source != 0))
+        for name in self._others:
+            view, wanted = self._holder(name), Signal(name=f"{name}_wanted")
+            with m.If(wanted):
+                m.d.comb += [
+                    offset.eq(getattr(view, name)),
+                    beats.eq(getattr(self.beats, name)),
+                ]
+            with m.If(getattr(self.fetch, name)):
+                m.d.sync += [wanted.eq(1), asking.eq(1)]
+            with m.If(self.start):
+                m.d.sync += wanted.eq(0)
+        with m.If(asking & read.request.ready):
+            m.d.sync += asking.eq(0)
+        m.d.comb += [
+            read.request.p.address.eq(self.operands + offset),
+            read.request.p.beats.eq(beats),
+            read.request.valid.eq(asking),
+            self.words.payload.eq(read.data.payload),
+            self.words.valid.eq(read.data.valid),
+            read.data.ready.eq(self.words.ready),
+        ]
+
+    def _holder(self, name):
+        """``raw`` as a command that has the field ``name``."""
+        table = self.decoder.table
+        layout = next(c for c in table.values() if any(f.name == name for f in c.fields))
+        return data.View(layout.shape, self.raw)
+
+    def _results(self, m, head):
+        write, announcing = self.write, Signal()
+        if "destination" in self.decoder.table.footprints:
+            m.d.comb += write.request.p.beats.eq(self.beats.destination)
+        with m.If(self.reply):
+            m.d.sync += announcing.eq(1)
+        with m.If(announcing & write.request.ready):
+            m.d.sync += announcing.eq(0)
+        with m.If(write.done.valid):
+            m.d.sync += self.replied.eq(1)
+        with m.If(self.start):
+            m.d.sync += self.replied.eq(0)
+        m.d.comb += [
+            write.request.p.address.eq(self.results + head.destination),
+            write.request.valid.eq(announcing),
+            write.done.ready.eq(1),
+            write.data.payload.eq(self.reply_words.payload),
+            write.data.valid.eq(self.reply_words.valid),
+            self.reply_words.ready.eq(write.data.ready),
+        ]

@@ -1,0 +1,221 @@
+"""Several ports to memory on one: requests by turns, answers back in the order of the requests.
+
+One beat a clock in either direction, without a bubble between bursts of different ports. A port
+whose owner does not take its data or its tokens, or does not bring its data, holds up no other.
+"""
+
+from dataclasses import dataclass
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.config import ConfigBase, check_range
+from hw.shell.arbiter import Arbiter, Owners
+from hw.shell.axi import EngineConfig
+from hw.shell.ports import read_port, write_port
+from hw.stream.queue import Queue
+
+__all__ = ["InterconnectConfig", "ReadInterconnect", "WriteInterconnect"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterconnectConfig(ConfigBase):
+    """Sizes of a read or write interconnect of ``ports`` ports.
+
+    ``depth`` beats of data wait for each port: a number, or one for each port. Requests are cut
+    at multiples of ``burst_beats`` beats; the engine's own keeps its bursts as they would be.
+    ``bursts`` of all ports together may be under way. ``tokens`` of finished writes wait for each
+    port; a write has its place from the issue of its last burst on, so no more are under way.
+    """
+
+    data_width: int = 512
+    ports: int = 2
+    depth: int | tuple[int, ...] = 32
+    burst_beats: int = 16
+    bursts: int = 32
+    tokens: int = 16
+    style: str = "auto"
+
+    def __post_init__(self):
+        check_range("ports", self.ports, 1, 16)
+        if isinstance(self.depth, (list, tuple)):  # a list, from JSON
+            object.__setattr__(self, "depth", tuple(self.depth))
+            if len(self.depth) != self.ports:
+                raise ValueError(
+                    f"depth must be one number or {self.ports}, one a port, not {self.depth!r}"
+                )
+        check_range("tokens", self.tokens, 1, 1024)
+        for port in range(self.ports):
+            self.port(port)
+
+    def port(self, number):
+        """``EngineConfig`` of a port: its queue and its bursts obey the rules of an engine's."""
+        return EngineConfig(
+            data_width=self.data_width,
+            depth=self.depth[number] if isinstance(self.depth, tuple) else self.depth,
+            burst_beats=self.burst_beats,
+            bursts=self.bursts,
+            style=self.style,
+        )
+
+
+def _issue(m, burst, request, *queues):
+    """A burst of the arbiter goes out as a request when every queue has a place to remember it."""
+    room = Cat(queue.ready for queue in queues).all()
+    m.d.comb += [
+        request.valid.eq(burst.valid & room),
+        request.p.address.eq(burst.p.address),
+        request.p.beats.eq(burst.p.beats),
+        burst.ready.eq(request.ready & room),
+    ]
+    for queue in queues:
+        m.d.comb += queue.valid.eq(burst.valid & burst.ready)
+        for name, _ in queue.payload.shape():
+            m.d.comb += queue.payload[name].eq(burst.payload[name])
+
+
+class ReadInterconnect(wiring.Component):
+    """Each of ``ports`` gets the beats that it asked for, as if it had ``memory`` to itself.
+
+    A burst is asked for only when its port's queue has room for all of its beats, so
+    ``memory.data`` never waits (if it comes two clocks after its request, or later).
+
+    Parameters
+    ----------
+    config : InterconnectConfig
+        ``tokens`` is not looked at.
+
+    Members
+    -------
+    ports : In(read_port(data_width)).array(config.ports)
+    memory : Out(read_port(data_width))
+    """
+
+    INTERVAL = 1
+    REQUEST_LATENCY = Arbiter.LATENCY
+
+    def __init__(self, config):
+        self.config = config
+        port = read_port(config.data_width)
+        super().__init__({"ports": In(port).array(config.ports), "memory": Out(port)})
+
+    @classmethod
+    def estimate(cls, config, beats, memory_latency, port=0):
+        """Clocks from the taking of one request to the transfer of its last beat to ``port``.
+
+        While the others are silent, for a memory that answers a request ``memory_latency`` clocks
+        after taking it, a beat a clock; with ``depth`` at least ``memory_latency`` +
+        ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. Gates are not modelled (None).
+        """
+        back = Queue.latency_of(config.port(port).depth)
+        latency = cls.REQUEST_LATENCY + memory_latency + back + beats - 1
+        return dict(latency=latency, interval=cls.INTERVAL, lut=None, ff=None)
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        ports = [config.port(number) for number in range(config.ports)]
+        m.submodules.arbiter = arbiter = Arbiter(config, [port.depth for port in ports])
+        m.submodules.owners = owners = Owners(config)
+        _issue(m, arbiter.o, self.memory.request, owners.i)
+        beat = self.memory.data
+        m.d.comb += [beat.ready.eq(owners.o.valid), owners.o.ready.eq(beat.valid)]
+        for number, port in enumerate(ports):
+            client = wiring.flipped(self.ports[number])
+            wiring.connect(m, client.request, arbiter.requests[number])
+            queue = Queue(beat.payload.shape(), port.depth, port.style)
+            m.submodules[f"queue_{number}"] = queue
+            wiring.connect(m, queue.o, client.data)
+            own = owners.o.valid & (owners.o.payload == number)
+            m.d.comb += [
+                Value.cast(queue.i.payload).eq(Value.cast(beat.payload)),
+                queue.i.valid.eq(beat.valid & own),  # there is room: the burst had its credits
+                arbiter.credit[number].eq(queue.o.valid & queue.o.ready),
+            ]
+        return m
+
+
+class WriteInterconnect(wiring.Component):
+    """Each of ``ports`` writes, and has a token a request, as if it had ``memory`` to itself.
+
+    A burst is announced only when all of its beats stand in its port's queue, so data follows at
+    once; the last burst of a request only when there is a place for its token as well, so
+    ``memory.done`` never waits. A token is 1 if any burst of its request failed.
+
+    Parameters
+    ----------
+    config : InterconnectConfig
+
+    Members
+    -------
+    ports : In(write_port(data_width)).array(config.ports)
+    memory : Out(write_port(data_width))
+    """
+
+    INTERVAL = 1
+    REQUEST_LATENCY = Arbiter.LATENCY
+
+    def __init__(self, config):
+        self.config = config
+        port = write_port(config.data_width)
+        super().__init__({"ports": In(port).array(config.ports), "memory": Out(port)})
+
+    @classmethod
+    def estimate(cls, config, beats, memory_latency):
+        """Clocks from the taking of one request and its first beat to the transfer of its token.
+
+        While the others are silent, for data that comes a beat a clock, an address on a multiple
+        of ``burst_beats`` beats, and a memory that takes a beat a clock and answers each burst
+        ``memory_latency`` clocks after its last beat; with ``depth`` at least ``burst_beats`` + 4
+        and ``bursts`` above ``memory_latency`` + 2. Gates are not modelled (None).
+        """
+        first = max(cls.REQUEST_LATENCY, min(beats, config.burst_beats) + 1)
+        there = first + Queue.latency_of(config.bursts) + beats - 1
+        latency = there + memory_latency + Queue.latency_of(config.tokens)
+        return dict(latency=latency, interval=cls.INTERVAL, lut=None, ff=None)
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        arbiter = Arbiter(config, [0] * config.ports, config.tokens)
+        m.submodules.arbiter = arbiter
+        m.submodules.owners = owners = Owners(config)
+        # Whose answer comes next, and whether it is the last of its request.
+        answer = data.StructLayout({"port": owners.burst["port"].shape, "last": 1})
+        m.submodules.answers = answers = Queue(answer, config.bursts)
+        _issue(m, arbiter.o, self.memory.request, owners.i, answers.i)
+        beat, done = self.memory.data, self.memory.done
+        m.d.comb += [done.ready.eq(answers.o.valid), answers.o.ready.eq(done.valid)]
+        for number in range(config.ports):
+            client, port = wiring.flipped(self.ports[number]), config.port(number)
+            wiring.connect(m, client.request, arbiter.requests[number])
+            queue = Queue(beat.payload.shape(), port.depth, port.style)
+            tokens = Queue(done.payload.shape(), config.tokens)
+            m.submodules[f"queue_{number}"], m.submodules[f"tokens_{number}"] = queue, tokens
+            wiring.connect(m, client.data, queue.i)
+            wiring.connect(m, tokens.o, client.done)
+            m.d.comb += [
+                arbiter.credit[number].eq(queue.i.valid & queue.i.ready),
+                arbiter.token[number].eq(tokens.o.valid & tokens.o.ready),
+            ]
+            with m.If(owners.o.payload == number):
+                m.d.comb += [
+                    Value.cast(beat.payload).eq(Value.cast(queue.o.payload)),
+                    beat.valid.eq(owners.o.valid & queue.o.valid),
+                    queue.o.ready.eq(owners.o.valid & beat.ready),
+                    owners.o.ready.eq(queue.o.valid & beat.ready),
+                ]
+
+            failed = Signal(name=f"failed_{number}")  # an earlier burst of the request answered
+            bad = Signal(name=f"bad_{number}")
+            own = done.valid & answers.o.valid & (answers.o.p.port == number)
+            m.d.comb += [
+                bad.eq(failed | done.payload),
+                tokens.i.payload.eq(bad),
+                # There is room: the last burst of a request has a place for its token.
+                tokens.i.valid.eq(own & answers.o.p.last),
+            ]
+            with m.If(own):
+                m.d.sync += failed.eq(bad & ~answers.o.p.last)
+        return m

@@ -1,0 +1,161 @@
+"""Memories behind a read or write port, without AXI: what they were asked, in which clocks.
+
+Each checks on every clock that what a port offers stays as it is until it is taken.
+"""
+
+import collections
+import random
+
+import cocotb
+from cocotb.triggers import ReadOnly, RisingEdge
+from streams import ports
+
+__all__ = ["Phases", "ReadMemory", "WriteMemory", "word_at"]
+
+
+class Phases:
+    """In place of an rng for ``streams`` with a gap of 0.5: solid runs and solid pauses.
+
+    Of at most ``longest`` clocks each; 0 never pauses.
+    """
+
+    def __init__(self, seed, longest):
+        self.rng, self.longest = random.Random(seed), longest
+        self.left, self.moves = 0, True
+
+    def random(self):
+        if not self.longest:
+            return 1.0
+        if not self.left:
+            self.moves, self.left = not self.moves, self.rng.randint(1, self.longest)
+        self.left -= 1
+        return float(self.moves)
+
+
+def word_at(address, width):
+    """What memory holds at ``address``."""
+    return random.Random(address).getrandbits(width)
+
+
+class _Memory:
+    """``taken``: the requests ``(address, beats)``; ``clocks[stream]``: of each transfer.
+
+    ``answering`` = False holds all answers back.
+    """
+
+    def __init__(self, dut, streams, latency, pauses):
+        self.dut, self.latency = dut, latency
+        self.pauses = pauses or Phases(0, 0)
+        self.lines = {name: ports(dut, f"memory__{name}") for name in streams}
+        self.taken, self.clocks = [], {name: [] for name in streams}
+        self.clock, self.answering = 0, True
+        self._held = {}
+        cocotb.start_soon(self._run())
+
+    def _pause(self):
+        return self.pauses.random() < 0.5
+
+    def _show(self, name, word):
+        """Offer ``word``, or nothing if it is None."""
+        payload, valid, _ = self.lines[name]
+        valid.value = int(word is not None)
+        if word is not None:
+            payload.value = word
+
+    def _moved(self, name, *, comes=True):
+        """The word that moves in this clock, or None; ``comes``: towards the memory."""
+        payload, valid, ready = self.lines[name]
+        word = int(payload.value) if int(valid.value) else None
+        moves = word is not None and int(ready.value)
+        if comes:
+            held = self._held.get(name)
+            assert held in (None, word), f"{name} changed while stalled: {held} -> {word}"
+            self._held[name] = None if moves else word
+        if moves:
+            self.clocks[name].append(self.clock)
+        return word if moves else None
+
+    def _request(self):
+        """Take a request if one moves."""
+        word = self._moved("request")
+        if word is not None:
+            self.taken.append((word % (1 << 64), word >> 64))
+        return word is not None
+
+    async def _run(self):
+        while True:
+            self._drive()
+            await ReadOnly()
+            self._sample()
+            await RisingEdge(self.dut.clk)
+            self.clock += 1
+
+
+class ReadMemory(_Memory):
+    """Beats come from ``latency`` clocks after their request was taken, one a clock at most.
+
+    waits : whether the interconnect may make a beat wait
+    """
+
+    def __init__(self, dut, beat_bytes, *, latency=1, pauses=None, waits=False):
+        self.beat_bytes, self.owed, self.waits = beat_bytes, collections.deque(), waits
+        super().__init__(dut, ("request", "data"), latency, pauses)
+        self.width = len(self.lines["data"][0])
+
+    def _drive(self):
+        self.lines["request"][2].value = int(not self._pause())
+        due = self.owed and self.owed[0][0] <= self.clock and self.answering
+        self.shows = bool(due) and not self._pause()
+        self._show("data", word_at(self.owed[0][1], self.width) if self.shows else None)
+
+    def _sample(self):
+        if self.shows:
+            moved = self._moved("data", comes=False) is not None
+            assert moved or self.waits, "a beat came and had no room"
+            if moved:
+                self.owed.popleft()
+        if self._request():
+            address, beats = self.taken[-1]
+            for beat in range(beats):
+                self.owed.append((self.clock + self.latency, address + beat * self.beat_bytes))
+
+
+class WriteMemory(_Memory):
+    """Answers a request ``latency`` clocks after its last beat, with 1 if its address is ``bad``.
+
+    ``written``: ``{address: beat}``. A request's data must follow it ``lag`` clocks later and,
+    from there on, never be waited for.
+    """
+
+    def __init__(self, dut, beat_bytes, *, latency=1, pauses=None, bad=(), lag=1):
+        self.beat_bytes, self.bad, self.lag = beat_bytes, set(bad), lag
+        self.owed, self.answers = collections.deque(), collections.deque()
+        self.written = {}
+        super().__init__(dut, ("request", "data", "done"), latency, pauses)
+
+    def _drive(self):
+        self.lines["request"][2].value = int(not self._pause())
+        self.lines["data"][2].value = int(not self._pause())
+        due = self.answers and self.answers[0][0] <= self.clock and self.answering
+        self.shows = bool(due) and not self._pause()
+        self._show("done", self.answers[0][1] if self.shows else None)
+
+    def _sample(self):
+        if self.shows:
+            assert self._moved("done", comes=False) is not None, "an answer came and had no room"
+            self.answers.popleft()
+        valid = int(self.lines["data"][1].value)
+        assert self.owed or not valid, "data before its request"
+        assert valid or not self.owed or self.clock < self.owed[0][0], "data is waited for"
+        word = self._moved("data")
+        if word is not None:
+            _, address, answer = self.owed.popleft()
+            self.written[address] = word
+            if answer is not None:
+                self.answers.append((self.clock + self.latency, answer))
+        if self._request():
+            first, beats = self.taken[-1]
+            for beat in range(beats):
+                answer = int(first in self.bad) if beat == beats - 1 else None
+                here = first + beat * self.beat_bytes
+                self.owed.append((self.clock + self.lag, here, answer))
