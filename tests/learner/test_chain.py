@@ -4,7 +4,7 @@ import random
 
 import pytest
 from amaranth import Shape
-from replay.clocks import Clocks
+from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain import Issue, sum_shape

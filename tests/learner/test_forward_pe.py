@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from clocks import Clocks
 from learner.numbers import numbers
-from replay.clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig

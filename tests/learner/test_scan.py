@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from replay.clocks import Clocks
+from clocks import Clocks
 
 from hw.learner.config import LayerShape
 from hw.learner.scan import Scan

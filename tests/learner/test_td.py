@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arith.float32_cases import CORNERS, bits, floats
 from arith.free_running import FreeRunning, check
-from replay.clocks import Clocks
+from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.quantize import Quantize

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from clocks import Clocks
 from learner.numbers import NARROW
-from replay.clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.backward_pe import gradient_sum_shape

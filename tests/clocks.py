@@ -54,7 +54,7 @@ class Clocks:
                 )
             )
         )
-        simulate(dut, "replay.clock_bench", vectors=str(path))
+        simulate(dut, "clock_bench", vectors=str(path))
 
 
 def _names(rows, shapes):
