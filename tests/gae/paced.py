@@ -2,7 +2,7 @@
 
 import random
 
-from replay.clocks import Clocks
+from clocks import Clocks
 
 __all__ = ["PACES", "Paced", "pace"]
 

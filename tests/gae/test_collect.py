@@ -3,9 +3,9 @@
 import random
 
 import pytest
+from clocks import Clocks
 from gae.paced import PACES, pace
 from gae.slots import CONFIGS, beat_order, kernel_config, packed, slot_word
-from replay.clocks import Clocks
 
 from hw.gae.beats import Plane, beat_layout
 from hw.gae.collect import Collect
