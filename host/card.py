@@ -51,7 +51,7 @@ class CardTimeout(CardError):
 
 
 class HashMismatch(CardError):
-    """The kernel on the card was generated from another config than its description."""
+    """The kernel on the card has another config, command, layout or error than its description."""
 
 
 class CapacityError(ValueError):
@@ -198,7 +198,7 @@ class Kernel:
         if found != expected:
             raise HashMismatch(
                 f"config_hash must be {expected:#018x} as described, not {found:#018x}: the kernel "
-                "was built from another config; build and load it again"
+                "was built from another config, or by another version; build and load it again"
             )
 
     def _unit(self, argument):

@@ -49,6 +49,6 @@ class ConfigBase:
 
     @property
     def hash64(self):
-        """First 64 bits of SHA-256 over class name and JSON: the config hash a kernel carries."""
+        """First 64 bits of SHA-256 over class name and JSON: equal for equal configs."""
         digest = hashlib.sha256(f"{type(self).__name__}:{self.to_json()}".encode()).digest()
         return int.from_bytes(digest[:8], "big")

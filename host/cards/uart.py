@@ -78,14 +78,15 @@ class xclbin:
 
 
 class hw_context:
-    """HashMismatch if the board's kernel is of another config than the description ``binary``."""
+    """HashMismatch if the board's kernel is not that of the description ``binary``."""
 
     def __init__(self, owner, binary):
         expected, found = binary.description.config_hash, int(owner.identity["config_hash"])
         if found != expected:
             raise HashMismatch(
                 f"config_hash must be {expected:#018x} as described, not {found:#018x}: the board "
-                f"at {owner.line.port} has a kernel of another config; build and load it again"
+                f"at {owner.line.port} has a kernel of another config or version; build and load "
+                "it again"
             )
         self.device, self.description = owner, binary.description
         binary.mems = [allocator.mem(index) for index, allocator in enumerate(owner.banks)]

@@ -86,7 +86,7 @@ IDENTITY = Layout(
     (
         Field("magic", "u32", f"{MAGIC:#x}"),
         Field("version", "u32", "of the protocol"),
-        Field("config_hash", "u64", "hash of the kernel's config"),
+        Field("config_hash", "u64", "as in the status block of the kernel"),
         Field("clock_hz", "u32", "the kernel's clock"),
         Field("payload", "u32", "largest count of a request"),
         Field("backlog", "u32", "bytes of requests that may wait at the board"),

@@ -75,9 +75,12 @@ async def an_empty_launch_writes_its_status(dut):
     address, status = {}, None
     for argument in ARGUMENTS:
         pointer = argument.get("addressQualifier") == "1"
-        value = ((0x21 + len(address) << 56) + 4096) if pointer else 0
-        address[argument.get("name")] = value
-        if argument.get("name") == "status":
+        name = argument.get("name")
+        # Scalars but the count of commands are sizes: of status alone it matters.
+        size = 0 if name == "command_count" else 4096
+        value = ((0x21 + len(address) << 56) + 4096) if pointer else size
+        address[name] = value
+        if name == "status":
             status = argument
         await host.write(number(argument, "offset"), value, number(argument, "size"))
     await host.write(IP_IER.offset, 1)

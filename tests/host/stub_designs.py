@@ -99,6 +99,6 @@ class StubDesign:
         )
 
     def documents(self, config):
-        value = Field("value", "u32", "what to write")
+        value = Field("value", "u32", "what to write", low=1, high=lambda config: config.capacity)
         command = CommandEntry(Command.FILL, "Store it.", [value])
         return {"Stub commands": [command]}

@@ -85,8 +85,8 @@ def prepared(card, path, size=4096):
     buffers = {name: kernel.buffer(name, size) for name in pointers}
     data = np.random.default_rng(1).integers(0, 2**32, size // 4, dtype=np.uint32)
     buffers["operands"].write(data)
-    scalars = dict(command_count=1, operands_bytes=size, results_bytes=size)
-    return kernel, data, {**buffers, **scalars}
+    # The size of operands is what `breach` adds to; others are their buffers' own.
+    return kernel, data, {**buffers, "command_count": 1, "operands_bytes": size}
 
 
 @pytest.mark.parametrize("name", ["model", "sim", "2022.2", "2024.1", "2026.1"])
@@ -129,7 +129,7 @@ def test_bitstream_missing_is_explained(tmp_path, monkeypatch):
 def test_arguments_are_checked(tmp_path):
     path = generate(tmp_path, CopyConfig(storage=True))
     with open_card("model") as card:
-        kernel, _, good = prepared(card, path)
+        kernel, data, good = prepared(card, path)
         for wrong, message in (
             (dict(nothing=1), "argument must be one of program, .*, not 'nothing'"),
             (dict(command_count=-1), "command_count must be an integer in 0..4294967295, not -1"),
@@ -141,9 +141,13 @@ def test_arguments_are_checked(tmp_path):
         ):
             with pytest.raises(ValueError, match=message):
                 kernel.launch(**{**good, **wrong})
-        for name in good:
+        for name in good.keys() - {"operands_bytes"}:
             with pytest.raises(ValueError, match=f"{name} must be set, not missing"):
                 kernel.launch(**{k: v for k, v in good.items() if k != name})
+        # A size that is not given is its buffer's own.
+        own = {k: v for k, v in good.items() if k != "operands_bytes"}
+        kernel.launch(**own)
+        assert (good["storage"].read(np.uint32, 1024) == data).all()
         kernel.launch(**{**good, "command_count": np.uint32(2**32 - 1)})
         assert good["status"].read(STATUS.dtype, 1)["executed"] == 2**32 - 1
 

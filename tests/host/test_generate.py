@@ -83,7 +83,7 @@ def test_document_shows_every_table(tmp_path):
         "| 4 | `storage` | 0x040 | 8 | buffer, through `m_axi_storage` |",
         "| 5 | `command_count` | 0x04c | 4 | number |",
         "## Stub commands",
-        "| 0x10 | `value` | u32 | what to write |",
+        "| 0x10 | `value` | u32 | 1..1024 | what to write |",
         "### Status",
         "| 16 | `odd` | an odd number |",
         "| `read.depth` | `8` |",

@@ -61,7 +61,7 @@ class Pair:
 
 def test_identity(pair):
     record = np.frombuffer(pair.read(IDENTITY_BASE, IDENTITY.size), IDENTITY.dtype)[0]
-    assert record["config_hash"] == KERNEL.hash64 and record["clock_hz"] == 12_000_000
+    assert record["config_hash"] == describe().config_hash and record["clock_hz"] == 12_000_000
     assert record["banks"][: record["bank_count"]].tolist() == list(UART.banks)
     assert pair.ask(Request.READ, IDENTITY_BASE + 62, 4)[1] == Status.ADDRESS
     assert pair.ask(Request.WRITE, IDENTITY_BASE, 1, b"x")[1] == Status.ADDRESS
@@ -137,11 +137,11 @@ def launch(pair, commands, operands=b""):
         status=status,
         storage=BANKS[1],
         command_count=len(commands),
-        operands_bytes=0x4000,
-        results_bytes=0x4000,
     )
     for argument in describe().arguments:
-        pair.write(argument.offset, values[argument.name].to_bytes(argument.size, "little"))
+        # Every buffer has the same size.
+        value = values.get(argument.name, 0x4000 // argument.unit)
+        pair.write(argument.offset, value.to_bytes(argument.size, "little"))
     pair.write(CONTROL, b"\1")
     pair.system.run(30_000)
     assert pair.read(CONTROL, 1) == bytes([0b1110])
