@@ -51,7 +51,7 @@ async def sample(dut):
     arguments = {a.name: a for a in DESIGNS["replay"].describe(_config()).arguments}
 
     async def launch(*commands):
-        host.write(0, encode(COMMANDS, commands).tobytes())
+        host.write(0, encode(COMMANDS, commands, _config()).tobytes())
         values = {
             "operands": _OPERANDS,
             "results": _RESULTS,

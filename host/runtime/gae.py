@@ -12,7 +12,6 @@ import numpy as np
 from host.runtime.program import Launcher
 from host.runtime.slots import flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
-from hw.designs import DESIGNS
 from hw.gae.commands import Opcode
 from hw.gae.records import MOMENTS, Kind
 
@@ -53,19 +52,10 @@ class AdvantageEstimator:
     """
 
     def __init__(self, kernel, standardization=None, *, timeout_s=600.0):
-        design = DESIGNS[kernel.description.name]
-        self.config = design.config_type.from_dict(kernel.description.config)
+        self.launcher = Launcher(kernel, timeout_s=timeout_s)
+        self.config = self.launcher.config
         self.standardization = standardization or Standardization()
         self.running, self.peak = Running(), None
-        self.launcher = Launcher(
-            kernel,
-            commands=design.commands,
-            errors=design.errors,
-            status=design.status,
-            pointers={},
-            sizes=design.buffers(self.config),
-            timeout_s=timeout_s,
-        )
 
     @property
     def device_cycles(self):

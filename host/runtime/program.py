@@ -3,8 +3,12 @@
 One launch runs a whole program, so that the cost of a launch is not paid for each command.
 """
 
+import functools
+import operator
+
 import numpy as np
 
+from hw.designs import DESIGNS
 from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS
 
 __all__ = ["CommandError", "Launcher", "aligned", "encode"]
@@ -15,19 +19,59 @@ def aligned(size, to=COMMAND_BYTES):
     return -(-size // to) * to
 
 
-def encode(commands, program):
+def encode(commands, program, config):
     """A program as in memory, uint8 [commands, 64].
 
-    commands : dict of opcode to Layout
+    commands : dict of opcode to Command
     program : list of (opcode, dict); fields that are not named are 0
+    config : the kernel's, on which limits of fields depend
+
+    ValueError for a field that is unknown, or that is no integer within its limits.
     """
-    raw = np.zeros((len(program), COMMAND_BYTES), np.uint8)
-    for row, (opcode, values) in zip(raw, program, strict=True):
-        record = row.view(commands[opcode].dtype)
-        record["opcode"] = opcode.value
-        for name, value in values.items():
-            record[name] = value
-    return raw
+    rows = [_packed(commands[opcode], values, config) for opcode, values in program]
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, COMMAND_BYTES)
+
+
+def _packed(command, values, config):
+    """The bytes of one command."""
+    ranges, numbers = _ranges(command, config), [command.opcode.value]
+    if not values.keys() <= ranges.keys():
+        raise ValueError(f"no field of name {next(n for n in values if n not in ranges)}")
+    for name, (low, high, blank) in ranges.items():
+        given = values.get(name, blank)
+        if blank == 0:
+            numbers.append(_within(command, name, given, low, high))
+            continue
+        if len(given) != len(blank):
+            raise ValueError(
+                f"{command.name}.{name} must be {len(blank)} numbers, not {len(given)}"
+            )
+        for place, number in enumerate(given):
+            numbers.append(_within(command, f"{name}[{place}]", number, low, high))
+    return command.pack(numbers)
+
+
+@functools.lru_cache(maxsize=1024)
+def _ranges(command, config):
+    """Field name to ``(low, high, blank)``: what it may be, and is where it is not given."""
+    ranges = {}
+    for field in command.fields[1:]:  # behind the opcode
+        limits = zip(field.limits(config), field.span, strict=True)
+        low, high = (span if own is None else own for own, span in limits)
+        ranges[field.name] = low, high, (0,) * field.count if field.count > 1 else 0
+    return ranges
+
+
+def _within(command, name, number, low, high):
+    """``number`` as an int; ValueError unless it is one in low..high."""
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        whole = None
+    if whole is None or not low <= whole <= high:
+        rule = f"in {low}..{high}" if low < high else low
+        raise ValueError(f"{command.name}.{name} must be {rule}, not {number}")
+    return whole
 
 
 class CommandError(RuntimeError):
@@ -56,32 +100,31 @@ class Launcher:
     Parameters
     ----------
     kernel : host.card.Kernel
-    commands : dict of opcode to Layout
-        The design's command table.
-    errors : dict
-        The design's error table.
-    status : Layout
-        The design's status block.
     pointers : dict of str to Buffer
         The design's own buffers.
-    sizes : dict of str to int
-        Bytes that a buffer has from the start; one that is not named, or must hold more, grows.
+    design : Design
+        That of the kernel's name, if None.
     timeout_s : float
         Bound of every launch.
 
     Attributes
     ----------
+    config : the kernel's
+    pointers : dict
+        As given; buffers may be added before the first launch.
+    status : record or None
+        The design's status block after the last launch.
     cycles : int or None
         Clocks of all launches; None on a card that has none (model).
     launches : int
     """
 
-    def __init__(self, kernel, *, commands, errors, status, pointers, sizes=None, timeout_s=600.0):
-        self.kernel, self.commands, self.errors = kernel, commands, errors
-        self.status_layout, self.pointers, self.timeout_s = status, pointers, timeout_s
-        self.cycles, self.launches = 0, 0
-        self._buffers, self._sizes = {}, sizes or {}
-        self.status = None
+    def __init__(self, kernel, *, pointers=None, design=None, timeout_s=600.0):
+        self.kernel, self.pointers, self.timeout_s = kernel, dict(pointers or {}), timeout_s
+        self.design = design or DESIGNS[kernel.description.name]
+        self.config = self.design.config_type.from_dict(kernel.description.config)
+        self.status, self.cycles, self.launches = None, 0, 0
+        self._buffers, self._sizes = {}, self.design.buffers(self.config)
 
     def _buffer(self, name, size):
         """The buffer ``name`` with at least ``size`` bytes; grows to powers of two."""
@@ -103,14 +146,15 @@ class Launcher:
             Bytes to place in operands.
         results_bytes : int
 
-        Raises CommandError, CardTimeout, CardError. ``status`` holds the design's block after it,
-        also after a CommandError.
+        Raises ValueError for a field out of its limits, which launches nothing; CommandError,
+        CardTimeout, CardError. ``status`` holds the design's block after it, also after a
+        CommandError.
         """
-        raw = encode(self.commands, program)
+        raw, layout = encode(self.design.commands, program, self.config), self.design.status
         size = max((offset + array.nbytes for offset, array in operands), default=0)
         operand_buffer = self._buffer("operands", aligned(max(size, 1)))
         results = self._buffer("results", aligned(max(results_bytes, 1)))
-        status = self._buffer("status", STATUS.size + self.status_layout.size)
+        status = self._buffer("status", STATUS.size + layout.size)
         program_buffer = self._buffer("program", max(raw.nbytes, 1))
         if len(program):
             program_buffer.write(raw)
@@ -128,9 +172,9 @@ class Launcher:
             **self.pointers,
         )
         self.launches += 1
-        block = status.read(np.uint8, STATUS.size + self.status_layout.size)
+        block = status.read(np.uint8, STATUS.size + layout.size)
         shell = block[: STATUS.size].view(STATUS.dtype)[0]
-        self.status = block[STATUS.size :].view(self.status_layout.dtype)[0]
+        self.status = block[STATUS.size :].view(layout.dtype)[0]
         # A card that cannot count says so by 0 (the model) and is not added up.
         self.cycles = (
             None
@@ -140,5 +184,7 @@ class Launcher:
         if shell["error"]:
             position = int(shell["error_command"])
             opcode = program[position][0].name if position < len(program) else "none"
-            raise CommandError(shell["error"], self.errors, position, shell["error_detail"], opcode)
+            raise CommandError(
+                shell["error"], self.design.errors, position, shell["error_detail"], opcode
+            )
         return results.read(np.uint8, results_bytes) if results_bytes else np.zeros(0, np.uint8)

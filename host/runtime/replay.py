@@ -9,7 +9,6 @@ import numpy as np
 from host.runtime.experience import checked_items, put_items, put_records, record_dtype, to_records
 from host.runtime.program import Launcher, aligned
 from hw.arith.power import SCALE_FORMAT
-from hw.designs import DESIGNS
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.priority import EPSILON_FORMAT
@@ -62,8 +61,8 @@ class PrioritizedReplayBuffer:
         stratified=True,
         timeout_s=600.0,
     ):
-        design = DESIGNS[kernel.description.name]
-        self.config = design.config_type.from_dict(kernel.description.config)
+        self.launcher = Launcher(kernel, timeout_s=timeout_s)
+        self.config = self.launcher.config
         limit = self.config.replay.capacity
         if not isinstance(capacity, (int, np.integer)) or not 2 <= capacity <= limit:
             raise ValueError(
@@ -81,16 +80,9 @@ class PrioritizedReplayBuffer:
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
         kernel.check()
         self._storage = kernel.buffer("storage", self.capacity * self._stride)
+        self.launcher.pointers["storage"] = self._storage
         self._alpha = int(SCALE_FORMAT.quantize(alpha)[0])
         self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
-        self.launcher = Launcher(
-            kernel,
-            commands=design.commands,
-            errors=design.errors,
-            status=design.status,
-            pointers={"storage": self._storage},
-            timeout_s=timeout_s,
-        )
         state = np.random.SFC64(seed).state["state"]["state"]
         self.launcher.run([self._setup, (Opcode.SEED, {"state": state})])
 

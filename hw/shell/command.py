@@ -140,29 +140,17 @@ class Command(Layout):
             opcode.name, f"Opcode {opcode.value}. {doc}", (*header, *fields), size=COMMAND_BYTES
         )
 
+    @functools.lru_cache(maxsize=1024)  # noqa: B019 -- commands live as long as their module
     def checked(self, config):
         """``(field, low, high)`` of the fields that have a limit for ``config``."""
-        for field in self.fields:
-            low, high = field.limits(config)
-            if low is not None or high is not None:
-                yield field, low, high
+        limits = [(field, *field.limits(config)) for field in self.fields]
+        return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
     def outside(self, field):
         """``(error, detail)`` of a field outside of its limits: FIELD says which byte it is."""
         if field.error is not None:
             return field.error, 0
         return ShellError.FIELD, self.offsets[field.name]
-
-    def refusal(self, values, config):
-        """Why the host should not send ``values`` (field name to number), as text; or None."""
-        for field, low, high in self.checked(config):
-            number = values.get(field.name, 0)
-            if (low is not None and number < low) or (high is not None and number > high):
-                bounds = f"in {0 if low is None else low}..{high}" if high is not None else (
-                    f"at least {low}"
-                )  # fmt: skip
-                return f"{self.name}.{field.name} must be {bounds}, not {number}"
-        return None
 
     def markdown(self, config=None):
         """The command's section of the register document."""

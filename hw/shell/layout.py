@@ -60,6 +60,13 @@ class Field:
         one = _KINDS[self.kind][3]
         return data.ArrayLayout(one, self.count) if self.count > 1 else one
 
+    @property
+    def span(self):
+        """``(low, high)`` of the kind, of an integer."""
+        one = _KINDS[self.kind][3]
+        half = 1 << one.width - 1
+        return (-half, half - 1) if one.signed else (0, 2 * half - 1)
+
     def limits(self, config):
         """``(low, high)`` for ``config``; None where the kind alone is the limit."""
         return tuple(limit(config) if callable(limit) else limit for limit in (self.low, self.high))
@@ -113,6 +120,10 @@ class Layout:
             8 * self.size,
             {f.name: data.Field(f.shape, 8 * self.offsets[f.name]) for f in self.fields},
         )
+
+    def pack(self, numbers):
+        """The bytes of all fields' numbers in order, and the padding."""
+        return self._struct.pack(*numbers).ljust(self.size, b"\0")
 
     def unpack(self, raw):
         """Fields of ``raw`` (bytes) by name: Python numbers, and lists of them."""

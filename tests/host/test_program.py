@@ -1,11 +1,16 @@
 """host.runtime.program on the simulated cards: what a launch carries, returns and refuses."""
 
+import struct
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from replay.kernels import NARROW, opened
+from replay.kernels import NARROW, WIDE, opened
 
-from host.runtime.program import CommandError, Launcher, aligned
+from host.runtime.program import CommandError, Launcher, aligned, encode
 from hw.designs import DESIGNS
+from hw.gae.commands import Opcode as GaeOpcode
+from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.replay.commands import Opcode
 from hw.replay.records import HEADER, ITEM
 
@@ -14,17 +19,7 @@ CARDS = pytest.mark.parametrize("card", ["model", "sim"])
 
 
 def launcher(kernel, **options):
-    design = DESIGNS["replay"]
-    return Launcher(
-        kernel,
-        **{
-            "commands": design.commands,
-            "errors": design.errors,
-            "status": design.status,
-            "pointers": {"storage": kernel.buffer("storage", 4096)},
-            **options,
-        },
-    )
+    return Launcher(kernel, pointers={"storage": kernel.buffer("storage", 4096)}, **options)
 
 
 def setup(granules=1):
@@ -103,6 +98,106 @@ def test_command_error_says_which_and_why(card):
         assert launch.status["fill"] == 5 and launch.status["total"] == 1 + 2 + 3 * 5
         launch.run([(Opcode.SET, {"count": 1})], [(0, items[:1])])
         # A table of another version has no such code.
-        old = launcher(kernel, errors={})
+        old = launcher(kernel, design=replace(DESIGNS["replay"], errors={}))
         with pytest.raises(CommandError, match="not unknown: error 21 of another version"):
             old.run([(Opcode.UPDATE, {"count": 1})], [(0, np.array([(0, 0x7F800000)], ITEM.dtype))])
+
+
+GAE = GaeKernelConfig(gae=GaeConfig(rows=8, depth=16))
+U32 = r"in 0\.\.4294967295"
+
+
+def encoded(opcode, values, config=NARROW):
+    """The 64 bytes of a command of the design that ``config`` is of."""
+    design = DESIGNS["gae" if config is GAE else "replay"]
+    (row,) = encode(design.commands, [(opcode, values)], config)
+    return row.tobytes()
+
+
+@pytest.mark.parametrize(
+    "opcode, values, expected",
+    [
+        (Opcode.SAMPLE, dict(count=65535, step=1 << 48, beta=65535, destination=64),
+         struct.pack("<4IQI", 7, 65535, 0, 64, 1 << 48, 65535)),
+        (Opcode.SAMPLE, dict(count=np.uint16(1), beta=np.int64(0)),
+         struct.pack("<4IQI", 7, 1, 0, 0, 0, 0)),
+        (Opcode.SETUP, dict(capacity=37, granules=4095, priority=65535),
+         struct.pack("<7I", 1, 0, 0, 0, 37, 4095, 65535)),
+        (Opcode.SETUP, dict(capacity=2, priority=1), struct.pack("<7I", 1, 0, 0, 0, 2, 0, 1)),
+        (Opcode.SEED, dict(state=np.array([1, 0, 2, (1 << 64) - 1], np.uint64)),
+         struct.pack("<4I4Q", 2, 0, 0, 0, 1, 0, 2, (1 << 64) - 1)),
+        (Opcode.SEED, {}, struct.pack("<4I4Q", 2, *[0] * 7)),
+        (GaeOpcode.STATISTICS,
+         dict(count=1, prior_sum=-5, prior_squares=[7, 1], reward_exponent=-150,
+              value_exponent=150),
+         struct.pack("<4IQqQQii", 2, 1, 0, 0, 0, -5, 7, 1, -150, 150)),
+        (GaeOpcode.PUSH,
+         dict(count=1, reward_mean=-(1 << 26), reward_shift=1, value_mean=(1 << 26) - 1,
+              value_shift=53),
+         struct.pack("<4IiiIIiiII", 3, 1, 0, 0, 0, -(1 << 26), 0, 1, 0, (1 << 26) - 1, 0, 53)),
+    ],
+)  # fmt: skip
+def test_commands_at_their_limits(opcode, values, expected):
+    """The bytes, written by hand."""
+    config = GAE if isinstance(opcode, GaeOpcode) else NARROW
+    assert encoded(opcode, values, config) == expected.ljust(64, b"\0")
+
+
+@pytest.mark.parametrize(
+    "opcode, values, message",
+    [
+        (Opcode.SAMPLE, dict(count=1, beta=65536), r"SAMPLE\.beta must be in .*, not 65536"),
+        (Opcode.SAMPLE, dict(count=1, beta=-1), r"SAMPLE\.beta must be in 0\.\.65535, not -1"),
+        (Opcode.SAMPLE, dict(count=1, beta=0.5), r"SAMPLE\.beta must be in 0\.\.65535, not 0\.5"),
+        (Opcode.SAMPLE, dict(count=1, beta=None), r"SAMPLE\.beta must be in .*, not None"),
+        (Opcode.SAMPLE, dict(count=0), r"SAMPLE\.count must be in 1\.\.65535, not 0"),
+        (Opcode.SAMPLE, dict(count=65536), r"SAMPLE\.count must be in 1\.\.65535, not 65536"),
+        (Opcode.SAMPLE, {}, r"SAMPLE\.count must be in 1\.\.65535, not 0"),
+        (Opcode.SAMPLE, dict(count=1, step=(1 << 48) + 1), r"SAMPLE\.step must be in .*, not 281"),
+        (Opcode.SAMPLE, dict(count=1, source=64), r"SAMPLE\.source must be 0, not 64"),
+        (Opcode.SAMPLE, dict(count=1, destination=1 << 32), rf"SAMPLE\.destination must be {U32}"),
+        (Opcode.SAMPLE, dict(count=1, betta=1), "no field of name betta"),
+        (Opcode.SAMPLE, dict(count=1, opcode=9), "no field of name opcode"),
+        (Opcode.SETUP, dict(capacity=38, priority=1), r"SETUP\.capacity must be in 2\.\.37, not"),
+        (Opcode.SETUP, dict(capacity=1, priority=1), r"SETUP\.capacity must be in 2\.\.37, not 1"),
+        (Opcode.SETUP, dict(capacity=2), r"SETUP\.priority must be in 1\.\.65535, not 0"),
+        (Opcode.RESTORE, dict(position=-1), rf"RESTORE\.position must be {U32}, not -1"),
+        (Opcode.SEED, dict(state=[1, 2, 3]), r"SEED\.state must be 4 numbers, not 3"),
+        (Opcode.SEED, dict(state=[0, 0, -1, 0]),
+         r"SEED\.state\[2\] must be in 0\.\.18446744073709551615, not -1"),
+        (GaeOpcode.STATISTICS, dict(count=1, reward_exponent=-151),
+         r"STATISTICS\.reward_exponent must be in -150\.\.150, not -151"),
+        (GaeOpcode.STATISTICS, dict(count=1, value_exponent=151),
+         r"STATISTICS\.value_exponent must be in -150\.\.150, not 151"),
+        (GaeOpcode.PUSH, dict(count=1, reward_shift=1, value_shift=1, value_mean=-(1 << 26) - 1),
+         r"PUSH\.value_mean must be in -67108864\.\.67108863, not -67108865"),
+        (GaeOpcode.PUSH, dict(count=1, value_shift=1), r"PUSH\.reward_shift must be in 1\.\.53"),
+    ],
+)  # fmt: skip
+def test_fields_out_of_their_limits(opcode, values, message):
+    config = GAE if isinstance(opcode, GaeOpcode) else NARROW
+    with pytest.raises(ValueError, match=f"^{message}"):
+        encoded(opcode, values, config)
+
+
+def test_limits_are_those_of_the_kernel():
+    """A command that one kernel takes and another does not, asked in turn."""
+    values = dict(capacity=38, priority=1)
+    for _ in range(2):
+        assert encoded(Opcode.SETUP, values, WIDE)[16] == 38
+        with pytest.raises(ValueError, match=r"capacity must be in 2\.\.37, not 38"):
+            encoded(Opcode.SETUP, values, NARROW)
+
+
+@CARDS
+def test_a_refused_program_has_not_begun(card):
+    with opened(card, NARROW) as kernel:
+        launch = launcher(kernel)
+        launch.run([setup(), (Opcode.INSERT, {"count": 3})])
+        status = launch.status.copy()
+        program = [(Opcode.INSERT, {"count": 2}), (Opcode.SAMPLE, {"count": 1, "beta": 70_000})]
+        with pytest.raises(ValueError, match=r"^SAMPLE.beta must be in 0\.\.65535, not 70000$"):
+            launch.run(program, (), 64)
+        assert launch.launches == 1 and launch.status == status
+        launch.run([])
+        assert launch.status["fill"] == 3
