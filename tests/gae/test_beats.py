@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from amaranth import unsigned
 from arith.free_running import FreeRunning, check
-from gae.paced import PACES, pace
 from gae.slots import CONFIGS, beat_order, kernel_config
+from paces import PACES, pace
 from replay.clocks import Clocks
 
 from hw.gae.beats import Beats, Plane, beat_layout, of_beat

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from gae.paced import PACES, pace
 from gae.slots import CONFIGS, beat_order, kernel_config, packed, slot_word
+from paces import PACES, pace
 from replay.clocks import Clocks
 
 from hw.gae.beats import Plane, beat_layout

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from gae.paced import PACES, pace
 from gae.slots import bits
+from paces import PACES, pace
 from replay.clocks import Clocks
 
 from hw.gae.first_error import FirstError

@@ -4,7 +4,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from gae.paced import PACES, pace
+from paces import PACES, pace
 from replay.clocks import Clocks
 
 from hw.arith.float32.format import PRECISION
