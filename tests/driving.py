@@ -7,7 +7,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, SimTimeoutError, with_timeout
 from streams import reset
 
-__all__ = ["Watch", "clocks", "pulse", "start", "until", "within"]
+__all__ = ["Watch", "clocks", "pulse", "seen", "start", "until", "within"]
 
 _NS = 10  # of a clock
 
@@ -33,6 +33,14 @@ async def pulse(dut, name, value=1):
     getattr(dut, name).value = 0
 
 
+async def seen(dut, name):
+    """An output before the next edge, which passes."""
+    await ReadOnly()
+    value = int(getattr(dut, name).value)
+    await RisingEdge(dut.clk)
+    return value
+
+
 async def within(work, limit, what):
     """The result of ``work``, a coroutine or a task; AssertionError after so many clocks."""
     try:
@@ -44,10 +52,7 @@ async def within(work, limit, what):
 async def until(dut, name, limit=1000, value=1):
     """Past the first edge that finds the output at ``value``; AssertionError after so many."""
     for _ in range(limit):
-        await ReadOnly()
-        found = int(getattr(dut, name).value) == value
-        await RisingEdge(dut.clk)
-        if found:
+        if await seen(dut, name) == value:
             return
     raise AssertionError(f"{name} is not {value} within {limit} clocks")
 
