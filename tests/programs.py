@@ -6,7 +6,7 @@ import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, STATUS
 
-__all__ = ["BLANK", "Builder", "Launch", "Rig", "masked", "status_of"]
+__all__ = ["BLANK", "Builder", "Launch", "Rig", "bits_of", "masked", "status_of"]
 
 #: What lies in results before a launch: a byte that no command wrote shows.
 BLANK = 0xA5
@@ -74,6 +74,13 @@ class Builder:
             operands[offset : offset + data.nbytes] = data
         program = np.array(self._rows, np.uint8).reshape(-1, COMMAND_BYTES)
         return Launch(program, operands, self.operands_bytes, self.results_bytes)
+
+
+def bits_of(commands, opcode, **fields):
+    """One command as a number of 512 bits."""
+    builder = Builder(commands)
+    builder.raw(opcode, **fields)
+    return int.from_bytes(builder.last.tobytes(), "little")
 
 
 class Rig:
