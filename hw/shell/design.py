@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hw.shell.axi import EngineConfig
+from hw.shell.axi import EngineConfig, engine_of
 from hw.shell.description import (
     KernelDescription,
     digest,
@@ -82,7 +82,7 @@ class Design:
             arguments=arguments,
             verilog=f"{self.name}.v",
             masters=master_descriptions(
-                self.core.BUFFERS, lambda master: self.core.engine(config, master).data_width
+                self.core.BUFFERS, lambda master: engine_of(config, master).data_width
             ),
         )
 
