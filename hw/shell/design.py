@@ -31,8 +31,10 @@ class Design:
     errors : dict of code to (name, meaning)
     records : dict of str to sequence of Layout
         What lies in operands and results: sections of the register document.
+    largest : str
+        The buffer that takes most of a memory bank.
     storage : callable
-        ``(count, bytes)`` of the items that its largest buffer must hold at least, from config.
+        ``(count, bytes)`` of the items that it must hold at least, from config.
     buffers : callable
         Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
         the largest program of its runtime. A buffer that is not named grows with what is in it.
@@ -52,6 +54,7 @@ class Design:
     core: type
     errors: dict
     records: dict
+    largest: str
     storage: Callable
     estimate: Callable
     buffers: Callable = lambda config: {}
