@@ -1,6 +1,6 @@
 """Programs of any kernel for tests: built, run on any card, compared byte for byte."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,12 +14,15 @@ BLANK = 0xA5
 
 @dataclass
 class Launch:
-    """Arguments of a launch and what its buffers hold: program, operands (uint8)."""
+    """Arguments of a launch and what its buffers hold: program, operands, by name those of the
+    design that are filled (uint8). ``sizes``: arguments, of buffers that have more room."""
 
     program: np.ndarray
     operands: np.ndarray
     operands_bytes: int
     results_bytes: int
+    own: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
 
     @property
     def command_count(self):
@@ -34,6 +37,7 @@ class Builder:
 
     def __init__(self, commands, beat=64):
         self._commands, self._rows, self._lists, self._beat = commands, [], [], beat
+        self._own = {}
         self.operands_bytes = self.results_bytes = 0
 
     def __len__(self):
@@ -67,13 +71,26 @@ class Builder:
         self.results_bytes = offset + -(-size // self._beat) * self._beat
         return offset
 
+    def own(self, name, array, beat=64):
+        """Offset at which ``array`` will lie in a buffer of the design's, of ``beat`` bytes."""
+        held = self._own.get(name, np.zeros(0, np.uint8))
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        offset = -(-held.nbytes // 64) * 64
+        grown = np.zeros(offset + -(-data.nbytes // beat) * beat, np.uint8)
+        grown[: held.nbytes], grown[offset : offset + data.nbytes] = held, data
+        self._own[name] = grown
+        return offset
+
     def launch(self):
         """The sizes of the buffers are exact: one beat more would leave them."""
         operands = np.zeros(-(-max(1, self.operands_bytes) // 64) * 64, np.uint8)
         for offset, data in self._lists:
             operands[offset : offset + data.nbytes] = data
         program = np.array(self._rows, np.uint8).reshape(-1, COMMAND_BYTES)
-        return Launch(program, operands, self.operands_bytes, self.results_bytes)
+        sizes = {f"{name}_bytes": data.nbytes for name, data in self._own.items()}
+        return Launch(
+            program, operands, self.operands_bytes, self.results_bytes, dict(self._own), sizes
+        )
 
 
 def bits_of(commands, opcode, **fields):
@@ -110,6 +127,8 @@ class Rig:
         buffers = self.buffers
         buffers["program"].write(launch.program)
         buffers["operands"].write(launch.operands)
+        for name, data in launch.own.items():
+            buffers[name].write(data)
         for name in ("results", "status"):
             buffers[name].view[:] = BLANK
             buffers[name].to_device()
@@ -119,6 +138,7 @@ class Rig:
             program_bytes=launch.program.nbytes,
             operands_bytes=launch.operands_bytes,
             results_bytes=launch.results_bytes,
+            **launch.sizes,
             **buffers,
         )
         outputs = {}

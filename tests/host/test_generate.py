@@ -83,7 +83,7 @@ def test_document_shows_every_table(tmp_path):
         "| 4 | `storage` | 0x040 | 8 | buffer, through `m_axi_storage` |",
         "| 5 | `command_count` | 0x04c | 4 | number |",
         "## Stub commands",
-        "| 0x10 | `value` | u32 | what to write |",
+        "| 0x10 | `value` | u32 |  | what to write |",
         "### Status",
         "| 16 | `odd` | an odd number |",
         "| `read.depth` | `8` |",
@@ -127,7 +127,7 @@ def test_nothing_is_written_for_what_does_not_fit(tmp_path):
         generate("stub", "zcu106", tmp_path, capacity=2**26)
     assert str(error.value) == (
         "capacity must be at most 33554432 on ZCU106 "
-        "(bank DDR_LOW of 2147483648 bytes, 64 bytes each), not 67108864; capacity 33554432 fits"
+        "(bank DDR_HIGH of 2147483648 bytes, 64 bytes each), not 67108864; capacity 33554432 fits"
     )
     with pytest.raises(boards.DoesNotFit) as error:
         generate("huge", "u200", tmp_path, capacity=64_001)

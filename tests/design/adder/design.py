@@ -1,0 +1,30 @@
+"""The design ``adder``: the small one that ``docs/adding_a_design.md`` walks through."""
+
+from design.adder.config import NUMBER_BYTES, AdderConfig
+from design.adder.core import AdderCore
+from design.adder.estimate import estimate
+from design.adder.records import ADDER_ERRORS
+
+from hw.shell.design import Design, default_engine
+
+__all__ = ["DESIGN"]
+
+
+def _default(numbers):
+    """Vectors of half the board's width: both together keep a beat of results a clock."""
+    half = {**numbers, "data_width": numbers["data_width"] // 2}
+    return AdderConfig(engine=default_engine(numbers), vectors_engine=default_engine(half))
+
+
+DESIGN = Design(
+    name="adder",
+    summary="sums of two vectors (for tests)",
+    config_type=AdderConfig,
+    default=_default,
+    core=AdderCore,
+    errors=ADDER_ERRORS,
+    records={},
+    largest="x",
+    storage=lambda config: (config.capacity, NUMBER_BYTES),
+    estimate=estimate,
+)
