@@ -51,15 +51,14 @@ class GaeCore(CommandCore):
         m.submodules.output = output = Output(config)
         command, selected = self.views(run.raw), run.selected
         head, numbers = command[Opcode.PULL], command[Opcode.ESTIMATE]
-        # Whose newest slot is a STEP; the stack before the command; whether results are on the way.
         now = SimpleNamespace(
             phase=Signal(Phase),
-            open=Signal(config.gae.rows),
-            fill=Signal.like(estimator.fill),
+            open=Signal(config.gae.rows),  # rows whose newest slot is a STEP
+            fill=Signal.like(estimator.fill),  # before the command
             clipped=Signal(32),
             push_cycles=Signal(32),
             pull_cycles=Signal(32),
-            writing=Signal(),
+            writing=Signal(),  # beats of the reply are still to leave
         )
         m.d.comb += [
             intake.start.eq(
