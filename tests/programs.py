@@ -6,7 +6,7 @@ import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, STATUS
 
-__all__ = ["BLANK", "Builder", "Launch", "Rig", "masked", "status_of"]
+__all__ = ["BLANK", "Builder", "Launch", "Rig", "bits_of", "masked", "status_of"]
 
 #: What lies in results before a launch: a byte that no command wrote shows.
 BLANK = 0xA5
@@ -91,6 +91,13 @@ class Builder:
         return Launch(
             program, operands, self.operands_bytes, self.results_bytes, dict(self._own), sizes
         )
+
+
+def bits_of(commands, opcode, **fields):
+    """One command as a number of 512 bits."""
+    builder = Builder(commands)
+    builder.raw(opcode, **fields)
+    return int.from_bytes(builder.last.tobytes(), "little")
 
 
 class Rig:

@@ -17,6 +17,7 @@ from hw.learner.learner import Learner
 from hw.learner.records import LEARNER_STATUS
 from hw.replay.core import ReplayCore
 from hw.replay.records import ITEM, REPLAY_STATUS
+from hw.replay.ring import state_shapes
 from hw.shell.command import round_up
 from hw.shell.core import CommandCore
 from hw.shell.ports import share
@@ -43,12 +44,11 @@ class LearnerCore(CommandCore):
     def make_learner(self):
         return Learner(self.config.learner, self.config.engine.data_width)
 
-    def state_layout(self):
-        replay = ReplayCore(self.config.replay_kernel).state_layout()
+    @staticmethod
+    def state_layout(config):
+        shapes = state_shapes(config.replay, config.engine.beat_bytes)
         names = ("capacity", "granules")
-        return data.StructLayout(
-            {**{name: replay[name].shape for name in names}, "missing": len(KINDS)}
-        )
+        return data.StructLayout({**{name: shapes[name] for name in names}, "missing": len(KINDS)})
 
     def attach(self, m, run):
         """The replay core has its part of them: ``execute``."""

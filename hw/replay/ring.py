@@ -10,7 +10,18 @@ from hw.replay.records import GRANULE_BYTES
 from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
 
-__all__ = ["Ring"]
+__all__ = ["Ring", "state_shapes"]
+
+
+def state_shapes(config, beat_bytes):
+    """What the rules of commands read of a ``Ring``: name to shape."""
+    largest = round_up(MAX_GRANULES, beat_bytes // GRANULE_BYTES)
+    return {
+        "capacity": range(config.capacity + 1),
+        "granules": range(MAX_GRANULES + 1),
+        "extent": range(config.capacity * largest + 1),
+        "fill": range(config.capacity + 1),
+    }
 
 
 class Ring(wiring.Component):
@@ -46,8 +57,7 @@ class Ring(wiring.Component):
     def __init__(self, config, beat_bytes):
         self.config, self.beat_bytes = config, beat_bytes
         places, size = range(config.capacity + 1), range(MAX_GRANULES + 1)
-        beat_granules = beat_bytes // GRANULE_BYTES
-        extent = range(config.capacity * round_up(MAX_GRANULES, beat_granules) + 1)
+        extent = state_shapes(config, beat_bytes)["extent"]
         super().__init__(
             {
                 "raw": In(8 * COMMAND_BYTES),

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import connect, flipped
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.dispatcher import Dispatcher
-from hw.shell.ports import core_members, memory_error
+from hw.shell.ports import core_members
 
 __all__ = ["CommandCore"]
 
@@ -33,7 +33,7 @@ class CommandCore(wiring.Component):
         Its status block, a multiple of 64 bytes.
     BUFFERS : tuple of Buffer
         Beyond program, operands, results and status.
-    state_layout() : data.Layout
+    state_layout(config) : data.Layout
         What the rules of COMMANDS read in ``s``.
     execute(m, run) :
         The design itself. ``run`` is the ``Dispatcher``: it drives ``run.state``, waits for
@@ -68,18 +68,19 @@ class CommandCore(wiring.Component):
             )
         )
 
-    def state_layout(self):
+    @staticmethod
+    def state_layout(config):
         return data.StructLayout({})
 
-    @property
-    def ports(self):
-        """Every port to memory, by name."""
-        return {
-            f"{master}_{direction}": getattr(self, f"{master}_{direction}")
-            for master, access in masters_of(self.buffers).items()
-            for kind, direction in (("r", "read"), ("w", "write"))
-            if kind in access
-        }
+    def faults(self):
+        """For each port to memory: an answer is taken, and it is an error."""
+        for master, access in masters_of(self.buffers).items():
+            if "r" in access:
+                beat = getattr(self, f"{master}_read").data
+                yield beat.valid & beat.ready & beat.p.error
+            if "w" in access:
+                token = getattr(self, f"{master}_write").done
+                yield token.valid & token.ready & token.payload
 
     def elaborate(self, platform):
         m = Module()
@@ -87,7 +88,7 @@ class CommandCore(wiring.Component):
         m.submodules.dispatcher = run = Dispatcher(
             self.table,
             self.config,
-            self.state_layout(),
+            self.state_layout(self.config),
             {
                 buffer.name: (buffer, engine_of(self.config, buffer.master).beat_bytes)
                 for buffer in self.buffers
@@ -99,7 +100,7 @@ class CommandCore(wiring.Component):
         for buffer in self.buffers:
             if buffer.name in places:
                 m.d.comb += getattr(run, buffer.size_name).eq(getattr(self, buffer.size_name))
-        m.d.comb += run.fault.eq(reduce(or_, map(memory_error, self.ports.values())))
+        m.d.comb += run.fault.eq(reduce(or_, self.faults()))
         self.attach(m, run)
         self.execute(m, run)
         return m

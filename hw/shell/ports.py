@@ -8,7 +8,7 @@ from hw.shell.axi import REQUEST
 from hw.shell.buffers import masters_of
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
-__all__ = ["core_members", "memory_error", "read_beats", "read_port", "share", "write_port"]
+__all__ = ["core_members", "read_beats", "read_port", "share", "write_port"]
 
 
 def read_beats(data_width):
@@ -61,13 +61,6 @@ def core_members(buffers, data_width, status):
             if kind in access:
                 members[f"{master}_{direction}"] = Out(port(data_width(master)))
     return members
-
-
-def memory_error(port):
-    """Whether a beat or token that memory answered with an error is taken from ``port``."""
-    answer = port.data if hasattr(port.data.payload, "error") else port.done
-    failed = answer.payload.error if answer is port.data else answer.payload
-    return answer.valid & answer.ready & failed
 
 
 def share(m, end, claims):

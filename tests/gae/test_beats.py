@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from amaranth import unsigned
 from arith.free_running import FreeRunning, check
-from gae.paced import PACES, pace
+from clocks import Clocks
 from gae.slots import CONFIGS, beat_order, kernel_config
-from replay.clocks import Clocks
+from paces import PACES, pace
 
 from hw.gae.beats import Beats, Plane, beat_layout, of_beat
 from hw.gae.commands import Opcode

@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from gae.paced import PACES, pace
+from clocks import Clocks
 from gae.slots import CONFIGS, beat_order, kernel_config, packed, slot_word
-from replay.clocks import Clocks
+from paces import PACES, pace
 
 from hw.gae.beats import Plane, beat_layout
 from hw.gae.collect import Collect

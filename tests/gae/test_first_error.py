@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from gae.paced import PACES, pace
+from clocks import Clocks
 from gae.slots import bits
-from replay.clocks import Clocks
+from paces import PACES, pace
 
 from hw.gae.first_error import FirstError
 from hw.gae.records import Error

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from amaranth import unsigned
 from arith.free_running import FreeRunning, check
+from clocks import Clocks
 from gae.slots import bits, packed
-from replay.clocks import Clocks
 
 from hw.gae.config import GaeConfig
 from hw.gae.kinds import Kinds, reward_counts, value_counts

@@ -4,8 +4,8 @@ import random
 from fractions import Fraction
 
 import pytest
-from gae.paced import PACES, pace
-from replay.clocks import Clocks
+from clocks import Clocks
+from paces import PACES, pace
 
 from hw.arith.float32.format import PRECISION
 from hw.gae.quotient import Quotient

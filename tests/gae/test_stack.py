@@ -1,8 +1,8 @@
 """hw.gae.stack: what is popped, in which order, and what an estimate leaves where it is."""
 
 import pytest
+from clocks import Clocks
 from gae.estimator_cases import BOOTSTRAP, NONE, TERMINAL
-from replay.clocks import Clocks
 
 from hw.gae.config import GaeConfig
 from hw.gae.stack import Stack

@@ -11,19 +11,12 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
-from streams import reset
+from streams import flagged, reset
 
 CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 WORDS, OUTPUTS, LENGTH, ROWS = (CASE[name] for name in ("words", "outputs", "length", "rows"))
 GAPS = {"delta": (0.7, 0, 0), "x": (0, 0.7, 0), "room": (0, 0, 0.8)}
-
-
-def flagged(signal):
-    """Whether bit 0 is set, of a struct whose other bits may be undefined without it."""
-    bit = str(signal.value)[-1]
-    assert bit in "01", f"the flag is {bit}"
-    return bit == "1"
 
 
 class Memory:

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from learner.numbers import activations, numbers
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.backward import Backward
 from hw.learner.config import LayerShape, LearnerConfig
 from hw.learner.image import pack
-from sim.model.arith import float32
 from sim.model.learner.activation import derivative
 from sim.model.learner.network import Network
 
@@ -31,30 +31,6 @@ CASES = [
 ]
 #: Samples of each batch.
 SAMPLES = 4, 1, 4
-
-
-def numbers(arithmetic, kind, shape, rng):
-    """Most of moderate size, some zero, some that saturate or overflow with others."""
-    if arithmetic.is_float:
-        corners = np.array([0, -0.0, 1e-39, 1.2e-38, -3e19, 1e25], np.float32)
-        usual = rng.standard_normal(shape).astype(np.float32)
-        return np.where(rng.random(shape) < 0.1, rng.choice(corners, shape), usual)
-    high = getattr(arithmetic, kind).high
-    usual = rng.integers(-high // 6, high // 6, shape)
-    return np.where(rng.random(shape) < 0.1, rng.choice([0, high, -high - 1], shape), usual)
-
-
-def activations(arithmetic, activation, shape, rng):
-    x = numbers(arithmetic, "activation", shape, rng)
-    if activation in (None, "linear"):
-        return x
-    if arithmetic.is_float:
-        # What a function's unit gives is never subnormal.
-        return float32.flush(x if activation == "relu" else np.clip(x, -1, 1))
-    if activation == "relu":
-        return x
-    one = 1 << arithmetic.activation.fraction
-    return rng.choice([-one, one, 0, *rng.integers(-one, one, 20)], shape)
 
 
 def word(values, width):

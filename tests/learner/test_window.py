@@ -5,7 +5,7 @@ import pytest
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from replay.clocks import Clocks
+from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.window import window_latency, window_sum

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from replay.clocks import Clocks
+from clocks import Clocks
 from replay.test_random import SEEDS, packed, seeded
 
 from hw.replay.config import FRACTION_WIDTH

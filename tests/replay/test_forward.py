@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from replay.clocks import Clocks
+from clocks import Clocks
 from replay.forward_top import ForwardTop
 
 from hw.replay.forward import compute_stage

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from replay.clocks import Clocks
+from clocks import Clocks
 
 from hw.replay.random import Sfc64
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from replay.clocks import Clocks
+from clocks import Clocks
 
 from hw.replay.config import ReplayConfig
 from hw.replay.table import PriorityTable

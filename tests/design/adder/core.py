@@ -23,7 +23,8 @@ class AdderCore(CommandCore):
 
     COMMANDS, STATUS, BUFFERS = COMMANDS, ADDER_STATUS, BUFFERS
 
-    def state_layout(self):
+    @staticmethod
+    def state_layout(config):
         return data.StructLayout({"given": 1})
 
     def execute(self, m, run):
