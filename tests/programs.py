@@ -122,8 +122,11 @@ class Rig:
             name: kernel.buffer(name, size) for name, size in {**self.SIZES, **pointers}.items()
         }
 
-    def run(self, launch):
-        """All that a launch could have written, the clock counts of status masked."""
+    def run(self, launch, **arguments):
+        """All that a launch could have written, the clock counts of status masked.
+
+        ``arguments``: those that are not the launch's own, by name.
+        """
         buffers = self.buffers
         buffers["program"].write(launch.program)
         buffers["operands"].write(launch.operands)
@@ -132,15 +135,14 @@ class Rig:
         for name in ("results", "status"):
             buffers[name].view[:] = BLANK
             buffers[name].to_device()
-        self.kernel.launch(
-            timeout_s=self.timeout_s,
+        own = dict(
             command_count=launch.command_count,
             program_bytes=launch.program.nbytes,
             operands_bytes=launch.operands_bytes,
             results_bytes=launch.results_bytes,
             **launch.sizes,
-            **buffers,
         )
+        self.kernel.launch(timeout_s=self.timeout_s, **{**own, **buffers, **arguments})
         outputs = {}
         for name in self.written:
             buffers[name].from_device()

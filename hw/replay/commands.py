@@ -217,7 +217,6 @@ _GET = Command(
     count=_COUNT,
     values=_records(lambda c, s: 1),
     footprints=(_list("items: index, 0"), _BATCH),
-    rules=(_TRANSFER,),
 )
 
 COMMANDS = CommandTable(

@@ -34,17 +34,18 @@ NAME = "standin"
 STORAGE_BYTES = 1 << 14
 
 
-def kernel_config(data_width, lanes, **learner):
+def kernel_config(data_width, lanes, capacity=37, **learner):
     return LearnerKernelConfig(
-        replay=ReplayConfig(capacity=37, fanout=4),
+        replay=ReplayConfig(capacity=capacity, fanout=4),
         engine=EngineConfig(data_width=data_width, depth=128, burst_beats=32),
         learner=LearnerConfig(hidden=(3,), batch=16, lanes=lanes, **learner),
     )
 
 
 WIDE = kernel_config(512, 1)
-#: Two lanes, four beats a STEP, and actions that are numbers.
-NARROW = kernel_config(128, 2, algorithm="ddpg", observation=3, action=2)
+#: Two lanes, four beats a STEP, and actions that are numbers. So many places that a LEARN may ask
+#: for more beats than a request has: ``test_limits``.
+NARROW = kernel_config(128, 2, capacity=90, algorithm="ddpg", observation=3, action=2)
 
 
 @functools.cache
