@@ -34,7 +34,7 @@ class Design:
     largest : str
         The buffer that takes most of a memory bank.
     storage : callable
-        ``(count, bytes)`` of the items that it must hold at least, from config.
+        ``(count, bytes)`` of the items that its bank must hold at least, from config.
     buffers : callable
         Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
         the largest program of its runtime. A buffer that is not named grows with what is in it.

@@ -61,7 +61,7 @@ class Pair:
 
 def test_identity(pair):
     record = np.frombuffer(pair.read(IDENTITY_BASE, IDENTITY.size), IDENTITY.dtype)[0]
-    assert record["config_hash"] == KERNEL.hash64 and record["clock_hz"] == 12_000_000
+    assert record["config_hash"] == describe().config_hash and record["clock_hz"] == 12_000_000
     assert record["banks"][: record["bank_count"]].tolist() == list(UART.banks)
     assert pair.ask(Request.READ, IDENTITY_BASE + 62, 4)[1] == Status.ADDRESS
     assert pair.ask(Request.WRITE, IDENTITY_BASE, 1, b"x")[1] == Status.ADDRESS

@@ -11,9 +11,13 @@ __all__ = ["DESIGN"]
 
 
 def _default(numbers):
-    """Vectors of half the board's width: both together keep a beat of results a clock."""
+    """The longest vectors of which two fit a bank, up to 2^20; beats of half the board's width."""
     half = {**numbers, "data_width": numbers["data_width"] // 2}
-    return AdderConfig(engine=default_engine(numbers), vectors_engine=default_engine(half))
+    return AdderConfig(
+        capacity=min(1 << 20, numbers["bank_bytes"] // (2 * NUMBER_BYTES)),
+        engine=default_engine(numbers),
+        vectors_engine=default_engine(half),
+    )
 
 
 DESIGN = Design(
@@ -25,6 +29,6 @@ DESIGN = Design(
     errors=ADDER_ERRORS,
     records={},
     largest="x",
-    storage=lambda config: (config.capacity, NUMBER_BYTES),
+    storage=lambda config: (config.capacity, 2 * NUMBER_BYTES),  # y lies beside x
     estimate=estimate,
 )
