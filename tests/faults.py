@@ -8,10 +8,19 @@ import numpy as np
 from hw.shell.program import STATUS, ShellError
 from sim.card.memory import Fault, MemoryConfig
 
-__all__ = ["Course", "assert_same", "failed", "shell_of"]
+__all__ = ["EVERYWHERE", "Course", "assert_same", "failed", "shell_of"]
 
 #: Channels whose answers can fail.
 _ANSWERS = ("R", "B")
+
+#: What ``Course.sweep`` meets where both masters read and write.
+EVERYWHERE = {
+    ("host", "R", ShellError.AXI),
+    ("host", "B", ShellError.AXI),
+    ("host", "B", ShellError.NONE),  # of the status, which nothing can tell
+    ("storage", "R", ShellError.AXI),
+    ("storage", "B", ShellError.AXI),
+}
 
 
 def shell_of(outputs):
@@ -56,8 +65,8 @@ class Course:
         self.opened, self.rig, self.launches = opened, rig, list(launches)
         self.max_cycles, self.memory = max_cycles, dict(max_idle=3000) | memory
 
-    def _run(self, faults, after=None):
-        """Outputs of every launch; ``after(kernel)`` follows each."""
+    def run(self, faults=(), after=None):
+        """Outputs of every launch on card ``sim``; ``after(kernel)`` follows each."""
         memory = MemoryConfig(faults=faults, **self.memory)
         with self.opened("sim", memory=memory) as kernel:
             rig, outputs = self.rig(kernel), []
@@ -78,7 +87,7 @@ class Course:
             channels = kernel.card.device._kernel.channels()
             totals.append({key: state.beats for key, state in channels.items()})
 
-        self.healthy = self._run((), count)
+        self.healthy = self.run((), count)
         return totals
 
     def answers(self, launch, master, channel):
@@ -93,7 +102,7 @@ class Course:
         fault = Fault(
             master=f"m_axi_{master}", channel=channel, kind="error", skip=skip, count=count
         )
-        return self._run((fault,))
+        return self.run((fault,))
 
     def twin(self, *launches):
         """Outputs of ``launches`` on card ``model``, where no memory fails."""
@@ -102,7 +111,8 @@ class Course:
             return [rig.run(launch) for launch in launches]
 
     def sweep(self, launch, again, stride=1, clean=lambda outputs: outputs):
-        """Each answer of ``launch`` fails, one at a time: the launch ends, with AXI or no error.
+        """Each answer of ``launch``, or one in ``stride``, fails, one at a time: the launch ends,
+        with AXI or no error.
 
         ``again``, the number of a later launch that begins anew, then finds nothing left over: all
         its bytes, after ``clean``, are those of the twin, which never saw ``launch``. Returns
@@ -114,7 +124,8 @@ class Course:
         for master in sorted(masters):
             name = master.removeprefix("m_axi_")
             for channel in _ANSWERS:
-                for number in range(0, self.answers(launch, name, channel), stride):
+                answers = self.answers(launch, name, channel)
+                for number in {*range(0, answers, stride), answers - 1}:
                     label = f"{master} {channel} {number}"
                     outputs = self.fail(launch, name, channel, number)
                     shell = shell_of(outputs[launch])

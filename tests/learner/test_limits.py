@@ -5,8 +5,7 @@ from contextlib import contextmanager
 import launch_limits
 import pytest
 from learner.limit_cases import BEFORE, CASES, FRESH, GOOD, TOO_MANY_BEATS
-from learner.stand_in import StandInKernel
-from learner.test_core import NAME, NARROW, opened
+from learner.stand_in_kernels import NARROW, opened
 from limits import Bench, checks, exercised
 from programs import Rig
 from replay.programs import CLOCKS
@@ -14,18 +13,15 @@ from replay.programs import CLOCKS
 from hw.learner.commands import COMMANDS, LEARNING
 from hw.learner.records import LEARNER_STATUS
 from sim.card.memory import MemoryConfig
-from sim.model.kernels import KERNELS
 
 CHANGE = ("SETUP", {"capacity": 2})
 
 
 @contextmanager
 def opened_bench(card):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(KERNELS, NAME, StandInKernel)
-        with opened(card, NARROW, memory=MemoryConfig(max_idle=20_000)) as kernel:
-            rig = Rig(kernel, {"storage": 1 << 14}, LEARNER_STATUS, CLOCKS)
-            yield Bench(rig, COMMANDS, GOOD, BEFORE)
+    with opened(card, NARROW, memory=MemoryConfig(max_idle=20_000)) as kernel:
+        rig = Rig(kernel, {"storage": 1 << 14}, LEARNER_STATUS, CLOCKS)
+        yield Bench(rig, COMMANDS, GOOD, BEFORE)
 
 
 @pytest.fixture(scope="module", params=["model", "sim"])
