@@ -13,9 +13,8 @@ from programs import BLANK, Builder, Launch, status_of
 __all__ = ["Bench", "Case", "checks", "counted", "exercised", "footprint", "highest"]
 __all__ += ["lowest", "padding", "rule", "same_state", "unused"]
 
-OPERANDS, RESULTS, COUNT, FIELD = 2, 3, 5, 6
+OPERANDS, RESULTS, COUNT, FIELD, BUFFER = 2, 3, 5, 6, 7
 _PLACES = {"count": 4, "source": 8, "destination": 12}
-_SIZES = ("operands_bytes", "results_bytes", "storage_pages")
 #: Kind of a field -> its smallest and its largest number.
 _KINDS = {
     "u32": (0, 2**32 - 1),
@@ -96,12 +95,13 @@ def rule(command, position, refused, at, beyond, before=None):
     return Case(command, f"rule {position}", refused, tuple(at), tuple(beyond), before)
 
 
-def footprint(command, place, need, beat, *, first=0, before=None, **fields):
+def footprint(command, place, need, beat, *, buffer=None, first=0, before=None, **fields):
     """With ``fields`` the command needs ``need`` bytes, whole beats, at ``place``, a multiple of 64
-    from ``first`` on. Of 0 bytes the place must be right all the same."""
-    in_results = place == "destination"
-    size = "results_bytes" if in_results else "operands_bytes"
-    refused, moved = (RESULTS if in_results else OPERANDS, 0), first + 64
+    from ``first`` on. Of 0 bytes the place must be right all the same. ``buffer``: one of the
+    design's; None: results for ``destination``, operands for others."""
+    buffer = buffer or ("results" if place == "destination" else "operands")
+    code = {"operands": OPERANDS, "results": RESULTS}.get(buffer, BUFFER)
+    size, refused, moved = f"{buffer}_bytes", (code, 0), first + 64
 
     def differs(begin, room):
         return {**fields, place: begin, size: room}
@@ -212,8 +212,8 @@ class Bench:
         return outputs
 
     def attempt(self, command, differs):
-        sizes = {name: differs[name] for name in _SIZES if name in differs}
-        fields = {n: v for n, v in differs.items() if n not in (*_SIZES, "outcome")}
+        sizes = {n: v for n, v in differs.items() if n.endswith(("_bytes", "_pages"))}
+        fields = {n: v for n, v in differs.items() if n not in (*sizes, "outcome")}
         return self.run([(command, fields)], **sizes)
 
     def check(self, case):
