@@ -110,7 +110,7 @@ def launches():
             yield launch, unknown
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def buffers_equal_the_twins(dut):
     dut.ap_rst_n.value = 0
     cocotb.start_soon(Clock(dut.ap_clk, 10, "ns").start())

@@ -17,6 +17,33 @@ def test_names_and_titles():
     assert all(board.name == name for name, board in boards.BOARDS.items())
 
 
+@pytest.mark.parametrize(
+    "name, part, family, platform",
+    [
+        ("u200", "xcu200-fsgd2104-2-e", "xcup", "xilinx_u200_gen3x16_xdma_2_202110_1"),
+        ("u50", "xcu50-fsvh2104-2-e", "xcup", "xilinx_u50_gen3x16_xdma_5_202210_1"),
+        ("zcu106", "xczu7ev-ffvc1156-2-e", "xcup", "xilinx.com:zcu106:part0:2.6"),
+        ("ulx3s", "LFE5U-85F-6BG381C", "ecp5", None),
+    ],
+)
+def test_what_tools_call_it(name, part, family, platform):
+    board = boards.get(name)
+    assert (board.part, board.family, board.platform) == (part, family, platform)
+
+
+@pytest.mark.parametrize(
+    "name, regions",
+    [
+        # UG1702, "Memory Information": the SLR of each controller.
+        ("u200", {"DDR[0]": 0, "DDR[1]": 1, "DDR[2]": 1, "DDR[3]": 2}),
+        # UG1120: the stack is at the lower die.
+        ("u50", {f"HBM[{index}]": 0 for index in range(32)}),
+    ],
+)
+def test_region_of_each_bank(name, regions):
+    assert {bank.name: bank.region for bank in boards.get(name).banks} == regions
+
+
 def test_unknown_board_names_the_known_ones():
     message = "board must be one of u200, u50, ulx3s, zcu106, not 'u280'"
     with pytest.raises(ValueError, match=message):
