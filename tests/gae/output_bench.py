@@ -43,7 +43,7 @@ async def run_one(dut, run, gaps):
     assert put.done(), "the count of beats stays after the last one"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(source=PACES, sink=PACES)
 async def runs(dut, source, sink):
     """Beats, and in which clock each moves; what no run asks for is not taken."""

@@ -79,7 +79,7 @@ class Bench:
         return valid, ready, payload if valid else None
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def passes(dut, paces):
     """Reads with their errors, writes with their tokens; no record comes of it."""
@@ -103,7 +103,7 @@ async def passes(dut, paces):
     await bench.silent("replay_read__data", "replay_write__done", "records")
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def draws(dut, paces):
     """Every beat of a write becomes a record, none reaches memory; then its token, without error.
@@ -165,7 +165,7 @@ async def none_is_taken(bench, put):
     bench.dut.td__valid.value = 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def gives(dut, paces):
     """Items of a batch are what the replay core reads, as dense beats without an error."""
@@ -192,7 +192,7 @@ async def gives(dut, paces):
         assert await bench.get("replay_read__data", 1) == [word_at(count << 20, WIDTH + 1)]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def reads_before_items(dut):
     """A read that begins with the batch gets its beats as they become whole."""
     bench = Bench(dut, "random")
@@ -205,7 +205,7 @@ async def reads_before_items(dut):
         await none_is_taken(bench, put)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=PACES)
 async def drops(dut, pauses):
     """All items of the batch, those that come later too; nothing of it is in the next."""

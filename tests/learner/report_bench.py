@@ -59,7 +59,7 @@ class Bench:
         assert self.memory.written == self.expected
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=PACES, latency=[1, 60])
 async def reports(dut, pauses, latency):
     """Sent as soon as may be and later; ``idle`` from the clock after memory's last answer."""
@@ -81,7 +81,7 @@ async def reports(dut, pauses, latency):
     bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(first=["request", "data"])
 async def one_stalls(dut, first):
     """The request leaves long before its beats, or after them: sent when both have left."""
@@ -103,7 +103,7 @@ async def one_stalls(dut, first):
     bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def answers_wait(dut):
     """Many REPORTs of which none is answered: each is sent all the same, and none forgotten."""
     bench = Bench(dut)

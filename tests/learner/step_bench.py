@@ -75,7 +75,7 @@ class Bench:
         await RisingEdge(self.dut.clk)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=PACES)
 async def steps(dut, pauses):
     """Each 64 bytes behind the one before; ``failed`` is of one STEP, whichever beat it was."""
@@ -98,7 +98,7 @@ async def steps(dut, pauses):
     assert len(bench.memory.taken) == 4 * count, "a STEP that nobody asked for"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def error_of_every_beat(dut):
     """The first as well as the last, and all of them."""
     bench = Bench(dut)
@@ -111,7 +111,7 @@ async def error_of_every_beat(dut):
         await bench.take(64 * k)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_failed_step_is_forgotten(dut):
     """With ``fetch``, not with ``take``: the flag stays for whoever looks later."""
     bench = Bench(dut)
@@ -125,7 +125,7 @@ async def a_failed_step_is_forgotten(dut):
     await bench.fetch(64)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def next_is_fetched_beside_take(dut):
     """The STEP that was here becomes ``step``, not a word of the one on its way."""
     bench = Bench(dut, latency=1)
@@ -138,7 +138,7 @@ async def next_is_fetched_beside_take(dut):
     assert bench.memory.taken == [(64 * k, BEATS) for k in range(5)]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def start_forgets(dut):
     """A STEP that was fetched and not taken is not there after ``start``; the address is new."""
     bench = Bench(dut)
@@ -154,7 +154,7 @@ async def start_forgets(dut):
     await bench.take(1 << 20)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(latency=[1, 2, 9])
 async def latency_of_a_step(dut, latency):
     """A request in the clock after ``fetch``; available in the clock after the last beat."""

@@ -147,7 +147,7 @@ class Bench:
             assert not high["answer__valid"], f"{mode} has no batch"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def commands(dut, paces):
     """Of one operation and of more; errors of the manager are the list's business, but of FIND."""
@@ -158,7 +158,7 @@ async def commands(dut, paces):
             await bench.command(mode, count, wrong)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def begins_with_start(dut):
     """As when an INSERT is undone: requests and the count of answers in one clock."""
     bench = Bench(dut)
@@ -167,7 +167,7 @@ async def begins_with_start(dut):
         await bench.command(mode, 5, at_once=True)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def keeps_pace(dut):
     """A request a clock, an answer a clock."""
     bench = Bench(dut)

@@ -131,7 +131,7 @@ class Bench:
             await RisingEdge(self.dut.clk)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=[(a, b, PACES[(k + k // 3) % 3]) for k, (a, b) in enumerate(CROSSED)])
 async def batches(dut, paces):
     """One answer and many, of every size; a batch begins with a word of its own.
@@ -148,7 +148,7 @@ async def batches(dut, paces):
     await bench.silent()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(latency=[1, 200])
 async def memory_of_any_latency(dut, latency):
     """More experiences are on their way than headers can wait, and none is lost."""
@@ -159,7 +159,7 @@ async def memory_of_any_latency(dut, latency):
     await bench.silent()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(granules=sorted({1, PARTS, 2 * PARTS}))
 async def keeps_pace(dut, granules):
     """At the speed of memory, or of what takes the batch where that is more."""

@@ -93,7 +93,7 @@ RUNS = [(0, 5, 1), (0, 5, 5), (4, 5, 1), (2, 5, 3), (1, 5, 3), (2, 5, 4), (4, 5,
         (1, 5, 5), (1, 2, 2), (0, 2, 2)]  # fmt: skip
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def ring(dut, paces):
     """One request where a run fits, two where it wraps; whole beats, with zeros behind each."""
@@ -106,7 +106,7 @@ async def ring(dut, paces):
     assert len(bench.watch.high["done"]) == 1 and not bench.memory.words
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(latency=[1, 40])
 async def errors(dut, latency):
     """Of either write or both; forgotten with the next start."""
@@ -118,7 +118,7 @@ async def errors(dut, latency):
         await bench.insert(1, 5, 4, 1, bad)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def largest(dut):
     """The longest experience, at the last place of the largest ring and over its end."""
     bench = Bench(dut)
@@ -127,7 +127,7 @@ async def largest(dut):
     await bench.insert(0, CAPACITY, CAPACITY, 1)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(position=[0, 3])
 async def waits_for_memory(dut, position):
     """Not done before memory has answered every write, however long that takes."""

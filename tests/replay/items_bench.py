@@ -99,7 +99,7 @@ class Bench:
             assert not await seen(self.dut, "request__valid"), "a request too many"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def lists(dut, paces):
     """Of every opcode; no bad item, the first, the last, all of them; some."""
@@ -116,7 +116,7 @@ async def lists(dut, paces):
     await bench.silent()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(sink=PACES)
 async def memory_fails(dut, sink):
     """The first beat, one in the middle, the last: from its items on all are bad."""
@@ -132,7 +132,7 @@ async def memory_fails(dut, sink):
     await bench.silent()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def first_of_two_errors(dut):
     """The code and the item of the first, whatever the second is."""
     bench = Bench(dut)
@@ -147,7 +147,7 @@ async def first_of_two_errors(dut):
         assert (await seen(dut, "error"), await seen(dut, "position")) == (expected, 1)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def keeps_pace(dut):
     """An item a clock."""
     bench = Bench(dut)

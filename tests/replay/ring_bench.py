@@ -10,7 +10,7 @@ from hw.replay.config import ReplayConfig
 from hw.replay.ring import Ring
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def saturations_stay(dut):
     """At 2**32 - 1: what is clipped is never counted from 0 again."""
     await start(dut, Ring(ReplayConfig(**json.loads(os.environ["CASE"])["config"]), 64))
