@@ -4,6 +4,8 @@ PYTHON ?= python3
 DESIGN ?= replay
 BOARD ?= u200
 BENCH ?= all
+UNIT ?= replay/manager
+SIM ?= icarus
 JOBS ?= 2
 
 # The kernel of the demo: few multipliers are few things to simulate in every clock.
@@ -18,7 +20,7 @@ READY_LONG := .venv/.ready-long
 READY_BENCH := .venv/.ready-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint verilog bitstream bench clean
+.PHONY: help setup demo test test-long cocotb lint verilog bitstream bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -32,8 +34,11 @@ demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, unt
 test: lint ## lint, then every test but the long ones
 	$(RUN) -m pytest -n $(JOBS) -m "not long"
 
-test-long: $(READY_LONG) ## the tests that take minutes, torch autograd among them
+test-long: $(READY_LONG) ## what takes minutes: all benches under Verilator, torch autograd
 	$(RUN) -m pytest -n $(JOBS) -m long
+
+cocotb: $(READY) ## benches of UNIT=replay/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
+	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
 lint: $(READY) ## ruff: rules and format
 	$(RUN) -m ruff check .

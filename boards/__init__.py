@@ -34,12 +34,12 @@ def get(name):
         raise ValueError(f"board must be one of {', '.join(BOARDS)}, not {name!r}") from None
 
 
-def fits(board, count, item_bytes, *, field="capacity"):
-    """Raise ``DoesNotFit`` unless ``count * item_bytes`` bytes fit the largest memory bank.
+def fits(board, count, item_bytes, *, bank=None, field="capacity"):
+    """Raise ``DoesNotFit`` unless ``count * item_bytes`` bytes fit ``bank``, or the largest.
 
     A buffer lies in one bank. ``field`` is what the message calls ``count``.
     """
-    bank = board.largest_bank
+    bank = bank or board.largest_bank
     limit = bank.size // item_bytes
     if count > limit:
         raise DoesNotFit(

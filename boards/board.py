@@ -1,8 +1,10 @@
 """What a board is, as data: part, memory banks, clocks, resources. Units see only its numbers."""
 
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 
 from hw.config import ConfigBase
+from hw.shell.program import PAGE_BYTES
 
 __all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
 
@@ -82,6 +84,8 @@ class Board(ConfigBase):
         have dropped it.
     joins : bool
         Neighbouring banks can serve a master as one.
+    cuts : bool
+        Each master has memory of its own: where several have a bank, equal parts of it.
     shared : Bank | None
         On-chip memory that a processor beside the logic and the kernel both reach.
     flow : str
@@ -103,6 +107,7 @@ class Board(ConfigBase):
     flow: str
     releases: tuple[str, str | None] | None = None
     joins: bool = False
+    cuts: bool = False
     shared: Bank | None = None
     unverified: tuple[str, ...] = ()
 
@@ -133,23 +138,31 @@ class Board(ConfigBase):
         name = f"{banks[0].name[:-1]}:{banks[-1].name.split('[')[1]}"
         return replace(banks[0], name=name, size=sum(bank.size for bank in banks))
 
-    def assign(self, masters, size, *, taken=None):
-        """A bank for each of ``masters`` masters: the first is the host's, then one each.
+    def assign(self, sizes, *, taken=None):
+        """A bank for each master: the first is the host's, then one each.
 
-        The last of them holds a buffer of ``size`` bytes. It has its own bank where there is one,
-        since a memory controller serves one master best, and as many as it takes where banks join.
+        ``sizes`` : of each master, the bytes of its largest buffer; 0 where one bank will do. A
+        master has its own bank where there is one, since a memory controller serves one best, and
+        as many as it takes where banks join.
 
         ``taken`` : bytes of all the host's buffers where it takes them at once; a lone master's lie
         in ``shared`` if they fit. None: they grow, and not on chip.
         """
-        if masters == 1 and self.shared and taken and taken <= self.shared.size:
+        if len(sizes) == 1 and self.shared and taken and taken <= self.shared.size:
             return (self.shared,)
-        banks = [self.banks[min(index, len(self.banks) - 1)] for index in range(masters)]
-        if self.joins:
-            first = min(masters, len(self.banks)) - 1
-            count = max(1, -(-size // self.banks[first].size))
-            banks[-1] = self.join(first, count)
-        return tuple(banks)
+        assigned, first = [], 0
+        for size in sizes:
+            first = min(first, len(self.banks) - 1)
+            count = max(1, -(-size // self.banks[first].size)) if self.joins else 1
+            assigned.append(self.join(first, count))
+            first += count
+        if self.cuts:
+            parts = Counter(bank.name for bank in assigned)
+            assigned = [
+                replace(b, size=b.size // parts[b.name] // PAGE_BYTES * PAGE_BYTES)
+                for b in assigned
+            ]
+        return tuple(assigned)
 
     def planned(self, *regions):
         """``floor(share * sum)`` of each resource of ``regions``; None where one is unknown."""

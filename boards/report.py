@@ -41,7 +41,7 @@ def report(name, board, config, *, work, levels=3, routed=None):
     regions : list of dicts
         Usable, of each region (SLR), and ``share``: percent of it, were the whole design there.
     memory : list of dicts
-        ``master``, ``bank``, ``kind``, ``bytes``; the last master's bank holds ``largest_buffer``.
+        ``master``, ``bank``, ``kind``, ``bytes``. ``largest_buffer``: bytes of the largest.
     lacks : list of str
         What the design has too much of; empty where it fits.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import boards
 from boards import bitstream
+from boards.memory import bank_of_largest
 from host.lint import waiver_file
 from host.registers import document
 from hw.designs import DESIGNS
@@ -91,7 +92,7 @@ def override(config, values):
 
 def _check(design, board, config):
     """Raise ``boards.DoesNotFit`` where the board lacks memory or, if known, resources."""
-    boards.fits(board, *design.storage(config))
+    boards.fits(board, *design.storage(config), bank=bank_of_largest(design, config, board))
     boards.fits_resources(board, design.estimate(config))
 
 

@@ -1,9 +1,36 @@
 """The document beside the Verilog: registers and buffers, from the tables that made them."""
 
 from hw.shell.control_map import CONTROL
-from hw.shell.program import STATUS
+from hw.shell.program import PAGE_BYTES, STATUS
 
 __all__ = ["document"]
+
+_ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
+
+_MEMORY = f"""\
+A buffer is a pointer and a size. The pointer is a multiple of 64. The size counts bytes
+(`<name>_bytes`), or pages of {PAGE_BYTES} (`<name>_pages`) where 32 bits would not hold them; the
+kernel stays inside of it.
+
+The kernel reads and writes whole beats of a buffer's master. What a command touches is rounded up
+to them and must lie inside: give sizes in whole beats, which multiples of 64 are on every master.
+An offset in a command is a multiple of 64, even where the command moves nothing.
+
+Where memory answers a command with an error, the command ends with `axi`, whatever else it found.
+Any of the bytes that it was to write may have been written, and none beside them; what of the
+kernel's state it has changed is in its description. The commands before it stand, those behind it
+are not run. The status block is written all the same; should memory fail that, the launch ends and
+nothing tells.
+
+A launch whose status buffer is too small, or not on a multiple of 64, ends and writes nothing.
+"""
+
+_RESET = """\
+`ap_rst_n` may come only while no burst is under way on any master, as between launches, or together
+with a reset of all that answers them: beats that were asked for before a reset are not told from
+those after it. So a launch that stands still is ended by a reset of the whole card. After it the
+kernel is as it was loaded; memory keeps its bytes.
+"""
 
 
 def _table(heads, rows):
@@ -23,6 +50,16 @@ def _bits(register):
     return "; ".join(f"bit {bit.bit} `{bit.name}`, {bit.doc}" for bit in register.bits)
 
 
+def _what(argument):
+    """An argument in words."""
+    if argument.kind == "pointer":
+        return f"buffer, {_ACCESS[argument.access]} through `{argument.master}`"
+    if not argument.buffer:
+        return "commands"
+    unit = "bytes" if argument.unit == 1 else f"pages of {argument.unit} bytes"
+    return f"{unit} of `{argument.buffer}`"
+
+
 def document(description, documents, errors, *, heading, config=None):
     """``registers.md`` as text.
 
@@ -39,14 +76,14 @@ def document(description, documents, errors, *, heading, config=None):
         The kernel's, on which limits of fields may depend.
     """
     arguments = [
-        (argument.id, f"`{argument.name}`", f"{argument.offset:#05x}", argument.size,
-         f"buffer, through `{argument.master}`" if argument.kind == "pointer" else "number")
-        for argument in description.arguments
-    ]  # fmt: skip
-    masters = [
-        (f"`{master.name}`", master.data_width, ", ".join(f"`{a}`" for a in master.arguments))
-        for master in description.masters
+        (each.id, f"`{each.name}`", f"{each.offset:#05x}", each.size, _what(each))
+        for each in description.arguments
     ]
+    masters = [
+        (f"`{master.name}`", master.data_width, master.data_width // 8, _ACCESS[master.access],
+         ", ".join(f"`{name}`" for name in master.arguments))
+        for master in description.masters
+    ]  # fmt: skip
     parts = [
         f"# {heading}\n",
         f"Kernel `{description.name}`, config hash `{description.config_hash:#018x}`. "
@@ -58,7 +95,11 @@ def document(description, documents, errors, *, heading, config=None):
                [(f"{r.offset:#04x}", f"`{r.name}`", f"{r.doc}: {_bits(r)}") for r in CONTROL]),
         _table(["id", "argument", "offset", "bytes", "what"], arguments),
         "## Masters\n",
-        _table(["AXI4 master", "data bits", "buffers"], masters),
+        _table(["AXI4 master", "data bits", "bytes of a beat", "buffers are", "buffers"], masters),
+        "## Memory\n",
+        _MEMORY,
+        "## Reset\n",
+        _RESET,
         "## Programs\n",
         "`program` is `command_count` commands of 64 bytes each, run in order. The first that "
         "fails ends the launch.\n",

@@ -1,4 +1,4 @@
-"""Compile Verilog and a C++ harness to one shared library, once for each content.
+"""Compile Verilog with a C++ harness to a shared library, or for cocotb, once for each content.
 
 The C++ that Verilator writes is compiled here rather than by its Makefile, which cannot stand
 spaces in paths and names the compiler of the machine where the wheel was built.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sim.tools import BUILD_DIRECTORY, require, tool_environment
 
-__all__ = ["BuildError", "shared_library"]
+__all__ = ["BuildError", "built_once", "cocotb_program", "shared_library"]
 
 _VERILATE = (
     *("--cc", "--prefix", "Vtop", "-O3", "--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint"),
@@ -25,11 +25,20 @@ _VERILATE = (
     # The compiler's time grows faster than its functions.
     *("--output-split-cfuncs", "300"),
 )
+#: The names are those that cocotb's main program knows. Few functions, and few options for the
+#: compiler: the time of a run goes to Python.
+_VERILATE_COCOTB = (
+    *("--cc", "--prefix", "Vtop", "--vpi", "--public-depth", "1", "--timescale", "1ns/1ps"),
+    *("--no-timing", "-Wno-fatal", "-Wno-lint", "--output-split", "0"),
+)
 _COMPILE = ("g++", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w")
 #: Bytes of C++ from which on a build costs more than it saves: at -O1 a kernel with a learner is
 #: built in a third of the time and runs a fifth slower.
 _LARGE = 4 << 20
 _RUNTIME = ("verilated", "verilated_threads", "verilated_vcd_c")
+_RUNTIME_COCOTB = (*_RUNTIME, "verilated_dpi", "verilated_vpi")
+#: cocotb's library calls functions of the program that it is linked to.
+_VISIBLE = "-fvisibility=default"
 
 
 class BuildError(RuntimeError):
@@ -53,18 +62,40 @@ def shared_library(top, verilog, sources, *, trace=False):
     require("verilator", "perl", "g++")
     sources = {**sources, "top.v": verilog}
     options = (*_VERILATE, "--top-module", top, *(["--trace-vcd"] if trace else []))
-    built = _once(
-        f"{top}-trace" if trace else top,
+    built = built_once(
+        f"verilated/{top}-trace" if trace else f"verilated/{top}",
         (sorted(sources.items()), options, _COMPILE),
         lambda work: _build(work, sources, options, trace),
     )
     return built / "library.so"
 
 
-def _once(name, identity, make):
-    """The folder that ``make(work)`` fills as ``work / "out"``, made if there is none yet."""
+def cocotb_program(top, verilog, *, trace=False):
+    """Path of the program in which cocotb finds module ``top`` and its ports, not what is inside.
+
+    Parameters and errors as above.
+    """
+    from cocotb_tools import config as cocotb
+
+    require("verilator", "perl", "g++")
+    options = (*_VERILATE_COCOTB, "--top-module", top, *(["--trace-vcd"] if trace else []))
+    main = cocotb.share_dir / "lib" / "verilator" / "verilator.cpp"
+    built = built_once(
+        f"cocotb/{top}-trace" if trace else f"cocotb/{top}",
+        # A program names cocotb's library by its path.
+        (verilog, options, _COMPILE, str(cocotb.libs_dir)),
+        lambda work: _build_program(work, top, verilog, options, main, cocotb.libs_dir),
+    )
+    return built / top
+
+
+def built_once(name, identity, make):
+    """The folder ``name`` that ``make(work)`` fills as ``work / "out"``, made if there is none yet.
+
+    One for each ``identity`` and version of the tools, below the build directory.
+    """
     key = hashlib.sha256(repr((identity, _versions())).encode()).hexdigest()[:16]
-    built = BUILD_DIRECTORY / "verilated" / f"{name}-{key}"
+    built = BUILD_DIRECTORY / f"{name}-{key}"
     if not built.exists():
         built.parent.mkdir(parents=True, exist_ok=True)
         with open(built.parent / f".{built.name}.lock", "w") as lock:
@@ -92,17 +123,36 @@ def _build(work, sources, options, trace):
     level = "-O3" if size < _LARGE else "-O1"
     units = [(level, f"model/{name}") for name in fast] + [("-O3", "harness.cpp")]
     objects = _compile(work, [*units, ("-O0", "once.cpp")], f"-DVM_TRACE={int(trace)}", "-Imodel")
-    runtime = _once("runtime", _COMPILE, _build_runtime)
     _run(
         work, "g++", "-shared", "-pthread", "-o", "out/library.so", *objects,
-        *sorted(map(str, runtime.glob("*.o"))),
+        *_runtime("verilated", _RUNTIME),
     )  # fmt: skip
 
 
-def _build_runtime(work):
-    objects = _compile(work, [("-O1", f"{_include()}/{name}.cpp") for name in _RUNTIME])
-    for name in objects:
-        (work / name).rename(work / "out" / name)
+def _build_program(work, top, verilog, options, main, libraries):
+    (work / "top.v").write_text(verilog)
+    _run(work, "verilator", *options, "--Mdir", "model", "top.v")
+    units = [main, *sorted((work / "model").glob("*.cpp"))]
+    (work / "whole.cpp").write_text("".join(f'#include "{unit}"\n' for unit in units))
+    flags = (_VISIBLE, f"-DVM_TRACE={int('--trace-vcd' in options)}", "-Imodel")
+    objects = _compile(work, [("-O1", "whole.cpp")], *flags)
+    _run(
+        work, "g++", "-pthread", "-o", f"out/{top}", *objects,
+        *_runtime("cocotb", _RUNTIME_COCOTB, _VISIBLE),
+        f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
+    )  # fmt: skip
+
+
+def _runtime(place, names, *flags):
+    """Objects of Verilator's own sources, the most of a small build: compiled once for all."""
+
+    def make(work):
+        units = [("-O1", f"{_include()}/{name}.cpp") for name in names]
+        for name in _compile(work, units, *flags):
+            (work / name).rename(work / "out" / name)
+
+    built = built_once(f"{place}/runtime", (_COMPILE, names, flags), make)
+    return sorted(map(str, built.glob("*.o")))
 
 
 def _compile(work, units, *flags):

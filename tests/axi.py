@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, unknown=None,
-        limit_us=400):  # fmt: skip
+        limit_us=400, register=None):  # fmt: skip
     """Run ``launches`` on the Verilog of ``design``; every byte is the twin's.
 
     outcomes : list of [commands executed, error], one a launch
@@ -20,11 +20,14 @@ def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, un
         Places of 16 bytes in results that it does not know either.
     limit_us : int
         Hundreds of clocks that a launch may take.
+    register : str
+        Module whose ``register()`` puts ``design`` into the registries, if they do not list it.
     """
     file, arrays = folder / "launches.npz", {}
     for k, launch in enumerate(launches):
         arrays[f"program_{k}"], arrays[f"operands_{k}"] = launch.program, launch.operands
         arrays[f"sizes_{k}"] = np.array([launch.operands_bytes, launch.results_bytes])
+        arrays |= {f"own_{k}_{name}": data for name, data in launch.own.items()}
     np.savez(file, **arrays)
     simulate(
         DESIGNS[design].kernel(config),
@@ -38,4 +41,6 @@ def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, un
         gap=gap,
         clocks=list(clocks),
         limit_us=limit_us,
+        register=register,
+        own=[launch.sizes for launch in launches],
     )

@@ -3,6 +3,7 @@
 AXI4-Lite master and memories are those of cocotbext-axi; every channel pauses at random.
 """
 
+import importlib
 import json
 import os
 
@@ -19,6 +20,8 @@ from sim.card.memory import Buffer, Memory
 from sim.model.kernels import twin_of
 
 CASE = json.loads(os.environ["CASE"])
+if CASE["register"]:
+    importlib.import_module(CASE["register"]).register()
 DESIGN = DESIGNS[CASE["design"]]
 DESCRIPTION = DESIGN.describe(DESIGN.config_type.from_dict(CASE["config"]))
 CTRL, GIER, IER, ISR = 0x0, 0x4, 0x8, 0xC
@@ -57,10 +60,10 @@ class Host:
         """The launch's bytes, on both sides."""
         for name in ("results", "status"):
             self.buffers[name].data[:] = BLANK
-        for name in ("program", "operands"):
-            data = getattr(launch, name).reshape(-1)
+        filled = {"program": launch.program.reshape(-1), "operands": launch.operands, **launch.own}
+        for name, data in filled.items():
             self.buffers[name].data[: data.nbytes] = data
-        for name in ("results", "status", "program", "operands"):
+        for name in ("results", "status", *filled):
             self.send(name)
 
     async def launch(self, launch, unknown):
@@ -73,6 +76,7 @@ class Host:
             name: getattr(launch, name)
             for name in ("command_count", "operands_bytes", "results_bytes")
         }
+        values |= launch.sizes
         self.twin.execute(values, Memory(self.buffers.values()))
         for argument in DESCRIPTION.arguments:
             await self.write(argument.offset, values[argument.name], argument.size)
@@ -99,11 +103,14 @@ def launches():
     """Those of the file, with the places of their clock counts."""
     with np.load(CASE["launches"]) as file:
         for k, unknown in enumerate(CASE["unknown"]):
-            sizes = (int(size) for size in file[f"sizes_{k}"])
-            yield Launch(file[f"program_{k}"], file[f"operands_{k}"], *sizes), unknown
+            sizes, prefix = (int(size) for size in file[f"sizes_{k}"]), f"own_{k}_"
+            own = {n.removeprefix(prefix): file[n] for n in file.files if n.startswith(prefix)}
+            launch = Launch(file[f"program_{k}"], file[f"operands_{k}"], *sizes, own)
+            launch.sizes.update(CASE["own"][k])
+            yield launch, unknown
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def buffers_equal_the_twins(dut):
     dut.ap_rst_n.value = 0
     cocotb.start_soon(Clock(dut.ap_clk, 10, "ns").start())

@@ -12,7 +12,7 @@ from streams import reset
 VECTORS = json.loads(Path(json.loads(os.environ["CASE"])["vectors"]).read_text())
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def every_clock(dut):
     inputs, expected = VECTORS["inputs"], VECTORS["expected"]
     for name in inputs:

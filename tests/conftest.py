@@ -1,74 +1,83 @@
-"""Elaborate, build and run one unit under Icarus or Verilator; builds are kept under build/."""
+"""``simulate`` runs a bench, under the simulators that ``--simulator`` names; waveforms on demand.
 
-import hashlib
-import json
-import os
-import shutil
+Every test that uses it comes twice: under Icarus, by its own name, and under Verilator, with
+``[verilator]`` in its name and the marker ``long``. One whose test, or parameter, is marked
+``verilator`` is not long: a few fast ones of each folder are. With ``--simulator icarus`` or
+``verilator`` there is only the one, with ``both`` there are both, and neither is long for it.
+"""
+
+import itertools
+import re
 from pathlib import Path
 
 import pytest
-from cocotb_tools.runner import get_runner
+from simulators import SIMULATORS, run_bench
 
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY, VERILATOR_MAKEFLAGS, require, tool_environment
+from sim.tools import BUILD_DIRECTORY, tool_environment
 
-ROOT = Path(__file__).parent.parent
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--simulator",
+        choices=(*SIMULATORS, "both"),
+        help="run benches under this one, whatever is long about that (default: under Icarus, and "
+        "under Verilator in the long tests or where a test is marked `verilator`)",
+    )
+    parser.addoption("--waves", action="store_true", help="keep benches' waves below build/waves")
+
+
+def pytest_generate_tests(metafunc):
+    if "simulate" in metafunc.fixturenames:
+        ids = {"icarus": pytest.HIDDEN_PARAM, "verilator": "verilator"}
+        only = metafunc.config.getoption("simulator")
+        names = [only] if only in SIMULATORS else SIMULATORS
+        metafunc.parametrize("simulate", names, indirect=True, ids=[ids[name] for name in names])
+
+
+def pytest_itemcollected(item):
+    if "simulate" in getattr(item, "fixturenames", ()):
+        item.add_marker("bench")
+        verilator = item.callspec.params["simulate"] == "verilator"
+        chosen = item.config.getoption("simulator") or item.get_closest_marker("verilator")
+        if verilator and not chosen:
+            item.add_marker("long")
 
 
 @pytest.fixture
-def simulate(tmp_path, monkeypatch):
-    """``simulate(dut, bench, simulator="icarus", **case)`` runs the cocotb module ``bench``.
+def simulate(request, tmp_path, monkeypatch):
+    """``simulate(dut, bench, **case)`` runs the cocotb module ``bench``.
 
     The bench finds ``case`` as JSON in the environment variable CASE. A failed assertion in the
-    bench fails the test; so does a simulation that runs no test.
+    bench fails the test; so does a simulation that runs no test. ``simulator`` names one for a
+    test that is about it.
     """
 
-    def run(dut, bench, *, simulator="icarus", name="dut", **case):
-        require(*{"icarus": ["iverilog"], "verilator": ["verilator", "g++", "make"]}[simulator])
+    numbers = itertools.count(1)
+
+    def run(dut, bench, *, simulator=request.param, name="dut", **case):
         monkeypatch.setenv("PATH", tool_environment()["PATH"])
-        monkeypatch.setenv("MAKEFLAGS", VERILATOR_MAKEFLAGS)  # the runner calls make by itself
-        text = to_verilog(dut, name=name)
-        options = {
-            "verilator": ["-Wno-fatal", "-O3"],
-            # Not the runner's -g2012: with it, the triggers by which yosys starts every `always @*`
-            # have their value before the block listens, and constants behind them stay X.
-            "icarus": ["-g2005"],
-        }[simulator]
-        key = hashlib.sha256(f"{simulator}{options}{text}".encode()).hexdigest()[:20]
-        built = BUILD_DIRECTORY / "tests" / f"{name}-{simulator}-{key}"
-        runner = get_runner(simulator)
-        if not (built / "done").exists():
-            # Built aside and renamed: parallel tests and interrupts never see half a build.
-            work = tmp_path / "build"
-            work.mkdir()
-            source = work / f"{name}.v"
-            source.write_text(text)
-            runner.build(
-                sources=[source],
-                hdl_toplevel=name,
-                build_dir=work,
-                build_args=options,
-                timescale=("1ns", "1ps"),
-            )
-            (work / "done").touch()
-            built.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                shutil.move(work, built)
-            except OSError:
-                assert (built / "done").exists()
-        results = runner.test(
-            hdl_toplevel=name,
-            hdl_toplevel_lang="verilog",
-            test_module=bench,
-            build_dir=built,
-            test_dir=tmp_path,
-            timescale=("1ns", "1ps"),
-            extra_env={
-                "CASE": json.dumps(case),
-                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
-            },
-        )
-        report = Path(results).read_text()
-        assert "<testcase" in report, f"{bench} ran no test"
+        for variable in ("WAVES", "GUI"):  # they would overrule what the runner is told
+            monkeypatch.delenv(variable, raising=False)
+        waves, text = None, to_verilog(dut, name=name)
+        if request.config.getoption("waves"):
+            waves = _waves_of(request.node.nodeid, next(numbers))
+            request.node.user_properties.append(("waves", str(waves)))
+        run_bench(simulator, text, bench, tmp_path, name=name, case=case, waves=waves)
 
     return run
+
+
+def _waves_of(test, number):
+    """Path without suffix, for the ``number``-th run of a test."""
+    words = re.sub(r"\W+", "-", test.removeprefix("tests/").replace(".py::", "-")).strip("-")
+    return BUILD_DIRECTORY / "waves" / (words if number == 1 else f"{words}-{number}")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Where the waves are, of passed and of failed tests."""
+    for report in itertools.chain(*terminalreporter.stats.values()):
+        if getattr(report, "when", None) == "call":
+            for waves in (Path(value) for name, value in report.user_properties if name == "waves"):
+                for path in waves.parent.glob(f"{waves.name}.*"):
+                    terminalreporter.write_line(f"waves of {report.nodeid}: {path}")

@@ -1,12 +1,12 @@
 """Programs of any kernel for tests: built, run on any card, compared byte for byte."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hw.shell.program import COMMAND_BYTES, STATUS
 
-__all__ = ["BLANK", "Builder", "Launch", "Rig", "masked", "status_of"]
+__all__ = ["BLANK", "Builder", "Launch", "Rig", "bits_of", "masked", "status_of"]
 
 #: What lies in results before a launch: a byte that no command wrote shows.
 BLANK = 0xA5
@@ -14,12 +14,15 @@ BLANK = 0xA5
 
 @dataclass
 class Launch:
-    """Arguments of a launch and what its buffers hold: program, operands (uint8)."""
+    """Arguments of a launch and what its buffers hold: program, operands, by name those of the
+    design that are filled (uint8). ``sizes``: arguments, of buffers that have more room."""
 
     program: np.ndarray
     operands: np.ndarray
     operands_bytes: int
     results_bytes: int
+    own: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
 
     @property
     def command_count(self):
@@ -34,6 +37,7 @@ class Builder:
 
     def __init__(self, commands, beat=64):
         self._commands, self._rows, self._lists, self._beat = commands, [], [], beat
+        self._own = {}
         self.operands_bytes = self.results_bytes = 0
 
     def __len__(self):
@@ -67,13 +71,33 @@ class Builder:
         self.results_bytes = offset + -(-size // self._beat) * self._beat
         return offset
 
+    def own(self, name, array, beat=64):
+        """Offset at which ``array`` will lie in a buffer of the design's, of ``beat`` bytes."""
+        held = self._own.get(name, np.zeros(0, np.uint8))
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        offset = -(-held.nbytes // 64) * 64
+        grown = np.zeros(offset + -(-data.nbytes // beat) * beat, np.uint8)
+        grown[: held.nbytes], grown[offset : offset + data.nbytes] = held, data
+        self._own[name] = grown
+        return offset
+
     def launch(self):
         """The sizes of the buffers are exact: one beat more would leave them."""
         operands = np.zeros(-(-max(1, self.operands_bytes) // 64) * 64, np.uint8)
         for offset, data in self._lists:
             operands[offset : offset + data.nbytes] = data
         program = np.array(self._rows, np.uint8).reshape(-1, COMMAND_BYTES)
-        return Launch(program, operands, self.operands_bytes, self.results_bytes)
+        sizes = {f"{name}_bytes": data.nbytes for name, data in self._own.items()}
+        return Launch(
+            program, operands, self.operands_bytes, self.results_bytes, dict(self._own), sizes
+        )
+
+
+def bits_of(commands, opcode, **fields):
+    """One command as a number of 512 bits."""
+    builder = Builder(commands)
+    builder.raw(opcode, **fields)
+    return int.from_bytes(builder.last.tobytes(), "little")
 
 
 class Rig:
@@ -98,22 +122,27 @@ class Rig:
             name: kernel.buffer(name, size) for name, size in {**self.SIZES, **pointers}.items()
         }
 
-    def run(self, launch):
-        """All that a launch could have written, the clock counts of status masked."""
+    def run(self, launch, **arguments):
+        """All that a launch could have written, the clock counts of status masked.
+
+        ``arguments``: those that are not the launch's own, by name.
+        """
         buffers = self.buffers
         buffers["program"].write(launch.program)
         buffers["operands"].write(launch.operands)
+        for name, data in launch.own.items():
+            buffers[name].write(data)
         for name in ("results", "status"):
             buffers[name].view[:] = BLANK
             buffers[name].to_device()
-        self.kernel.launch(
-            timeout_s=self.timeout_s,
+        own = dict(
             command_count=launch.command_count,
             program_bytes=launch.program.nbytes,
             operands_bytes=launch.operands_bytes,
             results_bytes=launch.results_bytes,
-            **buffers,
+            **launch.sizes,
         )
+        self.kernel.launch(timeout_s=self.timeout_s, **{**own, **buffers, **arguments})
         outputs = {}
         for name in self.written:
             buffers[name].from_device()

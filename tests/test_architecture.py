@@ -46,6 +46,16 @@ def offences(folder, source):
     ]
 
 
+def unbounded(source):
+    """cocotb tests of ``source`` without a limit of simulated time: they may wait for ever."""
+    for node in ast.walk(ast.parse(source)):
+        for mark in getattr(node, "decorator_list", ()):
+            call = mark if isinstance(mark, ast.Call) else ast.Call(mark, [], [])
+            given = {keyword.arg for keyword in call.keywords}
+            if ast.unparse(call.func) == "cocotb.test" and "timeout_time" not in given:
+                yield f"line {node.lineno}: {node.name}"
+
+
 def files(*folders, suffix=".py"):
     return sorted(path for folder in folders for path in (ROOT / folder).rglob(f"*{suffix}"))
 
@@ -101,6 +111,33 @@ def test_file_lengths():
         if (count := path.read_text().count("\n")) > LINES
     }
     assert not long, f"split at a register or stream boundary: more than {LINES} lines"
+
+
+def test_benches_are_bounded():
+    """Most waits have limits of their own, that name what does not come; the others have this."""
+    found = {}
+    for path in files(*PROJECT):
+        text = path.read_text()
+        assert "@cocotb.test" in text or not path.name.endswith("_bench.py"), path
+        if bad := list(unbounded(text)):
+            found[str(path.relative_to(ROOT))] = bad
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "source, bad",
+    [
+        ("@cocotb.test()\nasync def a(dut): ...", ["line 2: a"]),
+        ("@cocotb.test\nasync def a(dut): ...", ["line 2: a"]),
+        ("@cocotb.test(skip=True)\n@cocotb.parametrize(x=[1])\nasync def a(dut, x): ...",
+         ["line 3: a"]),
+        ("@cocotb.test(timeout_time=1, timeout_unit='ms')\nasync def a(dut): ...", []),
+        ("@cocotb.parametrize(timeout_time=[1])\nasync def a(dut, timeout_time): ...", []),
+        ("async def test(dut): ...", []),
+    ],
+)  # fmt: skip
+def test_the_bounds_check_itself(source, bad):
+    assert list(unbounded(source)) == bad
 
 
 def test_no_private_paths():

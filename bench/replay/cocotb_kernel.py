@@ -25,7 +25,7 @@ def _config():
     return DESIGNS["replay"].default({"data_width": 512, "uram": 1})
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def sample(dut):
     cocotb.start_soon(Clock(dut.ap_clk, _PERIOD, "ns").start())
     dut.ap_rst_n.value = 0

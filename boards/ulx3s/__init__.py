@@ -30,6 +30,7 @@ ULX3S = Board(
     # 52 MHz were routed when 60 were asked for; 45 is the next below of which 3 Mbaud are a part.
     clocks=(Clock(name="KERNEL", mhz=45, scalable=False),),
     platform=None,
+    cuts=True,
     flow="nextpnr",
     unverified=("part: speed grade 6 and package are sourced, the suffix C is from memory",),
 )

@@ -4,6 +4,8 @@ One command at a time. What lies in operands passes the intake to the stack, a b
 ESTIMATE turns the stack over in place, a slot a clock; results leave a beat a clock.
 """
 
+from types import SimpleNamespace
+
 from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
@@ -49,8 +51,15 @@ class GaeCore(CommandCore):
         m.submodules.output = output = Output(config)
         command, selected = self.views(run.raw), run.selected
         head, numbers = command[Opcode.PULL], command[Opcode.ESTIMATE]
-        phase, open_rows = Signal(Phase), Signal(config.gae.rows)  # whose newest slot is a STEP
-        self._state(m, run, phase, estimator.fill, open_rows)
+        now = SimpleNamespace(
+            phase=Signal(Phase),
+            open=Signal(config.gae.rows),  # rows whose newest slot is a STEP
+            fill=Signal.like(estimator.fill),  # before the command
+            clipped=Signal(32),
+            push_cycles=Signal(32),
+            pull_cycles=Signal(32),
+            writing=Signal(),  # beats of the reply are still to leave
+        )
         m.d.comb += [
             intake.start.eq(
                 run.start & (selected.push | selected.push_codes | selected.statistics)
@@ -58,55 +67,62 @@ class GaeCore(CommandCore):
             intake.command.eq(run.raw),
             intake.opcode.eq(head.opcode),
             intake.count.eq(head.count),
-            intake.open.eq(open_rows),
+            intake.open.eq(now.open),
             intake.i.payload.eq(run.words.p.data),
             intake.i.valid.eq(run.words.valid),
             run.words.ready.eq(intake.i.ready),
             *(getattr(estimator, name).eq(getattr(numbers, name)) for name in settings(config.gae)),
             estimator.pull_count.eq(head.count),
+            estimator.rewind_to.eq(now.fill),
             output.moments.eq(intake.moments),
             output.pulling.eq(selected.pull),
             output.beats.payload.eq(run.beats.destination),
+            output.beats.valid.eq(now.writing),
         ]
         connect(m, intake.o, estimator.push)
         connect(m, estimator.o, output.results)
         connect(m, output.o, run.reply_words)
+        with m.If(output.beats.ready):
+            m.d.sync += now.writing.eq(0)
+        self._state(m, run, now.phase, estimator.fill, now.open)
+        self._run(m, run, intake, estimator, now)
+        self._status(m, estimator, now)
 
-        # The stack's last slot holds bootstraps alone.
-        full, pushed = Signal(), intake.o
-        last = estimator.fill == config.gae.depth
+    def _overfull(self, m, run, pushed, fill):
+        """Since the command began: the stack's last slot was given more than bootstraps."""
+        full = Signal()
         steps = Cat(
             (cell.kind == Kind.STEP) | (cell.kind == Kind.TERMINAL) for cell in pushed.payload
         )
-        with m.If(pushed.valid & pushed.ready & last & steps.any()):
+        with m.If(run.start):
+            m.d.sync += full.eq(0)
+        with m.If(pushed.valid & pushed.ready & (fill == self.config.gae.depth) & steps.any()):
             m.d.sync += full.eq(1)
+        return full
 
-        fill = Signal.like(estimator.fill)  # before the command
-        clock, push_cycles, pull_cycles = Signal(32), Signal(32), Signal(32)
-        clipped, writing = Signal(32), Signal()
+    def _run(self, m, run, intake, estimator, now):
+        selected, clock = run.selected, Signal(32)
+        full = self._overfull(m, run, intake.o, estimator.fill)
         m.d.sync += clock.eq(clock + 1)
-        m.d.comb += [estimator.rewind_to.eq(fill), output.beats.valid.eq(writing)]
-        with m.If(output.beats.ready):
-            m.d.sync += writing.eq(0)
 
         def reply():
             m.d.comb += run.reply.eq(1)
-            m.d.sync += writing.eq(1)
+            m.d.sync += now.writing.eq(1)
             m.next = "REPLY"
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [full.eq(0), fill.eq(estimator.fill)]
+                m.d.sync += now.fill.eq(estimator.fill)
                 with m.If(self.command.valid & self.command.ready):
                     m.d.sync += clock.eq(0)
                 with m.If(run.start):
                     with m.If(selected.clear):
                         m.d.comb += estimator.clear.eq(1)
-                        m.d.sync += [phase.eq(Phase.CODES), open_rows.eq(0), clipped.eq(0)]
+                        m.d.sync += [now.phase.eq(Phase.CODES), now.open.eq(0), now.clipped.eq(0)]
                         m.next = "CLEARED"
                     with m.Elif(selected.estimate):
                         m.d.comb += estimator.start.eq(1)
-                        m.d.sync += phase.eq(Phase.RESULTS)
+                        m.d.sync += now.phase.eq(Phase.RESULTS)
                         m.next = "ESTIMATE"
                     with m.Elif(selected.pull):
                         m.d.comb += estimator.pull.eq(1)
@@ -133,9 +149,9 @@ class GaeCore(CommandCore):
                     reply()
                 with m.Else():
                     m.d.sync += [
-                        open_rows.eq(intake.open_next),
-                        clipped.eq(clipped + intake.clipped),
-                        push_cycles.eq(clock),
+                        now.open.eq(intake.open_next),
+                        now.clipped.eq(now.clipped + intake.clipped),
+                        now.push_cycles.eq(clock),
                     ]
             with m.State("ESTIMATE"):
                 with m.If(estimator.done):
@@ -143,22 +159,23 @@ class GaeCore(CommandCore):
                     m.next = "IDLE"
             with m.State("REPLY"):
                 with m.If(selected.pull):
-                    m.d.sync += pull_cycles.eq(clock)
+                    m.d.sync += now.pull_cycles.eq(clock)
                 with m.If(run.replied):
                     m.d.comb += run.finish.eq(1)
                     m.next = "IDLE"
 
+    def _status(self, m, estimator, now):
         status = data.View(GAE_STATUS.shape, self.status)
         m.d.comb += [
             status.fill.eq(estimator.fill),
-            status.phase.eq(phase),
-            status.clipped.eq(clipped),
+            status.phase.eq(now.phase),
+            status.clipped.eq(now.clipped),
             status.saturated.eq(estimator.saturated),
             status.overflows.eq(estimator.overflows),
             status.estimate_cycles.eq(estimator.cycles),
             status.busy.eq(estimator.busy),
-            status.push_cycles.eq(push_cycles),
-            status.pull_cycles.eq(pull_cycles),
+            status.push_cycles.eq(now.push_cycles),
+            status.pull_cycles.eq(now.pull_cycles),
         ]
 
     def _state(self, m, run, phase, fill, open_rows):

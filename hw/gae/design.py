@@ -66,6 +66,7 @@ DESIGN = Design(
     core=GaeCore,
     errors=GAE_ERRORS,
     records={"Records": [MOMENTS]},
+    largest="operands",
     storage=_slots,
     buffers=_rollout,
     estimate=estimate,

@@ -41,7 +41,7 @@ _LEARN = Command(
     "priorities, then stores the next `inserts` experiences (PEARL IV-C). What belongs to an "
     "iteration begins on a multiple of 64. An iteration whose STEP or batch memory fails changes "
     "nothing; one whose INSERT it fails has learned, and stored nothing. The iterations before "
-    "stand.",
+    "stand. A REPORT that it fails ends nothing: all iterations stand.",
     (
         Field("step", "u64", "as SAMPLE, of `batch` draws", high=1 << 48),
         Field(

@@ -70,6 +70,7 @@ def _design(algorithm, summary):
         core=LearnerCore,
         errors=ERRORS,
         records={"Steps and reports": [STEP, REPORT], "Lists and batches": [ITEM, HEADER]},
+        largest="storage",
         storage=_storage,
         estimate=estimate,
         suggest=suggest,

@@ -136,7 +136,8 @@ _INSERT = Command(
     "that is 0, with what a list of operands has for it, or, without one, with the largest "
     "priority so far (Schaul et al. 2016, algorithm 1). An INSERT that memory fails leaves "
     "position and fill as they were; the places that it may have touched have priority 0, and "
-    "the same INSERT may be repeated.",
+    "the same INSERT may be repeated. The largest priority so far, and the count of clipped ones, "
+    "may have risen by what its list had for experiences before the failure.",
     (
         FIELDS["alpha"],
         FIELDS["epsilon"],
@@ -216,7 +217,6 @@ _GET = Command(
     count=_COUNT,
     values=_records(lambda c, s: 1),
     footprints=(_list("items: index, 0"), _BATCH),
-    rules=(_TRANSFER,),
 )
 
 COMMANDS = CommandTable(

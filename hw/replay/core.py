@@ -3,6 +3,8 @@
 One command at a time; within it draw, gather and write overlap, and insert is a run of bursts.
 """
 
+from types import SimpleNamespace
+
 from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
@@ -52,21 +54,30 @@ class ReplayCore(CommandCore):
 
     def execute(self, m, run):
         config, engine = self.config.replay, self.config.engine
-        m.submodules.manager = manager = ReplayManager(config)
-        m.submodules.items = items = Items(config, engine.data_width)
-        m.submodules.insert = insert = Insert(config, engine.data_width)
-        m.submodules.gather = gather = Gather(config, engine.data_width, engine.depth)
-        m.submodules.ask = ask = Ask(config)
-        m.submodules.ring = ring = Ring(config, engine.beat_bytes)
+        units = SimpleNamespace(
+            manager=ReplayManager(config),
+            items=Items(config, engine.data_width),
+            insert=Insert(config, engine.data_width),
+            gather=Gather(config, engine.data_width, engine.depth),
+            ask=Ask(config),
+            ring=Ring(config, engine.beat_bytes),
+        )
+        for name, unit in vars(units).items():
+            m.submodules[name] = unit
+        # Of the command: it takes a list, writes a batch, brings a list of priorities. Of its
+        # state: experiences move to storage, places are cleared.
+        names = ("is_list", "is_batch", "given", "storing", "clearing")
+        flags = Signal(data.StructLayout(dict.fromkeys(names, 1)))
+        self._wire(m, run, flags, **vars(units))
+        self._run(m, run, flags, units)
+        self._status(m, run, flags, units)
+
+    def _wire(self, m, run, flags, manager, items, insert, gather, ask, ring):
         command, selected = self.views(run.raw), run.selected
-
-        def is_one_of(opcodes):
-            return Cat(getattr(selected, opcode.name.lower()) for opcode in opcodes).any()
-
-        is_batch, given, clearing = Signal(), Signal(), Signal()
+        for flag, opcodes in ((flags.is_list, LISTS), (flags.is_batch, BATCHES)):
+            m.d.comb += flag.eq(Cat(getattr(selected, o.name.lower()) for o in opcodes).any())
         m.d.comb += [
-            is_batch.eq(is_one_of(BATCHES)),
-            given.eq(selected.insert & (command[Opcode.INSERT].given != 0)),
+            flags.given.eq(selected.insert & (command[Opcode.INSERT].given != 0)),
             run.state.capacity.eq(ring.capacity),
             run.state.granules.eq(ring.granules),
             run.state.extent.eq(ring.extent),
@@ -75,13 +86,12 @@ class ReplayCore(CommandCore):
         ]
 
         # Operands go to the insert engine or to the list; results come from the gather engine.
-        storing = Signal()
         m.d.comb += [
             insert.words.payload.eq(run.words.p.data),
             items.words.payload.eq(run.words.p.data),
-            insert.words.valid.eq(run.words.valid & storing),
-            items.words.valid.eq(run.words.valid & ~storing),
-            run.words.ready.eq(Mux(storing, insert.words.ready, items.words.ready)),
+            insert.words.valid.eq(run.words.valid & flags.storing),
+            items.words.valid.eq(run.words.valid & ~flags.storing),
+            run.words.ready.eq(Mux(flags.storing, insert.words.ready, items.words.ready)),
         ]
         connect(m, gather.o, run.reply_words)
         connect(m, gather.read, flipped(self.storage_read))
@@ -112,12 +122,12 @@ class ReplayCore(CommandCore):
             manager.step.eq(command[Opcode.SAMPLE].step),
             manager.seed.eq(Cat(*command[Opcode.SEED].state)),
             ask.count.eq(count),
-            ask.is_list.eq(is_one_of(LISTS) | (given & ~clearing)),
+            ask.is_list.eq(flags.is_list | (flags.given & ~flags.clearing)),
             ask.is_insert.eq(selected.insert),
-            ask.is_batch.eq(is_batch),
+            ask.is_batch.eq(flags.is_batch),
             ask.is_find.eq(selected.find),
             ask.position.eq(ring.position),
-            ask.entry.eq(Mux(clearing, 0, ring.entry)),
+            ask.entry.eq(Mux(flags.clearing, 0, ring.entry)),
             ring.raw.eq(run.raw),
             ring.transfer.eq(run.stages.transfer),
             ring.advance.eq(ask.advance),
@@ -129,22 +139,28 @@ class ReplayCore(CommandCore):
         connect(m, manager.response, ask.response)
         connect(m, ask.answer, gather.response)
 
+    def _run(self, m, run, flags, units):
+        items, insert, ask, ring = units.items, units.insert, units.ask, units.ring
+        selected, manager = run.selected, units.manager
         with m.FSM() as fsm:
-            m.d.comb += [storing.eq(fsm.ongoing("STORE")), clearing.eq(fsm.ongoing("CLEAR"))]
+            m.d.comb += [
+                flags.storing.eq(fsm.ongoing("STORE")),
+                flags.clearing.eq(fsm.ongoing("CLEAR")),
+            ]
             with m.State("IDLE"):
                 m.d.comb += [
                     items.start.eq(run.start),
                     ask.start.eq(run.start),
                     ring.mark.eq(run.start),
-                    gather.start.eq(run.start & is_batch),
-                    run.reply.eq(run.start & is_batch),
+                    units.gather.start.eq(run.start & flags.is_batch),
+                    run.reply.eq(run.start & flags.is_batch),
                     insert.start.eq(run.start & selected.insert & (ring.granules != 0)),
                 ]
                 with m.If(run.start):
                     m.next = "STATE"
                     with m.If(insert.start):
                         m.next = "STORE"
-                    with m.Elif(is_one_of(LISTS)):
+                    with m.Elif(flags.is_list):
                         m.next = "LIST"
                     with m.Elif(selected.sample | selected.insert):
                         m.next = "ASK"
@@ -156,15 +172,15 @@ class ReplayCore(CommandCore):
                 with m.If(items.count.ready):
                     m.next = "ANSWER"
             with m.State("ASK"):
-                m.d.comb += [ask.begin.eq(~given), run.fetch.priorities.eq(given)]
+                m.d.comb += [ask.begin.eq(~flags.given), run.fetch.priorities.eq(flags.given)]
                 m.next = "ANSWER"
                 with m.If(selected.insert & run.failed):
                     m.d.comb += [ask.begin.eq(0), run.fetch.priorities.eq(0)]
                     m.next = "UNDO"
-                with m.Elif(given):
+                with m.Elif(flags.given):
                     m.next = "LIST"
             with m.State("ANSWER"):
-                with m.If(ask.complete & (run.replied | ~is_batch)):
+                with m.If(ask.complete & (run.replied | ~flags.is_batch)):
                     m.next = "END"
                     with m.If(selected.insert & run.failed):
                         m.next = "UNDO"
@@ -197,23 +213,22 @@ class ReplayCore(CommandCore):
                 with m.Elif(ask.missed):
                     m.d.comb += [run.error.eq(Error.TARGET), run.detail.eq(ask.detail)]
                 m.next = "IDLE"
-        self._status(m, run, ring, ask, gather, manager, is_batch & ~fsm.ongoing("IDLE"))
 
-    def _status(self, m, run, ring, ask, gather, manager, batch):
-        """State, and the clocks of the last batch, cut at the last draw, the last arrival, the end;
-        ``batch``: it is under way."""
+    def _status(self, m, run, flags, units):
+        """State; clocks of the last batch, cut at the last draw, the last arrival, the end."""
+        manager, ring, gather = units.manager, units.ring, units.gather
         clock, drawn, gathered, written = (
             Signal(32, name=f"clock_{name}") for name in ("now", "drawn", "gathered", "written")
         )
         m.d.sync += clock.eq(clock + 1)
         with m.If(self.command.valid & self.command.ready):
             m.d.sync += clock.eq(0)
-        with m.If(batch & ~run.selected.get):
-            with m.If(ask.answered):
+        with m.If(flags.is_batch & run.running & ~run.selected.get):
+            with m.If(units.ask.answered):
                 m.d.sync += drawn.eq(clock)
             with m.If(~gather.gathered):
                 m.d.sync += gathered.eq(clock)
-        with m.If(batch & ~run.replied):
+        with m.If(flags.is_batch & run.running & ~run.replied):
             m.d.sync += written.eq(clock)
         status = data.View(REPLAY_STATUS.shape, self.status)
         m.d.comb += [

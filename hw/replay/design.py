@@ -30,6 +30,7 @@ DESIGN = Design(
     core=ReplayCore,
     errors=REPLAY_ERRORS,
     records={"Lists and batches": [ITEM, HEADER]},
+    largest="storage",
     storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
     estimate=ReplayCore.estimate,
 )

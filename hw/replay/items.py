@@ -53,7 +53,8 @@ class Items(wiring.Component):
     words : In(stream.Signature(data_width))
     request : Out(stream of request_layout)
     error, position : Out
-        Code and item of the first bad item since ``start``.
+        Code and item of the first bad item since ``start``; of the first that memory failed, if it
+        failed one.
     saturated : Out(1)
         One clock for each priority that was clipped.
     """
@@ -163,6 +164,7 @@ class Items(wiring.Component):
             m.d.sync += [self.error.eq(Error.NONE), item_count.eq(0)]
         with m.Elif(move):
             m.d.sync += item_count.eq(item_count + 1)
-            with m.If((error != Error.NONE) & (self.error == Error.NONE)):
+            first = Mux(self.failed, self.error != Error.AXI, self.error == Error.NONE)
+            with m.If((error != Error.NONE) & first):
                 m.d.sync += [self.error.eq(error), self.position.eq(item_count)]
         return m

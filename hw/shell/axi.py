@@ -19,6 +19,7 @@ __all__ = [
     "RESPONSE",
     "EngineConfig",
     "connect_master",
+    "engine_of",
     "master_members",
     "read_beat",
     "slave_members",
@@ -91,6 +92,11 @@ class EngineConfig(ConfigBase):
     @property
     def beat_bytes(self):
         return self.data_width // 8
+
+
+def engine_of(config, master):
+    """``EngineConfig`` of a master, by the kernel's config: ``<master>_engine``, or ``engine``."""
+    return getattr(config, f"{master}_engine", config.engine)
 
 
 def master_members(prefix, data_width):

@@ -30,9 +30,6 @@ __all__ = [
 #: Beats of one request to memory, and so of one footprint.
 MAX_BEATS = (1 << 24) - 1
 
-#: Fields at the head of every command; one that a command does not use must be 0.
-_HEADER = ("opcode", "count", "source", "destination")
-
 
 def round_up(size, to):
     """``size``, an Amaranth value or an integer, rounded up to ``to``, a power of two."""
@@ -154,27 +151,9 @@ class Command(Layout):
 
     def markdown(self, config=None):
         """The command's section of the register document."""
-        limits = {field.name: (low, high) for field, low, high in self.checked(config)}
-
-        def bounds(name):
-            low, high = limits.get(name, (None, None))
-            return "" if low is high is None else f"{'' if low is None else low}..{high}"
-
-        fields = [
-            f"| {self.offsets[f.name]:#04x} | `{f.name}` | {f.kind}"
-            f"{f'[{f.count}]' if f.count > 1 else ''} | {bounds(f.name)} | {f.doc} |"
-            for f in self.fields
-            if f.name not in _HEADER or f.doc != "0"
-        ]
-        lines = [
-            f"### {self.name}\n\n{self.doc}\n",
-            "| byte | field | type | range | meaning |\n|---|---|---|---|---|",
-            *fields,
-            "",
-            *(f"- `{f.buffer}`: {f.doc}" for f in self.footprints),
-            *(f"- error {int(rule.error)}: {rule.doc}" for rule in self.rules),
-        ]
-        return "\n".join(lines) + "\n"
+        lines = [f"- `{f.buffer}`: {f.doc}" for f in self.footprints]
+        lines += [f"- error {int(rule.error)} unless {rule.doc}" for rule in self.rules]
+        return super().markdown(config) + "".join(f"{line}\n" for line in ("", *lines))
 
 
 class CommandTable(dict):

@@ -10,6 +10,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
+from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.dispatcher import Dispatcher
 from hw.shell.ports import core_members
@@ -22,7 +23,8 @@ class CommandCore(wiring.Component):
 
     Parameters
     ----------
-    config : the kernel's, with an ``EngineConfig`` in ``engine``
+    config : the kernel's
+        ``engine`` is the ``EngineConfig`` of its masters; one that differs has ``<master>_engine``.
 
     What a design gives
     -------------------
@@ -31,8 +33,6 @@ class CommandCore(wiring.Component):
         Its status block, a multiple of 64 bytes.
     BUFFERS : tuple of Buffer
         Beyond program, operands, results and status.
-    engine(config, master) : EngineConfig
-        Of a master; ``config.engine`` unless overridden.
     state_layout(config) : data.Layout
         What the rules of COMMANDS read in ``s``.
     execute(m, run) :
@@ -64,13 +64,9 @@ class CommandCore(wiring.Component):
         self.buffers = (*HOST_BUFFERS[1:3], *self.BUFFERS)
         super().__init__(
             core_members(
-                self.buffers, lambda master: self.engine(config, master).data_width, self.STATUS
+                self.buffers, lambda master: engine_of(config, master).data_width, self.STATUS
             )
         )
-
-    @staticmethod
-    def engine(config, master):
-        return config.engine
 
     @staticmethod
     def state_layout(config):
@@ -94,11 +90,11 @@ class CommandCore(wiring.Component):
             self.config,
             self.state_layout(self.config),
             {
-                buffer.name: (buffer, self.engine(self.config, buffer.master).beat_bytes)
+                buffer.name: (buffer, engine_of(self.config, buffer.master).beat_bytes)
                 for buffer in self.buffers
                 if buffer.name in places
             },
-            self.engine(self.config, HOST).data_width,
+            engine_of(self.config, HOST).data_width,
         )
         m.d.comb += [run.operands.eq(self.operands), run.results.eq(self.results)]
         for buffer in self.buffers:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hw.shell.axi import EngineConfig
+from hw.shell.axi import EngineConfig, engine_of
 from hw.shell.description import (
     KernelDescription,
     digest,
@@ -31,8 +31,10 @@ class Design:
     errors : dict of code to (name, meaning)
     records : dict of str to sequence of Layout
         What lies in operands and results: sections of the register document.
+    largest : str
+        The buffer that takes most of a memory bank.
     storage : callable
-        ``(count, bytes)`` of the items that its largest buffer must hold at least, from config.
+        ``(count, bytes)`` of the items that its bank must hold at least, from config.
     buffers : callable
         Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
         the largest program of its runtime. A buffer that is not named grows with what is in it.
@@ -52,6 +54,7 @@ class Design:
     core: type
     errors: dict
     records: dict
+    largest: str
     storage: Callable
     estimate: Callable
     buffers: Callable = lambda config: {}
@@ -82,7 +85,7 @@ class Design:
             arguments=arguments,
             verilog=f"{self.name}.v",
             masters=master_descriptions(
-                self.core.BUFFERS, lambda master: self.core.engine(config, master).data_width
+                self.core.BUFFERS, lambda master: engine_of(config, master).data_width
             ),
         )
 

@@ -38,8 +38,8 @@ class Dispatcher(wiring.Component):
         Addresses of these buffers.
     raw, selected, stages, beats : Out
         The command under way, as of ``Decoder``.
-    start : Out(1)
-        One clock: the command breaks no rule and begins.
+    start, running : Out(1)
+        One clock: the command breaks no rule and begins; from the next clock to ``finish``.
     fetch : In
         A bit for each other footprint of operands; one clock: ask for it, of at least one beat.
     reply : In(1)
@@ -80,6 +80,7 @@ class Dispatcher(wiring.Component):
                 "results": In(64),
                 "raw": Out(8 * COMMAND_BYTES),
                 "start": Out(1),
+                "running": Out(1),
                 "fetch": In(data.StructLayout(dict.fromkeys(self._others, 1))),
                 "reply": In(1),
                 "replied": Out(1),
@@ -116,7 +117,8 @@ class Dispatcher(wiring.Component):
             self.failed.eq(failed | self.fault),
             self.outcome.payload.eq(outcome),
         ]
-        with m.FSM():
+        with m.FSM() as fsm:
+            m.d.comb += self.running.eq(fsm.ongoing("RUN"))
             with m.State("IDLE"):
                 m.d.comb += self.command.ready.eq(1)
                 m.d.sync += [

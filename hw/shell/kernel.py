@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from hw.shell.axi import connect_master, master_members, slave_members
+from hw.shell.axi import connect_master, engine_of, master_members, slave_members
 from hw.shell.control import Control
 from hw.shell.description import HOST_MASTER
 from hw.shell.ports import share
@@ -88,7 +88,7 @@ class Kernel(wiring.Component):
     def _master(self, m, master, sequencer):
         """Engines for the directions that the core or the sequencer uses."""
         short = master.name.removeprefix("m_axi_")
-        config = self.core.engine(self.core.config, short)
+        config = engine_of(self.core.config, short)
         engines = []
         for kind, direction, name, make in (
             ("r", "read", "reader", ReadEngine),

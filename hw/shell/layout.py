@@ -136,12 +136,17 @@ class Layout:
 
     def markdown(self, config=None):
         """The table of the register document; ``config``: the kernel's."""
+
+        def bounds(field):
+            low, high = ("" if limit is None else limit for limit in field.limits(config))
+            return f"{low}..{high}" if f"{low}{high}" else ""
+
         rows = "\n".join(
             f"| {self.offsets[f.name]:#04x} | `{f.name}` | {f.kind}"
-            f"{f'[{f.count}]' if f.count > 1 else ''} | {f.doc} |"
+            f"{f'[{f.count}]' if f.count > 1 else ''} | {bounds(f)} | {f.doc} |"
             for f in self.fields
         )
         return (
             f"### {self.name}\n\n{self.doc} {self.size} bytes.\n\n"
-            f"| byte | field | type | meaning |\n|---|---|---|---|\n{rows}\n"
+            f"| byte | field | type | range | meaning |\n|---|---|---|---|---|\n{rows}\n"
         )

@@ -60,7 +60,11 @@ ERRORS = {
         "a field is out of its range, or a byte that has no meaning is not 0; the detail is its "
         "byte in the command",
     ),
-    ShellError.BUFFER: ("buffer", "a buffer of the design's own is too small for the command"),
+    ShellError.BUFFER: (
+        "buffer",
+        "what the command touches, in whole beats, leaves a buffer of the design's own, or an "
+        "offset there is not a multiple of 64",
+    ),
     ShellError.PROGRAM: (
         "program",
         "command_count commands are more than program_bytes holds; nothing was executed",

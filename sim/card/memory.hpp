@@ -189,8 +189,8 @@ private:
         moved(W);
         write_credit -= one;
         Burst& burst = writes[answers];
-        for (unsigned i = 0; i < p.bytes / 8; ++i)
-            if (p.wstrb[i] != 0xFF) return violate(W, "strobes must be all ones");
+        for (unsigned i = 0; i < p.bytes; ++i)
+            if (!(p.wstrb[i / 8] >> i % 8 & 1)) return violate(W, "strobes must be all ones");
         if (*p.wlast != (write_beat + 1 == burst.beats))
             return violate(W, "last must be %u on beat %u of %u, not %u", !*p.wlast,
                            write_beat + 1, burst.beats, *p.wlast);

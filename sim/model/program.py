@@ -5,6 +5,7 @@ Clock counts are the one thing that a twin does not know: they stay 0 in its sta
 
 import numpy as np
 
+from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST_BUFFERS
 from hw.shell.program import COMMAND_BYTES, MAGIC, STATUS, ShellError
 
@@ -40,7 +41,7 @@ class CommandTwin:
 
     def beat_bytes(self, buffer):
         """Of the master that reaches it."""
-        return self.config.engine.beat_bytes
+        return engine_of(self.config, self._declared(buffer).master).beat_bytes
 
     def _declared(self, buffer):
         return next(b for b in (*HOST_BUFFERS, *self.BUFFERS) if b.name == buffer)

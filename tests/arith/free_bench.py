@@ -13,7 +13,7 @@ CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def results_after_latency(dut):
     inputs, expected, latency = (VECTORS[name] for name in ("inputs", "expected", "latency"))
     count = len(next(iter(inputs.values())))

@@ -12,7 +12,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 CASE = json.loads(os.environ["CASE"])
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def product_after_latency(dut):
     rng = random.Random(CASE["seed"])
     sides = []

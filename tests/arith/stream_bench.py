@@ -26,7 +26,7 @@ async def start(dut, ready):
     await reset(dut)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def results_match(dut):
     await start(dut, 0)
     also = [getattr(dut, name) for name in VECTORS["also"]]
@@ -52,7 +52,7 @@ async def results_match(dut):
             assert int(getattr(dut, name).value) == value, f"{name} is not {value} in the end"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def cycles_as_declared(dut):
     await start(dut, 1)
     count = min(len(OPERANDS), 40)
@@ -67,7 +67,7 @@ async def cycles_as_declared(dut):
     assert left == [k + CASE["latency"] for k in accepted]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_empties_the_pipeline(dut):
     await start(dut, 0)
     for operand in OPERANDS[: CASE["latency"] + 1]:

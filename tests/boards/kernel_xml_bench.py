@@ -25,7 +25,7 @@ def number(element, name):
     return int(element.get(name), 0)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def ports_are_those_of_the_kernel(dut):
     """Names, widths and the range of the registers; no AXI interface besides."""
     pins = {name for name in dir(dut) if "_axi_" in name}
@@ -67,7 +67,7 @@ class Host:
         return int.from_bytes(answer.data, "little")
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_empty_launch_writes_its_status(dut):
     """Where the argument ``status`` says, through its port; every channel pauses at random."""
     host = Host(dut)
@@ -94,7 +94,7 @@ async def an_empty_launch_writes_its_status(dut):
     assert got["config_hash"] == int(CASE["config_hash"])
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def registers_are_where_they_are_declared(dut):
     """Each argument takes all bits of its size, and nothing else changes with it."""
     host, rng = Host(dut), random.Random(4)

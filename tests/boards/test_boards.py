@@ -7,11 +7,41 @@ import pytest
 import boards
 from boards.board import Board
 
+#: Bytes of a bank of the Alveo U50.
+_HBM = 256 << 20
+
 
 def test_names_and_titles():
     assert list(boards.BOARDS) == ["u200", "u50", "ulx3s", "zcu106"]
     assert boards.get("U200") is boards.get("u200")
     assert all(board.name == name for name, board in boards.BOARDS.items())
+
+
+@pytest.mark.parametrize(
+    "name, part, family, platform",
+    [
+        ("u200", "xcu200-fsgd2104-2-e", "xcup", "xilinx_u200_gen3x16_xdma_2_202110_1"),
+        ("u50", "xcu50-fsvh2104-2-e", "xcup", "xilinx_u50_gen3x16_xdma_5_202210_1"),
+        ("zcu106", "xczu7ev-ffvc1156-2-e", "xcup", "xilinx.com:zcu106:part0:2.6"),
+        ("ulx3s", "LFE5U-85F-6BG381C", "ecp5", None),
+    ],
+)
+def test_what_tools_call_it(name, part, family, platform):
+    board = boards.get(name)
+    assert (board.part, board.family, board.platform) == (part, family, platform)
+
+
+@pytest.mark.parametrize(
+    "name, regions",
+    [
+        # UG1702, "Memory Information": the SLR of each controller.
+        ("u200", {"DDR[0]": 0, "DDR[1]": 1, "DDR[2]": 1, "DDR[3]": 2}),
+        # UG1120: the stack is at the lower die.
+        ("u50", {f"HBM[{index}]": 0 for index in range(32)}),
+    ],
+)
+def test_region_of_each_bank(name, regions):
+    assert {bank.name: bank.region for bank in boards.get(name).banks} == regions
 
 
 def test_unknown_board_names_the_known_ones():
@@ -73,26 +103,37 @@ def test_banks_that_join_fit_as_one():
 
 
 @pytest.mark.parametrize(
-    "name, masters, size, expected",
+    "name, sizes, expected",
     [
-        ("u200", 1, 1, ["DDR[1]"]),
-        ("u200", 3, 16 << 30, ["DDR[1]", "DDR[0]", "DDR[2]"]),
-        ("u200", 6, 1, ["DDR[1]", "DDR[0]", "DDR[2]", "DDR[3]", "DDR[3]", "DDR[3]"]),
-        ("u50", 1, (256 << 20) + 1, ["HBM[0:1]"]),
-        ("u50", 2, 256 << 20, ["HBM[0]", "HBM[1]"]),
-        ("u50", 2, (256 << 20) + 1, ["HBM[0]", "HBM[1:2]"]),
-        ("u50", 2, 31 * (256 << 20), ["HBM[0]", "HBM[1:31]"]),
-        ("zcu106", 2, 1, ["DDR_LOW", "DDR_HIGH"]),
+        ("u200", [1], ["DDR[1]"]),
+        ("u200", [0, 0, 16 << 30], ["DDR[1]", "DDR[0]", "DDR[2]"]),
+        ("u200", [1] * 6, ["DDR[1]", "DDR[0]", "DDR[2]", "DDR[3]", "DDR[3]", "DDR[3]"]),
+        ("u50", [_HBM + 1], ["HBM[0:1]"]),
+        ("u50", [0, _HBM], ["HBM[0]", "HBM[1]"]),
+        ("u50", [0, _HBM + 1], ["HBM[0]", "HBM[1:2]"]),
+        ("u50", [0, 31 * _HBM], ["HBM[0]", "HBM[1:31]"]),
+        # Whichever master it is, the others' banks lie beside its range, as long as there are any.
+        ("u50", [0, _HBM + 1, 0, 0], ["HBM[0]", "HBM[1:2]", "HBM[3]", "HBM[4]"]),
+        ("u50", [2 * _HBM, 0, 3 * _HBM], ["HBM[0:1]", "HBM[2]", "HBM[3:5]"]),
+        ("u50", [0, 31 * _HBM, 0], ["HBM[0]", "HBM[1:31]", "HBM[31]"]),
+        ("zcu106", [0, 1], ["DDR_LOW", "DDR_HIGH"]),
         # What grows is not on chip.
-        ("zcu106", 1, 1, ["DDR_LOW"]),
+        ("zcu106", [1], ["DDR_LOW"]),
     ],
 )
-def test_assign(name, masters, size, expected):
-    board = boards.get(name)
-    banks = board.assign(masters, size)
+def test_assign(name, sizes, expected):
+    banks = boards.get(name).assign(sizes)
     assert [bank.name for bank in banks] == expected
-    if board.largest_bank.size >= size:
-        assert banks[-1].size >= size
+    assert all(bank.size >= size for bank, size in zip(banks, sizes, strict=True))
+
+
+def test_memory_of_each_master_alone_is_cut():
+    """Block RAM behind two masters is not there twice; a part is whole pages."""
+    board = boards.get("ulx3s")
+    assert [bank.size for bank in board.assign([0, 0])] == [128 << 10, 192 << 10]
+    assert [bank.size for bank in board.assign([0, 0, 0])] == [128 << 10, 96 << 10, 96 << 10]
+    parts = [bank.size for bank in board.assign([0] * 6)]
+    assert parts == [128 << 10] + [9 * 4096] * 5
 
 
 @pytest.mark.parametrize(
@@ -106,9 +147,9 @@ def test_assign(name, masters, size, expected):
     ],
 )
 def test_memory_on_chip_holds_all_that_is_taken_at_once(masters, taken, expected):
-    banks = boards.get("zcu106").assign(masters, 1, taken=taken)
+    banks = boards.get("zcu106").assign([1] * masters, taken=taken)
     assert [bank.name for bank in banks] == expected
-    assert boards.get("u200").assign(1, 1, taken=4096)[0].name == "DDR[1]"
+    assert boards.get("u200").assign([1], taken=4096)[0].name == "DDR[1]"
 
 
 def test_no_board_is_listed_by_hand(tmp_path, monkeypatch):

@@ -42,14 +42,16 @@ def test_one_build_for_all_who_wait(tmp_path, monkeypatch):
         time.sleep(0.2)
         (work / "out" / "file").write_text("x")
 
-    threads = [threading.Thread(target=module._once, args=("k", "same", make)) for _ in range(4)]
+    threads = [
+        threading.Thread(target=module.built_once, args=("k", "same", make)) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=10)
     assert len(made) == 1
-    assert (module._once("k", "same", make) / "file").read_text() == "x"
-    assert module._once("k", "other", make) != module._once("k", "same", make)
+    assert (module.built_once("k", "same", make) / "file").read_text() == "x"
+    assert module.built_once("k", "other", make) != module.built_once("k", "same", make)
 
 
 def test_interrupted_build_leaves_nothing(tmp_path, monkeypatch):
@@ -60,9 +62,9 @@ def test_interrupted_build_leaves_nothing(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        module._once("k", 1, interrupted)
-    assert all(path.name.endswith(".lock") for path in (tmp_path / "verilated").iterdir())
-    built = module._once("k", 1, lambda work: (work / "out" / "whole").touch())
+        module.built_once("k", 1, interrupted)
+    assert all(path.name.endswith(".lock") for path in tmp_path.iterdir())
+    built = module.built_once("k", 1, lambda work: (work / "out" / "whole").touch())
     assert [path.name for path in built.iterdir()] == ["whole"]
 
 

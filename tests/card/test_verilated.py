@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from card.copy_kernel import BREACHES, breach, generate
+from card.copy_kernel import BREACHES, CopyConfig, breach, generate
 from card.copy_session import COMPLETED, ERROR, NORESPONSE, Session
 
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
@@ -62,6 +62,15 @@ def test_broken_rule_is_an_error_with_cycle_and_channel(path, name):
         session.run.start()
     session.device.load_xclbin(str(path))
     assert session.launch(4096) == COMPLETED
+
+
+def test_strobes_of_a_master_of_four_bytes(tmp_path):
+    """All of them are looked at where they do not fill a byte."""
+    narrow = generate(tmp_path, CopyConfig(data_width=32))
+    assert Session(narrow).launch(4096) == COMPLETED
+    session = Session(narrow)
+    assert session.launch(4096 + breach("strobe")) == ERROR
+    assert RULES["strobe"] in session.run.report()
 
 
 def test_read_of_bytes_still_being_written(path):

@@ -60,7 +60,7 @@ async def pull(dut, step, rng):
     dut.o__ready.value = 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def follows_the_script(dut):
     rng = random.Random(1)
     for name in ("clear", "rewind", "rewind_to", "start", "pull", "pull_count"):

@@ -11,7 +11,8 @@ from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.records import GAE_STATUS, MOMENTS, Kind
 from hw.shell.axi import EngineConfig
 
-__all__ = ["GaeProgram", "RandomRollouts", "Rig", "kernel_config", "status_of"]
+__all__ = ["MIDDLE", "NARROW", "WIDE", "GaeProgram", "RandomRollouts", "Rig", "kernel_config"]
+__all__ += ["status_of"]
 
 CLOCKS = ("estimate_cycles", "push_cycles", "pull_cycles")
 
@@ -20,6 +21,12 @@ def kernel_config(data_width=512, **gae):
     """A kernel around ``GaeConfig(**gae)`` with engines small enough to fill up."""
     engine = EngineConfig(data_width=data_width, depth=128, burst_beats=16)
     return GaeKernelConfig(gae=GaeConfig(**gae), engine=engine)
+
+
+#: The kernels that are compiled for card ``sim``: parts of a beat, and whole ones of words.
+NARROW = kernel_config(128, rows=5, depth=17, lookahead=3)
+MIDDLE = kernel_config(128, rows=3, depth=9, code_width=16, result_width=8)
+WIDE = kernel_config(512, rows=20, depth=24, code_width=32, result_width=16)
 
 
 class Rig(programs.Rig):

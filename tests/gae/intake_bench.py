@@ -74,7 +74,7 @@ async def start(dut):
     await reset(dut)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.6], sink_gap=[0, 0.7])
 async def commands(dut, gap, sink_gap):
     await start(dut)
@@ -86,7 +86,7 @@ async def commands(dut, gap, sink_gap):
             assert after == command["after"]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_beat_waits_for_its_command(dut):
     """None is taken before ``start``; the next command's, shown at once, only after its own."""
     await start(dut)

@@ -15,7 +15,7 @@ VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 LATENCY = CASE["latency"]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=5, timeout_unit="ms")
 async def moments_after_latency(dut):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     dut.start.value = dut.sums.value = dut.exponent.value = 0

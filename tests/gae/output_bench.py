@@ -2,13 +2,12 @@
 
 import json
 import os
-import random
 from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, SimTimeoutError, with_timeout
-from gae.paced import PACES, pace
+from paces import PACES, Gaps
 from streams import get_all, put_all, reset, transfers
 
 CASE = json.loads(os.environ["CASE"])
@@ -17,16 +16,6 @@ RUNS = json.loads(Path(CASE["runs"]).read_text())
 #: Results that come before they are due, and never are.
 MORE = [word for run in RUNS for word in run["results"]][:1]
 STREAMS = ("results", "beats", "o")
-
-
-class Gaps:
-    """For ``streams``, with a gap of 0.5: numbers by which it pauses at this pace."""
-
-    def __init__(self, name, seed):
-        self.steps = pace(name, random.Random(seed))
-
-    def random(self):
-        return 1.0 if next(self.steps) else 0.0
 
 
 async def watch(dut, moves):
@@ -54,7 +43,7 @@ async def run_one(dut, run, gaps):
     assert put.done(), "the count of beats stays after the last one"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(source=PACES, sink=PACES)
 async def runs(dut, source, sink):
     """Beats, and in which clock each moves; what no run asks for is not taken."""

@@ -1,22 +1,11 @@
-"""Gaps between beats, and clocks of a pipeline that ``advance`` moves."""
+"""Clocks of a pipeline that ``advance`` moves."""
 
 import random
 
 from clocks import Clocks
+from paces import pace
 
-__all__ = ["PACES", "Paced", "pace"]
-
-#: Every clock; half of them; long runs with long gaps between.
-PACES = ("steady", "random", "solid")
-
-
-def pace(name, rng):
-    """Whether something happens in a clock, for ever."""
-    while True:
-        if name == "solid":
-            yield from [True] * rng.randint(1, 20) + [False] * rng.randint(1, 20)
-        else:
-            yield name == "steady" or rng.random() < 0.5
+__all__ = ["Paced"]
 
 
 class Paced(Clocks):

@@ -7,8 +7,8 @@ import pytest
 from amaranth import unsigned
 from arith.free_running import FreeRunning, check
 from clocks import Clocks
-from gae.paced import PACES, pace
 from gae.slots import CONFIGS, beat_order, kernel_config
+from paces import PACES, pace
 
 from hw.gae.beats import Beats, Plane, beat_layout, of_beat
 from hw.gae.commands import Opcode

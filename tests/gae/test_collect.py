@@ -4,8 +4,8 @@ import random
 
 import pytest
 from clocks import Clocks
-from gae.paced import PACES, pace
 from gae.slots import CONFIGS, beat_order, kernel_config, packed, slot_word
+from paces import PACES, pace
 
 from hw.gae.beats import Plane, beat_layout
 from hw.gae.collect import Collect

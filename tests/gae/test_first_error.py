@@ -4,8 +4,8 @@ import random
 
 import pytest
 from clocks import Clocks
-from gae.paced import PACES, pace
 from gae.slots import bits
+from paces import PACES, pace
 
 from hw.gae.first_error import FirstError
 from hw.gae.records import Error

@@ -6,7 +6,16 @@ from itertools import cycle
 import numpy as np
 import pytest
 from gae.bad_commands import BAD
-from gae.gae_programs import GaeProgram, RandomRollouts, Rig, kernel_config, status_of
+from gae.gae_programs import (
+    MIDDLE,
+    NARROW,
+    WIDE,
+    GaeProgram,
+    RandomRollouts,
+    Rig,
+    kernel_config,
+    status_of,
+)
 from replay.kernels import opened
 
 from hw.gae.commands import Opcode
@@ -15,9 +24,6 @@ from hw.gae.records import GAE_ERRORS, Error, Kind
 from sim.card.memory import MemoryConfig
 
 PROGRAMS = 80
-NARROW = kernel_config(128, rows=5, depth=17, lookahead=3)
-MIDDLE = kernel_config(128, rows=3, depth=9, code_width=16, result_width=8)
-WIDE = kernel_config(512, rows=20, depth=24, code_width=32, result_width=16)
 #: name -> (config, chance that memory stalls)
 KERNELS = {"narrow": (NARROW, 0.3), "middle": (MIDDLE, 0.1), "wide": (WIDE, 0.0)}
 LONG = {

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from clocks import Clocks
-from gae.paced import PACES, pace
+from paces import PACES, pace
 
 from hw.arith.float32.format import PRECISION
 from hw.gae.quotient import Quotient

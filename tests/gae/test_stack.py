@@ -27,6 +27,7 @@ def pushed(clocks, slots):
         clocks.add(push__payload=each, push__valid=1)
 
 
+@pytest.mark.verilator
 @pytest.mark.parametrize("count", [1, 3, 4, 5])
 def test_pop(simulate, tmp_path, count):
     """The last first, a clock after the other, then NONE; the slot above the memory among them."""

@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 from gae.naive import LIMITS, naive_code, naive_number
-from gae.paced import PACES, Paced
+from gae.paced import Paced
 from gae.slots import SPECIAL, bits, packed
+from paces import PACES
 
 from hw.gae.config import GaeConfig
 from hw.gae.standardize import SCALE, Standardize

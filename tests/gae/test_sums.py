@@ -4,8 +4,9 @@ import random
 
 import pytest
 from gae.naive import LIMITS
-from gae.paced import PACES, Paced
+from gae.paced import Paced
 from gae.slots import bits, packed
+from paces import PACES
 
 from hw.gae.moments import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH, SUMS
 from hw.gae.sums import LAG, Sums

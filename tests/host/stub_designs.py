@@ -61,6 +61,7 @@ class StubDesign:
     """A memory and nothing else."""
 
     name = "stub"
+    largest = "storage"
     config_type = StubConfig
     summary = "a memory [for tests]"
     errors = {0: ("none", "done"), 16: ("odd", "an odd number")}

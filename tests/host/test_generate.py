@@ -79,9 +79,18 @@ def test_document_shows_every_table(tmp_path):
     assert text.startswith("# stub on Alveo U200, rlfabric ")
     for row in (
         "| 0x00 | `CTRL` |",
-        "| 0 | `program` | 0x010 | 8 | buffer, through `m_axi_host` |",
-        "| 4 | `storage` | 0x040 | 8 | buffer, through `m_axi_storage` |",
-        "| 5 | `command_count` | 0x04c | 4 | number |",
+        "| 0 | `program` | 0x010 | 8 | buffer, read through `m_axi_host` |",
+        "| 4 | `storage` | 0x040 | 8 | buffer, read and written through `m_axi_storage` |",
+        "| 3 | `status` | 0x034 | 8 | buffer, written through `m_axi_host` |",
+        "| 5 | `command_count` | 0x04c | 4 | commands |",
+        "| 6 | `program_bytes` | 0x054 | 4 | bytes of `program` |",
+        "| 10 | `storage_pages` | 0x074 | 4 | pages of 4096 bytes of `storage` |",
+        "| `m_axi_storage` | 512 | 64 | read and written | `storage` |",
+        "give sizes in whole beats",
+        "The pointer is a multiple of 64.",
+        "pages of 4096 (`<name>_pages`)",
+        "the command ends with `axi`, whatever else it found",
+        "`ap_rst_n` may come only while no burst is under way",
         "## Stub commands",
         "| 0x10 | `value` | u32 | 1..1024 | what to write |",
         "### Status",
@@ -127,7 +136,7 @@ def test_nothing_is_written_for_what_does_not_fit(tmp_path):
         generate("stub", "zcu106", tmp_path, capacity=2**26)
     assert str(error.value) == (
         "capacity must be at most 33554432 on ZCU106 "
-        "(bank DDR_LOW of 2147483648 bytes, 64 bytes each), not 67108864; capacity 33554432 fits"
+        "(bank DDR_HIGH of 2147483648 bytes, 64 bytes each), not 67108864; capacity 33554432 fits"
     )
     with pytest.raises(boards.DoesNotFit) as error:
         generate("huge", "u200", tmp_path, capacity=64_001)

@@ -175,7 +175,7 @@ async def begin(dut, seed):
     return Session(dut, random.Random(seed))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def gradients_match(dut):
     session = await begin(dut, 1)
     for k, batch in enumerate(VECTORS["batches"]):
@@ -183,7 +183,7 @@ async def gradients_match(dut):
         await session.idle(session.rng.choice([0, 20]))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def cycles_as_declared(dut):
     session = await begin(dut, 2)
     for batch in VECTORS["batches"][:2]:
@@ -200,7 +200,7 @@ async def cycles_as_declared(dut):
         await session.idle(3)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_flight(dut):
     session = await begin(dut, 3)
     batch = VECTORS["batches"][0]

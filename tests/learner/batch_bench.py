@@ -14,7 +14,7 @@ LANES, SIZE, WIDTH = CASE["lanes"], CASE["size"], CASE["data_width"]
 GRANULE = (1 << 128) - 1
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def batches(dut):
     rng = random.Random(1)
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())

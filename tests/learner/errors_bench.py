@@ -35,7 +35,7 @@ async def start(dut, gap, seed):
     return begins
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.6], sink_gap=[0, 0.6])
 async def elements_in_order(dut, gap, sink_gap):
     await start(dut, gap, 2)
@@ -47,7 +47,7 @@ async def elements_in_order(dut, gap, sink_gap):
         await RisingEdge(dut.clk)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def room_for_two_samples(dut):
     """No third one begins before the first is gone; an element then goes in every clock."""
     begins = await start(dut, 0, 1)

@@ -75,7 +75,7 @@ def compare(elements, gaps):
     assert len(elements) == len(EXPECTED), "an element too many"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def elements_match(dut):
     await begin(dut)
     for seed, gaps in enumerate([(0.0, 0.0), (0.5, 0.0), (0.0, 0.9), (0.9, 0.5)]):
@@ -84,7 +84,7 @@ async def elements_match(dut):
         assert saturations == VECTORS["saturations"], f"gaps {gaps}: {saturations} saturations"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def cycles_as_declared(dut):
     await begin(dut)
     _, starts, clocks, _ = await play(dut, random.Random(0))
@@ -94,7 +94,7 @@ async def cycles_as_declared(dut):
     assert clocks[OUTPUTS - 1 :: OUTPUTS] == [start + CASE["last_latency"] for start in starts]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_flight(dut):
     await begin(dut)
     dut.room.value = 1

@@ -88,7 +88,7 @@ async def run(dut, batch, seed, gaps, delay):
     return seen
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def batches_match(dut):
     for name in ("i", "start", "inverse", "clip", "scalars__payload", "scalars__valid"):
         getattr(dut, name).value = 0

@@ -15,7 +15,7 @@ VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 INPUTS, OUTPUTS = CASE["inputs"], CASE["outputs"]
 
 
-@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def stream(dut):
     for port in INPUTS:
         getattr(dut, port).value = 0

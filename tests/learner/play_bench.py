@@ -69,7 +69,7 @@ def collect(dut, gap, names=tuple(STREAMS)):
     }
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.5, 0.8])
 async def streams_in_order(dut, gap):
     around = await start(dut, gap)
@@ -84,7 +84,7 @@ async def streams_in_order(dut, gap):
         assert around.clipped == VECTORS["clipped"] * (again + 1)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_word_in_every_clock(dut):
     """A sample of so many words begins every ``words + 1`` clocks."""
     around = await start(dut, 0)
@@ -99,7 +99,7 @@ async def a_word_in_every_clock(dut):
     assert around.begun == SAMPLES
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def no_further_than_the_loss_allows(dut):
     around = await start(dut, 0)
     collect(dut, 0, [name for name in STREAMS if name != "scalars"])

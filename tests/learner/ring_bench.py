@@ -68,7 +68,7 @@ def begin(dut, gap=0.0):
     }
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.6], forward_gap=[0, 0.7], backward_gap=[0, 0.9])
 async def words_in_order(dut, gap, forward_gap, backward_gap):
     await start(dut)
@@ -83,7 +83,7 @@ async def words_in_order(dut, gap, forward_gap, backward_gap):
     assert not int(dut.forward__valid.value) and not int(dut.backward__valid.value)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def samples_stay_until_backward_has_read_them(dut):
     """A slot is free again as its last word goes to backward's queue of 6 words, not before."""
     await start(dut)
@@ -113,7 +113,7 @@ async def valid_within(dut, clocks):
     return False
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def forward_begins_when_it_may(dut):
     """A chain by itself: with the first whole group of words. Else when all is there."""
     await start(dut)

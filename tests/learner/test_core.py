@@ -1,11 +1,5 @@
 """The learner's core, mostly around a stand-in: random programs on ``sim`` against ``model``."""
 
-import functools
-import tempfile
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 from learner import core_bad
@@ -13,63 +7,17 @@ from learner.core_bad import BAD
 from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms, run_both
 from learner.learning import SMALL
 from learner.learning import kernel_config as learning_config
-from learner.stand_in import StandInCore, StandInKernel
+from learner.stand_in_kernels import NARROW, WIDE, opened
 from replay.kernels import opened as cards
 from replay.programs import Rig, status_of
 
-from host.card import CardTimeout, open_card
-from hw.designs import DESIGNS
-from hw.learner.config import LearnerConfig
+from host.card import CardTimeout
 from hw.learner.iterate import encode
-from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.records import REPORT, STEP, LearnError
-from hw.replay.config import ReplayConfig
 from hw.replay.records import Error
-from hw.shell.axi import EngineConfig
-from hw.verilog import to_verilog
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
-from sim.model.kernels import KERNELS
 
-NAME = "standin"
 STORAGE_BYTES = 1 << 14
-
-
-def kernel_config(data_width, lanes, **learner):
-    return LearnerKernelConfig(
-        replay=ReplayConfig(capacity=37, fanout=4),
-        engine=EngineConfig(data_width=data_width, depth=128, burst_beats=32),
-        learner=LearnerConfig(hidden=(3,), batch=16, lanes=lanes, **learner),
-    )
-
-
-WIDE = kernel_config(512, 1)
-#: Two lanes, four beats a STEP, and actions that are numbers.
-NARROW = kernel_config(128, 2, algorithm="ddpg", observation=3, action=2)
-
-
-@functools.cache
-def generate(config):
-    """Path of the description of the kernel around a ``StandInCore``, its Verilog beside it."""
-    directory = Path(tempfile.mkdtemp())
-    design = replace(DESIGNS["dqn"], name=NAME, core=StandInCore, check=lambda config: None)
-    description = design.describe(config)
-    text = to_verilog(design.kernel(config), name=NAME)
-    (directory / description.verilog).write_text(text)
-    path = directory / "kernel.json"
-    path.write_text(description.to_json())
-    return path
-
-
-@contextmanager
-def opened(card, config, **options):
-    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``."""
-    with open_card(card, **options) as device:
-        yield device.load(generate(config))
-
-
-@pytest.fixture(autouse=True)
-def twin(monkeypatch):
-    monkeypatch.setitem(KERNELS, NAME, StandInKernel)
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.3])

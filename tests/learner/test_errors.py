@@ -35,6 +35,7 @@ CASES = {
 }
 
 
+@pytest.mark.verilator
 @pytest.mark.parametrize("name", CASES)
 def test_errors(simulate, name):
     values, shape, options = CASES[name]

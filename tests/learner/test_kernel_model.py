@@ -248,16 +248,12 @@ def test_records_of_another_size_and_an_empty_memory():
 def test_load_and_store(name):
     """Any bits come back, kind by kind; kinds that the optimizer lacks come back as zeros."""
     config = CASES[name]
-    learner, rng = config.learner, np.random.default_rng(0)
+    learner, arrays = config.learner, np.random.default_rng(0).standard_normal
     lacks = {"sgd": "second", "rmsprop": "first"}.get(learner.optimizer)
     values = {}
     for kind in KINDS:
-        arrays = rng.standard_normal
         layers = {
-            network: [
-                {kind: (arrays((x.outputs, x.inputs)), arrays(x.outputs)) for kind in [kind]}
-                for x in plan
-            ]
+            network: [{kind: (arrays((x.outputs, x.inputs)), arrays(x.outputs))} for x in plan]
             for network, plan in learner.networks.items()
         }
         values[kind] = to_image(learner, layers)[0]

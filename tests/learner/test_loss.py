@@ -215,7 +215,9 @@ BATCHES = [
         dict(action=1, lanes=2, arithmetic=FIXED),
         dict(action=20, lanes=2),
         dict(algorithm="ddpg", lanes=2),
-        dict(algorithm="ddpg", lanes=1, arithmetic=FIXED),
+        pytest.param(
+            dict(algorithm="ddpg", lanes=1, arithmetic=FIXED), marks=pytest.mark.verilator
+        ),
     ],
     ids=lambda o: "-".join(str(getattr(v, "kind", v)) for v in o.values()),
 )

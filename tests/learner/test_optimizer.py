@@ -158,6 +158,19 @@ def test_coefficients_of_a_network():
     assert coefficients(step, 1) == (0.5, 0, 0, 0, 0, 2, 0, 0, 4)
 
 
+def at_the_limits(config, c, gradient, weight, target, first, second):
+    """``weight``, of which some land on a limit and some one beyond; how far beyond, or 2: any."""
+    limits = config.arithmetic.weight
+    step = -update(config, c, gradient, 0 * weight, target, first, second).weight
+    beyond = np.arange(len(weight)) % 3
+    start = step + np.where(step < 0, limits.high + beyond, limits.low - beyond)
+    fits = (abs(step) < limits.high) & (step != 0) & (beyond < 2)
+    fits &= (limits.low <= start) & (start <= limits.high)
+    for at in (limits.low, limits.low - 1, limits.high, limits.high + 1):
+        assert ((start - step == at) & fits).any(), f"no weight lands on {at}"
+    return np.where(fits, start, weight), np.where(fits, beyond, 2)
+
+
 def batch(config, c, rng, count, numbers):
     """Inputs and the twin's outputs of ``count`` parameters, by port; integers for JSON."""
     first, second = numbers(rng, count), numbers(rng, count)
@@ -172,6 +185,7 @@ def batch(config, c, rng, count, numbers):
         raw = rng.integers(-(1 << (width - 1)), 1 << (width - 1), count)
         raw >>= rng.integers(0, width, count)
         gradient = to_float(raw, config.arithmetic.fraction("activation", "gradient"))
+        weight, beyond = at_the_limits(config, c, gradient, weight, target, first, second)
         one = 1 << BLEND_FORMAT.fraction
         blend = half_up(Fraction(float(c[NAMES.index("blend")])) * one)
     new = update(config, c, gradient, weight, target, first, second)
@@ -201,6 +215,12 @@ def batch(config, c, rng, count, numbers):
         ports["saturated"] = [
             update(config, c, *(np.array([x]) for x in one)).saturations for one in alone
         ]
+        # On the limit is not clipped.
+        assert {(0, 0), (1, 1)} >= {
+            (int(far), int(clipped))
+            for far, clipped in zip(beyond, ports["saturated"], strict=True)
+            if far < 2
+        }
     return ports
 
 

@@ -53,7 +53,7 @@ class Layers:
         self.busy, self.done = 0, self.done + 1
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.6], layer_gap=[0, 0.5])
 async def images(dut, gap, layer_gap):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import inspect
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,11 +30,12 @@ NARROW = kernel_config(128, capacity=37, fanout=4, priority_width=16, priority_f
 
 
 @functools.cache
-def _sources():
-    """Digest of everything that a kernel's Verilog comes from."""
-    root, digest = Path(hw.__file__).parent, hashlib.sha256()
-    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".v")):
-        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+def _sources(design):
+    """Digest of everything that the Verilog of a kernel with the module ``design`` comes from."""
+    digest = hashlib.sha256()
+    for root in (Path(hw.__file__).parent, Path(inspect.getfile(design)).parent):
+        for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".v")):
+            digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -46,7 +48,8 @@ def design_of(config):
 
 def generate(config):
     """Path of the description ``kernel.json`` of a kernel, its Verilog beside it."""
-    key = hashlib.sha256(f"{_sources()}{config.to_json()}".encode()).hexdigest()[:20]
+    sources = _sources(inspect.getmodule(type(config)))
+    key = hashlib.sha256(f"{sources}{config.to_json()}".encode()).hexdigest()[:20]
     directory = BUILD_DIRECTORY / "tests" / f"kernel-{key}"
     path = directory / "kernel.json"
     if not path.exists():

@@ -85,7 +85,7 @@ async def run(dut, operations, rng, source_gap=0.0, sink_gap=0.0):
     return answers, clocks
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def equals_the_twin(dut):
     rng = random.Random(1)
     gaps = [(0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3)]

@@ -13,6 +13,7 @@ ONE = 1 << FRACTION_WIDTH
 STEPS = [ONE, ONE // 2, ONE // 3, ONE // 65535, 1, 0, ONE - 1, 2 * ONE - 1]
 
 
+@pytest.mark.verilator
 @pytest.mark.parametrize("gap", [0.0, 0.5])
 def test_fractions(simulate, tmp_path, gap):
     """Rounds of draws from each step and seed, ``first`` also in the middle of one."""

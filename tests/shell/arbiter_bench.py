@@ -77,7 +77,7 @@ async def give(dut, line, port, count=1):
 SUBSETS = [s for n in PORTS for s in itertools.combinations(PORTS, n + 1)]
 
 
-@cocotb.test(skip=not READS)
+@cocotb.test(skip=not READS, timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(asking=[list(subset) for subset in SUBSETS])
 async def turns(dut, asking):
     """A burst a clock from the first on, of each port that asks in its turn."""
@@ -96,7 +96,7 @@ async def turns(dut, asking):
     await check_none(dut)
 
 
-@cocotb.test(skip=not READS or len(PORTS) == 1)
+@cocotb.test(skip=not READS or len(PORTS) == 1, timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(late=list(PORTS), after=[3, 4, 5])
 async def newcomer(dut, late, after):
     """One that begins to ask has its turn before any other has two; nothing moves meanwhile."""
@@ -118,7 +118,7 @@ async def newcomer(dut, late, after):
     assert sorted(owners[1:]) == list(PORTS), f"turns were {owners}"
 
 
-@cocotb.test(skip=READS)
+@cocotb.test(skip=READS, timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(port=list(PORTS))
 async def credits_for_every_beat(dut, port):
     """A burst goes two clocks after the credit for its last beat, and none after it."""
@@ -134,7 +134,7 @@ async def credits_for_every_beat(dut, port):
         await check_none(dut)
 
 
-@cocotb.test(skip=READS)
+@cocotb.test(skip=READS, timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(port=list(PORTS), beats=[1, BURST + 1])
 async def token_for_every_request(dut, port, beats):
     """``tokens`` requests go, then all but the last burst of one more; another with each token."""
@@ -152,7 +152,7 @@ async def token_for_every_request(dut, port, beats):
         gone = count
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.5], chance=[0.1, 0.9])
 async def random_credits(dut, gap, chance):
     """All bursts of each port in order, none without its credits, while everything pauses."""

@@ -52,7 +52,7 @@ async def check_busy(dut, requests):
         await RisingEdge(dut.clk)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def cuts(dut):
     """Corners, requests without beats between them, then random ones; nothing comes after."""
     rng = random.Random(CASE["seed"])
@@ -71,7 +71,7 @@ async def cuts(dut):
         assert not (await transfers(dut, "o"))[0], "a burst too many"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def pace_and_latency(dut):
     """A burst a clock without a bubble between requests, the first after LATENCY."""
     requests = [(k * BYTES, beats) for k, beats in enumerate([1, 1, 1, 3 * BURST, 1, BURST, 2, 1])]
@@ -85,7 +85,7 @@ async def pace_and_latency(dut):
     assert left == list(range(first, first + count * BurstSplitter.INTERVAL))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def every_bit_of_beats(dut):
     """A request of 2^k + 1 beats: its first two bursts are whole and not the last."""
     await start(dut)

@@ -110,7 +110,7 @@ def sweep(distances):
     raise AssertionError(f"done must meet the access, not only at {sorted(distances)}")
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def arguments_hold_what_was_written(dut):
     """Every word from 0x10 on takes a write; strobes pick bytes; gaps read 0."""
     host = await begin(dut)
@@ -138,7 +138,7 @@ async def arguments_hold_what_was_written(dut):
     assert host.starts == 0 and await host.read(CTRL) == IDLE
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def accesses_queue_up(dut):
     """The master offers the next access before the answer to the last: none is lost or doubled."""
     host = await begin(dut)
@@ -155,7 +155,7 @@ async def accesses_queue_up(dut):
         await RisingEdge(dut.clk)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def launch(dut):
     """start is one clock; ap_start lasts until done; done is seen once."""
     host = await begin(dut)
@@ -175,7 +175,7 @@ async def launch(dut):
     assert host.starts == 3
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def auto_restart(dut):
     """A new launch follows each done until a plain write clears the bit."""
     host = await begin(dut)
@@ -191,7 +191,7 @@ async def auto_restart(dut):
     assert host.starts == 4 and await host.read(CTRL) == DONE | READY | IDLE
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def interrupts(dut):
     """IER gates what ISR records, GIER what the pin shows; a written 1 toggles."""
     host = await begin(dut)
@@ -221,7 +221,7 @@ async def interrupts(dut):
     assert await host.read(IER) == 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def done_meets_a_read(dut):
     """Wherever done falls about a read of CTRL, one read of all sees it."""
     host = await begin(dut)
@@ -241,7 +241,7 @@ async def done_meets_a_read(dut):
         distances.add(distance)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def done_meets_a_start(dut):
     """A start written before done is lost; with done or after it, it launches once."""
     host = await begin(dut)
@@ -264,7 +264,7 @@ async def done_meets_a_start(dut):
         distances.add(distance)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def done_meets_an_acknowledge(dut):
     """An event in the clock of the toggle that clears the one before it is kept."""
     host = await begin(dut)

@@ -32,7 +32,7 @@ async def start(dut):
     return Rules(dut)
 
 
-@cocotb.test(skip=CASE["kind"] != "random")
+@cocotb.test(skip=CASE["kind"] != "random", timeout_time=1, timeout_unit="ms")
 async def matches_memory(dut):
     """Every beat in order, under random pauses on all sides."""
     rng = random.Random(CASE["seed"])
@@ -87,7 +87,7 @@ def estimate(beats):
     return ReadEngine.estimate(CONFIG, beats, 64)["latency"]
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def single_beats_keep_pace(dut):
     """One request of one beat a clock at a memory latency of 64."""
     rng = random.Random(1)
@@ -96,7 +96,7 @@ async def single_beats_keep_pace(dut):
     assert clocks == [estimate(1) + i for i in range(len(requests))]
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def long_request_keeps_pace(dut):
     """One beat a clock from the first on; the bound that kernels count on."""
     _, clocks = await collect(dut, [(5 * BYTES, CASE["long"])], 64)
@@ -104,7 +104,7 @@ async def long_request_keeps_pace(dut):
     assert estimate(CASE["long"]) <= CASE["long"] + 64 + 16
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def sink_stalled(dut):
     """No more beats are asked for than have room, and none is lost."""
     requests = [(0, CONFIG.depth - 1), (0, 1), (0, 1), (0, 3 * BURST)]
@@ -120,7 +120,7 @@ async def sink_stalled(dut):
     assert [w for (w,) in got] == [a % (1 << CONFIG.data_width) for a in beats_of(requests)]
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def errors_stay_with_their_beats(dut):
     """The beats that failed say so, no other does, and every beat comes."""
     requests = [(0, 4), (1024, BURST), (4096, 1)]

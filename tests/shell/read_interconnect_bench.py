@@ -40,7 +40,7 @@ class Reads(Bench):
             assert got == self.expected(port), f"data of port {port}"
 
 
-@cocotb.test(skip="random" not in CASE["kinds"])
+@cocotb.test(skip="random" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=CASE["pauses"])
 async def matches_memory(dut, pauses):
     """Every beat to the port that asked for it, with pauses on all sides."""
@@ -54,7 +54,7 @@ async def matches_memory(dut, pauses):
     bench.check_taken(memory)
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(stalled=range(PORTS), beats=[1, BURST])
 async def port_stalls(dut, stalled, beats):
     """One takes nothing: it is owed what its queue holds and no beat more; the others go on."""
@@ -70,7 +70,7 @@ async def port_stalls(dut, stalled, beats):
     bench.check_taken(memory)
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 async def bursts_under_way(dut):
     """A memory that does not answer is asked for ``bursts`` bursts, of all ports together."""
     bench = Reads(dut)
@@ -85,7 +85,7 @@ async def bursts_under_way(dut):
     bench.check_taken(memory)
 
 
-@cocotb.test(skip="pace" not in CASE["kinds"])
+@cocotb.test(skip="pace" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(beats=[[1], [BURST], [1, BURST + 1, 3, 2 * BURST, BURST - 1]])
 async def keeps_pace(dut, beats):
     """A beat a clock of whichever ports, and a request a clock where they are of one beat."""
@@ -99,7 +99,7 @@ async def keeps_pace(dut, beats):
     assert contiguous(memory.clocks["request"]) or beats != [1]
 
 
-@cocotb.test(skip="pace" not in CASE["kinds"])
+@cocotb.test(skip="pace" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 async def memory_answers_at_once(dut):
     """In the next clock: a beat may wait for the note of whose it is, and is not lost."""
     bench = Reads(dut)
@@ -108,7 +108,7 @@ async def memory_answers_at_once(dut):
     await bench.finish(bench.ports)
 
 
-@cocotb.test(skip="turns" not in CASE["kinds"])
+@cocotb.test(skip="turns" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(longest=[0, 3, 40])
 async def turns_go_round(dut, longest):
     """Whenever memory pauses, and however long; no port lacks room before ``bursts`` are out."""
@@ -121,7 +121,7 @@ async def turns_go_round(dut, longest):
     bench.check_turns(memory)
 
 
-@cocotb.test(skip="pace" not in CASE["kinds"])
+@cocotb.test(skip="pace" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(port=range(PORTS), beats=[1, 2, BURST, BURST + 1, 9 * BURST], near=[0, 1])
 async def latency_as_estimated(dut, port, beats, near):
     """Of every beat of a request, for the slowest memory that ``depth`` covers and the fastest."""

@@ -35,7 +35,13 @@ def test_rejects_arguments(arguments, message):
 )
 @pytest.mark.parametrize(
     "gaps",
-    [(0,) * 5, (SLOW, 0, 0, 0, 0), (0, SLOW, 0, 0, 0), (0, 0, SLOW, 0, SLOW), (0.4,) * 5],
+    [
+        (0,) * 5,
+        (SLOW, 0, 0, 0, 0),
+        (0, SLOW, 0, 0, 0),
+        (0, 0, SLOW, 0, SLOW),
+        pytest.param((0.4,) * 5, marks=pytest.mark.verilator),
+    ],
     ids=["none", "aw", "w", "answers", "all"],
 )
 def test_register_map(simulate, extra, gaps):

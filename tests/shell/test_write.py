@@ -33,7 +33,9 @@ def test_matches_memory(simulate, config, source_gaps, memory_gap, sink_gap):
     )
 
 
-@pytest.mark.parametrize("config", [{}, NARROW], ids=["512", "128"])
+@pytest.mark.parametrize(
+    "config", [{}, pytest.param(NARROW, marks=pytest.mark.verilator)], ids=["512", "128"]
+)
 def test_pace_and_errors(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "read write"),

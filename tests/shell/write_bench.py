@@ -31,7 +31,7 @@ async def start(dut):
     return Rules(dut, ("write_request", "write_done"))
 
 
-@cocotb.test(skip=CASE["kind"] != "random")
+@cocotb.test(skip=CASE["kind"] != "random", timeout_time=1, timeout_unit="ms")
 async def matches_memory(dut):
     """Memory holds exactly what was written when the last token comes, under random pauses."""
     rng = random.Random(CASE["seed"])
@@ -83,7 +83,7 @@ async def write_all(dut, requests, latency, bad=(), data_gap=0):
     return [token for (token,) in done], rules
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def single_beats_keep_pace(dut):
     """One request of one beat a clock, as long as ``bursts`` covers the memory's latency."""
     requests = [(i * 4096, 1) for i in range(CASE["single"])]
@@ -94,7 +94,7 @@ async def single_beats_keep_pace(dut):
         assert clocks == list(range(clocks[0], clocks[0] + len(requests))), channel
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def long_request_keeps_pace(dut):
     """W moves every clock once the first burst stands ready."""
     beats = CASE["long"]
@@ -104,7 +104,7 @@ async def long_request_keeps_pace(dut):
     check_estimate(rules, beats)
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(beats=[1, 2, 3, BURST - 1, BURST, BURST + 1, 2 * BURST])
 async def latency_as_estimated(dut, beats):
     _, rules = await write_all(dut, [(0, beats)], CASE["latency"])
@@ -116,13 +116,13 @@ def check_estimate(rules, beats):
     assert end - begin == WriteEngine.estimate(CONFIG, beats, CASE["latency"])["latency"]
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def slow_data_never_pauses_a_burst(dut):
     """Rules fails on a pause of wvalid inside a burst."""
     await write_all(dut, [(3 * BYTES, 4 * BURST), (0, 2)], 5, data_gap=0.7)
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def errors_name_their_request(dut):
     """A token is 1 if any burst of its request failed, first, middle or last; not the next."""
     requests = [(i * 64 * 4096, 3 * BURST) for i in range(5)]
@@ -132,7 +132,7 @@ async def errors_name_their_request(dut):
     assert done == [1, 0, 1, 1, 0]
 
 
-@cocotb.test(skip=CASE["kind"] != "pace")
+@cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")
 async def tokens_wait(dut):
     """Tokens that nobody takes hold up answers and lose nothing."""
     requests = [(i * 4096, 1) for i in range(2 * CONFIG.bursts + 3)]

@@ -60,7 +60,7 @@ class Writes(Bench):
             assert held == {a: self.memory.written.get(a) for a in held}, f"data of port {port}"
 
 
-@cocotb.test(skip="random" not in CASE["kinds"])
+@cocotb.test(skip="random" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=CASE["pauses"])
 async def matches_memory(dut, pauses):
     """Every beat where its port wrote it, errors to their requests, with pauses on all sides."""
@@ -75,7 +75,7 @@ async def matches_memory(dut, pauses):
     bench.check_taken(memory)
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(stalled=range(PORTS), count=[1, 2, 3])
 async def tokens_stall(dut, stalled, count):
     """One takes no tokens: the last burst of its next request waits; the others go on."""
@@ -91,7 +91,7 @@ async def tokens_stall(dut, stalled, count):
     bench.check_taken(memory)
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(slow=range(PORTS))
 async def burst_stands_whole(dut, slow):
     """One lacks the last beat of each burst in turn: the burst waits for it; the others go on."""
@@ -113,7 +113,7 @@ async def burst_stands_whole(dut, slow):
     await bench.finish([slow])
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 async def data_before_requests(dut):
     """Each queue takes ``depth`` beats, no more; requests that come later find them there."""
     bench = Writes(dut, [[] for _ in range(PORTS)])
@@ -130,7 +130,7 @@ async def data_before_requests(dut):
     await bench.finish(bench.ports)
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 async def bursts_under_way(dut):
     """A memory that does not answer is given ``bursts`` bursts, of all ports together."""
     count = CONFIG.tokens
@@ -146,7 +146,7 @@ async def bursts_under_way(dut):
     bench.check_taken(memory)
 
 
-@cocotb.test(skip="limits" not in CASE["kinds"])
+@cocotb.test(skip="limits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(port=range(PORTS), part=range(4))
 async def errors_name_their_request(dut, port, part):
     """First, middle or last burst: the token of its request alone, however bursts interleave."""
@@ -161,7 +161,7 @@ async def errors_name_their_request(dut, port, part):
     ]
 
 
-@cocotb.test(skip="pace" not in CASE["kinds"])
+@cocotb.test(skip="pace" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(beats=[[1], [BURST], [1, BURST + 1, 3, 2 * BURST, BURST - 1]])
 async def keeps_pace(dut, beats):
     """A beat a clock of whichever ports; requests and tokens too where they are of one beat."""
@@ -176,7 +176,7 @@ async def keeps_pace(dut, beats):
         assert contiguous(memory.clocks[name]), name
 
 
-@cocotb.test(skip="turns" not in CASE["kinds"])
+@cocotb.test(skip="turns" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(longest=[3, 40])
 async def turns_go_round(dut, longest):
     """Whenever memory pauses, and however long; data stands in the queues before its turn."""
@@ -187,7 +187,7 @@ async def turns_go_round(dut, longest):
     bench.check_turns(memory)
 
 
-@cocotb.test(skip="pace" not in CASE["kinds"])
+@cocotb.test(skip="pace" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(
     port=range(PORTS), beats=[1, 2, BURST - 1, BURST, BURST + 1, 9 * BURST], latency=[1, 7]
 )

@@ -37,7 +37,7 @@ async def check_level(dut):
         await RisingEdge(dut.clk)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def order_is_kept(dut):
     """Phases that fill, drain and balance, so that it is full and empty often."""
     rng = random.Random(CASE["seed"])
@@ -60,7 +60,7 @@ async def send(dut, count):
     cocotb.start_soon(put_all(dut, "i", words, random.Random(0)))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def pace_and_latency(dut):
     """INTERVAL clocks a word, the first after LATENCY."""
     await start(dut)
@@ -71,7 +71,7 @@ async def pace_and_latency(dut):
     assert left == list(range(LATENCY, len(moved), INTERVAL))
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def fills_and_keeps_pace(dut):
     """A stalled sink lets in exactly DEPTH words; from there on it moves INTERVAL clocks a word."""
     await start(dut)
@@ -85,7 +85,7 @@ async def fills_and_keeps_pace(dut):
     )
 
 
-@cocotb.test(skip=CASE["unit"] != "skid")
+@cocotb.test(skip=CASE["unit"] != "skid", timeout_time=1, timeout_unit="ms")
 async def paths_are_cut(dut):
     """Inside a clock, i.ready ignores o.ready, and o ignores i; empty, half full and full."""
     rng = random.Random(1)

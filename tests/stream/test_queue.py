@@ -12,7 +12,10 @@ def test_rejects_depth(depth):
         Queue(8, depth)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, SHALLOW, SHALLOW + 1, 100, 128])
+@pytest.mark.parametrize(
+    "depth",
+    [1, 2, pytest.param(3, marks=pytest.mark.verilator), SHALLOW, SHALLOW + 1, 100, 128],
+)
 def test_queue(simulate, depth):
     """Depths on both sides of SHALLOW, powers of two and not."""
     queue = Queue(16, depth)

@@ -28,7 +28,7 @@ async def start(dut):
     await reset(dut)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def words_match(dut):
     """Gaps on both sides; nothing comes after the last word."""
     rng = random.Random(CASE["seed"])
@@ -47,7 +47,7 @@ async def words_match(dut):
         await RisingEdge(dut.clk)
 
 
-@cocotb.test(skip=CASE["clocks"] is None)
+@cocotb.test(skip=CASE["clocks"] is None, timeout_time=1, timeout_unit="ms")
 async def pace_and_latency(dut):
     """Without gaps every word leaves in the clock that the contract names."""
     await start(dut)

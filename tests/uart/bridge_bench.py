@@ -119,7 +119,7 @@ async def board(dut):
     return made
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def bytes_arrive(dut):
     """READ and WRITE of any length, at the ends of the memory, none at all, the largest payload."""
     one = await board(dut)
@@ -141,7 +141,7 @@ async def bytes_arrive(dut):
             assert one.accesses == [(TARGET + place + k, None) for k in range(count)]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def every_error_has_its_status(dut):
     """And none touches the memory."""
     one = await board(dut)
@@ -170,7 +170,7 @@ async def every_error_has_its_status(dut):
     assert one.memory == image
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def noise_is_dropped(dut):
     """Whatever comes before an END: the frame behind it is answered, and nothing else is."""
     one = await board(dut)
@@ -199,7 +199,7 @@ async def noise_is_dropped(dut):
         assert (TARGET, ord("a")) not in one.accesses
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_write_is_repeated_without_effect(dut):
     """The same sequence number again: answered, not executed; a READ is executed again."""
     one = await board(dut)
@@ -215,7 +215,7 @@ async def a_write_is_repeated_without_effect(dut):
     assert one.memory[:2] == b"ab"
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_first_write_is_executed(dut):
     """Whatever its number: there is no request before it that it could repeat."""
     one = await board(dut)
@@ -223,7 +223,7 @@ async def the_first_write_is_executed(dut):
     assert one.memory[0] == ord("q")
 
 
-@cocotb.test(skip=bool(GAP))
+@cocotb.test(skip=bool(GAP), timeout_time=2, timeout_unit="ms")
 async def what_stands_still_is_told(dut):
     """A port that takes no request, or gives no answer; then STALLED at once until RESET."""
     one = await board(dut)
@@ -247,7 +247,7 @@ async def what_stands_still_is_told(dut):
         assert await one.ask(request(201, Opcode.READ, TARGET + 5, 1)) == data
 
 
-@cocotb.test(skip=bool(GAP))
+@cocotb.test(skip=bool(GAP), timeout_time=2, timeout_unit="ms")
 async def patience_is_long_enough(dut):
     """An answer that takes nearly as long is taken, and the line may take longer than that."""
     one = await board(dut)

@@ -20,7 +20,7 @@ def known(item):
     return (end, good) if end else (end, item & 0xFF)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def words_match(dut):
     rng = random.Random(CASE["seed"])
     dut.i__valid.value = dut.o__ready.value = 0

@@ -33,7 +33,7 @@ async def send(dut, byte, *, skew=0.0, stop=1):
     dut.rx.value = 1
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def received_as_sent(dut):
     """Back to back and with pauses of any length, at both ends of the tolerance."""
     rng = random.Random(CASE["seed"])
@@ -51,7 +51,7 @@ async def received_as_sent(dut):
     assert [word for (word,) in got] == words
 
 
-@cocotb.test(skip=bool(CASE["skew"]))
+@cocotb.test(skip=bool(CASE["skew"]), timeout_time=2, timeout_unit="ms")
 async def what_is_no_byte_is_dropped(dut):
     """A spike of less than half a bit, a byte without stop bit, a line held low."""
     await start(dut)
@@ -76,7 +76,7 @@ async def what_is_no_byte_is_dropped(dut):
     assert got == [(0xC3,)]
 
 
-@cocotb.test(skip=bool(CASE["skew"]))
+@cocotb.test(skip=bool(CASE["skew"]), timeout_time=2, timeout_unit="ms")
 async def what_is_not_taken_is_replaced(dut):
     """A line cannot wait: the last byte is on offer."""
     await start(dut)
@@ -87,7 +87,7 @@ async def what_is_not_taken_is_replaced(dut):
     assert got == [(3,)]
 
 
-@cocotb.test(skip=bool(CASE["skew"]))
+@cocotb.test(skip=bool(CASE["skew"]), timeout_time=2, timeout_unit="ms")
 async def transmitted_bit_by_bit(dut):
     """Every bit lasts ``divisor`` clocks, bytes follow each other without a gap, the line rests."""
     rng = random.Random(CASE["seed"])

@@ -17,7 +17,7 @@ CASE = json.loads(os.environ["CASE"])
 BYTE = BYTE_PORT.members["request"].signature.members["payload"].shape
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def bytes_of_a_memory(dut):
     """Against cocotbext-axi's slave, with pauses on every channel; beyond 4096 they fail."""
     rng, gap = random.Random(CASE["seed"]), CASE["gap"]

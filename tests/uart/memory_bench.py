@@ -107,7 +107,7 @@ async def filled(dut, rng):
     return image
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def what_was_written_is_read(dut):
     """Bursts and bytes in turn, with gaps on all streams; first and last beat, first and last."""
     rng, gap = random.Random(CASE["seed"]), CASE["gap"]
@@ -134,7 +134,7 @@ async def what_was_written_is_read(dut):
         assert await read(dut, reads, rng, gap) == beats_of(image, reads)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def bytes_come_between_bursts(dut):
     """Both sides at once, on parts of the memory of their own: neither loses anything."""
     rng = random.Random(CASE["seed"] + 1)
@@ -163,7 +163,7 @@ async def bytes_come_between_bursts(dut):
     assert await read(dut, everything, rng) == beats_of(image, everything)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def beyond_its_end(dut):
     """DECERR for each beat that is not there, and only for these; nothing is written."""
     rng = random.Random(CASE["seed"] + 2)
@@ -185,7 +185,7 @@ async def beyond_its_end(dut):
     assert answers == [(0, 1), (0, 1), (0, 1), (8, 0)]
 
 
-@cocotb.test(skip=bool(CASE["gap"]))
+@cocotb.test(skip=bool(CASE["gap"]), timeout_time=1, timeout_unit="ms")
 async def pace(dut):
     """A beat a clock, a clock between bursts, the first beat ``READ_LATENCY`` after its address."""
     rng = random.Random(0)
@@ -217,7 +217,7 @@ async def pace(dut):
     assert beats == [*range(beats[0], beats[0] + 16)] and answer == beats[-1] + 1
 
 
-@cocotb.test(skip=bool(CASE["gap"]))
+@cocotb.test(skip=bool(CASE["gap"]), timeout_time=1, timeout_unit="ms")
 async def a_full_sink_loses_nothing(dut):
     rng = random.Random(CASE["seed"] + 3)
     await start(dut)

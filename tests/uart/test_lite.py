@@ -5,6 +5,7 @@ import pytest
 from hw.uart.lite import LiteMaster
 
 
+@pytest.mark.verilator
 @pytest.mark.parametrize("gap", [0.0, 0.5])
 def test_lite(simulate, gap):
     simulate(LiteMaster(), "uart.lite_bench", gap=gap, seed=4)

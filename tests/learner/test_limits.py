@@ -1,0 +1,67 @@
+"""Every limit of the learner's commands, on the cards ``model`` and ``sim``, around a stand-in."""
+
+from contextlib import contextmanager
+
+import launch_limits
+import pytest
+from learner.limit_cases import BEFORE, CASES, FRESH, GOOD, TOO_MANY_BEATS
+from learner.stand_in_kernels import NARROW, opened
+from limits import Bench, checks, exercised
+from programs import Rig
+from replay.programs import CLOCKS
+
+from hw.learner.commands import COMMANDS, LEARNING
+from hw.learner.records import LEARNER_STATUS
+from sim.card.memory import MemoryConfig
+
+CHANGE = ("SETUP", {"capacity": 2})
+
+
+@contextmanager
+def opened_bench(card):
+    with opened(card, NARROW, memory=MemoryConfig(max_idle=20_000)) as kernel:
+        rig = Rig(kernel, {"storage": 1 << 14}, LEARNER_STATUS, CLOCKS)
+        yield Bench(rig, COMMANDS, GOOD, BEFORE)
+
+
+@pytest.fixture(scope="module", params=["model", "sim"])
+def bench(request):
+    with opened_bench(request.param) as bench:
+        yield bench
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_limit(bench, case):
+    bench.check(case)
+
+
+@pytest.mark.parametrize("card", ["model", "sim"])
+@pytest.mark.parametrize("case", FRESH, ids=str)
+def test_limit_of_a_fresh_kernel(card, case):
+    with opened_bench(card) as bench:
+        bench.check(case)
+
+
+def test_a_request_has_so_many_beats(bench):
+    bench.check(TOO_MANY_BEATS)
+
+
+def test_every_check_has_a_case():
+    assert exercised([*CASES, *FRESH]) == checks(LEARNING, NARROW)
+
+
+def test_opcodes(bench):
+    launch_limits.check_opcodes(bench, {"LEARN": 32, "LOAD": 33, "STORE": 34}, range(1, 10))
+
+
+def test_programs(bench):
+    launch_limits.check_programs(bench, CHANGE)
+
+
+def test_pointers(bench):
+    ids = {"program": 0, "operands": 1, "results": 2, "storage": 4}
+    launch_limits.check_pointers(bench, CHANGE, ids)
+
+
+def test_status(bench):
+    launch_limits.check_status(bench, CHANGE, 256)

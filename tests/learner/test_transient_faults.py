@@ -1,0 +1,180 @@
+"""LEARN and a memory that fails one answer: iterations stand or fall as a whole."""
+
+import numpy as np
+import pytest
+from faults import EVERYWHERE, assert_same, failed, shell_of
+from learner.fault_courses import (
+    AT_ONCE,
+    CAPACITY,
+    NARROW,
+    REAL,
+    WIDE,
+    Lesson,
+    learner_status,
+    reports_of,
+    without_clocks,
+)
+from replay.programs import BLANK
+
+from hw.learner.records import REPORT, LearnError
+from hw.replay.records import Error
+
+#: What the host's master reads for a LEARN of three iterations, in order: what, of which iteration,
+#: in how many beats. STEPs are fetched one ahead.
+_WIDE_READS = [
+    ("program", 0, 1), ("step", 0, 1), ("step", 1, 1), ("insert", 0, 2), ("step", 2, 1),
+    ("insert", 1, 2), ("insert", 2, 2),
+]  # fmt: skip
+#: Experiences and a beat of priorities.
+_NARROW_READS = [
+    ("program", 0, 4), ("step", 0, 4), ("step", 1, 4), ("insert", 0, 6 + 1), ("step", 2, 4),
+    ("insert", 1, 6 + 1), ("insert", 2, 6 + 1),
+]  # fmt: skip
+#: config, whether priorities are given, reads, beats of an experience, and how many of the answers
+#: about batches are tried.
+CASES = {
+    "wide": (WIDE, False, _WIDE_READS, 1, 1),
+    "narrow": (NARROW, True, _NARROW_READS, 3, 7),
+    "real": (REAL, False, _WIDE_READS, 1, 9),
+}
+
+
+class Trial:
+    """A LEARN of which an answer fails, and what must be left of it."""
+
+    def __init__(self, config, given):
+        self.lesson = lesson = Lesson(config, given)
+        self.after, self.later = lesson.after()
+        self.course = lesson.course(lesson.before(), lesson.learn(0, 3), self.after)
+        self._left = {}
+
+    def left(self, what, iteration):
+        """REPORTs that were written, and outputs of the launch after: of a twin that did as much
+        and no more."""
+        lesson, parts = self.lesson, []
+        if (what, iteration) not in self._left:
+            whole = lesson.ITERATIONS if what == "report" else iteration
+            if whole:
+                parts.append((lesson.learn(0, whole), whole))
+            if what == "batch":
+                parts.append((lesson.draw(iteration), 0))
+            if what == "insert":
+                parts.append((lesson.learn(iteration, iteration + 1, inserts=False), 1))
+                parts.append((lesson.forget(lesson.touched(iteration)), 0))
+            outputs = self.course.twin(lesson.before(), *(part for part, _ in parts), self.after)
+            reports = [
+                reports_of(output, count)
+                for output, (_, count) in zip(outputs[1:], parts, strict=False)
+            ]
+            reports = np.concatenate([np.zeros(0, REPORT.dtype), *reports])
+            self._left[what, iteration] = reports, without_clocks(outputs[-1], self.later)
+        return self._left[what, iteration]
+
+    def check(self, master, channel, number, what, iteration):
+        label = f"{master} {channel} {number}: {what} {iteration}"
+        _, outputs, after = self.course.fail(1, master, channel, number)
+        assert failed(outputs, 0, label) == 0
+        reports, expected = self.left(what, iteration)
+        done = {"insert": iteration + 1, "report": 3}.get(what, iteration)
+        assert len(reports) == done, label
+        status = learner_status(outputs)
+        assert (status["iterations"], status["fill"]) == (done, CAPACITY), label
+        stored = 3 if what == "report" else iteration
+        assert status["position"] == [36, 1, 3, 5][stored], label
+        np.testing.assert_array_equal(reports_of(outputs, done), reports, label)
+        assert (outputs["results"][done * REPORT.size :] == BLANK).all(), label
+        assert_same(without_clocks(after, self.later), expected, label)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    config, given, *sizes = CASES[request.param]
+    return Trial(config, given), *sizes
+
+
+def test_what_the_host_is_asked_for(case):
+    """STEPs, experiences, priorities: each beat of each."""
+    trial, reads, _, _ = case
+    assert trial.course.answers(1, "host", "R") == sum(beats for _, _, beats in reads)
+    number = 0
+    for what, iteration, beats in reads:
+        for _ in range(beats):
+            trial.check("host", "R", number, what, iteration)
+            number += 1
+
+
+def test_batches(case):
+    """Nothing is learned from a batch of which a beat failed; the draw has been made."""
+    trial, _, record_beats, stride = case
+    batch = trial.lesson.fields["batch"] * record_beats
+    assert trial.course.answers(1, "storage", "R") == 3 * batch
+    for number in [*range(0, 3 * batch, stride), 3 * batch - 1]:
+        trial.check("storage", "R", number, "batch", number // batch)
+
+
+def test_writes_of_experiences(case):
+    """The first insert is over the end of the ring: two writes."""
+    trial, *_ = case
+    assert trial.course.answers(1, "storage", "B") == 4
+    for number, iteration in enumerate([0, 0, 1, 2]):
+        trial.check("storage", "B", number, "insert", iteration)
+
+
+def test_writes_of_reports(case):
+    """All iterations have learned and stored."""
+    trial, *_ = case
+    assert trial.course.answers(1, "host", "B") == 3 + 1  # and the status
+    for number in range(3):
+        trial.check("host", "B", number, "report", number)
+
+
+@pytest.mark.parametrize("config", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize(
+    "error, fields",
+    [
+        (LearnError.NUMBER, dict(discount=np.nan)),
+        (LearnError.DIVERGED, dict(reward=np.uint32(0x7F00_0000).view(np.float32))),
+    ],
+)
+def test_axi_wins_over_what_a_failed_batch_holds(config, error, fields):
+    """Every experience is one that the (stand-in's) LEARN refuses: were it there to be seen."""
+    lesson = Lesson(config)
+    course = lesson.course(lesson.before(**fields), lesson.learn(0, 3), lesson.after()[0])
+    assert shell_of(course.twin(*course.launches)[1])["error"] == error
+    for number in (0, 7, course.answers(1, "storage", "R") - 1):
+        outputs = course.fail(1, "storage", "R", number)
+        failed(outputs[1], 0, number)
+        assert learner_status(outputs[1])["iterations"] == 0
+        assert shell_of(outputs[2])["error"] == error
+
+
+def test_axi_wins_over_a_bad_priority():
+    """Of the list of an insert inside LEARN."""
+    lesson = Lesson(NARROW, given=True)
+    lesson.priorities["value"] = 0xFFFF_FFFF
+    course = lesson.course(lesson.before(), lesson.learn(0, 1))
+    assert shell_of(course.twin(*course.launches)[1])["error"] == Error.PRIORITY
+    # Program, STEP, experiences.
+    failed(course.fail(1, "host", "R", 4 + 4 + 6)[1], 0, "list")
+
+
+@pytest.mark.parametrize("stride", [19, pytest.param(1, marks=pytest.mark.long)])
+def test_nothing_is_left_over(stride):
+    """Whichever answer fails: the next launch of the same program is as if it were the first."""
+    lesson = Lesson(REAL)
+    program = lesson.program()
+    lesson.begin(program)
+    lesson.learning(program, 0, 3)
+    lesson.source.store(program, 15)
+    launch = program.launch()
+
+    def clean(outputs):
+        """Also without what is counted since reset."""
+        for place in program.reports:
+            reports = outputs["results"][place : place + REPORT.size].view(REPORT.dtype)
+            reports["saturations"] = 0
+        learner_status(outputs)["iterations"] = 0
+        return without_clocks(outputs, program.reports)
+
+    course = lesson.course(launch, launch, **AT_ONCE)
+    assert course.sweep(0, again=1, stride=stride, clean=clean) == EVERYWHERE

@@ -1,0 +1,18 @@
+"""hw.replay.gather: headers, experiences and the reads that bring them, at memory's speed."""
+
+import pytest
+
+from hw.replay.config import ReplayConfig
+from hw.replay.gather import Gather
+
+
+@pytest.mark.parametrize("data_width, depth", [(128, 7), (512, 16)])
+def test_gather(simulate, data_width, depth):
+    config = dict(capacity=1000, fanout=4, priority_width=16, priority_fraction=8)
+    simulate(
+        Gather(ReplayConfig(**config), data_width, depth),
+        "replay.gather_bench",
+        config=config,
+        data_width=data_width,
+        depth=depth,
+    )

@@ -1,0 +1,82 @@
+"""Builds a unit's Verilog for cocotb and runs a bench in it, under Icarus or Verilator."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from cocotb_tools.runner import get_runner
+
+from sim.tools import require
+from sim.verilate import built_once, cocotb_program
+
+__all__ = ["SIMULATORS", "run_bench"]
+
+ROOT = Path(__file__).parent.parent
+SIMULATORS = ("icarus", "verilator")
+
+_TIMESCALE = ("1ns", "1ps")
+#: Verilator knows no X: what nothing has written holds random bits, the same in every run.
+_ARGUMENTS = {"icarus": [], "verilator": ["+verilator+rand+reset+2", "+verilator+seed+1"]}
+
+
+def run_bench(simulator, verilog, bench, folder, *, name, case, waves=None):
+    """Run the cocotb module ``bench`` on module ``name`` of the text ``verilog``, in ``folder``.
+
+    The bench finds ``case`` as JSON in the environment variable CASE. ``waves``: a path without
+    suffix, where the waveform is kept. Raises SystemExit where a test of the bench fails, and
+    AssertionError where it has none.
+    """
+    built = _BUILD[simulator](verilog, name, waves is not None)
+    try:
+        results = get_runner(simulator).test(
+            hdl_toplevel=name,
+            hdl_toplevel_lang="verilog",
+            test_module=bench,
+            build_dir=built,
+            test_dir=folder,
+            plusargs=_ARGUMENTS[simulator],
+            timescale=_TIMESCALE,
+            waves=waves is not None,
+            extra_env={
+                "CASE": json.dumps(case),
+                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+            },
+        )
+    finally:
+        for dump in folder.glob("dump.*"):
+            waves.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(dump, waves.with_name(waves.name + dump.suffix))
+    assert "<testcase" in Path(results).read_text(), f"{bench} ran no test"
+
+
+def _icarus(verilog, name, waves):
+    """The folder of ``sim.vvp``."""
+    require("iverilog", "verilator", "g++")  # builds are kept by the versions of all
+    # Not the runner's -g2012: with it, the triggers by which yosys starts every `always @*` have
+    # their value before the block listens, and constants behind them stay X.
+    options = ["-g2005"]
+    if waves:  # the runner has a module for that, but in SystemVerilog
+        verilog += f"\nmodule waves; initial $dumpvars(0, {name}); endmodule\n"
+        options += ["-s", "waves"]
+
+    def make(work):
+        source = work / f"{name}.v"
+        source.write_text(verilog)
+        get_runner("icarus").build(
+            sources=[source],
+            hdl_toplevel=name,
+            build_dir=work / "out",
+            build_args=options,
+            timescale=_TIMESCALE,
+        )
+
+    return built_once(f"icarus/{name}", (verilog, options), make)
+
+
+def _verilator(verilog, name, waves):
+    """The folder of the program, which has the name of the module."""
+    return cocotb_program(name, verilog, trace=waves).parent
+
+
+_BUILD = {"icarus": _icarus, "verilator": _verilator}

@@ -1,0 +1,50 @@
+"""The fixture ``simulate``: both simulators, what they show of what nobody wrote, and failures."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hw.stream.ram import Ram
+
+ROOT = Path(__file__).parent.parent
+UNIT = "tests/stream/test_queue.py"
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("bad", [None, "fails", "hangs"])
+def test_bench(request, simulate, bad):
+    """X in one, a random word in the other; a test that fails, and one that waits for ever."""
+    depth, simulator = 8, request.node.callspec.params["simulate"]
+    case = dict(depth=depth, expected=simulator, fails=bad == "fails", hangs=bad == "hangs")
+    unit = Ram(width=32, depth=depth)
+    if bad is None:
+        simulate(unit, "simulators_bench", **case)
+    else:
+        with pytest.raises(SystemExit):
+            simulate(unit, "simulators_bench", **case)
+
+
+def test_named_by_the_test(simulate):
+    case = dict(depth=2, expected="verilator", fails=False, hangs=False)
+    simulate(Ram(width=32, depth=2), "simulators_bench", simulator="verilator", **case)
+
+
+def collected(*arguments):
+    """Names of the tests of a unit that would run."""
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", UNIT, *arguments],
+        cwd=ROOT, text=True, capture_output=True,
+    )  # fmt: skip
+    return set(re.findall(r"::(test_queue\[.*\])$", result.stdout, re.M))
+
+
+def test_which_tests_run():
+    """Under Icarus by their own names; a few under Verilator, the others in the long tests."""
+    icarus = {f"test_queue[{depth}]" for depth in (1, 2, 3, 64, 65, 100, 128)}
+    verilator = {name.replace("[", "[verilator-") for name in icarus}
+    assert collected("-m", "not long") == icarus | {"test_queue[verilator-3]"}
+    assert collected("--simulator", "verilator", "-m", "not long") == verilator
+    assert collected("--simulator", "both", "-m", "bench") == icarus | verilator
