@@ -93,6 +93,8 @@ def test_a_failed_insert_is_undone_and_may_be_repeated(way, memory):
         outputs = faulty.fail(1, master, channel, number)
         failed(outputs[1], 0, label)
         assert_undone(outputs[2], label)
+        if way in ("largest", "one priority"):
+            assert status_of(outputs[2]["status"])[1]["maximum"] == 19, label
         assert shell_of(outputs[3])["error"] == Error.NONE, label
         assert_same(outputs[3], inserted, label, ["storage", "status"])
         assert_same(outputs[4], after, label)
