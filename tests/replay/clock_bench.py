@@ -21,7 +21,8 @@ async def every_clock(dut):
     await reset(dut)
     for clock in range(len(next(iter(inputs.values())))):
         for name, values in inputs.items():
-            getattr(dut, name).value = values[clock]
+            if clock == 0 or values[clock] != values[clock - 1]:
+                getattr(dut, name).value = values[clock]
         await ReadOnly()
         for name, values in expected.items():
             if values[clock] is not None:
