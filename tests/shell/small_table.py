@@ -57,7 +57,7 @@ _LIMITS = Command(
             lambda c, s: c.free & 0xFF,
         ),
         Rule(22, lambda c, s: (c.signed_low > 100) & (c.both == 9), "", lambda c, s: c.high + 1),
-        Rule(23, lambda c, s: c.shifted > 20, ""),
+        Rule(23, lambda c, s: c.last > 20, ""),
     ),
 )
 _WIDE = Command(
@@ -90,9 +90,9 @@ _MOVE = Command(
         operands(lambda c, s: c.count * 12, ""),
         operands(lambda c, s: c.count * 8 * (c.listed != 0), "", offset="list"),
         results(lambda c, s: c.area, ""),
-        Footprint("scratch", lambda c, s: (c.more >> 6) + s.fill, ""),
+        Footprint("scratch", lambda c, s: (c.last >> 6) + s.fill, ""),
     ),
-    rules=(Rule(27, lambda c, s: c.more == 4 * 12 * 34, "a product that is known"),),
+    rules=(Rule(27, lambda c, s: c.last == 4 * 12 * 34, "a product that is known"),),
 )
 _REACH = Command(
     Small.REACH,
@@ -120,9 +120,9 @@ _LOCK = Command(
 TABLE = CommandTable(
     (Command(Small.PING, ""), _LIMITS, _WIDE, _MOVE, _REACH, _LOCK),
     stages={
-        "shifted": lambda c, s: c.shift * 3,
         "area": lambda c, s: c.items * c.width,
-        # Of the last one a place and a rule depend: they are right at LATENCY, and no earlier.
-        "more": lambda c, s: c.area * 4 + (c.shifted != 0),
+        "more": lambda c, s: c.area * 4,
+        # A place and rules wait for it: they are right at LATENCY and no earlier.
+        "last": lambda c, s: c.shift * 3 + c.more,
     },
 )
