@@ -137,13 +137,16 @@ def test_writes_of_reports(case):
     ],
 )
 def test_axi_wins_over_what_a_failed_batch_holds(config, error, fields):
-    """Every experience is one that the (stand-in's) LEARN refuses: were it there to be seen."""
+    """Every experience is one that LEARN refuses; also where the STEP that it does not need yet
+    fails beside it."""
     lesson = Lesson(config)
     course = lesson.course(lesson.before(**fields), lesson.learn(0, 3), lesson.after()[0])
     assert shell_of(course.twin(*course.launches)[1])["error"] == error
-    for number in (0, 7, course.answers(1, "storage", "R") - 1):
-        outputs = course.fail(1, "storage", "R", number)
-        failed(outputs[1], 0, number)
+    second_step = 2 * 64 // config.engine.beat_bytes  # behind the program and the first
+    last = course.answers(1, "storage", "R") - 1
+    for port in (("storage", "R", 0), ("storage", "R", last), ("host", "R", second_step)):
+        outputs = course.fail(1, *port)
+        failed(outputs[1], 0, port)
         assert learner_status(outputs[1])["iterations"] == 0
         assert shell_of(outputs[2])["error"] == error
 

@@ -193,6 +193,21 @@ def test_axi_wins_over_what_a_failed_beat_holds(error, beat, name, arguments, fi
     failed(faulty.fail(1, "host", "R", PROGRAM_BEATS + beat)[1], 0, name)
 
 
+@pytest.mark.parametrize(
+    "error, opcode, item, master, channel",
+    [
+        (Error.INDEX, Opcode.GET, CAPACITY, "host", "B"),
+        (Error.TARGET, Opcode.FIND, 7 * CAPACITY, "host", "B"),
+        (Error.TARGET, Opcode.FIND, 7 * CAPACITY, "storage", "R"),
+    ],
+)
+def test_axi_wins_over_a_bad_item_beside_it(error, opcode, item, master, channel):
+    """The item is bad in truth, but that is not what the host must know first."""
+    faulty = course(filled(), launch_of("listed", opcode, [0, item, 1]))
+    assert shell_of(faulty.twin(*faulty.launches)[1])["error"] == error
+    failed(faulty.fail(1, master, channel, 0)[1], 0, error)
+
+
 def everything():
     """Every command, from SETUP on."""
     one = Program(GRANULES)

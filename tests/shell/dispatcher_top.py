@@ -5,7 +5,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 from shell.small_table import CONFIG, STATE, TABLE, buffers
 
-from hw.shell.axi import EngineConfig
 from hw.shell.buffers import HOST
 from hw.shell.core import CommandCore
 from hw.shell.dispatcher import Dispatcher
@@ -39,11 +38,8 @@ class _Core(CommandCore):
         self.BUFFERS = tuple(buffer for buffer, _ in list(buffers(16).values())[2:])
         super().__init__(CONFIG)
 
-    def engine(self, config, master):
-        """Beats of 16, 32 and 16 bytes."""
-        return EngineConfig(data_width=self.top.widths[master])
-
-    def state_layout(self):
+    @staticmethod
+    def state_layout(config):
         return STATE
 
     def execute(self, m, run):

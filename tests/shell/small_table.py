@@ -1,17 +1,29 @@
 """A small command table: every kind of limit, values and stages, rules, footprints of all sorts."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from amaranth import signed
 from amaranth.lib import data, enum
 
+from hw.config import ConfigBase
+from hw.shell.axi import EngineConfig
 from hw.shell.buffers import HOST_BUFFERS, Buffer
 from hw.shell.command import Command, CommandTable, Footprint, Rule, counted, operands, results
 from hw.shell.layout import Field
 
 __all__ = ["CONFIG", "STATE", "TABLE", "Small", "buffers"]
 
-CONFIG = SimpleNamespace(limit=37)
+
+@dataclass(frozen=True, kw_only=True)
+class SmallConfig(ConfigBase):
+    """Beats of 16 bytes, and of 32 in the heap."""
+
+    limit: int = 37
+    engine: EngineConfig = EngineConfig(data_width=128)
+    heap_engine: EngineConfig = EngineConfig(data_width=256)
+
+
+CONFIG = SmallConfig()
 #: What the rules read; the core's.
 STATE = data.StructLayout({"fill": 7, "level": signed(8), "locked": 1})
 

@@ -19,6 +19,7 @@ from hw.learner.core import LearnerCore
 from hw.learner.image import kind_bytes
 from hw.learner.records import record_granules
 from hw.replay.core import ReplayCore
+from hw.shell.axi import engine_of
 from hw.shell.program import ShellError
 
 NONE, OPCODE, OPERANDS, RESULTS, _, COUNT, FIELD, BUFFER, *_ = ShellError
@@ -207,9 +208,9 @@ def test_real(simulate, tmp_path, name):
     core = make()
     places = {buffer for buffer, _ in core.table.footprints.values()}
     declared = {
-        buffer.name: (buffer, core.engine(core.config, buffer.master).beat_bytes)
+        buffer.name: (buffer, engine_of(core.config, buffer.master).beat_bytes)
         for buffer in core.buffers
         if buffer.name in places
     }
-    cases = Cases(core.table, core.config, core.state_layout(), declared, usual)
+    cases = Cases(core.table, core.config, core.state_layout(core.config), declared, usual)
     check(cases, simulate, tmp_path)
