@@ -5,7 +5,7 @@ from amaranth import Shape
 from amaranth.lib.wiring import In
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, SimTimeoutError, with_timeout
-from streams import reset
+from streams import ports, reset
 
 __all__ = ["Watch", "clocks", "pulse", "seen", "start", "until", "within"]
 
@@ -58,18 +58,26 @@ async def until(dut, name, limit=1000, value=1):
 
 
 class Watch:
-    """``high[name]``: clocks in which a line is not 0. ``clock`` counts from 0, as memories do."""
+    """``high[name]``: clocks in which a line is not 0, in which a word of a stream moves.
 
-    def __init__(self, dut, *names):
-        self.dut, self.names, self.clock = dut, names, 0
-        self.high = {name: [] for name in names}
+    ``clock`` counts from 0, as that of a memory which was made in the same clock.
+    """
+
+    def __init__(self, dut, *lines, streams=()):
+        self.dut, self.clock = dut, 0
+        self.lines = {name: [getattr(dut, name)] for name in lines}
+        self.lines |= {name: ports(dut, name)[1:] for name in streams}
+        self.forget()
         cocotb.start_soon(self._run())
+
+    def forget(self):
+        self.high = {name: [] for name in self.lines}
 
     async def _run(self):
         while True:
             await ReadOnly()
-            for name in self.names:
-                if int(getattr(self.dut, name).value):
+            for name, lines in self.lines.items():
+                if all(int(line.value) for line in lines):
                     self.high[name].append(self.clock)
             await RisingEdge(self.dut.clk)
             self.clock += 1

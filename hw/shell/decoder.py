@@ -62,25 +62,26 @@ class Decoder(wiring.Component):
     def __init__(self, table, config, state, buffers):
         self.table, self.config, self.buffers = table, config, buffers
         self.LATENCY = len(table.stages) + 1
-        # Widths follow from the table's own arithmetic, tried on signals that lead nowhere.
+        # Shapes follow from the table's own arithmetic, tried on signals that lead nowhere.
         raw, s = Signal(8 * COMMAND_BYTES), _State(Signal(state), config)
-        self._widths = {
-            name: max(len(value) for _, value in self._values(name, raw, s)) for name in table.names
+        self._shapes = {
+            name: reduce(or_, (value for _, value in self._values(name, raw, s))).shape()
+            for name in table.names
         }
         common = self._common(raw)
-        for name, width in self._widths.items():
-            setattr(common, name, Signal(width))
-        widths = {}
+        for name, shape in self._shapes.items():
+            setattr(common, name, Signal(shape))
+        shapes = {}
         for name, stage in table.stages.items():
-            widths[name] = len(Value.cast(stage(common, s)))
-            setattr(common, name, Signal(widths[name]))
+            shapes[name] = Value.cast(stage(common, s)).shape()
+            setattr(common, name, Signal(shapes[name]))
         super().__init__(
             {
                 "raw": In(8 * COMMAND_BYTES),
                 "state": In(state),
                 **{buffer.size_name: In(32) for buffer, _ in buffers.values()},
                 "selected": Out(data.StructLayout({o.name.lower(): 1 for o in table})),
-                "stages": Out(data.StructLayout(widths)),
+                "stages": Out(data.StructLayout(shapes)),
                 "beats": Out(
                     data.StructLayout(dict.fromkeys(table.footprints, MAX_BEATS.bit_length()))
                 ),
@@ -96,7 +97,9 @@ class Decoder(wiring.Component):
         for field in command.fields:
             value = getattr(view, field.name)
             low, high = limits.get(field.name, (None, None))
-            if field.count == 1 and high is not None:
+            # A signed field without a lower limit may have any number below the upper one.
+            bounded = low is not None or field.kind[0] != "i"
+            if field.count == 1 and high is not None and bounded:
                 shape = Shape.cast(range(min(low or 0, 0), high + 1))
                 value = value[: shape.width]
                 value = value.as_signed() if shape.signed else value
@@ -124,8 +127,8 @@ class Decoder(wiring.Component):
             m.d.comb += getattr(self.selected, each.name.lower()).eq(opcode == each.value)
 
         common = self._common(self.raw)
-        for name, width in self._widths.items():
-            value = Signal(width, name=name)
+        for name, shape in self._shapes.items():
+            value = Signal(shape, name=name)
             m.d.comb += value.eq(self._one_of(self._values(name, self.raw, s)))
             setattr(common, name, value)
         for name, stage in self.table.stages.items():

@@ -10,7 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.shell.decoder import Decoder
-from hw.shell.ports import read_port, write_port
+from hw.shell.ports import read_beats, read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME, ShellError
 
 __all__ = ["Dispatcher"]
@@ -70,7 +70,6 @@ class Dispatcher(wiring.Component):
         outer = self.decoder.signature.members
         self._passed_in = [n for n, m in outer.items() if m.flow == In and n != "raw"]
         self._passed_out = [n for n in ("selected", "stages", "beats") if n in outer]
-        port = read_port(data_width)
         super().__init__(
             {
                 "command": In(stream.Signature(unsigned(8 * COMMAND_BYTES))),
@@ -89,9 +88,9 @@ class Dispatcher(wiring.Component):
                 "finish": In(1),
                 "error": In(32),
                 "detail": In(32),
-                "read": Out(port),
+                "read": Out(read_port(data_width)),
                 "write": Out(write_port(data_width)),
-                "words": Out(port.members["data"].signature),
+                "words": Out(stream.Signature(read_beats(data_width))),
                 "reply_words": In(stream.Signature(unsigned(data_width))),
             }
         )

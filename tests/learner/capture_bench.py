@@ -116,8 +116,8 @@ async def draws(dut, paces):
     last = Watch(dut, "records__valid", "replay_write__done__valid")
     for count in (1, 2, 7, 40):
         dut.drawing.value, words = 1, bench.words(count)
-        for lines in (watch.high, last.high):
-            lines.update((name, []) for name in lines)
+        watch.forget()
+        last.forget()
         dut.write__done__payload.value = 1  # of an answer that is not there
         bench.put("replay_write__data", words)
         await clocks(dut, bench.rng.choice([0, 3]))
@@ -179,7 +179,7 @@ async def gives(dut, paces):
         await none_is_taken(bench, put)
         await clocks(dut, bench.rng.choice([0, 30]))
         assert not await seen(dut, "empty")
-        watch.high.update((name, []) for name in watch.high)
+        watch.forget()
         dut.giving.value = 1
         beats = beats_of(items)
         bench.put("replay_read__request", pack([(bench.rng.getrandbits(64), len(beats))]))

@@ -42,8 +42,7 @@ class Bench:
     async def begin(self):
         await start(self.dut, Ask(CONFIG))
         names = ("answered", "advance", "complete", "answer__valid", "request__valid")
-        self.watch = Watch(self.dut, *names)
-        self.moved = {name: [] for name in ("request", "response")}
+        self.watch = Watch(self.dut, *names, streams=("request", "response"))
         cocotb.start_soon(self.ring())
         cocotb.start_soon(self.manager())
 
@@ -73,11 +72,9 @@ class Bench:
                 response.value = self.owed[0][1]
             await ReadOnly()
             if shows and int(taken.value):
-                self.moved["response"].append(self.watch.clock)
                 self.owed.popleft()
                 shows = False
             if int(asked.value) and int(take.value):
-                self.moved["request"].append(self.watch.clock)
                 self.requests.append(int(request.value))
                 self.owed.append((clock + 3, self.responses[len(self.requests) - 1]))
             await RisingEdge(self.dut.clk)
@@ -96,8 +93,7 @@ class Bench:
             getattr(dut, name).value = int(name in flags)
         dut.count.value = count
         self.requests.clear(), self.expected.clear()
-        for lines in (self.watch.high, self.moved):
-            lines.update((name, []) for name in lines)
+        self.watch.forget()
         self.responses = [self.word(RESPONSE, error=int(k in wrong)) for k in range(count)]
         # Any operation may stand in a list: what it holds is passed on.
         items = [
@@ -140,9 +136,9 @@ class Bench:
         if mode == "insert":
             found = [(request.operation, request.index, request.value) for request in requests]
             assert found == [(Operation.SET, *place) for place in self.expected]
-        assert high["advance"] == (self.moved["request"] if "is_insert" in flags else [])
-        assert high["answered"] == self.moved["response"]
-        assert high["complete"][0] == self.moved["response"][-1] + 1, f"{mode}: complete"
+        assert high["advance"] == (high["request"] if "is_insert" in flags else [])
+        assert high["answered"] == high["response"]
+        assert high["complete"][0] == high["response"][-1] + 1, f"{mode}: complete"
         if "is_batch" not in flags:
             assert not high["answer__valid"], f"{mode} has no batch"
 
@@ -174,5 +170,6 @@ async def keeps_pace(dut):
     await bench.begin()
     for mode in MODES:
         await bench.command(mode, 30)
-        for moved in bench.moved.values():
+        for name in ("request", "response"):
+            moved = bench.watch.high[name]
             assert moved == list(range(moved[0], moved[0] + 30)), mode
