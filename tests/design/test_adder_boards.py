@@ -63,7 +63,7 @@ def test_document(tmp_path):
         "| 0x10 | `x` | u32 |  | byte offset in x, a multiple of 64 |",
         "- `results`: `count` sums; zeros fill the last beat",
         "- error 16 unless a BIAS came before",
-        "| 0x10 | `cycles` | u32 | last ADD: clocks from its start to its end |",
+        "| 0x10 | `cycles` | u32 |  | last ADD: clocks from its start to its end |",
         "| 16 | `bias` | ADD before any BIAS |",
         "| `vectors_engine.data_width` | `256` |",
     ):
