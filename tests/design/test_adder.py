@@ -4,9 +4,9 @@ from itertools import cycle
 
 import numpy as np
 import pytest
-from design.adder.commands import COMMANDS, Opcode
+from design.adder.commands import Opcode
 from design.adder.estimate import estimate
-from design.adder.records import ADDER_ERRORS, ADDER_STATUS, Error
+from design.adder.records import ADDER_ERRORS, Error
 from design.adder_programs import BAD, AdderProgram, RandomSums, Rig, kernel_config, status_of
 from programs import BLANK
 from replay.kernels import opened
@@ -117,9 +117,7 @@ def test_from_the_host(card):
         vectors = {name: kernel.buffer(name, 4096) for name in ("x", "y")}
         for name, vector in (("x", x), ("y", y)):
             vectors[name].write(vector)
-        launcher = Launcher(
-            kernel, commands=COMMANDS, errors=ADDER_ERRORS, status=ADDER_STATUS, pointers=vectors
-        )
+        launcher = Launcher(kernel, pointers=vectors)
         with pytest.raises(CommandError, match=r"command 0 \(ADD\) must be valid, not bias"):
             launcher.run([(Opcode.ADD, {"count": 20})], results_bytes=128)
         raw = launcher.run(

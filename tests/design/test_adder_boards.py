@@ -8,9 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import serial
-from design.adder.commands import COMMANDS, Opcode
+from design.adder.commands import Opcode
 from design.adder.design import DESIGN
-from design.adder.records import ADDER_ERRORS, ADDER_STATUS
 from design.adder_programs import kernel_config
 from uart.serial_port import SerialPort
 
@@ -64,7 +63,7 @@ def test_document(tmp_path):
         "| 0x10 | `x` | u32 |  | byte offset in x, a multiple of 64 |",
         "- `results`: `count` sums; zeros fill the last beat",
         "- error 16 unless a BIAS came before",
-        "| 0x10 | `cycles` | u32 | last ADD: clocks from its start to its end |",
+        "| 0x10 | `cycles` | u32 |  | last ADD: clocks from its start to its end |",
         "| 16 | `bias` | ADD before any BIAS |",
         "| `vectors_engine.data_width` | `256` |",
     ):
@@ -141,9 +140,7 @@ def test_serial_line(tmp_path, monkeypatch):
         vectors = {name: kernel.buffer(name, 4096) for name in ("x", "y")}
         for name, vector in (("x", x), ("y", y)):
             vectors[name].write(vector)
-        launcher = Launcher(
-            kernel, commands=COMMANDS, errors=ADDER_ERRORS, status=ADDER_STATUS, pointers=vectors
-        )
+        launcher = Launcher(kernel, pointers=vectors)
         raw = launcher.run(
             [(Opcode.BIAS, {"bias": 9}), (Opcode.ADD, {"count": 33})], results_bytes=192
         )

@@ -177,16 +177,12 @@ def test_diverged():
 
 
 def bad_learns():
-    """``(fields, operands bytes, error)`` of a LEARN that is refused before anything happens."""
+    """``(fields, error)`` of a LEARN that the card refuses before anything happens; fields out of
+    their limits are in ``limit_cases``, for the host does not send them."""
     good = {"count": 2, "batch": BATCH, "source": 0, "destination": 64, "experiences": 128}
     for fields, error in (
-        ({"count": 0}, Error.COUNT),
-        ({"count": 1 << 16}, Error.COUNT),
-        ({"count": 0, "batch": 0}, Error.COUNT),
-        ({"batch": 0}, LearnError.BATCH),
         ({"batch": 7}, LearnError.BATCH),
-        ({"batch": 18}, LearnError.BATCH),
-        ({"batch": 0, "inserts": 41}, LearnError.BATCH),
+        ({"batch": 7, "inserts": 41}, LearnError.BATCH),
         ({"inserts": 41}, Error.COUNT),
         ({"inserts": 41, "source": 3}, Error.COUNT),
         ({"source": 32}, Error.OPERANDS),
@@ -283,8 +279,6 @@ def test_load_and_store(name):
             (LearnOpcode.LOAD, 15, {"count": size - 4}, LearnError.IMAGE),
             (LearnOpcode.STORE, 15, {"count": 0}, LearnError.IMAGE),
             (LearnOpcode.STORE, 7, {"count": size}, LearnError.IMAGE),
-            (LearnOpcode.LOAD, 0, {"count": 0}, LearnError.IMAGE),
-            (LearnOpcode.STORE, 31, {"count": size}, LearnError.IMAGE),
             (LearnOpcode.LOAD, 15, {"source": 1}, Error.OPERANDS),
             (LearnOpcode.LOAD, 15, {"source": 1 << 20}, Error.OPERANDS),
             (LearnOpcode.STORE, 15, {"destination": 1 << 20}, Error.RESULTS),
