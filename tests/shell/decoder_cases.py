@@ -75,7 +75,12 @@ class Cases:
         if command is not None:
             outputs["selected"] = 1 << list(self.table).index(command.opcode)
             del outputs["beats"]
-            if command.refusal(vars(c), self.config) is None and not raw >> 8 * command.used:
+            fields = all(
+                (low is None or low <= getattr(c, field.name))
+                and (high is None or getattr(c, field.name) <= high)
+                for field, low, high in command.checked(self.config)
+            )
+            if fields and not raw >> 8 * command.used:
                 outputs |= self._rest(command, c, state)
         self.seen[command and command.opcode, int(error)] += 1
         inputs = {declared[name].size_name: size for name, size in sizes.items()}
