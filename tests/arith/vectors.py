@@ -2,7 +2,9 @@
 
 import json
 
-GAPS = [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5)]
+from pauses import SOLID, SOLID_TOO
+
+GAPS = [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5), (SOLID_TOO, SOLID)]
 
 
 def word(layout, **fields):

@@ -8,6 +8,7 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
+from pauses import SOLID
 from streams import get_all, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
@@ -75,7 +76,7 @@ async def start(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(gap=[0, 0.6], sink_gap=[0, 0.7])
+@cocotb.parametrize(gap=[0, 0.6], sink_gap=[0, 0.7, SOLID])
 async def commands(dut, gap, sink_gap):
     await start(dut)
     for number, command in enumerate(COMMANDS):

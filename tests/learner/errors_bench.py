@@ -8,6 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, with_timeout
 from learner.samples import Begins
+from pauses import SOLID
 from streams import get_all, reset
 
 CASE = json.loads(os.environ["CASE"])
@@ -36,7 +37,7 @@ async def start(dut, gap, seed):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(gap=[0, 0.6], sink_gap=[0, 0.6])
+@cocotb.parametrize(gap=[0, 0.6], sink_gap=[0, 0.6, SOLID])
 async def elements_in_order(dut, gap, sink_gap):
     await start(dut, gap, 2)
     get = get_all(dut, "o", len(EXPECTED), random.Random(3), sink_gap)

@@ -65,7 +65,7 @@ async def check_reads(dut, reads, rng, count=40):
         await RisingEdge(dut.clk)
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=300, timeout_unit="us")
 async def session(dut):
     rng = random.Random(CASE["seed"])
     for name in ("load", "store", "update", "kind", "step", "i__valid", "i__payload", "o__ready"):

@@ -9,6 +9,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, with_timeout
 from learner.samples import Begins
+from pauses import SOLID
 from streams import get_all, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
@@ -69,7 +70,7 @@ def begin(dut, gap=0.0):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(gap=[0, 0.6], forward_gap=[0, 0.7], backward_gap=[0, 0.9])
+@cocotb.parametrize(gap=[0, 0.6], forward_gap=[0, 0.7], backward_gap=[0, 0.9, SOLID])
 async def words_in_order(dut, gap, forward_gap, backward_gap):
     await start(dut)
     for name, begins in begin(dut, gap).items():

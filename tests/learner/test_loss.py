@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from amaranth import Shape
 from arith.float32_cases import CORNERS, bits, floats
+from pauses import SOLID, SOLID_TOO
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
@@ -203,7 +204,10 @@ BATCHES = [
     (10, 0.01, (0.3, 0.3, 0.3), 8),
     (30, 0.6, (0, 0.9, 0), 16),
     (48, 0, (0, 0, 0), 16),
+    (40, 0, (0, SOLID, SOLID_TOO), 16),
 ]
+#: For one output: as many as may be are on their way each time the delta stands still again.
+ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +230,8 @@ def test_matches_twin(simulate, tmp_path, options):
     unit = Loss(config)
     rng = np.random.default_rng(11)
     batches, diverged, saturations = [], 0, 0
-    for k, (count, wild, _, _) in enumerate(BATCHES):
+    cases = [*BATCHES, *([ONE_AT_A_TIME] if unit.outputs == 1 else [])]
+    for k, (count, wild, _, _) in enumerate(cases):
         batch = config.lanes * count
         outputs, scalars, inverse, clip = made(config, rng, batch, wild=wild)
         if k == 1:
@@ -243,8 +248,8 @@ def test_matches_twin(simulate, tmp_path, options):
         unit,
         "learner.loss_bench",
         vectors=str(file),
-        gaps=[gaps for _, _, gaps, _ in BATCHES],
-        delays=[delay for _, _, _, delay in BATCHES],
+        gaps=[gaps for _, _, gaps, _ in cases],
+        delays=[delay for _, _, _, delay in cases],
         latency=unit.latency,
         td_latency=unit.td_latency,
         interval=unit.interval,

@@ -8,6 +8,7 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
+from pauses import SOLID
 from streams import get_all, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
@@ -54,7 +55,7 @@ class Layers:
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
-@cocotb.parametrize(gap=[0, 0.6], layer_gap=[0, 0.5])
+@cocotb.parametrize(gap=[0, 0.6], layer_gap=[0, 0.5, SOLID])
 async def images(dut, gap, layer_gap):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     dut.load.value = dut.store.value = dut.kinds.value = dut.layer_busy.value = 0

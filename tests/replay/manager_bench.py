@@ -8,6 +8,7 @@ import random
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
+from pauses import SOLID, SOLID_TOO, pauses
 from replay.operations import SEED, expected, random_operations, request_words, response
 
 from hw.replay.config import ReplayConfig
@@ -56,10 +57,11 @@ async def run(dut, operations, rng, source_gap=0.0, sink_gap=0.0):
     answers, sent, clocks, idle, held = [], 0, 0, 0, None
     payload, valid, ready = dut.request__payload, dut.request__valid, dut.request__ready
     presented = False
+    source_pause, sink_pause = pauses(source_gap, rng), pauses(sink_gap, rng)
     while len(answers) < len(words):
-        if not presented and sent < len(words) and (not source_gap or rng.random() >= source_gap):
+        if not presented and sent < len(words) and not next(source_pause):
             payload.value, valid.value, presented = words[sent], 1, True
-        take = not sink_gap or rng.random() >= sink_gap
+        take = not next(sink_pause)
         dut.response__ready.value = int(take)
         await ReadOnly()
         moved = False
@@ -88,7 +90,7 @@ async def run(dut, operations, rng, source_gap=0.0, sink_gap=0.0):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def equals_the_twin(dut):
     rng = random.Random(1)
-    gaps = [(0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3)]
+    gaps = [(0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3), (SOLID_TOO, SOLID)]
     operations = random_operations(CONFIG, CASE["operations"], rng)
     step = UNIFORM // 37
     wanted, twin = expected(CONFIG, operations, step)

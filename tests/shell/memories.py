@@ -3,6 +3,7 @@
 import random
 
 from cocotbext.axi import AxiBus, AxiRam
+from pauses import pauses
 from shell.axi_rules import Rules
 from shell.kernel_pins import Pins
 
@@ -12,7 +13,7 @@ _BYTES = (1 << 63) - 1  # more than AxiRam can count
 
 
 def memories(dut, masters, *, gap, seed):
-    """``{master: AxiRam}``; every channel of each pauses in a clock with chance ``gap``."""
+    """``{master: AxiRam}``; every channel of each pauses as ``pauses(gap)`` does."""
     rng, result = random.Random(seed), {}
     for name in masters:
         Rules(Pins(dut), prefix=name)
@@ -31,5 +32,5 @@ def memories(dut, masters, *, gap, seed):
             read.ar_channel,
             read.r_channel,
         ):
-            channel.set_pause_generator(iter(lambda: rng.random() < gap, None))
+            channel.set_pause_generator(pauses(gap, rng))
     return result

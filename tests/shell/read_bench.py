@@ -10,6 +10,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiRam
+from pauses import pauses
 from shell.axi_memory import LatencyMemory
 from shell.axi_rules import Rules, busy_is_exact, cut
 from shell.request_cases import addresses_of, corners, pack
@@ -45,8 +46,7 @@ async def matches_memory(dut):
     image = rng.randbytes(SIZE)
     memory.write(0, image)
     for channel in (memory.read_if.ar_channel, memory.read_if.r_channel):
-        pauses = (rng.random() < CASE["memory_gap"] for _ in itertools.count())
-        channel.set_pause_generator(pauses)
+        channel.set_pause_generator(pauses(CASE["memory_gap"], rng))
     await reset(dut, 4)
     cocotb.start_soon(put_all(dut, "read_request", pack(requests), rng, CASE["source_gap"]))
     expected = [

@@ -1,6 +1,7 @@
 """hw.shell.read against the memory of cocotbext-axi, AXI rules on every clock."""
 
 import pytest
+from pauses import SOLID, SOLID_TOO
 from shell.engine_top import EngineTop
 
 from hw.shell.axi import EngineConfig
@@ -8,6 +9,7 @@ from hw.shell.axi import EngineConfig
 NARROW = dict(data_width=128)
 SMALL = dict(data_width=32, depth=9, burst_beats=4)
 GAPS = [(0, 0, 0), (0.5, 0, 0), (0, 0.5, 0), (0, 0, 0.5), (0.3, 0.3, 0.3)]
+GAPS.append(pytest.param(SOLID_TOO, (70, 90), SOLID, id="solid"))
 
 
 @pytest.mark.parametrize(

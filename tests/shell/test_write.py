@@ -1,6 +1,7 @@
 """hw.shell.write against the memory of cocotbext-axi, AXI rules on every clock."""
 
 import pytest
+from pauses import SOLID, SOLID_TOO
 from shell.engine_top import EngineTop
 
 from hw.shell.axi import EngineConfig
@@ -15,6 +16,7 @@ GAPS = [
     ((0, 0), 0.5, 0),
     ((0, 0), 0, 0.8),
     ((0.3, 0.3), 0.3, 0.3),
+    pytest.param((SOLID_TOO, (10, 30)), (70, 90), SOLID, id="solid"),
 ]
 
 

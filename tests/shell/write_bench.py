@@ -1,6 +1,5 @@
 """Runs inside the simulator; started by test_write.py."""
 
-import itertools
 import json
 import os
 import random
@@ -9,6 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiRam
+from pauses import pauses
 from shell.axi_memory import LatencyMemory
 from shell.axi_rules import Rules, busy_is_exact, cut
 from shell.request_cases import corners, pack
@@ -45,8 +45,7 @@ async def matches_memory(dut):
     memory.write(0, bytes(image))
     writes = memory.write_if
     for channel in (writes.aw_channel, writes.w_channel, writes.b_channel):
-        pauses = (rng.random() < CASE["memory_gap"] for _ in itertools.count())
-        channel.set_pause_generator(pauses)
+        channel.set_pause_generator(pauses(CASE["memory_gap"], rng))
     words = []
     for address, beats in requests:
         for beat in range(beats):

@@ -7,6 +7,7 @@ import random
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, Timer, with_timeout
+from pauses import SOLID, SOLID_TOO
 from streams import get_all, put_all, reset, transfers
 
 CASE = json.loads(os.environ["CASE"])
@@ -44,7 +45,8 @@ async def order_is_kept(dut):
     await start(dut)
     if HAS_LEVEL:
         cocotb.start_soon(check_level(dut))
-    for source_gap, sink_gap in ((0, 0), (0, 0.8), (0.8, 0), (0.5, 0.5), (0, 0.1), (0.1, 0)):
+    gaps = [(0, 0), (0, 0.8), (0.8, 0), (0.5, 0.5), (0, 0.1), (0.1, 0), (SOLID_TOO, SOLID)]
+    for source_gap, sink_gap in gaps:
         words = [rng.getrandbits(WIDTH) for _ in range(3 * DEPTH + 50)]
         source = cocotb.start_soon(put_all(dut, "i", words, rng, source_gap))
         got = await with_timeout(

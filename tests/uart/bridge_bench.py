@@ -27,7 +27,8 @@ class Board:
         self.dut, self.rng = dut, rng
         self.memory = bytearray(rng.randbytes(SIZE))
         self.accesses, self.replies, self.resets = [], [], 0
-        self.deaf = self.mute = False
+        self.deaf = self.mute = self.full = False
+        self.late = self.asked = 0  # clocks that an answer takes; clocks with a request
         self._decoder = Decoder()
 
     async def start(self):
@@ -51,10 +52,13 @@ class Board:
                 taken = ready and int(getattr(dut, f"{request_}__valid").value)
                 word = int(getattr(dut, f"{request_}__payload").value) if taken else None
                 target = int(dut.target.value)
+                self.asked += int(getattr(dut, f"{request_}__valid").value)
                 await RisingEdge(dut.clk)
             getattr(dut, f"{request_}__ready").value = 0
             answer = self._access((target << TARGET_SHIFT), REQUEST.from_bits(word))
-            while self.mute or self.rng.random() < GAP:
+            late = self.late
+            while self.mute or late or self.rng.random() < GAP:
+                late = max(0, late - 1)
                 await RisingEdge(dut.clk)
                 if int(dut.reset.value):
                     break
@@ -81,7 +85,7 @@ class Board:
 
     async def _line(self):
         while True:
-            ready = self.rng.random() >= GAP
+            ready = not self.full and self.rng.random() >= GAP
             self.dut.o__ready.value = int(ready)
             await ReadOnly()
             if ready and int(self.dut.o__valid.value):
@@ -248,19 +252,34 @@ async def what_stands_still_is_told(dut):
 
 
 @cocotb.test(skip=bool(GAP), timeout_time=2, timeout_unit="ms")
-async def patience_is_long_enough(dut):
-    """An answer that takes nearly as long is taken, and the line may take longer than that."""
+async def patience_is_for_each_answer(dut):
+    """Each may take nearly as long, of READ and WRITE; the line may take longer than that."""
     one = await board(dut)
-
-    async def late():
-        one.mute = True
-        for _ in range(PATIENCE - 30):
-            await RisingEdge(dut.clk)
-        one.mute = False
-
-    one.mute = True
-    await one.send(encode(request(1, Opcode.READ, TARGET, 1)))
-    cocotb.start_soon(late())
-    for _ in range(PATIENCE + 200):
+    one.late = PATIENCE - 30
+    for sequence, kind, payload in ((1, Opcode.READ, b""), (2, Opcode.WRITE, b"ab")):
+        data = b"" if payload else bytes(one.memory[:2])
+        frame = request(sequence, kind, TARGET, 2, payload)
+        reply = await one.ask(frame, clocks=2 * PATIENCE + 200)
+        assert reply == bytes([sequence, *data, Status.DONE])
+    one.full, one.late = True, 0
+    await one.send(encode(request(3, Opcode.READ, TARGET, 2)))
+    await one.quiet(PATIENCE + 200)
+    one.full = False
+    for _ in range(200):
         await RisingEdge(dut.clk)
-    assert one.replies == [bytes([1, one.memory[0], Status.DONE])]
+    assert one.replies == [bytes([3, *one.memory[:2], Status.DONE])]
+
+
+@cocotb.test(skip=bool(GAP), timeout_time=2, timeout_unit="ms")
+async def patience_ends_in_its_clock(dut):
+    """A request is shown for PATIENCE clocks, an answer is taken in the last of them."""
+    one = await board(dut)
+    for late, status in ((PATIENCE - 2, Status.DONE), (PATIENCE - 1, Status.STALLED)):
+        one.late = late
+        reply = await one.ask(request(1, Opcode.READ, TARGET, 1), clocks=PATIENCE + 200)
+        assert reply[-1] == status, f"{status!r} after {late} clocks"
+    one.deaf, one.late = True, 0
+    assert (await one.ask(request(2, Opcode.RESET, 0, 0)))[-1] == Status.DONE
+    one.asked = 0
+    reply = await one.ask(request(3, Opcode.READ, TARGET, 1), clocks=PATIENCE + 200)
+    assert (reply[-1], one.asked) == (Status.STALLED, PATIENCE)

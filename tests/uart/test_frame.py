@@ -7,6 +7,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pauses import SOLID, SOLID_TOO
 
 from hw.uart.frame import FrameDecoder, FrameEncoder
 from hw.uart.protocol import END, ESCAPE
@@ -14,7 +15,13 @@ from sim.model.uart.frames import Decoder, encode
 
 GAPS = pytest.mark.parametrize(
     "source_gap, sink_gap",
-    [(0, 0), (0.5, 0), (0, 0.5), pytest.param(0.4, 0.4, marks=pytest.mark.verilator)],
+    [
+        (0, 0),
+        (0.5, 0),
+        (0, 0.5),
+        pytest.param(0.4, 0.4, marks=pytest.mark.verilator),
+        pytest.param(SOLID_TOO, SOLID, id="solid"),
+    ],
 )
 
 
