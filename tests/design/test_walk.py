@@ -25,8 +25,8 @@ MODULES = """
 amaranth hw.config hw.designs hw.shared hw.shell.axi hw.shell.buffers hw.shell.command hw.shell.core
 hw.shell.design hw.shell.dispatcher hw.shell.interconnect hw.shell.layout sim.card.memory
 sim.model.kernels sim.model.program host.runtime.program bench.gae design.adder.design
-design.adder.fetch design.adder.sums programs limits faults replay.kernels tests.boards.vendor
-tests.boards.test_verilog
+design.adder.fetch design.adder.sums design.test_adder programs limits faults replay.kernels
+tests.boards.vendor tests.boards.test_verilog
 """.split()
 #: Fields of objects, parameters, names of cards and masters: no attributes of a module.
 WORDS = {
