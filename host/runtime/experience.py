@@ -6,7 +6,7 @@ from host.runtime.program import aligned
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Opcode
 from hw.replay.records import GRANULE_BYTES, ITEM
 
-__all__ = ["checked_items", "put_items", "put_records", "record_dtype", "to_records"]
+__all__ = ["checked_items", "in_runs", "put_items", "put_records", "record_dtype", "to_records"]
 
 
 def record_dtype(fields):
@@ -16,6 +16,9 @@ def record_dtype(fields):
     """
     if not fields:
         raise ValueError("fields must be one or more, not none")
+    for name in ("priorities", "td_errors"):
+        if name in fields:
+            raise ValueError(f"fields must not be called {name}, an option of add")
     dtype = np.dtype([(name, kind, shape) for name, (kind, shape) in fields.items()])
     size = aligned(dtype.itemsize, GRANULE_BYTES)
     if size > MAX_GRANULES * GRANULE_BYTES:
@@ -92,11 +95,24 @@ def put_items(program, operands, offset, opcode, indexes, values, **command):
     return offset
 
 
-def put_records(program, operands, offset, records):
-    """Append the INSERT commands for ``records``, and the records from ``offset`` on."""
+def in_runs(records, runs):
+    """The bytes of ``records`` in so many equal runs, each from a beat on: uint8 [runs, bytes]."""
+    size = records.nbytes // runs
+    blocks = np.zeros((runs, aligned(size)), np.uint8)
+    blocks[:, :size] = records.view(np.uint8).reshape(runs, size)
+    return blocks
+
+
+def put_records(program, operands, offset, records, entering=None):
+    """Append the INSERT commands for ``records``, and the records from ``offset`` on, each part
+    followed by its list of priorities (``Entering``), if there is one."""
     limit = min(MAX_COUNT, MAX_TRANSFER // (records.dtype.itemsize // GRANULE_BYTES))
     for begin in range(0, len(records), limit):
         part = records[begin : begin + limit]
-        program.append((Opcode.INSERT, {"count": len(part), "source": offset}))
+        command = {"count": len(part), "source": offset}
+        program.append((Opcode.INSERT, command))
         operands.append((offset, part.view(np.uint8)))
         offset = aligned(offset + part.nbytes)
+        if entering is not None:
+            command |= entering.part(begin, begin + limit).put(operands, offset)
+            offset += operands[-1][1].nbytes

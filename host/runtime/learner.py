@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from host.runtime.experience import put_records, record_dtype
+from host.runtime.experience import in_runs, put_records, record_dtype
 from host.runtime.parameters import from_image, kind_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
-from host.runtime.step import check_floor, checked_steps, step_records
+from host.runtime.step import Diverged, check_floor, checked_steps, step_records
 from hw.designs import DESIGNS
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import KINDS
@@ -22,20 +22,6 @@ from hw.learner.records import REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
 __all__ = ["Diverged", "Learned", "LearningReplay", "learner_fields", "step_records"]
-
-
-class Diverged(RuntimeError):
-    """A TD error was infinite or not a number; parameters and priorities are as before the step.
-
-    ``index`` : the experience.
-    """
-
-    def __init__(self, index):
-        self.index = index
-        super().__init__(
-            f"td_error of experience {index} must be finite, not infinite or NaN: training "
-            "diverged; parameters are as before (a smaller rate, or a smaller clip, may help)"
-        )
 
 
 class Learned(NamedTuple):
@@ -82,7 +68,17 @@ class LearningReplay(PrioritizedReplayBuffer):
         self.learner = self.config.learner
         self.saturations, self._warned = np.zeros(3, np.int64), False
 
-    def learn(self, steps, *, batch_size, experiences=None, inserts=None, store=()):
+    def learn(
+        self,
+        steps,
+        *,
+        batch_size,
+        experiences=None,
+        inserts=None,
+        store=(),
+        priorities=None,
+        td_errors=None,
+    ):
         """``len(steps)`` iterations in one launch: each draws, trains, gives the experiences their
         new priorities, stores others, and updates the parameters.
 
@@ -99,6 +95,8 @@ class LearningReplay(PrioritizedReplayBuffer):
             None: n // iterations.
         store : sequence of kinds
             Parameters to return, as they are after the last iteration.
+        priorities, td_errors : sequence of floats, or None
+            One for each experience, as of ``step``.
 
         Returns ``Learned``.
 
@@ -121,13 +119,13 @@ class LearningReplay(PrioritizedReplayBuffer):
             raise ValueError(f"batch_size must be at most the fill ({fill}), not {batch_size}")
 
         program, operands = [], [(0, steps.view(np.uint8))]
-        put_records(program, operands, steps.nbytes, records[:rest][-self.capacity :])
+        given = self._entering(len(records), priorities, td_errors)
+        kept = max(0, rest - self.capacity)
+        leading = given and given.part(kept, rest)
+        put_records(program, operands, steps.nbytes, records[kept:rest], leading)
         offset = aligned(max(begin + array.nbytes for begin, array in operands))
         if inserts:
-            # Those of every iteration begin on a beat.
-            size = inserts * self.dtype.itemsize
-            blocks = np.zeros((count, aligned(size)), np.uint8)
-            blocks[:, :size] = records[rest:].view(np.uint8).reshape(count, size)
+            blocks = in_runs(records[rest:], count)
             operands.append((offset, blocks))
         learn = {
             "count": count,
@@ -138,6 +136,9 @@ class LearningReplay(PrioritizedReplayBuffer):
             "inserts": inserts,
             "experiences": offset if inserts else 0,
         }
+        if inserts and given:
+            offset = aligned(offset + blocks.nbytes)
+            learn |= given.part(rest, len(records)).put(operands, offset, runs=count)
         program.append((LearnOpcode.LEARN, learn))
         size = count * REPORT.size
         extra = self._put_store(program, size, store) if store else 0

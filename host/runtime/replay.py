@@ -6,6 +6,7 @@ tree, the draws, priorities, weights, and the experiences themselves live on the
 
 import numpy as np
 
+from host.runtime.entering import entering, finite, raw_priorities
 from host.runtime.experience import checked_items, put_items, put_records, record_dtype, to_records
 from host.runtime.program import Launcher, aligned
 from hw.arith.power import SCALE_FORMAT
@@ -110,13 +111,14 @@ class PrioritizedReplayBuffer:
         """The card's status block after the last launch (``hw.replay.commands.REPLAY_STATUS``)."""
         return self.launcher.status
 
-    def step(self, experiences=None, update=None, sample=None):
+    def step(self, experiences=None, update=None, sample=None, *, priorities=None, td_errors=None):
         """Update, insert, then sample, all in one launch; return the batch, or None.
 
         Parameters
         ----------
         experiences : dict of arrays [n, ...], or None
-            Every field of an experience; they enter with the largest priority so far.
+            Every field of an experience; they enter with the largest priority so far, or with
+            ``priorities`` (as in ``set_priorities``) or those of ``td_errors``, one for each.
         update : (indexes, td_errors), or None
         sample : (batch_size, beta), or None
 
@@ -129,9 +131,7 @@ class PrioritizedReplayBuffer:
         program, operands, offset = [], [], 0
         if update is not None:
             indexes, errors = checked_items(len(self), "td_errors", *update, np.float32)
-            if not np.isfinite(errors).all():
-                bad = int(np.argmin(np.isfinite(errors)))
-                raise ValueError(f"td_errors must be finite, not {errors[bad]} at position {bad}")
+            errors = finite("td_errors", errors)
             offset = put_items(
                 program,
                 operands,
@@ -146,7 +146,12 @@ class PrioritizedReplayBuffer:
         if experiences is not None:
             records = self._records(experiences)
             fill = min(fill + len(records), self.capacity)
-            put_records(program, operands, offset, records[-self.capacity :])
+            given = self._entering(len(records), priorities, td_errors)
+            kept = slice(max(0, len(records) - self.capacity), len(records))
+            given = given and given.part(kept.start, kept.stop)
+            put_records(program, operands, offset, records[kept], given)
+        elif priorities is not None or td_errors is not None:
+            raise ValueError("experiences must be given with priorities or td_errors, not missing")
         size = 0
         if sample is not None:
             count, beta = sample
@@ -167,9 +172,10 @@ class PrioritizedReplayBuffer:
         results = self.launcher.run(program, operands, size)
         return self._batch(results) if sample is not None else None
 
-    def add(self, **experiences):
-        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field."""
-        self.step(experiences=experiences)
+    def add(self, *, priorities=None, td_errors=None, **experiences):
+        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field;
+        ``priorities`` and ``td_errors`` as of ``step``."""
+        self.step(experiences=experiences, priorities=priorities, td_errors=td_errors)
 
     def sample(self, batch_size, beta=0.4):
         """Draw a batch; see ``step``."""
@@ -182,17 +188,7 @@ class PrioritizedReplayBuffer:
     def set_priorities(self, indexes, priorities):
         """Set priorities themselves, finite and in [0, largest of the card's format]."""
         indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
-        replay = self.config.replay
-        highest = replay.priority_limit / (1 << replay.priority_fraction)
-        right = np.isfinite(values) & (values >= 0) & (values <= highest)
-        if not right.all():
-            bad = int(np.argmin(right))
-            raise ValueError(
-                f"priorities must be finite and in 0..{highest:g}, "
-                f"not {values[bad]} at position {bad}"
-            )
-        raw = np.floor(values * (1 << replay.priority_fraction) + 0.5)
-        self._set(indexes, np.minimum(raw, replay.priority_limit).astype(np.uint32))
+        self._set(indexes, raw_priorities(self.config.replay, values))
 
     def priorities(self):
         """Raw priorities of everything stored (uint32 [fill])."""
@@ -272,6 +268,16 @@ class PrioritizedReplayBuffer:
     def _stratum(self, count):
         """``step`` of a command that draws ``count``."""
         return (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
+
+    def _entering(self, count, priorities, td_errors):
+        return entering(
+            count,
+            self.config.replay,
+            priorities=priorities,
+            td_errors=td_errors,
+            alpha=self._alpha,
+            epsilon=self._epsilon,
+        )
 
     def _records(self, experiences):
         return to_records(experiences, self.dtype)

@@ -5,7 +5,22 @@ import numpy as np
 from hw.arith.power import SCALE_FORMAT
 from hw.learner.records import STEP
 
-__all__ = ["check_floor", "checked_steps", "step_records"]
+__all__ = ["Diverged", "check_floor", "checked_steps", "step_records"]
+
+
+class Diverged(RuntimeError):
+    """A TD error was infinite or not a number; parameters and priorities are as before the step.
+
+    ``index`` : the experience.
+    """
+
+    def __init__(self, index):
+        self.index = index
+        super().__init__(
+            f"td_error of experience {index} must be finite, not infinite or NaN: training "
+            "diverged; parameters are as before (a smaller rate, or a smaller clip, may help)"
+        )
+
 
 _TINY = np.finfo(np.float32).tiny
 _NAMES = tuple(name for name in STEP.dtype.names if name != "reserved")
