@@ -141,7 +141,7 @@ class Bench:
         ], (count, launch)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(paces=CROSSED)
 async def programs(dut, paces):
     """Every command once and in order, sixteen in a fetch; none but the status of none."""
@@ -152,7 +152,7 @@ async def programs(dut, paces):
     await bench.check(0)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pace=["steady", "random"])
 async def first_error_ends(dut, pace):
     """Those behind it are neither executed nor fetched; the next launch knows nothing of it."""
@@ -165,7 +165,7 @@ async def first_error_ends(dut, pace):
         await bench.check(3)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pace=["steady", "random"])
 async def memory_fails_commands(dut, pace):
     """Any beat of one: those before it are executed, it is not, and no detail is left of others."""
@@ -183,7 +183,7 @@ async def memory_fails_commands(dut, pace):
     await bench.check(2)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def refused_as_a_whole(dut):
     """A program that is not there, pointers: nothing is read or executed, the status says why."""
     bench = Bench(dut)
@@ -212,7 +212,7 @@ async def refused_as_a_whole(dut):
     await bench.check(2)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def cannot_tell(dut):
     """A status buffer too small, or at no multiple of 64: done in the next clock, and no more."""
     bench = Bench(dut)
@@ -232,7 +232,7 @@ async def cannot_tell(dut):
     await bench.check(1, status_room=(1 << 32) - 1)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def waits_for_the_status(dut):
     """Done when memory has answered, not before."""
     bench = Bench(dut)

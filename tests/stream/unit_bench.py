@@ -33,24 +33,24 @@ async def start(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-async def words_match(dut):
+@cocotb.parametrize(gaps=GAPS)
+async def words_match(dut, gaps):
     """Gaps on both sides; nothing comes after the last word."""
     rng = random.Random(CASE["seed"])
+    source_gap, sink_gap = gaps
     await start(dut)
-    for source_gap, sink_gap in GAPS:
-        for name, words in INPUTS.items():
-            cocotb.start_soon(put_all(dut, name, words, rng, source_gap))
-        longest = max(len(EXPECTED), *map(len, INPUTS.values()))
-        got = await with_timeout(
-            get_all(dut, "o", len(EXPECTED), rng, sink_gap), 200 * longest + 1000, "ns"
-        )
-        assert [word for (word,) in got] == EXPECTED
-        dut.o__ready.value = 1
-        for _ in range(10):
-            await ReadOnly()
-            assert not int(dut.o__valid.value), "a word too many"
-            await RisingEdge(dut.clk)
-        dut.o__ready.value = 0
+    for name, words in INPUTS.items():
+        cocotb.start_soon(put_all(dut, name, words, rng, source_gap))
+    longest = max(len(EXPECTED), *map(len, INPUTS.values()))
+    got = await with_timeout(
+        get_all(dut, "o", len(EXPECTED), rng, sink_gap), 200 * longest + 1000, "ns"
+    )
+    assert [word for (word,) in got] == EXPECTED
+    dut.o__ready.value = 1
+    for _ in range(10):
+        await ReadOnly()
+        assert not int(dut.o__valid.value), "a word too many"
+        await RisingEdge(dut.clk)
 
 
 @cocotb.test(skip=CASE["clocks"] is None, timeout_time=1, timeout_unit="ms")
