@@ -106,6 +106,13 @@ class Decoder(wiring.Component):
             setattr(c, field.name, value)
         return c
 
+    def _whole(self, command, common):
+        """``c`` of one command with values and stages: what rules and footprints get."""
+        c = self._fields(command, self.raw)
+        for name in (*self.table.names, *self.table.stages):
+            setattr(c, name, getattr(common, name))
+        return c
+
     def _common(self, raw):
         """``c`` of the stages: count, as wide as the longest list's, and what is set on it."""
         counts = [c.count for c in (self._fields(cmd, raw) for cmd in self.table.values())]
@@ -183,9 +190,7 @@ class Decoder(wiring.Component):
         if command.used < COMMAND_BYTES:
             behind = Cat(words[command.used // 4 :]).any()
             yield behind, ShellError.FIELD, command.used
-        c = self._fields(command, self.raw)
-        for name in (*self.table.names, *self.table.stages):
-            setattr(c, name, getattr(common, name))
+        c = self._whole(command, common)
         for rule in command.rules:
             yield rule.broken(c, s), rule.error, rule.detail(c, s)
 
@@ -198,9 +203,7 @@ class Decoder(wiring.Component):
             for opcode, command in self.table.items():
                 for footprint in command.footprints:
                     if footprint.name == name:
-                        c = self._fields(command, self.raw)
-                        for known in (*self.table.names, *self.table.stages):
-                            setattr(c, known, getattr(common, known))
+                        c = self._whole(command, common)
                         beats = (footprint.bytes(c, s) + (beat_bytes - 1)) >> exact_log2(beat_bytes)
                         sizes.append((opcode, Value.cast(beats)))
                         users.append((opcode, command, footprint))

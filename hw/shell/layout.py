@@ -4,6 +4,7 @@ Fields are 32 or 64 bits, little-endian, 64-bit fields on 8-byte offsets, so tha
 and the hardware struct are the same bytes.
 """
 
+import functools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ class Layout:
             "<" + "".join(f"{field.count}{_KINDS[field.kind][2]}" for field in self.fields)
         )
 
-    @property
+    @functools.cached_property
     def dtype(self):
         """Structured NumPy dtype of ``size`` bytes."""
         formats = [(_KINDS[f.kind][1], f.count) for f in self.fields]
