@@ -6,7 +6,9 @@ from gae.bad_commands import BAD
 from gae.gae_programs import CLOCKS, RandomRollouts, kernel_config
 
 
-@pytest.mark.parametrize("data_width, gap", [(128, 0.3), (512, 0.4)])
+@pytest.mark.parametrize(
+    "data_width, gap", [pytest.param(128, 0.3, marks=pytest.mark.long), (512, 0.4)]
+)
 def test_rollouts_under_back_pressure(simulate, tmp_path, data_width, gap):
     """Every command; each error once."""
     config = kernel_config(data_width, rows=3, depth=9)

@@ -23,7 +23,9 @@ from hw.gae.records import Error, Phase
 
 
 @pytest.mark.parametrize("opcode", [Opcode.PUSH, Opcode.PUSH_CODES])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n == "wide" else n for n in CONFIGS]
+)
 def test_a_failed_push_leaves_the_stack(name, opcode):
     """The same PUSH again, and all is as if none had failed."""
     config = CONFIGS[name]

@@ -46,7 +46,7 @@ CASES = [
     ("dqn", "small", "fixed", 1, {}),
     ("dqn", "chain", "fixed", 2, {"optimizer": "rmsprop", "double": False}),
     ("dqn", "small", "float32", 2, {"hidden_activation": "tanh"}),
-    ("ddpg", "wide", "fixed", 1, {}),
+    ("ddpg", "small", "fixed", 1, {}),
 ]
 _OPTIMIZER = dict(zip(_NETS, ("adam", "rmsprop", "sgd", "adam"), strict=True))
 LONG = [
@@ -56,7 +56,7 @@ LONG = [
     for lanes in (1, 2)
 ] + [
     ("ddpg", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
-    for net, lanes in (("small", 2), ("chain", 1))
+    for net, lanes in (("small", 2), ("chain", 1), ("wide", 1))
     for kind in ("float32", "fixed")
 ]
 

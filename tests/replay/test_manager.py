@@ -85,7 +85,7 @@ def test_any_interleaving_under_stalls(simulate, config):
         dict(capacity=1000, fanout=4),
         dict(capacity=70_001, fanout=16),
         dict(capacity=5000, fanout=64, ultra_ram=False),
-        dict(capacity=LARGE, fanout=16),
+        pytest.param(dict(capacity=LARGE, fanout=16), marks=pytest.mark.long),
         dict(capacity=LARGE, fanout=64),
     ],
     ids=str,
