@@ -34,8 +34,8 @@ class Insert(wiring.Component):
     words : In(stream.Signature(data_width))
         The experiences, dense.
     write : Out(write_port)
-    done, failed : Out(1)
-        One clock when everything is in memory; memory answered with an error.
+    done : Out(1)
+        One clock when everything is in memory, or memory has said for each write that it failed.
     """
 
     def __init__(self, config, data_width):
@@ -53,7 +53,6 @@ class Insert(wiring.Component):
                 "words": In(stream.Signature(unsigned(data_width))),
                 "write": Out(write_port(data_width)),
                 "done": Out(1),
-                "failed": Out(1),
             }
         )
 
@@ -99,8 +98,6 @@ class Insert(wiring.Component):
             answer.eq(self.write.done.valid),
         ]
         m.d.sync += pending.eq(pending + accept - answer)
-        with m.If(answer & self.write.done.payload):
-            m.d.sync += self.failed.eq(1)
 
         with m.FSM():
             with m.State("IDLE"):
@@ -109,7 +106,6 @@ class Insert(wiring.Component):
                         left.eq(self.count),
                         uncounted.eq(self.count),
                         place.eq(self.position),
-                        self.failed.eq(0),
                     ]
                     m.next = "RUN"
             with m.State("RUN"):

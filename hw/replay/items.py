@@ -45,7 +45,7 @@ class Items(wiring.Component):
     place : In
         Where the experience of an INSERT goes, whose request leaves next.
     failed : In(1)
-        Memory has failed a beat that was taken from ``words``.
+        Memory has failed a beat that was taken from ``words``; a request that waits changes too.
     start : In(1)
         Forget the error and the position of the last command.
     count : In(stream.Signature(16))

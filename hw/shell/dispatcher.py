@@ -49,7 +49,7 @@ class Dispatcher(wiring.Component):
     fault : In(1)
         Memory answered the core with an error, in this clock.
     failed : Out(1)
-        It has since the command was taken.
+        It has since ``start``.
     finish, error, detail : In
         One clock: the command ends with this error, 0 for none.
     read : Out(read_port), write : Out(write_port)

@@ -139,8 +139,11 @@ class Layout:
         """The table of the register document; ``config``: the kernel's."""
 
         def bounds(field):
-            low, high = ("" if limit is None else limit for limit in field.limits(config))
-            return f"{low}..{high}" if f"{low}{high}" else ""
+            own = field.limits(config)
+            if own == (None, None):
+                return ""
+            low, high = (s if o is None else o for o, s in zip(own, field.span, strict=True))
+            return f"{low}..{high}" if low < high else f"{low}"
 
         rows = "\n".join(
             f"| {self.offsets[f.name]:#04x} | `{f.name}` | {f.kind}"

@@ -69,7 +69,7 @@ def test_document(tmp_path):
     ):
         assert f"{line}\n" in text, line
     bias = text.split("### BIAS")[1].split("### ADD")[0]
-    assert "| 0x04 | `count` | u32 | ..0 | 0 |\n" in bias, "it has none"
+    assert "| 0x04 | `count` | u32 | 0 | 0 |\n" in bias, "it has none"
 
 
 @pytest.mark.parametrize("board", WIDTHS)

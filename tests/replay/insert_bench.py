@@ -5,7 +5,7 @@ import os
 import random
 
 import cocotb
-from driving import Watch, clocks, pulse, seen, start, until
+from driving import Watch, clocks, pulse, start, until
 from paces import CROSSED, Gaps
 from shell.port_memory import WriteMemory
 from streams import put_all
@@ -65,7 +65,6 @@ class Bench:
         await pulse(dut, "start")
         await until(dut, "done", 60 * count * stride + 300)
         here = f"{count} of {granules} granules at {position} of {capacity}, errors {bad}"
-        assert await seen(dut, "failed") == bool(bad), here
         assert put.done(), f"{here}: a word is left"
         assert memory.taken[asked:] == requests, here
         assert len(memory.clocks["done"]) == answered + len(requests), f"{here}: done too early"
@@ -109,7 +108,7 @@ async def ring(dut, paces):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(latency=[1, 40])
 async def errors(dut, latency):
-    """Of either write or both; forgotten with the next start."""
+    """Of either write or both: each is waited for, and stops nothing."""
     bench = Bench(dut, latency=latency)
     await bench.begin()
     for bad in ((0,), (), (1,), (), (0, 1), ()):
