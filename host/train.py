@@ -53,9 +53,9 @@ class TrainResult:
 def train(config, factory, *, out, card="model", resume=False, console=None):
     """Run ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
 
-    Solved: a greedy evaluation averages at least the environment's reward threshold and another
-    one, on other episodes, confirms it; if it does not, training goes on. The first signal ends
-    the run after the iteration, with a checkpoint; a second one at once.
+    Solved: a greedy evaluation averages at least ``threshold``, or else the environment's reward
+    threshold, and another one, on other episodes, confirms it; if it does not, training goes on.
+    The first signal ends the run after the iteration, with a checkpoint; a second one at once.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ class _Run:
         self.config, self.session, self.out, self.card = config, session, out, card
         self.file, self.policy = out / CHECKPOINT, out / "best.npz"
         self.last = out / "last.npz"  # written if the card fails
-        self.threshold = reward_threshold(config.env)
+        own = config.threshold
+        self.threshold = reward_threshold(config.env) if own is None else own
         self.returns, self.episodes, self.attempts = deque(maxlen=100), 0, 0
         self.best = self.mean_return = self.evaluation = None
         self.solved, self._seconds, self._cycles = False, 0.0, 0
@@ -120,13 +121,14 @@ class _Run:
         with stop_requests() as stop, progress_bar(console) as progress:
             task = progress.add_task(config.env, total=config.steps, state="")
             while session.agent.steps < config.steps and not self.solved and not stop:
+                self._before = session.agent.steps
                 self._count(self._iterate())
-                if session.agent.updates and session.launches % config.evaluation_interval == 0:
+                if session.agent.updates and self._due(config.evaluation_interval_steps):
                     self._evaluate()
-                if session.launches % config.log_interval == 0 or self.evaluation is not None:
+                if self._due(config.log_interval_steps) or self.evaluation is not None:
                     self._write_row()
                     progress.update(task, completed=session.agent.steps, state=self._state())
-                if session.launches % config.checkpoint_interval == 0:
+                if self._due(config.checkpoint_interval_steps):
                     self._save()
             self._save()
             interrupted = bool(stop) and not self.solved
@@ -148,6 +150,10 @@ class _Run:
                 markup=False,
             )
         return TrainResult(summary, INTERRUPTED if interrupted else 0, plot)
+
+    def _due(self, interval):
+        """Whether the last iteration passed a multiple of ``interval`` environment steps."""
+        return self.session.agent.steps // interval > self._before // interval
 
     def _iterate(self):
         try:

@@ -1,8 +1,9 @@
 """What every training run is made of, whatever learns, apart from the card it runs on."""
 
+import math
 from dataclasses import dataclass
 
-from host.agents.agent_config import check_choice
+from host.agents.agent_config import check_choice, check_number
 from hw.config import ConfigBase, check_range
 
 __all__ = ["LEARNERS", "RunConfig"]
@@ -15,12 +16,12 @@ LEARNERS = {
 }
 
 #: fields that may change when a run is resumed: they decide how long and how watched it is
-_FREE = ("steps", "until_solved", "log_interval", "checkpoint_interval")
+_FREE = ("steps", "until_solved", "threshold", "log_interval_steps", "checkpoint_interval_steps")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(ConfigBase):
-    """One run. Intervals are in launches. A subclass has a field for the agent of each of its
+    """One run. A subclass has a field for the agent of each of its
     algorithms, and lists them in ``AGENTS``: name -> the class of its agent's config."""
 
     #: Learning algorithm.
@@ -33,19 +34,23 @@ class RunConfig(ConfigBase):
     steps: int = 200_000
     #: Stop once the policy is solved and confirmed (``host.train``).
     until_solved: bool = False
+    #: Mean return that counts as solved; None: the environment's own.
+    threshold: float | None = None
     #: Of everything random: weights, exploration, environments, draws, evaluation.
     seed: int = 0
     #: Environments that collect, stepped together.
     env_count: int = 8
     #: Steps of each environment for one launch.
     steps_per_launch: int = 1
-    #: Greedy evaluation: how often, and over how many episodes.
-    evaluation_interval: int = 100
+    #: Environment steps, all actors together, from one greedy evaluation to the next. An interval
+    #: ends with the launch that passes a multiple of it.
+    evaluation_interval_steps: int = 800
+    #: Episodes of an evaluation.
     evaluation_episodes: int = 20
-    #: Rows of progress.csv: how often.
-    log_interval: int = 100
-    #: Checkpoints: how often.
-    checkpoint_interval: int = 5000
+    #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
+    log_interval_steps: int = 800
+    #: Environment steps from one checkpoint to the next.
+    checkpoint_interval_steps: int = 40_000
 
     AGENTS = {}
 
@@ -70,8 +75,14 @@ class RunConfig(ConfigBase):
         check_range("env_count", self.env_count, 1, 1 << 12)
         check_range("steps_per_launch", self.steps_per_launch, 1, 1 << 12)
         check_range("evaluation_episodes", self.evaluation_episodes, 1, 1 << 12)
-        for name in ("evaluation_interval", "log_interval", "checkpoint_interval"):
-            check_range(name, getattr(self, name), 1, 1 << 31)
+        for name in (
+            "evaluation_interval_steps",
+            "log_interval_steps",
+            "checkpoint_interval_steps",
+        ):
+            check_range(name, getattr(self, name), 1, 1 << 40)
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, "finite", math.isfinite)
 
     @property
     def agent(self):

@@ -84,9 +84,9 @@ class OnPolicyConfig(RunConfig):
     algo: str = "ppo"
     steps: int = 100_000
     steps_per_launch: int = 128
-    evaluation_interval: int = 5
-    log_interval: int = 1
-    checkpoint_interval: int = 50
+    evaluation_interval_steps: int = 5 * 1024
+    log_interval_steps: int = 1024
+    checkpoint_interval_steps: int = 50 * 1024
     #: The agent; None is its defaults.
     ppo: PPOConfig | None = None
 
@@ -115,7 +115,9 @@ _PRESETS = {
         steps=40_000,
         env_count=4,
         learning_starts=256,
-        evaluation_interval=250,
+        evaluation_interval_steps=1000,
+        log_interval_steps=400,
+        checkpoint_interval_steps=20_000,
         evaluation_episodes=50,
     ),
     "ppo": {},
@@ -126,7 +128,6 @@ _CARD = {
     "dqn": dict(
         steps=100_000,
         steps_per_launch=4,
-        evaluation_interval=25,
         dqn=dict(
             hidden=(64, 64),
             activation="tanh",
@@ -147,6 +148,7 @@ _ENVIRONMENTS = {
         steps=120_000,
         env_count=4,
         steps_per_launch=512,
+        evaluation_interval_steps=5 * 2048,
         evaluation_episodes=50,
         ppo=dict(
             gamma=0.9,

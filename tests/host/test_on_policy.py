@@ -26,8 +26,8 @@ def walker(monkeypatch):
 
 def small(**changes):
     run = dict(
-        env=NAME, steps=240, env_count=2, steps_per_launch=6, evaluation_interval=4,
-        evaluation_episodes=3, log_interval=2, checkpoint_interval=5,
+        env=NAME, steps=240, env_count=2, steps_per_launch=6, evaluation_interval_steps=48,
+        evaluation_episodes=3, log_interval_steps=24, checkpoint_interval_steps=60,
     )  # fmt: skip
     ppo = dict(gamma=0.5, gae_lambda=0.25, batch_size=4) | changes.pop("ppo", {})
     return OnPolicyConfig.from_dict({**run, **changes, "ppo": ppo})

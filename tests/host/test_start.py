@@ -16,7 +16,7 @@ SMALL = {
     "capacity": "256",
     "learning_starts": "64",
     "evaluation_episodes": "1",
-    "evaluation_interval": "1000",
+    "evaluation_interval_steps": "8000",
     "batch_size": "16",
 }
 
