@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import fields, is_dataclass, replace
 
-__all__ = ["flat", "leaves", "override"]
+__all__ = ["flat", "leaves", "override", "resolve"]
 
 
 def leaves(config, inside=()):
@@ -19,8 +19,11 @@ def leaves(config, inside=()):
             yield ".".join(name for _, name in path), value, path
 
 
-def _resolve(config, name, hint):
-    """The one dotted name that ``name`` means: itself, or the only one that ends in it."""
+def resolve(config, name, hint=""):
+    """The one dotted name that ``name`` means: itself, or the only one that ends in it.
+
+    ValueError as of ``override``.
+    """
     names = [leaf for leaf, _, _ in leaves(config)]
     found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
     if name in found or len(found) == 1:
@@ -106,7 +109,7 @@ def override(config, values, hint=""):
     present = {leaf: value for leaf, value, _ in leaves(config)}
     changes = {}
     for name, value in values.items():
-        leaf = _resolve(config, name, hint)
+        leaf = resolve(config, name, hint)
         like = present[leaf]
         changes[leaf] = _parse(leaf, value, like) if isinstance(value, str) else value
 

@@ -10,7 +10,8 @@ from host.agents.run_config import LEARNERS, RunConfig
 from host.rules import FRACTION, Integer, Number, check_choice
 from hw.config import check_range
 
-__all__ = ["ALGORITHMS", "LEARNERS", "PRESETS", "OnPolicyConfig", "TrainConfig", "preset"]
+__all__ = ["ALGORITHMS", "LEARNERS", "PRESETS", "OnPolicyConfig", "TrainConfig", "default_learner"]
+__all__ += ["preset"]
 
 #: name -> what it is
 ALGORITHMS = {
@@ -163,6 +164,11 @@ _ENVIRONMENTS = {
         ),
     ),
 }
+
+
+def default_learner(algo):
+    """The card, where the algorithm has a kernel that trains; else the CPU."""
+    return "cpu" if _CONFIGS[algo] is OnPolicyConfig else "card"
 
 
 def preset(algo, learner, name=None, env=None):

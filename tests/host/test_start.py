@@ -10,7 +10,16 @@ import pytest
 import boards
 from host import start as module
 from host.agents.train_config import preset
-from host.start import start
+from host.request import request
+
+
+def start(*, algo, learner, env, steps, seed, until_solved, settings, preset_name=None, **others):
+    """A run as ``rlfabric train`` starts it."""
+    options = dict(learner=learner, env=env, steps=steps, seed=seed)
+    config, kernel = request(algo, options=options, settings=settings, preset_name=preset_name)
+    assert not until_solved
+    return module.start(config, kernel=kernel, **others)
+
 
 SMALL = {
     "capacity": "256",
@@ -161,11 +170,6 @@ def test_real_card_has_the_kernel_that_was_built(options, seen, tmp_path):
     assert not (tmp_path / "build").exists()  # nothing generated over it
     start(**{**options, "card": "xrt", "learner": "card", "settings": {}})
     assert seen.description == tmp_path / "build/u50/dqn/kernel.json"
-
-
-def test_options_win_over_settings(options, seen):
-    start(**{**options, "card": "xrt", "settings": {"seed": "9", "gamma": "0.5"}})
-    assert seen.config.seed == 1 and seen.config.dqn.gamma == 0.5
 
 
 @pytest.mark.parametrize("card", ["model", "xrt"])
