@@ -21,7 +21,8 @@ from host.agents.session import Session
 from host.agents.threads import single_blas_thread
 from host.agents.train_config import OnPolicyConfig, TrainConfig
 from host.interrupt import INTERRUPTED, stop_requests
-from host.log import RunLog, plot_returns, progress_bar, write_summary
+from host.log import RunLog, plot_returns, write_summary
+from host.progress import progress_bar
 
 __all__ = ["OnPolicyConfig", "TrainConfig", "TrainResult", "load_policy", "train"]
 
