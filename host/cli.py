@@ -152,7 +152,7 @@ def train(
 
     - `rlfabric train dqn --env Acrobot-v1 --card model --steps 100000 --seed 3 --out runs/acrobot`
 
-    - `rlfabric train dqn --env Acrobot-v1 --out runs/acrobot --resume`
+    - `rlfabric train dqn --env Acrobot-v1 --seed 3 --out runs/acrobot --resume`
 
     - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
 
