@@ -83,21 +83,31 @@ def list_(
 
 
 @app.command()
-def doctor():
-    """Check this machine. Exit code 3: something that `make demo` or `make test` needs is missing.
+def doctor(
+    tests: Annotated[
+        bool, typer.Option("--tests", help="What `make test` needs must be here too.")
+    ] = False,
+):
+    """Check this machine. Exit code 3: something that `make demo` needs is missing.
 
-    Example: `rlfabric doctor`
+    Examples:
+
+    - `rlfabric doctor`
+
+    - `rlfabric doctor --tests`
     """
     from host.doctor import examine, render
 
     findings = examine()
     console.print(render(findings))
-    missing = [finding for finding in findings if finding.required and not finding.found]
+    needed = [finding for finding in findings if finding.required or tests and finding.for_tests]
+    missing = [finding for finding in needed if not finding.found]
     for finding in missing:
         console.print(f"missing: {finding.name}: {finding.install}", markup=False)
     if missing:
         raise typer.Exit(MISSING_TOOL)
-    console.print("Everything that `make demo` and `make test` need is here.")
+    need = "`make demo` and `make test` need" if tests else "`make demo` needs"
+    console.print(f"Everything that {need} is here.")
 
 
 @app.command()
