@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from host import checkpoint
-from host.agents.environment import reward_threshold
+from host.agents.environment_id import reward_threshold
 from host.agents.on_policy import OnPolicySession
 from host.agents.policy import load_policy, save_policy
 from host.agents.session import Session

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from host.agents.environment import reward_threshold
+from host.agents.environment_id import reward_threshold
 from host.agents.ppo_config import HEPPO
 from host.agents.train_config import preset
 from host.log import read_progress

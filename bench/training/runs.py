@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from host.agents.environment import reward_threshold
+from host.agents.environment_id import reward_threshold
 from host.agents.train_config import preset
 from host.log import read_progress
 from host.start import run as train

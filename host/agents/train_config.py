@@ -176,7 +176,7 @@ def preset(algo, learner, name=None, env=None):
     if learner == "card":
         values |= _CARD.get(algo, {})
     values |= {} if env is None else {"env": env}
-    values |= _ENVIRONMENTS.get((algo, env), {})
+    values |= _ENVIRONMENTS.get((algo, (env or "").rpartition(":")[2]), {})
     if names:
         values[algo] = values.get(algo, {}) | HEPPO[name or names[0]]
     return _CONFIGS[algo].from_dict(values)
