@@ -89,10 +89,14 @@ def train(
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds, equal runs.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="[default: runs/ALGO-ENV-SEED]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="[default: runs/ALGO-ENV-LEARNER-CARD-SEED, or the next -2, -3, ...]"),
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT.")
+        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, or in the latest.")
     ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in OUT.")] = False,
     until_solved: Annotated[
         bool, typer.Option("--until-solved", help="Stop when the reward threshold is reached.")
     ] = False,
@@ -141,8 +145,9 @@ def train(
             board=board,
             steps=steps,
             seed=seed,
-            out=out or Path("runs") / f"{algorithm}-{env.replace('/', '-')}-{seed}",
+            out=out,
             resume=resume,
+            overwrite=overwrite,
             until_solved=until_solved,
             preset_name=preset_name,
             trace=trace,

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from tensorboardX import SummaryWriter
 
 from host.checkpoint import atomic_write
+from host.events import EventFile
+from host.phases import PHASES
 
 __all__ = ["COLUMNS", "RunLog", "plot_returns", "progress_bar", "read_progress", "write_summary"]
 
@@ -43,6 +44,7 @@ COLUMNS = {
     "value_deviation": "deviation likewise",
     "clipped": "codes that were clipped on the card, a launch",
     "saturated": "slots in which a result was clipped there, a launch",
+    **{f"seconds_{name}": f"of the seconds so far: {what}" for name, what in PHASES.items()},
 }
 
 
@@ -76,7 +78,7 @@ class RunLog:
         if not launches and events.is_dir():
             for old in events.glob("events.out.tfevents.*"):
                 old.unlink()
-        self._events = SummaryWriter(str(events), purge_step=launches + 1 if launches else None)
+        self._events = EventFile(events, purge_step=launches + 1 if launches else None)
 
     def write(self, row):
         """``row`` is a dict of columns, None or absent where there is no value."""
@@ -86,6 +88,7 @@ class RunLog:
         for name, value in row.items():
             if value is not None and name != "launches":
                 self._events.add_scalar(name, value, row["launches"])
+        self._events.flush()
 
     def close(self):
         self._file.close()

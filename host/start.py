@@ -8,14 +8,15 @@ from boards.memory import banks
 from host.agents.card import kernel_settings
 from host.agents.environment import make_envs, sizes
 from host.agents.policy import agent_type
-from host.agents.train_config import OnPolicyConfig, preset
+from host.agents.train_config import PRESETS, OnPolicyConfig, preset
 from host.card import open_card
-from host.generate import describe, generate, override
+from host.folder import default_folder, run_folder
+from host.generate import keep, override, read_description
+from host.interrupt import terminating
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
-from hw.shell.description import KernelDescription
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
@@ -24,6 +25,9 @@ __all__ = ["run", "start"]
 
 #: learner -> what the kernel's memory is to the host
 _BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
+
+#: cards whose kernel is made for the run
+_SIMULATED = ("model", "sim")
 
 #: settings that are the kernel's
 _KERNEL = "kernel."
@@ -43,6 +47,7 @@ def start(
     until_solved,
     trace,
     settings,
+    overwrite=False,
     preset_name=None,
 ):
     """Train with the replay memory, the learner or the advantage estimator on ``card``; return the
@@ -58,9 +63,12 @@ def start(
     algo, learner, env, steps, seed, until_solved
         As in ``RunConfig``; ``env`` or ``steps`` None is the preset's.
     card, board : str
-    out : Path
-    resume, trace : bool
-        ``trace`` writes ``out/trace.vcd``, on card sim alone.
+    out : path or None
+        None: ``host.folder.default_folder``, the next number for a new run.
+    resume, overwrite : bool
+        What may happen to an earlier run in ``out``: see ``host.folder.run_folder``.
+    trace : bool
+        Write ``trace.vcd``, on card sim alone.
     settings : dict
         Other fields of the run's config, as for ``host.generate.override``; ``kernel.<field>`` of
         the kernel's config, where one is generated.
@@ -73,7 +81,18 @@ def start(
     own = {name: value for name, value in settings.items() if name not in kernel}
     config = override(preset(algo, learner, preset_name, env), {**own, **values})
     asked = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
-    result = run(config, card=card, board=board, out=out, resume=resume, trace=trace, kernel=asked)
+    names = PRESETS.get(algo)
+    result = run(
+        config,
+        card=card,
+        board=board,
+        out=out or default_folder(config, card, preset_name or (names and names[0])),
+        numbered=out is None,
+        resume=resume,
+        overwrite=overwrite,
+        trace=trace,
+        kernel=asked,
+    )
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"
@@ -82,36 +101,70 @@ def start(
     return result.exit_code
 
 
-def run(config, *, card, out, board="u200", resume=False, trace=False, kernel=None, console=None):
+def run(
+    config,
+    *,
+    card,
+    out,
+    numbered=False,
+    board="u200",
+    resume=False,
+    overwrite=False,
+    trace=False,
+    kernel=None,
+    console=None,
+):
     """``host.train.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
 
-    ``kernel`` : fields of the generated kernel's config. The others are ``start``'s.
+    ``kernel`` : fields of the generated kernel's config. ``numbered`` as of
+    ``host.folder.run_folder``; the others are ``start``'s.
     """
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
     agent_type(config.algo)  # what is missing is said before a kernel is built
-    options, build, design = {}, BUILD_DIRECTORY, _design(config)
-    if card in ("model", "sim"):
-        build = BUILD_DIRECTORY / "train"
-        make = generate if card == "sim" else describe
-        folder = make(design, board, build, **_kernel_values(config), **(kernel or {}))
-        description = KernelDescription.from_json((folder / "kernel.json").read_text())
-        options["banks"] = tuple(
-            Bank(bank.name, bank.size) for bank in banks(description, boards.get(board))
+    with (
+        terminating(),
+        run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
+    ):
+        path, description = _kernel(config, card, board, kernel or {})
+        options = {}
+        if description is not None:
+            found = banks(description, boards.get(board))
+            options["banks"] = tuple(Bank(bank.name, bank.size) for bank in found)
+        if trace:
+            options["trace"] = folder / "trace.vcd"
+        with open_card(card, **options) as opened:
+            description = description or read_description(path)
+            loaded = opened.load(path)
+            if loaded.description.to_json() != description.to_json():
+                raise RuntimeError(f"{path} must be the kernel of this run, not another's")
+            return train(
+                config,
+                _factory(config, loaded),
+                out=folder,
+                card=card,
+                kernel=description,
+                resume=resume,
+                console=console,
+            )
+
+
+def _kernel(config, card, board, settings):
+    """Path and KernelDescription of the kernel that is made for a run; path and None of the one
+    that was built for a real card before."""
+    design = _design(config)
+    if card in _SIMULATED:
+        values = _kernel_values(config) | settings
+        folder, description = keep(
+            design, board, BUILD_DIRECTORY / "train", verilog=card == "sim", **values
         )
-    elif kernel:
-        name = next(iter(kernel))
+        return folder / "kernel.json", description
+    if settings:
+        name = next(iter(settings))
         raise ValueError(
             f"{_KERNEL}{name} must be set when the kernel is built, not with card {card}"
         )
-    if trace:
-        out.mkdir(parents=True, exist_ok=True)
-        options["trace"] = out / "trace.vcd"
-    with open_card(card, **options) as opened:
-        loaded = opened.load(build / boards.get(board).name / design / "kernel.json")
-        return train(
-            config, _factory(config, loaded), out=out, card=card, resume=resume, console=console
-        )
+    return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
 
 
 def _design(config):

@@ -16,7 +16,14 @@ LEARNERS = {
 }
 
 #: fields that may change when a run is resumed: they decide how long and how watched it is
-_FREE = ("steps", "until_solved", "threshold", "log_interval_steps", "checkpoint_interval_steps")
+_FREE = (
+    "steps",
+    "until_solved",
+    "threshold",
+    "log_interval_steps",
+    "checkpoint_interval_steps",
+    "checkpoint_interval_s",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +54,14 @@ class RunConfig(ConfigBase):
     evaluation_interval_steps: int = 800
     #: Episodes of an evaluation.
     evaluation_episodes: int = 20
+    #: Steps after which an episode of an evaluation is broken off, where it has no end of its own.
+    evaluation_steps: int = 100_000
     #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
     log_interval_steps: int = 800
     #: Environment steps from one checkpoint to the next.
     checkpoint_interval_steps: int = 40_000
+    #: Seconds from one checkpoint to the next at most, if that is earlier.
+    checkpoint_interval_s: float = 60.0
 
     AGENTS = {}
 
@@ -81,6 +92,10 @@ class RunConfig(ConfigBase):
             "checkpoint_interval_steps",
         ):
             check_range(name, getattr(self, name), 1, 1 << 40)
+        check_range("evaluation_steps", self.evaluation_steps, 1, 1 << 40)
+        check_number(
+            "checkpoint_interval_s", self.checkpoint_interval_s, "positive", lambda x: x > 0
+        )
         if self.threshold is not None:
             check_number("threshold", self.threshold, "finite", math.isfinite)
 
