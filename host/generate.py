@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from boards.memory import bank_of_largest
 from host.checkpoint import atomic_write
 from host.lint import waiver_file
 from host.registers import document
+from host.settings import override
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
@@ -27,75 +27,6 @@ __all__ = [
     "package",
     "read_description",
 ]
-
-
-def _leaves(config, prefix=""):
-    """``(dotted name, value)`` of every field that is not itself a config."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if is_dataclass(value):
-            yield from _leaves(value, f"{prefix}{field.name}.")
-        else:
-            yield f"{prefix}{field.name}", value
-
-
-def _resolve(config, name):
-    """The one dotted name that ``name`` means: itself, or the only one that ends in it."""
-    names = [leaf for leaf, _ in _leaves(config)]
-    found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
-    if name in found or len(found) == 1:
-        return name if name in found else found[0]
-    if found:
-        raise ValueError(f"{name} must be one of {', '.join(found)}, not several")
-    known = ", ".join(names)
-    raise ValueError(f"{name} must be a field of {type(config).__name__} ({known}), not unknown")
-
-
-def _parse(name, text, like):
-    """``text`` from a command line as a value of the type of ``like``.
-
-    Integers with commas between them are a tuple; ``none`` is None where ``like`` is None or a
-    float, and what is not is then a float.
-    """
-    try:
-        if isinstance(like, tuple):
-            return tuple(int(part, 0) for part in text.split(",") if part)
-        if like is None or isinstance(like, float):
-            return None if text.lower() == "none" else float(text)
-        if isinstance(like, bool):
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        if isinstance(like, int):
-            return int(text, 0)
-        return text
-    except (KeyError, ValueError):
-        kind = "float" if like is None else type(like).__name__
-        raise ValueError(f"{name} must be of type {kind}, not {text!r}") from None
-
-
-def override(config, values):
-    """``config`` with fields replaced, all at once, so that rules across fields see the whole.
-
-    ``values`` maps a field's name, dotted (``engine.depth``) where several configs have it, to its
-    value; a text is read as the type of the value that it replaces. ValueError names the field.
-    """
-    present = dict(_leaves(config))
-    changes = {}
-    for name, value in values.items():
-        leaf = _resolve(config, name)
-        like = present[leaf]
-        changes[leaf] = _parse(leaf, value, like) if isinstance(value, str) else value
-
-    def rebuild(part, prefix):
-        new = {}
-        for field in fields(part):
-            value, name = getattr(part, field.name), f"{prefix}{field.name}"
-            if is_dataclass(value):
-                new[field.name] = rebuild(value, f"{name}.")
-            elif name in changes:
-                new[field.name] = changes[name]
-        return replace(part, **new)
-
-    return rebuild(config, "")
 
 
 def _check(design, board, config):

@@ -8,10 +8,10 @@ from boards.memory import banks
 from host.agents.card import kernel_settings
 from host.agents.environment import make_envs, sizes
 from host.agents.policy import agent_type
-from host.agents.train_config import PRESETS, OnPolicyConfig, preset
+from host.agents.train_config import PRESETS, OnPolicyConfig
 from host.card import open_card
 from host.folder import default_folder, run_folder
-from host.generate import keep, override, read_description
+from host.generate import keep, read_description
 from host.interrupt import terminating
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
@@ -20,7 +20,7 @@ from host.train import train
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["run", "start"]
+__all__ = ["design_of", "kernel_values", "run", "start"]
 
 
 #: learner -> what the kernel's memory is to the host
@@ -29,70 +29,18 @@ _BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
 #: cards whose kernel is made for the run
 _SIMULATED = ("model", "sim")
 
-#: settings that are the kernel's
-_KERNEL = "kernel."
 
+def start(config, *, out, card, preset_name=None, **options):
+    """``run`` with its outcome in words; returns the exit code.
 
-def start(
-    *,
-    algo,
-    learner,
-    env,
-    card,
-    board,
-    steps,
-    seed,
-    out,
-    resume,
-    until_solved,
-    trace,
-    settings,
-    overwrite=False,
-    preset_name=None,
-):
-    """Train with the replay memory, the learner or the advantage estimator on ``card``; return the
-    exit code.
-
-    The simulated cards have the board's memory banks, and a kernel generated for the run: as large
-    as its capacity, with the agent's networks; or with a row for each environment, and room for a
-    rollout however its episodes end. A real card has the kernel that was built, under
-    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo.
-
-    Parameters
-    ----------
-    algo, learner, env, steps, seed, until_solved
-        As in ``RunConfig``; ``env`` or ``steps`` None is the preset's.
-    card, board : str
-    out : path or None
-        None: ``host.folder.default_folder``, the next number for a new run.
-    resume, overwrite : bool
-        What may happen to an earlier run in ``out``: see ``host.folder.run_folder``.
-    trace : bool
-        Write ``trace.vcd``, on card sim alone.
-    settings : dict
-        Other fields of the run's config, as for ``host.generate.override``; ``kernel.<field>`` of
-        the kernel's config, where one is generated.
-    preset_name : str, optional
-        Of ``host.agents.train_config.PRESETS``.
+    ``out`` None is ``host.folder.default_folder``, with the next number for a new run;
+    ``preset_name`` is in its name.
     """
-    values = dict(seed=seed, until_solved=until_solved)
-    values |= {} if steps is None else {"steps": steps}
-    kernel = {name: value for name, value in settings.items() if name.startswith(_KERNEL)}
-    own = {name: value for name, value in settings.items() if name not in kernel}
-    config = override(preset(algo, learner, preset_name, env), {**own, **values})
-    asked = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
-    names = PRESETS.get(algo)
-    result = run(
-        config,
-        card=card,
-        board=board,
-        out=out or default_folder(config, card, preset_name or (names and names[0])),
-        numbered=out is None,
-        resume=resume,
-        overwrite=overwrite,
-        trace=trace,
-        kernel=asked,
-    )
+    numbered = out is None
+    if numbered:
+        names = PRESETS.get(config.algo)
+        out = default_folder(config, card, preset_name or (names and names[0]))
+    result = run(config, out=out, numbered=numbered, card=card, **options)
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"
@@ -116,8 +64,23 @@ def run(
 ):
     """``host.train.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
 
-    ``kernel`` : fields of the generated kernel's config. ``numbered`` as of
-    ``host.folder.run_folder``; the others are ``start``'s.
+    The simulated cards have the board's memory banks, and a kernel generated for the run: as large
+    as its capacity, with the agent's networks; or with a row for each environment, and room for a
+    rollout however its episodes end. A real card has the kernel that was built, under
+    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo.
+
+    Parameters
+    ----------
+    config : RunConfig
+    card, board : str
+    out : path
+    numbered, resume, overwrite : bool
+        What may happen to an earlier run in ``out``: see ``host.folder.run_folder``.
+    trace : bool
+        Write ``trace.vcd`` into the folder, on card sim alone.
+    kernel : dict, optional
+        Fields of the kernel's config, as for ``host.settings.override``, where one is generated.
+    console : rich.console.Console, optional
     """
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
@@ -152,9 +115,9 @@ def run(
 def _kernel(config, card, board, settings):
     """Path and KernelDescription of the kernel that is made for a run; path and None of the one
     that was built for a real card before."""
-    design = _design(config)
+    design = design_of(config)
     if card in _SIMULATED:
-        values = _kernel_values(config) | settings
+        values = kernel_values(config) | settings
         folder, description = keep(
             design, board, BUILD_DIRECTORY / "train", verilog=card == "sim", **values
         )
@@ -162,12 +125,12 @@ def _kernel(config, card, board, settings):
     if settings:
         name = next(iter(settings))
         raise ValueError(
-            f"{_KERNEL}{name} must be set when the kernel is built, not with card {card}"
+            f"kernel.{name} must be set when the kernel is built, not with card {card}"
         )
     return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
 
 
-def _design(config):
+def design_of(config):
     """The design whose kernel a run needs."""
     if isinstance(config, OnPolicyConfig):
         return "gae"
@@ -188,7 +151,7 @@ def _factory(config, kernel):
     return partial(AdvantageEstimator, kernel, agent.standardization)
 
 
-def _kernel_values(config):
+def kernel_values(config):
     """What a run asks of the kernel that is generated for it."""
     if isinstance(config, OnPolicyConfig):
         return {

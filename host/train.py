@@ -19,8 +19,9 @@ from host.agents.threads import single_blas_thread
 from host.agents.train_config import OnPolicyConfig, TrainConfig
 from host.folder import CHECKPOINT, clear
 from host.interrupt import INTERRUPTED, stop_requests
-from host.log import RunLog, progress_bar
+from host.log import RunLog
 from host.phases import PHASES
+from host.progress import progress_bar
 from host.records import Records
 from host.scores import Scores, mean_of
 from host.summary import summary_of

@@ -26,17 +26,19 @@ class FlattenedImages(UserWarning):
     """Images become vectors of raw numbers."""
 
 
-def make_envs(env, count, algo="dqn"):
+def make_envs(env, count, algo="dqn", render_mode=None):
     """``count`` synchronous copies with flat observations and the kind of actions that the
     algorithm takes: Discrete, a bounded Box of one dimension, or either.
 
-    ``env`` is as for ``find_spec``. FlattenedImages is warned of. ValueError if the id is unknown,
-    the action space another, observations not numbers, or an experience too large to be stored.
+    ``env`` is as for ``find_spec``, ``render_mode`` gymnasium's. FlattenedImages is warned of.
+    ValueError if the id is unknown, the action space another, observations not numbers, or an
+    experience too large to be stored.
     """
     spec = find_spec(env)
+    how = {} if render_mode is None else {"render_mode": render_mode}
 
     def make():
-        one = gymnasium.make(spec, disable_env_checker=True)
+        one = gymnasium.make(spec, disable_env_checker=True, **how)
         space = one.observation_space
         plain = isinstance(space, Box) and len(space.shape) == 1
         if not plain:

@@ -20,8 +20,8 @@ def find_spec(env):
 
     A module is imported first, as by ``gymnasium.make``. A namespace that nothing has registered is
     asked of the installed packages: ale-py, and those with an entry point of group
-    ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; what importing a module
-    raises comes through.
+    ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; what
+    importing a module raises comes through.
     """
     module, _, name = env.rpartition(":")
     if module:

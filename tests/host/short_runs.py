@@ -10,6 +10,7 @@ import pytest
 import boards
 from host import start as module
 from host.generate import configure
+from host.request import request
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 
@@ -23,7 +24,17 @@ __all__ = [
     "kernels",
     "options",
     "seen",
+    "start",
 ]
+
+
+def start(*, algo, learner, env, steps, seed, until_solved, settings, preset_name=None, **others):
+    """A run as ``rlfabric train`` starts it."""
+    options = dict(learner=learner, env=env, steps=steps, seed=seed)
+    config, kernel = request(algo, options=options, settings=settings, preset_name=preset_name)
+    assert not until_solved
+    return module.start(config, kernel=kernel, **others)
+
 
 SMALL = {
     "capacity": "256",

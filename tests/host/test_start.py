@@ -10,7 +10,6 @@ import pytest
 
 import boards
 from host.agents.train_config import preset
-from host.start import start
 from sim.cache import DIGESTS
 from tests.host.short_runs import *
 
@@ -101,11 +100,6 @@ def test_real_card_has_the_kernel_that_was_built(options, seen, built):
     assert not (built.parent / "train").exists()  # nothing generated over it
     start(**{**options, "card": "xrt", "learner": "card", "settings": {}})
     assert seen.description == built / "dqn/kernel.json"
-
-
-def test_options_win_over_settings(options, seen, built):
-    start(**{**options, "card": "xrt", "settings": {"seed": "9", "gamma": "0.5"}})
-    assert seen.config.seed == 1 and seen.config.dqn.gamma == 0.5
 
 
 @pytest.mark.parametrize("card", ["model", "xrt"])

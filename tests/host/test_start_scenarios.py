@@ -11,7 +11,6 @@ import pytest
 
 from host.card import Card
 from host.generate import Unwritable
-from host.start import start
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 from tests.host.short_runs import *

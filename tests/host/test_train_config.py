@@ -84,6 +84,25 @@ HEPPO = {  # HEPPO V-C, Table III
 }
 
 
+CARD = dict(learner="card")
+LIMITS = [
+    (
+        dict(dqn=dict(batch_size=60_000)),
+        r"^batch_size must be .* 1..32768 \(capacity\), not 60",
+    ),
+    (dict(dqn=dict(batch_size=2000)), r"^learning_starts must .* 2000..32768 \(batch_size"),
+    (CARD | dict(dqn=dict(hidden=(64, 1024))), "^hidden must be .* 1..512 on the card, not 1024$"),
+    (CARD | dict(dqn=dict(hidden=())), r"^hidden must be 1 to 4 widths on the card, not \(\)$"),
+    (CARD | dict(dqn=dict(hidden=[8] * 5)), "^hidden must be 1 to 4 widths on the card, not "),
+]
+
+
+@pytest.mark.parametrize("values, message", LIMITS)
+def test_what_is_refused_names_what_was_set(values, message):
+    with pytest.raises(ValueError, match=message):
+        TrainConfig.from_dict(values)
+
+
 def test_presets_of_ppo():
     assert PRESETS["ppo"] == tuple(HEPPO)
     for name, expected in HEPPO.items():
