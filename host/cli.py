@@ -12,7 +12,6 @@ import importlib
 import json
 import os
 import pkgutil
-import re
 import sys
 import warnings
 from importlib.metadata import version
@@ -123,10 +122,14 @@ def train(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Equal seeds, equal runs. [default: 0]")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="[default: runs/ALGO-ENV-SEED]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="[default: runs/ALGO-ENV-LEARNER-CARD-SEED, or the next -2, -3, ...]"),
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT.")
+        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, or in the latest.")
     ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in OUT.")] = False,
     until_solved: Annotated[
         bool, typer.Option("--until-solved", help="Stop when the reward threshold is reached.")
     ] = False,
@@ -183,14 +186,15 @@ def train(
     )
     from host.start import start
 
-    name = re.sub("[/:]", "-", config.env)
     raise typer.Exit(
         start(
             config,
             card=card,
             board=board,
-            out=out or Path("runs") / f"{algorithm}-{name}-{config.seed}",
+            out=out,
             resume=resume,
+            overwrite=overwrite,
+            preset_name=preset_name,
             trace=trace,
             kernel=kernel,
         )

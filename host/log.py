@@ -5,9 +5,9 @@ import io
 import json
 from pathlib import Path
 
-from tensorboardX import SummaryWriter
-
 from host.checkpoint import atomic_write
+from host.events import EventFile
+from host.phases import PHASES
 
 __all__ = ["COLUMNS", "TAGS", "RunLog", "plot_returns", "read_progress", "write_summary"]
 
@@ -42,6 +42,7 @@ COLUMNS = {
     "value_deviation": "deviation likewise",
     "clipped": "codes that were clipped on the card, a launch",
     "saturated": "slots in which a result was clipped there, a launch",
+    **{f"seconds_{name}": f"of the seconds so far: {what}" for name, what in PHASES.items()},
 }
 
 #: column -> its tag in TensorBoard, in stable-baselines3's groups, and with its names where it has
@@ -110,9 +111,7 @@ class RunLog:
         if not launches and events.is_dir():
             for old in events.glob("events.out.tfevents.*"):
                 old.unlink()
-        self._events = SummaryWriter(
-            str(events), purge_step=1 + kept[-1]["steps"] if kept else None
-        )
+        self._events = EventFile(events, purge_step=1 + kept[-1]["steps"] if kept else None)
 
     def write(self, row):
         """``row`` is a dict of columns, None or absent where there is no value."""
@@ -121,6 +120,7 @@ class RunLog:
         self._file.flush()
         for tag, value in _scalars(row):
             self._events.add_scalar(tag, value, row["steps"])
+        self._events.flush()
 
     def close(self):
         self._file.close()

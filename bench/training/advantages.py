@@ -54,7 +54,7 @@ def card_run(env, name, seed):
     out = BUILD_DIRECTORY / "bench" / "training" / f"ppo-{env}-{name}-{seed}"
     config = _config(env, name, seed)
     summary = train(
-        config, card="model", out=out, board="zcu106", console=Console(quiet=True)
+        config, card="model", out=out, overwrite=True, board="zcu106", console=Console(quiet=True)
     ).summary
     curve = [
         (row["steps"], row["evaluation_return"])

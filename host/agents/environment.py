@@ -192,15 +192,28 @@ class Actor:
         return transitions, episodes
 
 
-def evaluate(agent, envs, *, seed):
+def evaluate(agent, envs, *, seed, limit=None, stop=()):
     """Return of one greedy episode in each environment, array [env_count].
 
-    Environment i starts from ``seed + i``; the agent neither learns nor counts the steps.
+    Environment i starts from ``seed + i``; the agent neither learns nor counts the steps. Episodes
+    that take more than ``limit`` steps count for what they gave until then, with a warning. None as
+    soon as ``stop`` is not empty any more, in the middle of the episodes.
     """
-    actor = Actor(envs, seed=seed)
+    actor, steps = Actor(envs, seed=seed), 0
     returns, running = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
     while running.any():
+        if stop:
+            return None
+        if steps == limit:
+            warnings.warn(
+                f"{int(running.sum())} episodes of an evaluation must end within {limit} steps "
+                "(evaluation_steps), not go on: they count for what they gave until then",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            break
         taken, _ = actor.step(agent.act(actor.obs, greedy=True))
         returns += np.where(running & taken.valid, taken.reward, 0)
         running &= ~(taken.terminated | taken.truncated)
+        steps += 1
     return returns

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from host.rules import FINITE, Choice, Flag, Integer, check_choice, check_fields
+from host.rules import FINITE, POSITIVE, Choice, Flag, Integer, check_choice, check_fields
 from hw.config import ConfigBase
 
 __all__ = ["LEARNERS", "RunConfig"]
@@ -16,7 +16,14 @@ LEARNERS = {
 }
 
 #: fields that may change when a run is resumed: they decide how long and how watched it is
-_FREE = ("steps", "until_solved", "threshold", "log_interval_steps", "checkpoint_interval_steps")
+_FREE = (
+    "steps",
+    "until_solved",
+    "threshold",
+    "log_interval_steps",
+    "checkpoint_interval_steps",
+    "checkpoint_interval_s",
+)
 
 
 _INTERVAL = Integer(1, 1 << 40)
@@ -50,10 +57,14 @@ class RunConfig(ConfigBase):
     evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
     #: Episodes of an evaluation.
     evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
+    #: Steps after which an episode of an evaluation is broken off, where it has no end of its own.
+    evaluation_steps: Annotated[int, _INTERVAL] = 100_000
     #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
     log_interval_steps: Annotated[int, _INTERVAL] = 800
     #: Environment steps from one checkpoint to the next.
     checkpoint_interval_steps: Annotated[int, _INTERVAL] = 40_000
+    #: Seconds from one checkpoint to the next at most, if that is earlier.
+    checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
 
     AGENTS = {}
 

@@ -1,6 +1,5 @@
 """`rlfabric train`: what its words become, and what it ends in."""
 
-import os
 import sys
 import warnings
 from importlib.metadata import version
@@ -70,13 +69,15 @@ def test_train_passes_every_option_on(run, started, tmp_path):
         "--learner", "cpu", "--board", "u50",
     )  # fmt: skip
     assert code == 130
-    out = started.options.pop("out")
-    assert str(out) == os.path.join("runs", "dqn-gymnasium.envs.classic_control-Acrobot-v1-4")
     asked = dict(env=env, learner="cpu", steps=9, seed=4, until_solved=True)
     assert asked.items() <= started.config.to_dict().items() and started.config.dqn.gamma == 0.9
     options = dict(card="sim", board="u50", resume=True, trace=True, kernel={"lanes": "2"})
+    options |= dict(out=None, overwrite=False, preset_name=None)
     assert started.options == options
-    run("train", "ppo", "--preset", "heppo5", "--threshold", 90.5, "--out", tmp_path)
+    run(
+        "train", "ppo", "--preset", "heppo5", "--threshold", 90.5, "--out", tmp_path, "--overwrite"
+    )  # fmt: skip
+    assert started.options["overwrite"] and started.options["preset_name"] == "heppo5"
     assert started.config.ppo.rewards == "dynamic" and started.options["out"] == tmp_path
     assert started.config.threshold == 90.5 and started.config.until_solved
     (tmp_path / "file.json").write_text('{"gamma": 0.5}')

@@ -149,7 +149,10 @@ def test_card_failure_is_not_hidden(tmp_path):
     with pytest.raises(RuntimeError, match="stands still") as caught:
         run(small(), tmp_path, estimator)
     assert estimator.closed
-    assert caught.value.__notes__ == [f"the policy as it was is in {tmp_path / 'last.npz'}"]
+    assert caught.value.__notes__ == [
+        f"the policy as it was is in {tmp_path / 'last.npz'}",
+        f"--resume goes on from step 60, in {tmp_path / 'checkpoint.npz'}",
+    ]
     assert load_policy(tmp_path / "last.npz")[0].weight[0] != 0
     assert run(small(), tmp_path, resume=True).summary["steps"] == 240  # from launch 5
 

@@ -240,7 +240,10 @@ def test_card_failure_is_not_hidden(tmp_path):
     with pytest.raises(RuntimeError, match="stands still") as caught:
         run(small(), tmp_path, recorder)
     assert recorder.buffer.closed
-    assert caught.value.__notes__ == [f"the policy as it was is in {tmp_path / 'last.npz'}"]
+    assert caught.value.__notes__ == [
+        f"the policy as it was is in {tmp_path / 'last.npz'}",
+        f"--resume goes on from step 1200, in {tmp_path / 'checkpoint.npz'}",
+    ]
     policy, _ = load_policy(tmp_path / "last.npz")
     assert policy.act(np.zeros((1, 4), np.float32), greedy=True).shape == (1,)
     resumed = run(small(), tmp_path, resume=True)  # from launch 300's periodic checkpoint
