@@ -28,8 +28,8 @@ help: ## this list
 setup: $(READY) ## the environment alone: .venv and what it needs
 
 demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, until solved; a plot
-	@$(RLFABRIC) train dqn --env CartPole-v1 --learner card --card sim --until-solved \
-	  --out runs/demo --set hidden=32,32 $(DEMO_KERNEL)
+	@$(RLFABRIC) train dqn --env CartPole-v1 --card sim --until-solved \
+	  --out runs/demo --overwrite --set hidden=32,32 $(DEMO_KERNEL)
 
 test: lint ## lint, then every test but the long ones
 	$(RUN) -m pytest -n $(JOBS) -m "not long"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from host.flight import Flight
 from hw.shell.description import KernelDescription
 from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
 from sim.card import xrt as simulated
@@ -132,10 +133,11 @@ class Kernel:
     Members
     -------
     description : hw.shell.description.KernelDescription
+    flight : host.flight.Flight
     """
 
     def __init__(self, card, description, handle, banks):
-        self.card, self.description = card, description
+        self.card, self.description, self.flight = card, description, Flight()
         self._handle, self._banks = handle, banks
         self._run = card.api.run(handle)
         self._buffers = weakref.WeakSet()
@@ -177,8 +179,9 @@ class Kernel:
             if argument.name not in arguments:
                 raise ValueError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, arguments[argument.name]))
-        self._run.start()
-        self._wait(timeout_s)
+        with self.flight:
+            self._run.start()
+            self._wait(timeout_s)
         return getattr(self._run, "cycles", None)
 
     def check(self):
@@ -231,6 +234,7 @@ class Kernel:
     def _wait(self, timeout_s):
         deadline = time.monotonic() + timeout_s
         while True:
+            self.flight.check()
             # Short waits: pyxrt keeps the interpreter locked, and signals waiting, during each.
             left = deadline - time.monotonic()
             state = self._run.wait(max(1, min(100, int(1000 * left))))

@@ -6,16 +6,33 @@ a stranger runs nothing. Written beside the target, flushed, then renamed over i
 
 import json
 import os
+import secrets
 import tempfile
 import zipfile
 import zlib
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["CheckpointError", "atomic_write", "check_writable", "load", "save"]
+__all__ = [
+    "PARTIAL",
+    "CheckpointError",
+    "atomic_write",
+    "check_exists",
+    "check_writable",
+    "load",
+    "restoring",
+    "save",
+]
+
+#: end of the names of files that are being written, or that a killed process has left
+PARTIAL = ".partial"
 
 _FORMAT = "rlfabric-checkpoint-1"
+#: the version that a file without one is of
+_OLDER = "0.1.0 or older"
 
 
 class CheckpointError(ValueError):
@@ -25,17 +42,24 @@ class CheckpointError(ValueError):
 def atomic_write(path, write):
     """Call ``write(binary file)`` so that ``path`` is the old or the new content, never a part."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+    # Not by tempfile, whose files are for the owner alone whatever the umask says.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def check_exists(path):
+    """CheckpointError unless there is a file."""
+    if not Path(path).is_file():
+        raise CheckpointError(f"checkpoint must be a file, not {str(path)!r} (none there)")
 
 
 def check_writable(directory):
@@ -57,7 +81,7 @@ def save(path, kind, config, state):
 
     Parameters
     ----------
-    path : path
+    path : path, or a binary file that is open
     kind : str
         What the file is (``training``, ``policy``).
     config : dict
@@ -79,18 +103,24 @@ def save(path, kind, config, state):
             return [strip(item) for item in value]
         return value
 
-    tree = {"format": _FORMAT, "kind": kind, "config": config, "state": strip(state)}
+    tree = {"format": _FORMAT, "kind": kind, "version": version("rlfabric"), "config": config}
+    tree["state"] = strip(state)
     text = np.frombuffer(json.dumps(tree).encode(), np.uint8)
-    atomic_write(path, lambda file: np.savez(file, tree=text, **arrays))
+    if hasattr(path, "write"):
+        np.savez(path, tree=text, **arrays)
+    else:
+        atomic_write(path, lambda file: np.savez(file, tree=text, **arrays))
 
 
 def load(path, kind, expected=None):
-    """Read ``(config, state)``; arrays are writable copies.
+    """Read ``(config, state)`` from a path or a binary file; arrays are writable copies.
 
     ``expected`` is the config that must have been saved with it. CheckpointError if the file is
     absent, damaged, of another kind or of another config (naming each field that differs).
     """
-    path = Path(path)
+    if not hasattr(path, "read"):
+        path = Path(path)
+        check_exists(path)
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -98,10 +128,7 @@ def load(path, kind, expected=None):
         if tree["format"] != _FORMAT:
             raise KeyError("format")
         found, config, state = tree["kind"], tree["config"], _join(tree["state"], arrays)
-    except FileNotFoundError as error:
-        raise CheckpointError(
-            f"checkpoint must be a file, not {str(path)!r} (none there)"
-        ) from error
+        writer = tree.get("version", _OLDER)
     except (
         OSError,
         ValueError,
@@ -118,8 +145,22 @@ def load(path, kind, expected=None):
     if found != kind:
         raise CheckpointError(f"checkpoint must be of kind {kind!r}, not {found!r} ({path})")
     if expected is not None:
-        _compare(expected, config, path)
+        _compare(expected, config, path, writer)
     return config, state
+
+
+@contextmanager
+def restoring(path):
+    """CheckpointError where what was loaded from ``path`` lacks what its reader looks for."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        with np.load(path, allow_pickle=False) as file:
+            writer = json.loads(file["tree"].tobytes()).get("version", _OLDER)
+        raise CheckpointError(
+            f"checkpoint must hold what this version saves, not less or other "
+            f"({type(error).__name__}: {error}; {path}{_other_version(writer)})"
+        ) from error
 
 
 def _join(value, arrays):
@@ -140,13 +181,26 @@ def _flat(config, prefix=""):
             yield f"{prefix}{key}", value
 
 
-def _compare(expected, found, path):
+def _compare(expected, found, path, writer):
     # Through JSON, where a tuple and a list are the same.
     mine, theirs = (dict(_flat(json.loads(json.dumps(c)))) for c in (expected, found))
     differ = [
-        f"{name} must be {theirs.get(name)!r} as in the checkpoint, not {mine.get(name)!r}"
+        f"{name} must be {_shown(theirs, name)} as in the checkpoint, not {_shown(mine, name)}"
         for name in sorted(mine.keys() | theirs.keys())
-        if mine.get(name) != theirs.get(name)
+        if mine.get(name, _ABSENT) != theirs.get(name, _ABSENT)
     ]
     if differ:
-        raise CheckpointError(f"{'; '.join(differ)} ({path})")
+        raise CheckpointError(f"{'; '.join(differ)} ({path}{_other_version(writer)})")
+
+
+_ABSENT = object()
+
+
+def _shown(config, name):
+    return repr(config[name]) if name in config else "absent"
+
+
+def _other_version(writer):
+    """Words on the version that wrote a file, where it is not this one."""
+    own = version("rlfabric")
+    return "" if writer == own else f", which rlfabric {writer} wrote, and this is {own}"

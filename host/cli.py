@@ -1,5 +1,8 @@
 """The command ``rlfabric``. Heavy modules are imported by the command that needs them.
 
+An error of use, or of the machine, is one line; a bug, ours or of an environment, is a traceback.
+`-v`, before the command or behind `train` and `evaluate`, shows a traceback of either.
+
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool that `make setup` installs is missing, 4 does
 not fit the board, 5 the board's own tools are missing, all their inputs are written, 6 those tools
 are of a release that does not fit, 7 the output cannot be written, 130 interrupted.
@@ -7,9 +10,11 @@ are of a release that does not fit, 7 the output cannot be written, 130 interrup
 
 import importlib
 import json
+import os
 import pkgutil
 import sys
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +22,11 @@ import typer
 from amaranth.hdl import UnusedElaboratable
 
 import bench as benches
-from host.agents.train_config import ALGORITHMS, preset
 from host.exits import MISSING_TOOL, report
+from host.inspecting import inspecting
 from host.listing import LISTS, console, table
 from host.making import making
-from host.options import BoardName, Settings, options
+from host.options import BoardName, Learner, Settings, Verbose, options
 
 __all__ = ["app", "main"]
 
@@ -32,9 +37,27 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="FPGA accelerators for deep reinforcement learning, generated from Python.\n\n"
-    "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1 --card sim`.",
+    "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1`.",
 )
 app.add_typer(making)
+app.add_typer(inspecting)
+
+
+def _version(asked: bool):
+    if asked:
+        print(f"rlfabric {version('rlfabric')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def every(
+    asked: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_version),
+    ] = False,
+    verbose: Verbose = False,
+):
+    pass
 
 
 @app.command("list")
@@ -59,21 +82,31 @@ def list_(
 
 
 @app.command()
-def doctor():
-    """Check this machine. Exit code 3: something that `make demo` or `make test` needs is missing.
+def doctor(
+    tests: Annotated[
+        bool, typer.Option("--tests", help="What `make test` needs must be here too.")
+    ] = False,
+):
+    """Check this machine. Exit code 3: something that `make demo` needs is missing.
 
-    Example: `rlfabric doctor`
+    Examples:
+
+    - `rlfabric doctor`
+
+    - `rlfabric doctor --tests`
     """
     from host.doctor import examine, render
 
     findings = examine()
     console.print(render(findings))
-    missing = [finding for finding in findings if finding.required and not finding.found]
+    needed = [finding for finding in findings if finding.required or tests and finding.for_tests]
+    missing = [finding for finding in needed if not finding.found]
     for finding in missing:
         console.print(f"missing: {finding.name}: {finding.install}", markup=False)
     if missing:
         raise typer.Exit(MISSING_TOOL)
-    console.print("Everything that `make demo` and `make test` need is here.")
+    need = "`make demo` and `make test` need" if tests else "`make demo` needs"
+    console.print(f"Everything that {need} is here.")
 
 
 @app.command()
@@ -83,19 +116,27 @@ def train(
         str | None,
         typer.Option(help="A gymnasium environment. [default: CartPole-v1, ddpg Pendulum-v1]"),
     ] = None,
-    learner: Annotated[
-        str, typer.Option(help="What trains: `cpu`, or `card`, whose kernel is the algorithm's.")
-    ] = "cpu",
+    learner: Learner = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds, equal runs.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="[default: runs/ALGO-ENV-SEED]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Equal seeds, equal runs. [default: 0]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="[default: runs/ALGO-ENV-LEARNER-CARD-SEED, or the next -2, -3, ...]"),
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT.")
+        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, or in the latest.")
     ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in OUT.")] = False,
     until_solved: Annotated[
         bool, typer.Option("--until-solved", help="Stop when the reward threshold is reached.")
     ] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Stop when this mean return is reached, not the environment's own."),
+    ] = None,
     preset_name: Annotated[
         str | None,
         typer.Option("--preset", help="`ppo`: `heppo1` to `heppo5`. [default: heppo1]"),
@@ -103,50 +144,59 @@ def train(
     trace: Annotated[bool, typer.Option("--trace", help="Card `sim`: write a waveform.")] = False,
     board: BoardName = "u200",
     settings: Settings = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
+    ] = None,
+    verbose: Verbose = False,
 ):
     """Train an agent with a card: it has the replay memory, with `--learner card` all learning, or
     for `ppo` estimates advantages.
 
     `--set` reaches the fields of the run and its agent, and `--set kernel.FIELD=VALUE` those of the
-    kernel that is generated for the cards `model` and `sim`.
+    kernel that is generated for the cards `model` and `sim`: `rlfabric show ALGO` lists them all.
 
     Writes `progress.csv`, `returns.png`, `summary.json`, TensorBoard events and a checkpoint.
     Ctrl-C ends the run after the iteration under way, with a checkpoint and exit code 130.
 
     Examples:
 
-    - `rlfabric train dqn --env CartPole-v1 --card sim --until-solved`
+    - `rlfabric train dqn --env CartPole-v1 --learner cpu --card sim --until-solved`
 
     - `rlfabric train dqn --env Acrobot-v1 --card model --steps 100000 --seed 3 --out runs/acrobot`
 
-    - `rlfabric train dqn --env Acrobot-v1 --out runs/acrobot --resume`
+    - `rlfabric train dqn --env Acrobot-v1 --seed 3 --out runs/acrobot --resume`
 
     - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
 
-    - `rlfabric train dqn --learner card --set kernel.lanes=2 --set updates_per_launch=4`
+    - `rlfabric train dqn --set kernel.lanes=2 --set updates_per_launch=4`
+
+    - `rlfabric train dqn --env my_package:MyEnv-v0 --learner cpu --threshold 90`
+
+    - `rlfabric train dqn --config runs/acrobot/summary.json --seed 4 --out runs/acrobot-4`
 
     - `rlfabric train ppo --env Pendulum-v1 --preset heppo5 --set kernel.lookahead=1`
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"ALGO must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
+    from host.request import request
+
+    asked = dict(learner=learner, env=env, steps=steps, seed=seed, threshold=threshold)
+    asked["until_solved"] = until_solved or None
+    config, kernel = request(
+        algorithm, options=asked, settings=options(settings), preset_name=preset_name, file=file
+    )
     from host.start import start
 
-    env = env or preset(algorithm, learner).env
     raise typer.Exit(
         start(
-            algo=algorithm,
-            learner=learner,
-            env=env,
+            config,
             card=card,
             board=board,
-            steps=steps,
-            seed=seed,
-            out=out or Path("runs") / f"{algorithm}-{env.replace('/', '-')}-{seed}",
+            out=out,
             resume=resume,
-            until_solved=until_solved,
+            overwrite=overwrite,
             preset_name=preset_name,
             trace=trace,
-            settings=options(settings),
+            kernel=kernel,
         )
     )
 
@@ -184,8 +234,15 @@ def bench(
     table("Measured now", heads, cells)
 
 
+def _show(message, category, *place):
+    """A warning in a line: where in our code it was raised is nothing to a user."""
+    print(f"rlfabric: warning: {message}", file=sys.stderr)
+
+
 def main():
     """Run the command line; what a user can cause ends in one line and an exit code."""
+    sys.path.append(os.getcwd())  # --env MODULE:ID of a module that is here
+    warnings.showwarning = _show
     # Estimates and descriptions look at components that nothing elaborates.
     warnings.simplefilter("ignore", UnusedElaboratable)
     try:

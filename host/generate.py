@@ -2,92 +2,31 @@
 
 import hashlib
 import json
-from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 import boards
 from boards import bitstream
 from boards.memory import bank_of_largest
+from host.checkpoint import atomic_write
 from host.lint import waiver_file
 from host.registers import document
+from host.settings import override
 from hw.designs import DESIGNS
+from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
+from sim.cache import Unwritable, kept
 
-__all__ = ["Unwritable", "configure", "describe", "find_design", "generate", "override", "package"]
-
-
-class Unwritable(OSError):
-    """A generated file cannot be written."""
-
-
-def _leaves(config, prefix=""):
-    """``(dotted name, value)`` of every field that is not itself a config."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if is_dataclass(value):
-            yield from _leaves(value, f"{prefix}{field.name}.")
-        else:
-            yield f"{prefix}{field.name}", value
-
-
-def _resolve(config, name):
-    """The one dotted name that ``name`` means: itself, or the only one that ends in it."""
-    names = [leaf for leaf, _ in _leaves(config)]
-    found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
-    if name in found or len(found) == 1:
-        return name if name in found else found[0]
-    if found:
-        raise ValueError(f"{name} must be one of {', '.join(found)}, not several")
-    known = ", ".join(names)
-    raise ValueError(f"{name} must be a field of {type(config).__name__} ({known}), not unknown")
-
-
-def _parse(name, text, like):
-    """``text`` from a command line as a value of the type of ``like``.
-
-    Integers with commas between them are a tuple; ``none`` is None where ``like`` is None or a
-    float, and what is not is then a float.
-    """
-    try:
-        if isinstance(like, tuple):
-            return tuple(int(part, 0) for part in text.split(",") if part)
-        if like is None or isinstance(like, float):
-            return None if text.lower() == "none" else float(text)
-        if isinstance(like, bool):
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        if isinstance(like, int):
-            return int(text, 0)
-        return text
-    except (KeyError, ValueError):
-        kind = "float" if like is None else type(like).__name__
-        raise ValueError(f"{name} must be of type {kind}, not {text!r}") from None
-
-
-def override(config, values):
-    """``config`` with fields replaced, all at once, so that rules across fields see the whole.
-
-    ``values`` maps a field's name, dotted (``engine.depth``) where several configs have it, to its
-    value; a text is read as the type of the value that it replaces. ValueError names the field.
-    """
-    present = dict(_leaves(config))
-    changes = {}
-    for name, value in values.items():
-        leaf = _resolve(config, name)
-        like = present[leaf]
-        changes[leaf] = _parse(leaf, value, like) if isinstance(value, str) else value
-
-    def rebuild(part, prefix):
-        new = {}
-        for field in fields(part):
-            value, name = getattr(part, field.name), f"{prefix}{field.name}"
-            if is_dataclass(value):
-                new[field.name] = rebuild(value, f"{name}.")
-            elif name in changes:
-                new[field.name] = changes[name]
-        return replace(part, **new)
-
-    return rebuild(config, "")
+__all__ = [
+    "Unwritable",
+    "configure",
+    "find_design",
+    "generate",
+    "keep",
+    "override",
+    "package",
+    "read_description",
+]
 
 
 def _check(design, board, config):
@@ -192,11 +131,53 @@ def _generated(name, board, out, values, packaged=False):
     return Path(out) / board.name / name, files
 
 
-def describe(name, board, out, **values):
-    """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
-    design, board = find_design(name), boards.get(board)
-    description = design.describe(configure(design, board, values))
-    return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
+def keep(name, board, out, *, verilog, **values):
+    """A kernel for a run: as ``generate``, but in a folder that no other kernel comes to.
+
+    It is called after the config's hash and the files' contents, is written whole and not again.
+    Without ``verilog`` it holds ``kernel.json`` alone, which is all that card ``model`` loads.
+
+    Returns
+    -------
+    folder : Path
+    description : KernelDescription
+        That of the config asked for; what is loaded from the folder must equal it.
+    """
+    design, found = find_design(name), boards.get(board)
+    description = design.describe(configure(design, found, values))
+    files = {"kernel.json": description.to_json()}
+    if verilog:
+        _, files = _generated(name, board, out, values)
+    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:8]
+    folder = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
+
+    def make(work):
+        for file, text in files.items():
+            (work / "out" / file).write_text(text)
+
+    return kept(folder, make), description
+
+
+def read_description(path):
+    """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote; ValueError if
+    it is damaged, or not the one that the manifest beside it names."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} must be built first (rlfabric bitstream), not missing")
+    text, manifest = path.read_bytes(), path.with_name("manifest.json")
+    try:
+        description = KernelDescription.from_json(text)
+        wanted = hashlib.sha256(text).hexdigest()
+        if manifest.exists():
+            wanted = json.loads(manifest.read_bytes())["sha256"][path.name]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} must be a whole file that rlfabric wrote, not damaged: generate it again "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    if hashlib.sha256(text).hexdigest() != wanted:
+        raise ValueError(f"{path} must be as in {manifest}, not another: generate it again")
+    return description
 
 
 def find_design(name):
@@ -206,13 +187,14 @@ def find_design(name):
 
 
 def _write(directory, files):
-    """Write what has changed: a tool that goes by dates does not make again what it has."""
+    """Write what has changed, the manifest last: a tool that goes by dates does not make again
+    what it has."""
     try:
         for file, text in files.items():
             path = directory / file
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists() or path.read_bytes() != text.encode():
-                path.write_text(text)
+                atomic_write(path, lambda opened, text=text: opened.write(text.encode()))
     except OSError as error:
         raise Unwritable(f"{directory} must be writable, not refused: {error.strerror}") from error
     return directory

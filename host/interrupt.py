@@ -4,7 +4,7 @@ import signal
 import threading
 from contextlib import contextmanager
 
-__all__ = ["INTERRUPTED", "stop_requests"]
+__all__ = ["INTERRUPTED", "stop_requests", "terminating"]
 
 #: exit code after an interrupt, as a shell gives for SIGINT
 INTERRUPTED = 130
@@ -33,3 +33,21 @@ def stop_requests():
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def terminating():
+    """SIGTERM raises KeyboardInterrupt in the block, as SIGINT does, so that what was begun is
+    cleared away. Outside the main thread nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number, frame):
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -5,12 +5,11 @@ import io
 import json
 from pathlib import Path
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from tensorboardX import SummaryWriter
-
 from host.checkpoint import atomic_write
+from host.events import EventFile
+from host.phases import PHASES
 
-__all__ = ["COLUMNS", "RunLog", "plot_returns", "progress_bar", "read_progress", "write_summary"]
+__all__ = ["COLUMNS", "TAGS", "RunLog", "plot_returns", "read_progress", "write_summary"]
 
 #: progress.csv: column and meaning, of all algorithms, each of which has some; an empty cell is a
 #: value that there was not
@@ -43,11 +42,47 @@ COLUMNS = {
     "value_deviation": "deviation likewise",
     "clipped": "codes that were clipped on the card, a launch",
     "saturated": "slots in which a result was clipped there, a launch",
+    **{f"seconds_{name}": f"of the seconds so far: {what}" for name, what in PHASES.items()},
+}
+
+#: column -> its tag in TensorBoard, in stable-baselines3's groups, and with its names where it has
+#: one
+TAGS = {
+    "return_mean": "rollout/ep_rew_mean",
+    "exploration": "rollout/exploration_rate",
+    "evaluation_return": "eval/mean_reward",
+    "launches": "time/launches",
+    "episodes": "time/episodes",
+    "seconds": "time/time_elapsed",
+    "policy_loss": "train/policy_gradient_loss",
+    "kl": "train/approx_kl",
+    "fill": "card/fill",
+    "device_cycles": "card/device_cycles",
+    "clipped_weights": "card/clipped_weights",
+    "clipped_activations": "card/clipped_activations",
+    "clipped_gradients": "card/clipped_gradients",
+    "clipped": "card/clipped",
+    "saturated": "card/saturated",
+    "reward_mean": "card/reward_mean",
+    "reward_deviation": "card/reward_deviation",
+    "value_mean": "card/value_mean",
+    "value_deviation": "card/value_deviation",
 }
 
 
+def _scalars(row):
+    """``(tag, value)`` of a row; every other column is ``train/``, or ``time/`` if of seconds."""
+    for name, value in row.items():
+        if value is not None and name != "steps":
+            group = "time" if name.startswith("seconds") else "train"
+            yield TAGS.get(name, f"{group}/{name}"), value
+    if row.get("steps") and row.get("seconds"):
+        yield "time/fps", row["steps"] / row["seconds"]
+
+
 class RunLog:
-    """Appends rows to ``progress.csv`` and to TensorBoard events under ``tensorboard/``.
+    """Appends rows to ``progress.csv`` and to TensorBoard events under ``tensorboard/``, whose
+    x axis is environment steps.
 
     Parameters
     ----------
@@ -76,16 +111,16 @@ class RunLog:
         if not launches and events.is_dir():
             for old in events.glob("events.out.tfevents.*"):
                 old.unlink()
-        self._events = SummaryWriter(str(events), purge_step=launches + 1 if launches else None)
+        self._events = EventFile(events, purge_step=1 + kept[-1]["steps"] if kept else None)
 
     def write(self, row):
         """``row`` is a dict of columns, None or absent where there is no value."""
         row = {name: row.get(name) for name in self._columns}
         self._writer.writerow(row)
         self._file.flush()
-        for name, value in row.items():
-            if value is not None and name != "launches":
-                self._events.add_scalar(name, value, row["launches"])
+        for tag, value in _scalars(row):
+            self._events.add_scalar(tag, value, row["steps"])
+        self._events.flush()
 
     def close(self):
         self._file.close()
@@ -147,15 +182,3 @@ def plot_returns(out, *, title, threshold=None):
     path = Path(out) / "returns.png"
     atomic_write(path, lambda file: figure.savefig(file, format="png", dpi=120))
     return path
-
-
-def progress_bar(console):
-    """A rich bar over environment steps; the task's field ``state`` is text beside it."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[state]}"),
-        console=console,
-    )

@@ -8,72 +8,39 @@ from boards.memory import banks
 from host.agents.card import kernel_settings
 from host.agents.environment import make_envs, sizes
 from host.agents.policy import agent_type
-from host.agents.train_config import OnPolicyConfig, preset
+from host.agents.train_config import PRESETS, OnPolicyConfig
 from host.card import open_card
-from host.generate import describe, generate, override
+from host.folder import default_folder, run_folder
+from host.generate import keep, read_description
+from host.interrupt import terminating
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
-from hw.shell.description import KernelDescription
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["run", "start"]
+__all__ = ["design_of", "kernel_values", "run", "start"]
 
 
 #: learner -> what the kernel's memory is to the host
 _BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
 
-#: settings that are the kernel's
-_KERNEL = "kernel."
+#: cards whose kernel is made for the run
+_SIMULATED = ("model", "sim")
 
 
-def start(
-    *,
-    algo,
-    learner,
-    env,
-    card,
-    board,
-    steps,
-    seed,
-    out,
-    resume,
-    until_solved,
-    trace,
-    settings,
-    preset_name=None,
-):
-    """Train with the replay memory, the learner or the advantage estimator on ``card``; return the
-    exit code.
+def start(config, *, out, card, preset_name=None, **options):
+    """``run`` with its outcome in words; returns the exit code.
 
-    The simulated cards have the board's memory banks, and a kernel generated for the run: as large
-    as its capacity, with the agent's networks; or with a row for each environment, and room for a
-    rollout however its episodes end. A real card has the kernel that was built, under
-    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo.
-
-    Parameters
-    ----------
-    algo, learner, env, steps, seed, until_solved
-        As in ``RunConfig``; ``env`` or ``steps`` None is the preset's.
-    card, board : str
-    out : Path
-    resume, trace : bool
-        ``trace`` writes ``out/trace.vcd``, on card sim alone.
-    settings : dict
-        Other fields of the run's config, as for ``host.generate.override``; ``kernel.<field>`` of
-        the kernel's config, where one is generated.
-    preset_name : str, optional
-        Of ``host.agents.train_config.PRESETS``.
+    ``out`` None is ``host.folder.default_folder``, with the next number for a new run;
+    ``preset_name`` is in its name.
     """
-    values = dict(seed=seed, until_solved=until_solved)
-    values |= {} if steps is None else {"steps": steps}
-    kernel = {name: value for name, value in settings.items() if name.startswith(_KERNEL)}
-    own = {name: value for name, value in settings.items() if name not in kernel}
-    config = override(preset(algo, learner, preset_name, env), {**own, **values})
-    asked = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
-    result = run(config, card=card, board=board, out=out, resume=resume, trace=trace, kernel=asked)
+    numbered = out is None
+    if numbered:
+        names = PRESETS.get(config.algo)
+        out = default_folder(config, card, preset_name or (names and names[0]))
+    result = run(config, out=out, numbered=numbered, card=card, **options)
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"
@@ -82,39 +49,88 @@ def start(
     return result.exit_code
 
 
-def run(config, *, card, out, board="u200", resume=False, trace=False, kernel=None, console=None):
+def run(
+    config,
+    *,
+    card,
+    out,
+    numbered=False,
+    board="u200",
+    resume=False,
+    overwrite=False,
+    trace=False,
+    kernel=None,
+    console=None,
+):
     """``host.train.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
 
-    ``kernel`` : fields of the generated kernel's config. The others are ``start``'s.
+    The simulated cards have the board's memory banks, and a kernel generated for the run: as large
+    as its capacity, with the agent's networks; or with a row for each environment, and room for a
+    rollout however its episodes end. A real card has the kernel that was built, under
+    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo.
+
+    Parameters
+    ----------
+    config : RunConfig
+    card, board : str
+    out : path
+    numbered, resume, overwrite : bool
+        What may happen to an earlier run in ``out``: see ``host.folder.run_folder``.
+    trace : bool
+        Write ``trace.vcd`` into the folder, on card sim alone.
+    kernel : dict, optional
+        Fields of the kernel's config, as for ``host.settings.override``, where one is generated.
+    console : rich.console.Console, optional
     """
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
     agent_type(config.algo)  # what is missing is said before a kernel is built
-    options, build, design = {}, BUILD_DIRECTORY, _design(config)
-    if card in ("model", "sim"):
-        build = BUILD_DIRECTORY / "train"
-        make = generate if card == "sim" else describe
-        folder = make(design, board, build, **_kernel_values(config), **(kernel or {}))
-        description = KernelDescription.from_json((folder / "kernel.json").read_text())
-        options["banks"] = tuple(
-            Bank(bank.name, bank.size) for bank in banks(description, boards.get(board))
+    with (
+        terminating(),
+        run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
+    ):
+        path, description = _kernel(config, card, board, kernel or {})
+        options = {}
+        if description is not None:
+            found = banks(description, boards.get(board))
+            options["banks"] = tuple(Bank(bank.name, bank.size) for bank in found)
+        if trace:
+            options["trace"] = folder / "trace.vcd"
+        with open_card(card, **options) as opened:
+            description = description or read_description(path)
+            loaded = opened.load(path)
+            if loaded.description.to_json() != description.to_json():
+                raise RuntimeError(f"{path} must be the kernel of this run, not another's")
+            return train(
+                config,
+                _factory(config, loaded),
+                out=folder,
+                card=card,
+                kernel=description,
+                resume=resume,
+                console=console,
+            )
+
+
+def _kernel(config, card, board, settings):
+    """Path and KernelDescription of the kernel that is made for a run; path and None of the one
+    that was built for a real card before."""
+    design = design_of(config)
+    if card in _SIMULATED:
+        values = kernel_values(config) | settings
+        folder, description = keep(
+            design, board, BUILD_DIRECTORY / "train", verilog=card == "sim", **values
         )
-    elif kernel:
-        name = next(iter(kernel))
+        return folder / "kernel.json", description
+    if settings:
+        name = next(iter(settings))
         raise ValueError(
-            f"{_KERNEL}{name} must be set when the kernel is built, not with card {card}"
+            f"kernel.{name} must be set when the kernel is built, not with card {card}"
         )
-    if trace:
-        out.mkdir(parents=True, exist_ok=True)
-        options["trace"] = out / "trace.vcd"
-    with open_card(card, **options) as opened:
-        loaded = opened.load(build / boards.get(board).name / design / "kernel.json")
-        return train(
-            config, _factory(config, loaded), out=out, card=card, resume=resume, console=console
-        )
+    return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
 
 
-def _design(config):
+def design_of(config):
     """The design whose kernel a run needs."""
     if isinstance(config, OnPolicyConfig):
         return "gae"
@@ -135,7 +151,7 @@ def _factory(config, kernel):
     return partial(AdvantageEstimator, kernel, agent.standardization)
 
 
-def _kernel_values(config):
+def kernel_values(config):
     """What a run asks of the kernel that is generated for it."""
     if isinstance(config, OnPolicyConfig):
         return {

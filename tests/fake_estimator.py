@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from host.flight import Flight
+
 
 class FakeEstimator:
     """``A_t = r_t + gamma V_{t+1} - V_t + gamma lambda A_{t+1}``: the value of what followed is 0
@@ -17,6 +19,7 @@ class FakeEstimator:
 
     def __init__(self, dynamic=False):
         self.dynamic, self.closed = dynamic, False
+        self.launcher = SimpleNamespace(kernel=SimpleNamespace(flight=Flight()))
         self.count = self.sum = self.squares = 0.0
 
     def estimate(self, rewards, values, terminated, truncated, bootstraps, *, gamma, gae_lambda):

@@ -4,7 +4,11 @@ Same surface as the card's buffer; priorities are float64 and a draw is a search
 sum.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
+
+from host.flight import Flight
 
 
 class FakeReplay:
@@ -21,6 +25,7 @@ class FakeReplay:
         self.priorities = np.zeros(capacity)
         self.rng = np.random.default_rng(seed)
         self.inserted, self.highest, self.closed = 0, 1.0, False
+        self.launcher = SimpleNamespace(kernel=SimpleNamespace(flight=Flight()))
 
     def __len__(self):
         return min(self.inserted, self.capacity)

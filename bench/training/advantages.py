@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from host.agents.environment import reward_threshold
+from host.agents.environment_id import reward_threshold
 from host.agents.ppo_config import HEPPO
 from host.agents.train_config import preset
 from host.log import read_progress
@@ -54,7 +54,7 @@ def card_run(env, name, seed):
     out = BUILD_DIRECTORY / "bench" / "training" / f"ppo-{env}-{name}-{seed}"
     config = _config(env, name, seed)
     summary = train(
-        config, card="model", out=out, board="zcu106", console=Console(quiet=True)
+        config, card="model", out=out, overwrite=True, board="zcu106", console=Console(quiet=True)
     ).summary
     curve = [
         (row["steps"], row["evaluation_return"])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from host.agents.environment import reward_threshold
+from host.agents.environment_id import reward_threshold
 from host.agents.train_config import preset
 from host.log import read_progress
 from host.start import run as train
@@ -56,7 +56,12 @@ def run(case, kind, seed):
         # progress.csv counts what fixed point clips
         warnings.simplefilter("ignore", RuntimeWarning)
         summary = train(
-            config, card="model", out=out, kernel=kernel, console=Console(quiet=True)
+            config,
+            card="model",
+            out=out,
+            overwrite=True,
+            kernel=kernel,
+            console=Console(quiet=True),
         ).summary
     # One update a launch, from the first launch that learns.
     before = summary["launches"] - summary["updates"]

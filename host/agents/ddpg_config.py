@@ -2,12 +2,15 @@
 Pendulum-v1."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from host.agents.agent_config import TemporalDifferenceConfig, check_number, check_positive
+from host.agents.agent_config import SCHEDULE, TemporalDifferenceConfig
 from host.agents.schedule import Linear
-from hw.config import check_range
+from host.rules import POSITIVE, Number
 
 __all__ = ["DDPGConfig"]
+
+_DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,23 +29,18 @@ class DDPGConfig(TemporalDifferenceConfig):
     #: Step size of the critic.
     learning_rate: float = 4e-3
     #: Step size of the actor; falls in proportion to the critic's.
-    actor_learning_rate: float = 2e-3
+    actor_learning_rate: Annotated[float, POSITIVE] = 2e-3
     max_gradient_norm: float | None = None
     target_interval: int = 1
     target_tau: float = 0.02
     beta_steps: int = 20_000
     #: Standard deviation of the Gaussian noise on each component of an action, which is in [-1, 1],
-    #: at first and from ``noise_steps`` on.
-    noise_start: float = 1.0
-    noise_end: float = 0.1
-    noise_steps: int = 5_000
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_positive("actor_learning_rate", self.actor_learning_rate)
-        check_range("noise_steps", self.noise_steps, 0, 1 << 40)
-        for name in ("noise_start", "noise_end"):
-            check_number(name, getattr(self, name), "in [0, 10]", lambda x: 0 <= x <= 10)
+    #: at first.
+    noise_start: Annotated[float, _DEVIATION] = 1.0
+    #: Standard deviation of the noise from ``noise_steps`` on.
+    noise_end: Annotated[float, _DEVIATION] = 0.1
+    #: Environment steps from ``noise_start`` to ``noise_end``.
+    noise_steps: Annotated[int, SCHEDULE] = 5_000
 
     @property
     def noise(self):

@@ -1,10 +1,11 @@
 """The hyperparameters of DQN alone; the defaults solve CartPole-v1."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from host.agents.agent_config import TemporalDifferenceConfig, check_number
+from host.agents.agent_config import SCHEDULE, TemporalDifferenceConfig
 from host.agents.schedule import Linear
-from hw.config import check_range
+from host.rules import FRACTION, Flag
 
 __all__ = ["DQNConfig"]
 
@@ -19,21 +20,20 @@ class DQNConfig(TemporalDifferenceConfig):
     """
 
     #: Value and advantage streams (Wang et al., 2016).
-    dueling: bool = False
+    dueling: Annotated[bool, Flag()] = False
     #: The online network picks the next action, the target network values it.
-    double: bool = True
-    #: Chance of a random action, at first and from ``epsilon_steps`` on.
-    epsilon_start: float = 1.0
-    epsilon_end: float = 0.05
-    epsilon_steps: int = 10_000
+    double: Annotated[bool, Flag()] = True
+    #: Chance of a random action at first.
+    epsilon_start: Annotated[float, FRACTION] = 1.0
+    #: Chance of a random action from ``epsilon_steps`` on.
+    epsilon_end: Annotated[float, FRACTION] = 0.05
+    #: Environment steps from ``epsilon_start`` to ``epsilon_end``.
+    epsilon_steps: Annotated[int, SCHEDULE] = 10_000
 
     def __post_init__(self):
         super().__post_init__()
         if self.dueling and not self.hidden:
             raise ValueError(f"hidden must have a layer when dueling, not {self.hidden!r}")
-        check_range("epsilon_steps", self.epsilon_steps, 0, 1 << 40)
-        for name in ("epsilon_start", "epsilon_end"):
-            check_number(name, getattr(self, name), "in [0, 1]", lambda x: 0 <= x <= 1)
 
     @property
     def epsilon(self):

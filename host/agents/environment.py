@@ -1,40 +1,49 @@
 """Vectorised gymnasium environments, seen as transitions with their true successors."""
 
 import dataclasses
+import warnings
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import FlattenObservation
 
-__all__ = ["Actor", "Transitions", "evaluate", "make_envs", "reward_threshold", "sizes"]
+from host.agents.environment_id import find_spec
+from hw.replay.commands import MAX_GRANULES
+from hw.replay.records import GRANULE_BYTES
 
+__all__ = ["Actor", "FlattenedImages", "Transitions", "evaluate", "make_envs", "sizes"]
 
-#: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
-_THRESHOLDS = {"Pendulum-v1": -200.0}
+#: of an experience in the replay memory
+_RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
 
 _SPACES = {"dqn": (Discrete,), "ddpg": (Box,), "ppo": (Discrete, Box)}
 _KINDS = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
 
 
-def make_envs(env, count, algo="dqn"):
+class FlattenedImages(UserWarning):
+    """Images become vectors of raw numbers."""
+
+
+def make_envs(env, count, algo="dqn", render_mode=None):
     """``count`` synchronous copies with flat observations and the kind of actions that the
     algorithm takes: Discrete, a bounded Box of one dimension, or either.
 
-    ValueError if the id is unknown, the action space another or observations not numbers.
+    ``env`` is as for ``find_spec``, ``render_mode`` gymnasium's. FlattenedImages is warned of.
+    ValueError if the id is unknown, the action space another, observations not numbers, or an
+    experience too large to be stored.
     """
-    try:
-        spec = gymnasium.spec(env)
-    except gymnasium.error.Error as error:
-        raise ValueError(
-            f"env must be the id of a registered gymnasium environment, not {env!r} ({error})"
-        ) from error
+    spec = find_spec(env)
+    how = {} if render_mode is None else {"render_mode": render_mode}
 
     def make():
-        one = gymnasium.make(spec, disable_env_checker=True)
+        one = gymnasium.make(spec, disable_env_checker=True, **how)
         space = one.observation_space
         plain = isinstance(space, Box) and len(space.shape) == 1
-        return one if plain else gymnasium.wrappers.FlattenObservation(one)
+        if not plain:
+            _warn_of_images(env, space)
+        return one if plain else FlattenObservation(one)
 
     try:
         envs = gymnasium.vector.SyncVectorEnv(
@@ -50,7 +59,40 @@ def make_envs(env, count, algo="dqn"):
         envs.close()
         kind = " or ".join(_KINDS[each] for each in wanted)
         raise ValueError(f"env must have a {kind} action space for {algo}, not {space} of {env!r}")
+    _check_record(env, algo, envs)
     return envs
+
+
+def _is_image(space):
+    return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == np.uint8
+
+
+def _warn_of_images(env, space):
+    if _is_image(space):
+        # The same text from the same line: Python shows it once, however many copies there are.
+        warnings.warn(
+            f"env {env} gives images of {space.shape}: they are flattened to "
+            f"{np.prod(space.shape)} numbers, 0 to 255, for a multi-layer perceptron",
+            FlattenedImages,
+            stacklevel=2,
+        )
+
+
+def _check_record(env, algo, envs):
+    """ValueError where an experience, with two observations, is larger than a record."""
+    if algo not in ("dqn", "ddpg"):
+        return
+    observation, action = sizes(envs)
+    size = 4 * (2 * observation + (action if algo == "ddpg" else 1) + 2)
+    if size > _RECORD_BYTES:
+        flat = envs.envs[0]
+        space = flat.env.observation_space if isinstance(flat, FlattenObservation) else None
+        envs.close()
+        what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
+        raise ValueError(
+            f"env must have experiences of at most {_RECORD_BYTES} bytes for {algo}, not {size}: "
+            f"two of the {what} {observation} numbers that {env!r} gives are in each"
+        )
 
 
 def sizes(envs):
@@ -59,12 +101,6 @@ def sizes(envs):
     space = envs.single_action_space
     (observation_size,) = envs.single_observation_space.shape
     return observation_size, int(space.n) if isinstance(space, Discrete) else int(space.shape[0])
-
-
-def reward_threshold(env):
-    """Mean return that gymnasium, or else we, call solved; or None."""
-    threshold = gymnasium.spec(env).reward_threshold
-    return _THRESHOLDS.get(env) if threshold is None else threshold
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,15 +192,28 @@ class Actor:
         return transitions, episodes
 
 
-def evaluate(agent, envs, *, seed):
+def evaluate(agent, envs, *, seed, limit=None, stop=()):
     """Return of one greedy episode in each environment, array [env_count].
 
-    Environment i starts from ``seed + i``; the agent neither learns nor counts the steps.
+    Environment i starts from ``seed + i``; the agent neither learns nor counts the steps. Episodes
+    that take more than ``limit`` steps count for what they gave until then, with a warning. None as
+    soon as ``stop`` is not empty any more, in the middle of the episodes.
     """
-    actor = Actor(envs, seed=seed)
+    actor, steps = Actor(envs, seed=seed), 0
     returns, running = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
     while running.any():
+        if stop:
+            return None
+        if steps == limit:
+            warnings.warn(
+                f"{int(running.sum())} episodes of an evaluation must end within {limit} steps "
+                "(evaluation_steps), not go on: they count for what they gave until then",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            break
         taken, _ = actor.step(agent.act(actor.obs, greedy=True))
         returns += np.where(running & taken.valid, taken.reward, 0)
         running &= ~(taken.terminated | taken.truncated)
+        steps += 1
     return returns

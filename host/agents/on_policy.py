@@ -57,17 +57,23 @@ class OnPolicySession(SessionBase):
     def iterate(self):
         """Collect, estimate, learn; ValueError as the estimator and agent do."""
         config, agent = self.config.agent, self.agent
-        rollout, episodes = collect(self._actor, agent, self.config.steps_per_launch)
-        estimated = self.estimator.estimate(
-            rollout.reward,
-            rollout.value,
-            rollout.terminated,
-            rollout.truncated,
-            rollout.bootstrap,
-            gamma=config.gamma,
-            gae_lambda=config.gae_lambda,
-        )
-        measured = agent.learn(rollout, estimated.advantages, estimated.returns)
+        steps = self.config.steps_per_launch
+        rollout, episodes = collect(self._actor, agent, steps, self.phases)
+        with self.phases("packing"):
+            flight = self.estimator.launcher.kernel.flight
+            before = flight.seconds
+            estimated = self.estimator.estimate(
+                rollout.reward,
+                rollout.value,
+                rollout.terminated,
+                rollout.truncated,
+                rollout.bootstrap,
+                gamma=config.gamma,
+                gae_lambda=config.gae_lambda,
+            )
+            self.phases.move(flight.seconds - before, "card")
+        with self.phases("learning"):
+            measured = agent.learn(rollout, estimated.advantages, estimated.returns)
         measured |= {name: estimated.statistics.get(name) for name in _SEEN}
         self.launches += 1
         return Iteration(episodes, measured)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from host.phases import Phases
+
 __all__ = ["Rollout", "collect"]
 
 
@@ -27,8 +29,9 @@ class Rollout:
     bootstrap: np.ndarray
 
 
-def collect(actor, agent, steps):
-    """Step ``actor``, whose environments are in autoreset mode SAME_STEP, ``steps`` times.
+def collect(actor, agent, steps, phases=None):
+    """Step ``actor``, whose environments are in autoreset mode SAME_STEP, ``steps`` times; what it
+    takes is counted in ``phases`` (``host.phases``).
 
     Returns
     -------
@@ -36,10 +39,13 @@ def collect(actor, agent, steps):
     episodes : list of (float, int)
         Return and length of each episode that ended.
     """
+    phases = phases or Phases()
     columns, followers, episodes = {}, [], []
     for step in range(steps):
-        action, log_probability, value = agent.sample(actor.obs)
-        taken, ended = actor.step(agent.applied(action))
+        with phases("policy"):
+            action, log_probability, value = agent.sample(actor.obs)
+        with phases("environments"):
+            taken, ended = actor.step(agent.applied(action))
         episodes += ended
         follows = taken.truncated & ~taken.terminated
         if step == steps - 1:
@@ -56,9 +62,11 @@ def collect(actor, agent, steps):
         )
         for name, array in row.items():
             columns.setdefault(name, []).append(array)
-    arrays = {name: np.stack(parts) for name, parts in columns.items()}
-    follows = np.stack([where for where, _ in followers])
-    bootstrap = np.zeros(follows.shape, np.float32)
+    with phases("packing"):
+        arrays = {name: np.stack(parts) for name, parts in columns.items()}
+        follows = np.stack([where for where, _ in followers])
+        bootstrap = np.zeros(follows.shape, np.float32)
     if follows.any():
-        bootstrap[follows] = agent.value(np.concatenate([obs for _, obs in followers]))
+        with phases("policy"):
+            bootstrap[follows] = agent.value(np.concatenate([obs for _, obs in followers]))
     return Rollout(**arrays, bootstrap=bootstrap), episodes

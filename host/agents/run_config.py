@@ -1,9 +1,10 @@
 """What every training run is made of, whatever learns, apart from the card it runs on."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from host.agents.agent_config import check_choice
-from hw.config import ConfigBase, check_range
+from host.rules import FINITE, POSITIVE, Choice, Flag, Integer, check_choice, check_fields
+from hw.config import ConfigBase
 
 __all__ = ["LEARNERS", "RunConfig"]
 
@@ -15,43 +16,61 @@ LEARNERS = {
 }
 
 #: fields that may change when a run is resumed: they decide how long and how watched it is
-_FREE = ("steps", "until_solved", "log_interval", "checkpoint_interval")
+_FREE = (
+    "steps",
+    "until_solved",
+    "threshold",
+    "log_interval_steps",
+    "checkpoint_interval_steps",
+    "checkpoint_interval_s",
+)
+
+
+_INTERVAL = Integer(1, 1 << 40)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(ConfigBase):
-    """One run. Intervals are in launches. A subclass has a field for the agent of each of its
+    """One run. A subclass has a field for the agent of each of its
     algorithms, and lists them in ``AGENTS``: name -> the class of its agent's config."""
 
     #: Learning algorithm.
     algo: str
-    #: Where it learns: cpu or card.
-    learner: str = "cpu"
-    #: gymnasium id; Discrete actions for dqn, a Box for ddpg, either for ppo.
+    #: What trains: the CPU, or the card.
+    learner: Annotated[str, Choice(tuple(LEARNERS))] = "cpu"
+    #: gymnasium's id, or MODULE:ID; with Discrete actions for dqn, a Box for ddpg, either for ppo.
     env: str = "CartPole-v1"
     #: Environment steps to take at most, all actors together.
-    steps: int = 200_000
-    #: Stop once the policy is solved and confirmed (``host.train``).
-    until_solved: bool = False
-    #: Of everything random: weights, exploration, environments, draws, evaluation.
-    seed: int = 0
+    steps: Annotated[int, Integer(1, 1 << 40)] = 200_000
+    #: Stop once the policy is solved and confirmed by a second evaluation.
+    until_solved: Annotated[bool, Flag()] = False
+    #: Mean return that counts as solved; None: the environment's own.
+    threshold: Annotated[float | None, FINITE] = None
+    #: Seed of everything random: weights, exploration, environments, draws, evaluation.
+    seed: Annotated[int, Integer(0, (1 << 63) - 1)] = 0
     #: Environments that collect, stepped together.
-    env_count: int = 8
+    env_count: Annotated[int, Integer(1, 1 << 12)] = 8
     #: Steps of each environment for one launch.
-    steps_per_launch: int = 1
-    #: Greedy evaluation: how often, and over how many episodes.
-    evaluation_interval: int = 100
-    evaluation_episodes: int = 20
-    #: Rows of progress.csv: how often.
-    log_interval: int = 100
-    #: Checkpoints: how often.
-    checkpoint_interval: int = 5000
+    steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
+    #: Environment steps, all actors together, from one greedy evaluation to the next. An interval
+    #: ends with the launch that passes a multiple of it.
+    evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
+    #: Episodes of an evaluation.
+    evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
+    #: Steps after which an episode of an evaluation is broken off, where it has no end of its own.
+    evaluation_steps: Annotated[int, _INTERVAL] = 100_000
+    #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
+    log_interval_steps: Annotated[int, _INTERVAL] = 800
+    #: Environment steps from one checkpoint to the next.
+    checkpoint_interval_steps: Annotated[int, _INTERVAL] = 40_000
+    #: Seconds from one checkpoint to the next at most, if that is earlier.
+    checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
 
     AGENTS = {}
 
     def __post_init__(self):
         check_choice("algo", self.algo, self.AGENTS)
-        check_choice("learner", self.learner, LEARNERS)
+        check_fields(self)
         for name, kind in self.AGENTS.items():
             if name == self.algo and getattr(self, name) is None:
                 object.__setattr__(self, name, kind())
@@ -63,15 +82,6 @@ class RunConfig(ConfigBase):
                 )
         if not isinstance(self.env, str) or not self.env:
             raise ValueError(f"env must be the id of a gymnasium environment, not {self.env!r}")
-        if not isinstance(self.until_solved, bool):
-            raise ValueError(f"until_solved must be True or False, not {self.until_solved!r}")
-        check_range("steps", self.steps, 1, 1 << 40)
-        check_range("seed", self.seed, 0, (1 << 63) - 1)
-        check_range("env_count", self.env_count, 1, 1 << 12)
-        check_range("steps_per_launch", self.steps_per_launch, 1, 1 << 12)
-        check_range("evaluation_episodes", self.evaluation_episodes, 1, 1 << 12)
-        for name in ("evaluation_interval", "log_interval", "checkpoint_interval"):
-            check_range(name, getattr(self, name), 1, 1 << 31)
 
     @property
     def agent(self):

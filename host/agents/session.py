@@ -3,11 +3,11 @@
 An iteration is one launch on the card, whichever the learner.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
 import numpy as np
 
+from host.agents.background import Background
 from host.agents.card import CardLearner
 from host.agents.cpu import CPULearner
 from host.agents.environment import Transitions
@@ -76,7 +76,7 @@ class Session(SessionBase):
             seed=self._seed(BUFFER),
         )
         self.learner = _LEARNERS[config.learner](config, self.agent, self.buffer)
-        self._card = ThreadPoolExecutor(max_workers=1, thread_name_prefix="card")
+        self._card = Background("card")
         self._experiences = None
         self._broken_off = False
 
@@ -87,7 +87,10 @@ class Session(SessionBase):
         # The card works while the environments do: actions never depend on the batch in flight.
         launch = self._card.submit(self.learner.launch, self._experiences, plan)
         experiences, episodes = self._collect()
-        loss, td_errors = self.learner.finish(launch.result())
+        with self.phases("card"):
+            result = launch.result()
+        with self.phases("learning"):
+            loss, td_errors = self.learner.finish(result)
         self._experiences = experiences
         self.launches += 1
         measured = {}
@@ -99,10 +102,15 @@ class Session(SessionBase):
         parts, episodes = [self._windows.flush()] if self._broken_off else [], []
         self._broken_off = False
         for _ in range(self.config.steps_per_launch):
-            taken, ended = self._actor.step(self.agent.act(self._actor.obs))
-            parts.append(self._windows.push(**_shallow(taken)))
+            with self.phases("policy"):
+                action = self.agent.act(self._actor.obs)
+            with self.phases("environments"):
+                taken, ended = self._actor.step(action)
+            with self.phases("packing"):
+                parts.append(self._windows.push(**_shallow(taken)))
             episodes += ended
-        return self._stored(parts), episodes
+        with self.phases("packing"):
+            return self._stored(parts), episodes
 
     def _stored(self, parts):
         """One dict of the windows' experiences, as the buffer holds them, or None."""
@@ -149,7 +157,7 @@ class Session(SessionBase):
         self._experiences, self._broken_off = state["experiences"], True
 
     def close(self):
-        self._card.shutdown()
+        self._card.close(lambda: self.buffer.launcher.kernel.flight.abort())
         self.buffer.close()
         super().close()
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from host.agents.environment import Actor, evaluate, make_envs, sizes
 from host.agents.policy import agent_type
+from host.phases import Phases
 
 __all__ = ["Iteration", "SessionBase"]
 
@@ -40,12 +41,14 @@ class SessionBase:
     ----------
     agent : Agent
     launches : int
+    phases : Phases
+        Where the time of the thread that iterates goes.
     """
 
     COLUMNS = ()
 
     def __init__(self, config):
-        self.config, self.launches = config, 0
+        self.config, self.launches, self.phases = config, 0, Phases()
         self._envs = make_envs(config.env, config.env_count, config.algo)
         self._evaluation_envs = make_envs(config.env, config.evaluation_episodes, config.algo)
         self.observation_size, self.action_count = sizes(self._envs)
@@ -66,10 +69,16 @@ class SessionBase:
         sequence = np.random.SeedSequence(self.config.seed, spawn_key=key)
         return int(sequence.generate_state(1)[0]) >> 1
 
-    def evaluate(self, attempt=0, agent=None):
-        """Greedy returns [evaluation_episodes]; each attempt has its own episodes."""
-        seed = self._seed(_EVALUATION, attempt)
-        return evaluate(agent or self.agent, self._evaluation_envs, seed=seed)
+    def evaluate(self, attempt=0, agent=None, stop=()):
+        """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
+        comes to be something in ``stop`` before they end."""
+        return evaluate(
+            agent or self.agent,
+            self._evaluation_envs,
+            seed=self._seed(_EVALUATION, attempt),
+            limit=self.config.evaluation_steps,
+            stop=stop,
+        )
 
     def state_dict(self):
         """Everything but the environments, which gymnasium cannot save."""

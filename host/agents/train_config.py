@@ -1,15 +1,17 @@
 """Training runs of each kind of algorithm, and their presets."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from host.agents.agent_config import check_choice, check_number
 from host.agents.ddpg_config import DDPGConfig
 from host.agents.dqn_config import DQNConfig
 from host.agents.ppo_config import HEPPO, PPOConfig
 from host.agents.run_config import LEARNERS, RunConfig
+from host.rules import FRACTION, Integer, Number, check_choice
 from hw.config import check_range
 
-__all__ = ["ALGORITHMS", "LEARNERS", "PRESETS", "OnPolicyConfig", "TrainConfig", "preset"]
+__all__ = ["ALGORITHMS", "LEARNERS", "PRESETS", "OnPolicyConfig", "TrainConfig", "default_learner"]
+__all__ += ["preset"]
 
 #: name -> what it is
 ALGORITHMS = {
@@ -28,27 +30,28 @@ class TrainConfig(RunConfig):
 
     algo: str = "dqn"
     #: Learner card: learner iterations for one launch.
-    updates_per_launch: int = 1
+    updates_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: Learner card: launches between one fetch of the weights that act and the next.
-    weights_interval: int = 1
+    weights_interval: Annotated[int, Integer(1, 1 << 31)] = 1
     #: Experiences that the replay buffer holds.
-    capacity: int = 1 << 15
-    #: Exponent of the priorities, and what is added to the TD error first.
-    alpha: float = 0.6
-    priority_epsilon: float = 0.01
-    #: Experiences in the buffer before learning starts.
+    capacity: Annotated[int, Integer(2, 1 << 30)] = 1 << 15
+    #: Exponent of the priorities.
+    alpha: Annotated[float, FRACTION] = 0.6
+    #: What is added to the magnitude of a TD error before it becomes a priority.
+    priority_epsilon: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.01
+    #: Experiences in the buffer before learning starts: batch_size to capacity.
     learning_starts: int = 1000
-    #: The agent: that of ``algo``; None is its defaults, and what the other one is.
+    #: The agent of dqn; None is its defaults, and what it is where ``algo`` is another.
     dqn: DQNConfig | None = None
+    #: The agent of ddpg, likewise.
     ddpg: DDPGConfig | None = None
 
     AGENTS = {"dqn": DQNConfig, "ddpg": DDPGConfig}
 
     def __post_init__(self):
         super().__post_init__()
-        check_range("capacity", self.capacity, 2, 1 << 30)
-        check_range("updates_per_launch", self.updates_per_launch, 1, 1 << 12)
-        check_range("weights_interval", self.weights_interval, 1, 1 << 31)
+        why = " (capacity)"
+        check_range("batch_size", self.agent.batch_size, 1, self.capacity, why)
         check_range(
             "learning_starts",
             self.learning_starts,
@@ -56,8 +59,6 @@ class TrainConfig(RunConfig):
             self.capacity,
             " (batch_size..capacity)",
         )
-        check_number("alpha", self.alpha, "in [0, 1]", lambda x: 0 <= x <= 1)
-        check_number("priority_epsilon", self.priority_epsilon, "in (0, 1]", lambda x: 0 < x <= 1)
         self._check_learner()
 
     def _check_learner(self):
@@ -68,6 +69,10 @@ class TrainConfig(RunConfig):
                 if value != 1:
                     raise ValueError(f"{name} must be 1 with learner cpu, not {value!r}")
             return
+        if not 1 <= len(self.agent.hidden) <= 4:
+            raise ValueError(f"hidden must be 1 to 4 widths on the card, not {self.agent.hidden!r}")
+        for width in self.agent.hidden:
+            check_range("hidden", width, 1, 512, " on the card")
         if self.agent.max_gradient_norm is not None:
             raise ValueError(
                 "max_gradient_norm must be None with learner card, "
@@ -83,10 +88,11 @@ class OnPolicyConfig(RunConfig):
 
     algo: str = "ppo"
     steps: int = 100_000
-    steps_per_launch: int = 128
-    evaluation_interval: int = 5
-    log_interval: int = 1
-    checkpoint_interval: int = 50
+    #: Steps of each environment in a rollout, 2 or more.
+    steps_per_launch: Annotated[int, Integer(2, 1 << 12)] = 128
+    evaluation_interval_steps: int = 5 * 1024
+    log_interval_steps: int = 1024
+    checkpoint_interval_steps: int = 50 * 1024
     #: The agent; None is its defaults.
     ppo: PPOConfig | None = None
 
@@ -99,7 +105,6 @@ class OnPolicyConfig(RunConfig):
                 f"learner must be cpu for {self.algo} (the card estimates advantages, the CPU "
                 f"trains), not {self.learner!r}"
             )
-        check_range("steps_per_launch", self.steps_per_launch, 2, 1 << 12)
         samples = self.env_count * self.steps_per_launch
         why = " (steps of a rollout, all environments together)"
         check_range("batch_size", self.agent.batch_size, 1, samples, why)
@@ -115,7 +120,9 @@ _PRESETS = {
         steps=40_000,
         env_count=4,
         learning_starts=256,
-        evaluation_interval=250,
+        evaluation_interval_steps=1000,
+        log_interval_steps=400,
+        checkpoint_interval_steps=20_000,
         evaluation_episodes=50,
     ),
     "ppo": {},
@@ -126,7 +133,6 @@ _CARD = {
     "dqn": dict(
         steps=100_000,
         steps_per_launch=4,
-        evaluation_interval=25,
         dqn=dict(
             hidden=(64, 64),
             activation="tanh",
@@ -147,6 +153,7 @@ _ENVIRONMENTS = {
         steps=120_000,
         env_count=4,
         steps_per_launch=512,
+        evaluation_interval_steps=5 * 2048,
         evaluation_episodes=50,
         ppo=dict(
             gamma=0.9,
@@ -157,6 +164,11 @@ _ENVIRONMENTS = {
         ),
     ),
 }
+
+
+def default_learner(algo):
+    """The card, where the algorithm has a kernel that trains; else the CPU."""
+    return "cpu" if _CONFIGS[algo] is OnPolicyConfig else "card"
 
 
 def preset(algo, learner, name=None, env=None):
@@ -174,7 +186,7 @@ def preset(algo, learner, name=None, env=None):
     if learner == "card":
         values |= _CARD.get(algo, {})
     values |= {} if env is None else {"env": env}
-    values |= _ENVIRONMENTS.get((algo, env), {})
+    values |= _ENVIRONMENTS.get((algo, (env or "").rpartition(":")[2]), {})
     if names:
         values[algo] = values.get(algo, {}) | HEPPO[name or names[0]]
     return _CONFIGS[algo].from_dict(values)

@@ -19,7 +19,11 @@ __all__ = ["SQ", "UQ", "FixedFormat", "Requantize", "RequantizeConfig"]
 class FixedFormat(ConfigBase):
     """``value = raw * 2**-fraction``; written ``SQ(i, f)`` or ``UQ(i, f)``.
 
-    ``integer`` counts the bits left of the point, the sign bit among them. A raw value fits int64.
+    signed : whether there is a sign bit.
+    integer : bits left of the point, the sign bit among them.
+    fraction : bits right of the point.
+
+    A raw value fits int64.
     """
 
     signed: bool

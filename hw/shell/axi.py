@@ -66,9 +66,12 @@ def write_beat(data_width):
 class EngineConfig(ConfigBase):
     """Sizes of a read or write engine.
 
-    ``depth`` beats of data wait in the engine: at least the memory's latency in clocks keeps it
-    busy. ``burst_beats`` is the longest burst; bursts end on multiples of it. ``bursts`` write
-    bursts may wait for their response.
+    data_width : bits of a beat.
+    depth : beats of data that wait in the engine; at least the memory's latency in clocks keeps it
+        busy.
+    burst_beats : of the longest burst; bursts end on multiples of it.
+    bursts : write bursts that may wait for their response.
+    style : of the memory that the beats wait in.
     """
 
     data_width: int = 512

@@ -107,7 +107,7 @@ class VerilatedKernel:
         self._library = _load(build(description, verilog, trace=trace is not None))
         self._card = self._library.card_open(settings, str(trace or "").encode())
         self._registers, self._tables, self._buffers = {}, None, ()
-        self.outcome = Outcome.DONE
+        self.outcome, self._simulating = Outcome.DONE, False
         self._check()
 
     def start(self, values, buffers):
@@ -157,7 +157,12 @@ class VerilatedKernel:
         """Simulate until the launch ends or ``seconds`` of real time have passed."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while self.outcome is Outcome.RUNNING:
-            self.outcome = Outcome(self._library.card_run(self._card, _SLICE, self.memory.max_idle))
+            self._simulating = True
+            try:
+                outcome = self._library.card_run(self._card, _SLICE, self.memory.max_idle)
+            finally:
+                self._simulating = False
+            self.outcome = Outcome(outcome)
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return self.outcome
@@ -192,7 +197,8 @@ class VerilatedKernel:
         return "; ".join(waiting) or "no AXI channel waits: the kernel itself stands still"
 
     def close(self):
-        if self._card:
+        # A thread that was left behind may still be in there; it ends with the process.
+        if self._card and not self._simulating:
             self._library.card_close(self._card)
             self._card = None
 

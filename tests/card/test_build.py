@@ -8,6 +8,7 @@ from card.copy_kernel import CopyConfig, describe, generate
 
 from sim import tools
 from sim import verilate as module
+from sim.cache import DIGESTS
 from sim.card.build import build
 from sim.verilate import BuildError
 
@@ -65,10 +66,12 @@ def test_interrupted_build_leaves_nothing(tmp_path, monkeypatch):
         module.built_once("k", 1, interrupted)
     assert all(path.name.endswith(".lock") for path in tmp_path.iterdir())
     built = module.built_once("k", 1, lambda work: (work / "out" / "whole").touch())
-    assert [path.name for path in built.iterdir()] == ["whole"]
+    assert {path.name for path in built.iterdir()} == {"whole", DIGESTS}
 
 
-def test_path_with_spaces(kernel, tmp_path, monkeypatch):
+def test_j_damaged_library_is_built_again_also_where_paths_have_spaces(
+    kernel, tmp_path, monkeypatch, capfd
+):
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "a folder")
     compile_all = module._compile
 
@@ -77,7 +80,14 @@ def test_path_with_spaces(kernel, tmp_path, monkeypatch):
         return compile_all(work, [("-O0", "empty.cpp")], *flags)
 
     monkeypatch.setattr(module, "_compile", compile_little)
-    assert build(*kernel).exists()
+    library = build(*kernel)
+    whole = library.read_bytes()
+    assert "compiling kernel copy with Verilator" in capfd.readouterr().err
+
+    # J: it is damaged by a loss of power, and the next run makes it again.
+    library.write_bytes(whole[:-1])
+    assert build(*kernel).read_bytes() == whole
+    assert "is damaged; it is made again" in capfd.readouterr().err
 
 
 def test_refused_verilog_shows_the_message(kernel):

@@ -41,7 +41,7 @@ def test_training_is_the_same_on_both_cards(tmp_path):
     """Twenty whole rollouts of 8-bit codes: every number of every row, and the policy."""
     config = preset("ppo", "cpu", "heppo5", "Pendulum-v1")
     steps = 21 * config.env_count * config.steps_per_launch
-    values = {"steps": steps, "evaluation_interval": 7, "evaluation_episodes": 2}
+    values = {"steps": steps, "evaluation_interval_steps": 7 * 2048, "evaluation_episodes": 2}
     config = type(config).from_dict(config.to_dict() | values)
     rows, policies = {}, {}
     for card in ("sim", "model"):

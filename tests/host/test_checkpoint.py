@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from host import checkpoint as module
 from host.checkpoint import CheckpointError, atomic_write, check_writable, load, save
 
 STATE = {
@@ -134,3 +135,64 @@ def test_directory_must_be_writable(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(ValueError, match="^out must be .*Permission denied"):
         check_writable(tmp_path)
+
+
+def test_k1_float64_stays_float64(tmp_path):
+    path = tmp_path / "c.npz"
+    array = np.array([0.1, 1 / 3, 1e300])
+    save(path, "training", {}, {"partial": array})
+    found = load(path, "training")[1]["partial"]
+    assert found.dtype == np.float64 and found.tolist() == array.tolist()
+
+
+def test_k4_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done, path = [], tmp_path / "file"
+    fsync, replace = os.fsync, os.replace
+
+    def flushed(descriptor):
+        done.append(("fsync", os.stat(descriptor).st_ino, os.fstat(descriptor).st_size))
+        fsync(descriptor)
+
+    def renamed(old, new):
+        done.append(("replace", os.stat(old).st_ino, os.stat(old).st_size))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", renamed)
+    atomic_write(path, lambda file: file.write(b"content"))
+    inode = path.stat().st_ino
+    assert done == [("fsync", inode, 7), ("replace", inode, 7)]
+
+
+@pytest.mark.parametrize("mask, mode", [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_z_the_umask_is_obeyed(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        save(tmp_path / "c.npz", "training", {}, {})
+    finally:
+        os.umask(before)
+    assert (tmp_path / "c.npz").stat().st_mode & 0o777 == mode
+
+
+def test_x_a_checkpoint_of_another_version(tmp_path, monkeypatch):
+    """It is named where something does not fit, and does not matter where all does."""
+    path = tmp_path / "c.npz"
+    monkeypatch.setattr(module, "version", lambda name: "0.0.1")
+    save(path, "training", {"seed": 1}, {"a": 1})
+    monkeypatch.undo()
+    assert load(path, "training", {"seed": 1})[1] == {"a": 1}
+    words = f"which rlfabric 0.0.1 wrote, and this is {module.version('rlfabric')}"
+    with pytest.raises(CheckpointError) as caught:
+        load(path, "training", {"seed": 1, "depth": 3})
+    assert str(caught.value) == (
+        f"depth must be absent as in the checkpoint, not 3 ({path}, {words})"
+    )
+    with pytest.raises(CheckpointError) as caught:
+        with module.restoring(path):
+            load(path, "training")[1]["b"]
+    assert str(caught.value).startswith("checkpoint must hold what this version saves")
+    assert f"KeyError: 'b'; {path}, {words}" in str(caught.value)
+    save(path, "training", {"seed": 1}, {})
+    with pytest.raises(CheckpointError) as caught:
+        load(path, "training", {"seed": 2})
+    assert str(caught.value) == f"seed must be 1 as in the checkpoint, not 2 ({path})"

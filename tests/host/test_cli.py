@@ -10,8 +10,7 @@ import pytest
 import boards
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
 from host import cli
-from host.card import CapacityError
-from host.checkpoint import CheckpointError
+from host.doctor import Finding
 from sim.tools import MissingTool
 from tests.host.stub_designs import StubDesign
 
@@ -36,23 +35,10 @@ def stubs(monkeypatch):
     monkeypatch.setattr(cli.console, "width", 200)
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """``run(*words)`` gives exit code, standard output and standard error of the command."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as exit:
-            code = exit.code or 0
-        return code, *capsys.readouterr()
-
-    return call
+COMMANDS = ["verilog", "bitstream", "report", "train", "bench", "show", "evaluate"]
 
 
-@pytest.mark.parametrize("command", ["verilog", "bitstream", "report", "train", "bench"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example_that_works(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0 and f"rlfabric {command} " in out.replace(f"Usage: rlfabric {command}", "")
@@ -182,57 +168,6 @@ def test_user_errors_end_in_one_line(run, tmp_path, words, code, message):
     assert got == code and message in err and "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "error, code, message",
-    [
-        (CapacityError("size must be at most 4096"), 4, "rlfabric: size must be at most 4096"),
-        (CheckpointError("checkpoint must be of version 1"), 2, "rlfabric: checkpoint must be"),
-        (MissingTool("g++ must be installed"), 3, "rlfabric: g++ must be installed"),
-        (RuntimeError("AXI channel r stands still"), 1, "rlfabric: AXI channel r stands still"),
-        (OSError(28, "No space left on device"), 1, "No space left"),
-        (KeyboardInterrupt(), 130, ""),
-    ],
-)
-def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, message):
-    def fail(**options):
-        raise error
-
-    monkeypatch.setattr("host.start.start", fail)
-    got, _, err = run("train", "dqn")
-    assert got == code and message in err and "Traceback" not in err
-
-
-def test_traceback_on_request(run, monkeypatch):
-    monkeypatch.setenv("RLFABRIC_TRACEBACK", "1")
-    with pytest.raises(ValueError, match="ALGO must be"):
-        run("train", "sac")
-
-
-def test_train_passes_every_option_on(run, monkeypatch):
-    seen = {}
-    monkeypatch.setattr("host.start.start", lambda **options: seen.update(options) or 130)
-    code, _, _ = run(
-        "train", "dqn", "--env", "ALE/Pong-v5", "--card", "sim", "--steps", 9, "--seed", 4,
-        "--until-solved", "--resume", "--trace", "--set", "gamma=0.9", "--preset", "heppo5",
-    )  # fmt: skip
-    assert code == 130
-    assert str(seen.pop("out")) == os.path.join("runs", "dqn-ALE-Pong-v5-4")
-    assert seen == dict(
-        algo="dqn",
-        learner="cpu",
-        env="ALE/Pong-v5",
-        card="sim",
-        board="u200",
-        steps=9,
-        seed=4,
-        resume=True,
-        until_solved=True,
-        trace=True,
-        preset_name="heppo5",
-        settings={"gamma": "0.9"},
-    )
-
-
 @pytest.fixture
 def bench_stub(monkeypatch):
     asked = []
@@ -254,8 +189,6 @@ def test_bench_as_table_shows_names_with_brackets(run, bench_stub):
 
 @pytest.mark.parametrize("missing, code", [(False, 0), (True, 3)])
 def test_doctor_exit_code(run, monkeypatch, missing, code):
-    from host.doctor import Finding
-
     finding = Finding(
         name="g++",
         found=None if missing else "12",
@@ -268,6 +201,16 @@ def test_doctor_exit_code(run, monkeypatch, missing, code):
     got, out, _ = run("doctor")
     assert got == code
     assert ("missing: g++: apt-get install g++" in out) == missing
+
+
+@pytest.mark.parametrize("words, code", [([], 0), (["--tests"], 3)])
+def test_what_only_tests_need(run, monkeypatch, words, code):
+    values = dict(name="tclsh", found=None, enables="make test", install="apt-get install tcl")
+    finding = Finding(**values, required=False, for_tests=True)
+    monkeypatch.setattr("host.doctor.examine", lambda: [finding])
+    got, out, _ = run("doctor", *words)
+    assert got == code and "for tests" in out
+    assert ("missing: tclsh: apt-get install tcl" in out) == (code == 3)
 
 
 def test_report(run, monkeypatch, tmp_path):

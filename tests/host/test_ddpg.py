@@ -160,7 +160,9 @@ def test_config_rejects(name, value):
 def small(**changes):
     base = preset("ddpg", "cpu").to_dict()
     agent = base["ddpg"] | {"hidden": (8,), "batch_size": 16} | changes.pop("ddpg", {})
-    run = dict(steps=1600, capacity=500, learning_starts=32, evaluation_episodes=2, log_interval=50)
+    run = dict(
+        steps=1600, capacity=500, learning_starts=32, evaluation_episodes=2, log_interval_steps=200
+    )
     return preset("ddpg", "cpu").from_dict({**base, **run, **changes, "ddpg": agent})
 
 

@@ -1,11 +1,14 @@
 """host.agents.environment: each autoreset mode gives the same transitions, with true successors."""
 
+import warnings
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from host.agents.environment import Actor, evaluate, make_envs, reward_threshold, sizes
+from host.agents.environment import Actor, FlattenedImages, evaluate, make_envs, sizes
+from host.agents.environment_id import reward_threshold
 
 
 class Count(gymnasium.Env):
@@ -115,11 +118,6 @@ def test_unknown_env(env):
         make_envs(env, 1)
 
 
-def test_continuous_actions():
-    with pytest.raises(ValueError, match="^env must have a Discrete action space for dqn, not Box"):
-        make_envs("Pendulum-v1", 1)
-
-
 class Lever(gymnasium.Env):
     """Its reward is the sum of the applied action, of components in [-2, 6] and [10, 11]."""
 
@@ -133,6 +131,84 @@ class Lever(gymnasium.Env):
     def step(self, action):
         assert self.action_space.contains(action), action
         return np.zeros(3, np.float32), float(action[0] + 100 * action[1]), False, False, {}
+
+
+class Camera(Lever):
+    """Lever, seen by a camera."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (96, 96, 3), np.uint8)
+
+
+class Grid(Lever):
+    observation_space = gymnasium.spaces.Box(0, 1, (40, 40, 6), np.float32)
+
+
+@pytest.fixture
+def register():
+    """``register(kind)`` makes a class's name the id of it."""
+    names = []
+
+    def call(kind):
+        names.append(kind.__name__)
+        gymnasium.register(kind.__name__, kind)
+        return kind.__name__
+
+    yield call
+    for name in names:
+        del gymnasium.registry[name]
+
+
+def test_images_are_flattened_aloud(register):
+    register(Camera), register(Grid)
+    words = (
+        r"env Camera gives images of \(96, 96, 3\): they are flattened to 27648 numbers, 0 to 255"
+    )
+    with pytest.warns(FlattenedImages, match=words):
+        assert sizes(make_envs("Camera", 2, "ppo")) == (27648, 2)
+    with warnings.catch_warnings(action="error", category=FlattenedImages):
+        assert sizes(make_envs("Grid", 1, "ppo")) == (9600, 2), "numbers, not images"
+        make_envs("CartPole-v1", 1)
+
+
+@pytest.mark.filterwarnings("ignore::host.agents.environment.FlattenedImages")
+@pytest.mark.parametrize(
+    "kind, size, what",
+    [
+        (Camera, 221200, r"images of \(96, 96, 3\), flattened to 27648"),
+        (Grid, 76816, "observations of 9600"),
+    ],
+)
+def test_experiences_that_are_too_large(register, kind, size, what):
+    env = register(kind)
+    message = f"of at most 65520 bytes for ddpg, not {size}: two of the {what} numbers that '{env}'"
+    with pytest.raises(ValueError, match=f"^env must have experiences {message}"):
+        make_envs(env, 1, "ddpg")
+
+
+def test_experiences_are_as_large_as_the_buffer_says(register):
+    """At the limit: what is refused here is what the replay memory would refuse."""
+    from host.agents.session import experience_fields
+    from host.runtime.experience import record_dtype
+
+    largest = (65520 // 4 - 3) // 2
+    record_dtype(experience_fields(largest))
+    with pytest.raises(ValueError, match="^fields must be at most 65520"):
+        record_dtype(experience_fields(largest + 1))
+
+    class Row(Count):
+        observation_space = gymnasium.spaces.Box(-1, 1, (largest,), np.float32)
+
+    class Longer(Count):
+        observation_space = gymnasium.spaces.Box(-1, 1, (largest + 1,), np.float32)
+
+    assert sizes(make_envs(register(Row), 1)) == (largest, 2)
+    with pytest.raises(ValueError, match="^env must have experiences of at most 65520 bytes"):
+        make_envs(register(Longer), 1)
+
+
+def test_continuous_actions():
+    with pytest.raises(ValueError, match="^env must have a Discrete action space for dqn, not Box"):
+        make_envs("Pendulum-v1", 1)
 
 
 def test_actions_reach_from_low_to_high():
@@ -164,14 +240,11 @@ class Plane(Lever):
 
 
 @pytest.mark.parametrize("kind", [Unbounded, Plane])
-def test_boxes_that_have_no_scale(kind):
-    gymnasium.register("Lever-v0", kind)
-    try:
-        with pytest.raises(ValueError, match="^env must have a one-dimensional, bounded Box "):
-            make_envs("Lever-v0", 1, "ddpg")
-        with pytest.raises(ValueError, match="a Discrete or one-dimensional, bounded Box action"):
-            make_envs("Lever-v0", 1, "ppo")
-    finally:
-        del gymnasium.registry["Lever-v0"]
+def test_boxes_that_have_no_scale(register, kind):
+    register(kind)
+    with pytest.raises(ValueError, match="^env must have a one-dimensional, bounded Box "):
+        make_envs(kind.__name__, 1, "ddpg")
+    with pytest.raises(ValueError, match="a Discrete or one-dimensional, bounded Box action"):
+        make_envs(kind.__name__, 1, "ppo")
     with pytest.raises(ValueError, match="bounded Box action space for ddpg, not Discrete"):
         make_envs("CartPole-v1", 1, "ddpg")

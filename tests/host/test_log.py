@@ -4,19 +4,18 @@ import json
 
 import numpy as np
 import pytest
-from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.record_writer import masked_crc32c
 
-from host.log import COLUMNS, RunLog, plot_returns, read_progress, write_summary
+from host.log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
 
 
 def rows_of(out):
     return [(row["launches"], row["loss"]) for row in read_progress(out)]
 
 
-def events(out):
-    """(step, tag, value) of all event files, from the record format's definition."""
-    found = []
+def all_events(out):
+    """Every event of all event files, from the record format's definition."""
     for path in sorted((out / "tensorboard").glob("events*")):
         data, at = path.read_bytes(), 0
         while at < len(data):
@@ -25,10 +24,17 @@ def events(out):
             assert int.from_bytes(data[at + 12 + length : at + 16 + length], "little") == (
                 masked_crc32c(body)
             )
-            event = Event.FromString(body)
-            found += [(event.step, v.tag, v.simple_value) for v in event.summary.value]
+            yield Event.FromString(body)
             at += 16 + length
-    return found
+
+
+def events(out):
+    """(step, tag, value) of all scalars."""
+    return [
+        (event.step, v.tag, v.simple_value)
+        for event in all_events(out)
+        for v in event.summary.value
+    ]
 
 
 def test_rows_come_back(tmp_path):
@@ -41,27 +47,59 @@ def test_rows_come_back(tmp_path):
     assert two["loss"] == 1e-07 and two["fill"] == 7 and isinstance(two["fill"], int)
     assert (tmp_path / "progress.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
     found = events(tmp_path)
-    assert (100, "loss", 0.25) in found and (200, "fill", 7.0) in found and len(found) == 6
+    assert (800, "train/loss", 0.25) in found and (1600, "card/fill", 7.0) in found
+    assert (1600, "rollout/exploration_rate", 1.0) in found and len(found) == 6
 
 
 def test_a_run_has_its_own_columns(tmp_path):
     """In the order of COLUMNS, and of no other algorithm."""
-    log = RunLog(tmp_path, columns=("kl", "launches", "loss"))
-    log.write({"launches": 1, "loss": 0.5, "fill": 3})
+    columns = ("kl", "launches", "loss", "steps")
+    log = RunLog(tmp_path, columns=columns)
+    log.write({"launches": 1, "steps": 8, "loss": 0.5, "fill": 3})
     log.close()
-    assert (tmp_path / "progress.csv").read_text().splitlines() == ["launches,loss,kl", "1,0.5,"]
-    log = RunLog(tmp_path, 1, columns=("kl", "launches", "loss"))
-    log.write({"launches": 2, "kl": 0.25})
+    lines = (tmp_path / "progress.csv").read_text().splitlines()
+    assert lines == ["launches,steps,loss,kl", "1,8,0.5,"]
+    log = RunLog(tmp_path, 1, columns=columns)
+    log.write({"launches": 2, "steps": 16, "kl": 0.25})
     log.close()
     assert read_progress(tmp_path) == [
-        {"launches": 1, "loss": 0.5, "kl": None},
-        {"launches": 2, "loss": None, "kl": 0.25},
+        {"launches": 1, "steps": 8, "loss": 0.5, "kl": None},
+        {"launches": 2, "steps": 16, "loss": None, "kl": 0.25},
     ]
+
+
+def test_tensorboard_has_the_groups_of_stable_baselines(tmp_path):
+    log = RunLog(tmp_path)
+    row = dict.fromkeys(COLUMNS, 0.5) | {"launches": 3, "steps": 96, "seconds": 4.0}
+    log.write(row)
+    log.close()
+    found = {tag: (step, value) for step, tag, value in events(tmp_path)}
+    assert {step for step, _ in found.values()} == {96}
+    expected = {"rollout/ep_rew_mean", "rollout/exploration_rate", "eval/mean_reward"}
+    expected |= {"train/loss", "train/policy_gradient_loss", "train/value_loss", "train/approx_kl"}
+    expected |= {"train/clip_fraction", "train/explained_variance", "train/learning_rate"}
+    assert expected <= found.keys()
+    assert found["time/fps"] == (96, 24.0) and found["time/time_elapsed"] == (96, 4.0)
+    assert found["time/launches"] == (96, 3.0)
+    assert len(found) == len(COLUMNS), "each but steps, and fps"
+    assert {tag.split("/")[0] for tag in found} == {"rollout", "train", "eval", "time", "card"}
+    assert TAGS.keys() <= COLUMNS.keys()
+
+
+def test_events_after_the_checkpoint_are_purged(tmp_path):
+    """As TensorBoard does with a step that a later session starts below."""
+    log = RunLog(tmp_path)
+    for launches in (100, 200, 300):
+        log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
+    log.close()
+    RunLog(tmp_path, 250).close()
+    starts = [e.step for e in all_events(tmp_path) if e.session_log.status == SessionLog.START]
+    assert starts == [1601]
 
 
 def test_rows_are_on_disk_at_once(tmp_path):
     log = RunLog(tmp_path)
-    log.write({"launches": 1, "loss": 0.5})
+    log.write({"launches": 1, "steps": 8, "loss": 0.5})
     assert rows_of(tmp_path) == [(1, 0.5)]
     log.close()
 
@@ -69,13 +107,13 @@ def test_rows_are_on_disk_at_once(tmp_path):
 def test_resume_drops_what_came_after(tmp_path):
     log = RunLog(tmp_path)
     for launches in (100, 200, 300):
-        log.write({"launches": launches, "loss": 1.0})
+        log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
     log.close()
     with (tmp_path / "progress.csv").open("a") as file:
-        file.write("400,1,2")  # cut off
+        file.write("400,3200,2")  # cut off
     assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 1.0)]
     log = RunLog(tmp_path, 200)
-    log.write({"launches": 300, "loss": 2.0})
+    log.write({"launches": 300, "steps": 2400, "loss": 2.0})
     log.close()
     assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 2.0)]
 
@@ -83,10 +121,10 @@ def test_resume_drops_what_came_after(tmp_path):
 def test_new_run_starts_anew(tmp_path):
     for loss in (1.0, 2.0):
         log = RunLog(tmp_path)
-        log.write({"launches": 1, "loss": loss})
+        log.write({"launches": 1, "steps": 8, "loss": loss})
         log.close()
     assert rows_of(tmp_path) == [(1, 2.0)]
-    assert events(tmp_path) == [(1, "loss", 2.0)]
+    assert events(tmp_path) == [(8, "time/launches", 1.0), (8, "train/loss", 2.0)]
 
 
 def test_summary(tmp_path):

@@ -26,8 +26,8 @@ def walker(monkeypatch):
 
 def small(**changes):
     run = dict(
-        env=NAME, steps=240, env_count=2, steps_per_launch=6, evaluation_interval=4,
-        evaluation_episodes=3, log_interval=2, checkpoint_interval=5,
+        env=NAME, steps=240, env_count=2, steps_per_launch=6, evaluation_interval_steps=48,
+        evaluation_episodes=3, log_interval_steps=24, checkpoint_interval_steps=60,
     )  # fmt: skip
     ppo = dict(gamma=0.5, gae_lambda=0.25, batch_size=4) | changes.pop("ppo", {})
     return OnPolicyConfig.from_dict({**run, **changes, "ppo": ppo})
@@ -149,7 +149,10 @@ def test_card_failure_is_not_hidden(tmp_path):
     with pytest.raises(RuntimeError, match="stands still") as caught:
         run(small(), tmp_path, estimator)
     assert estimator.closed
-    assert caught.value.__notes__ == [f"the policy as it was is in {tmp_path / 'last.npz'}"]
+    assert caught.value.__notes__ == [
+        f"the policy as it was is in {tmp_path / 'last.npz'}",
+        f"--resume goes on from step 60, in {tmp_path / 'checkpoint.npz'}",
+    ]
     assert load_policy(tmp_path / "last.npz")[0].weight[0] != 0
     assert run(small(), tmp_path, resume=True).summary["steps"] == 240  # from launch 5
 

@@ -1,76 +1,17 @@
 """From the command line's words to a run: which kernel, on which card, with which config."""
 
 import json
-from contextlib import contextmanager
+import platform
+from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import boards
-from host import start as module
 from host.agents.train_config import preset
-from host.start import start
-
-SMALL = {
-    "capacity": "256",
-    "learning_starts": "64",
-    "evaluation_episodes": "1",
-    "evaluation_interval": "1000",
-    "batch_size": "16",
-}
-
-
-@pytest.fixture
-def options(tmp_path, monkeypatch):
-    """Options of a short run, with everything that is built below ``tmp_path``."""
-    monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
-    monkeypatch.setattr(module, "agent_type", lambda algo: None)  # ppo's is with torch, an extra
-    return dict(
-        algo="dqn",
-        learner="cpu",
-        env="CartPole-v1",
-        card="model",
-        board="u50",
-        steps=200,
-        seed=1,
-        out=tmp_path / "run",
-        resume=False,
-        until_solved=False,
-        trace=False,
-        settings=SMALL,
-    )
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    """Everything but the command line's part replaced; what it would have been given."""
-    seen = SimpleNamespace(exit_code=0)
-    seen.kernel_config = {"gae": {"code_width": 16, "result_width": 16}}
-
-    def load(path):
-        seen.description = path
-        config = json.loads(path.read_text())["config"] if path.exists() else seen.kernel_config
-        name = path.parent.name
-        return SimpleNamespace(description=SimpleNamespace(name=name, config=config))
-
-    @contextmanager
-    def open_card(name, **options):
-        seen.card, seen.options = name, options
-        yield SimpleNamespace(load=load)
-
-    def train(config, factory, *, out, card, resume, console):
-        seen.config, seen.resume, seen.factory = config, resume, factory
-        summary = {"mean_return": None, "solved": False, "seconds": 1.0}
-        return SimpleNamespace(summary=summary, plot=out / "plot.png", exit_code=seen.exit_code)
-
-    def estimator(*arguments, **options):
-        seen.estimator = arguments, options
-
-    for function in (open_card, train):
-        monkeypatch.setattr(module, function.__name__, function)
-    monkeypatch.setattr(module, "AdvantageEstimator", estimator)
-    return seen
+from sim.cache import DIGESTS
+from tests.host.short_runs import *
 
 
 def test_a_run_on_the_model_card(options, tmp_path, capsys):
@@ -81,19 +22,18 @@ def test_a_run_on_the_model_card(options, tmp_path, capsys):
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["card"], summary["seed"], summary["steps"]) == ("model", 1, 200)
     assert summary["config"]["dqn"]["batch_size"] == 16
-    built = tmp_path / "build/train/u50/replay"
-    assert [file.name for file in built.iterdir()] == ["kernel.json"]  # no Verilog for the twin
+    (built,) = kernels(tmp_path / "build/train/u50/replay")
+    assert {file.name for file in built.iterdir()} == {"kernel.json", DIGESTS}  # no Verilog
     kernel = json.loads((built / "kernel.json").read_text())
     assert kernel["config"]["replay"]["capacity"] == 256
-
-
-CARD = {
-    **SMALL,
-    "hidden": "8,6",
-    "updates_per_launch": "2",
-    "steps_per_launch": "1",
-    "n_step": "1",
-}
+    hash_text = f"{kernel['config_hash']:016x}"
+    assert built.name.startswith(f"{hash_text}-")
+    assert summary["kernel"] == {
+        "name": "replay", "config_hash": f"0x{hash_text}", "config": kernel["config"]
+    }  # fmt: skip
+    assert summary["versions"]["rlfabric"] == version("rlfabric")
+    assert summary["versions"]["numpy"] == np.__version__
+    assert summary["versions"]["python"] == platform.python_version()
 
 
 @pytest.mark.parametrize("algo, env", [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")])
@@ -104,15 +44,13 @@ def test_a_run_that_learns_on_the_model_card(options, tmp_path, algo, env):
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["env"], summary["learner"], summary["steps"]) == (env, "card", 200)
     assert summary["updates"] == 2 * (summary["launches"] - 64 // summary["config"]["env_count"])
-    kernel = json.loads((tmp_path / f"build/train/u200/{algo}/kernel.json").read_text())["config"]
+    (built,) = kernels(tmp_path / f"build/train/u200/{algo}")
+    kernel = json.loads((built / "kernel.json").read_text())["config"]
+    assert summary["kernel"]["config"] == kernel
     learner = kernel["learner"]
     assert kernel["replay"]["capacity"] == 256 and learner["hidden"] == [8, 6]
     assert (learner["batch"], learner["lanes"], learner["multipliers"]) == (16, 2, 4)
     assert (learner["observation"], learner["action"]) == ((4, 2) if algo == "dqn" else (3, 1))
-
-
-PPO = dict(algo="ppo", env="Pendulum-v1", board="zcu106")
-PPO_SETTINGS = {"env_count": "3", "steps_per_launch": "20", "batch_size": "30"}
 
 
 def test_the_estimator_of_a_run(options, seen, tmp_path):
@@ -120,7 +58,7 @@ def test_the_estimator_of_a_run(options, seen, tmp_path):
     changes = PPO | {"settings": PPO_SETTINGS | {"kernel.lookahead": "1"}, "preset_name": "heppo5"}
     start(**{**options, **changes})
     assert seen.config.ppo.rewards == "dynamic" and seen.config.ppo.gamma == 0.9
-    built = tmp_path / "build/train/zcu106/gae"
+    (built,) = kernels(tmp_path / "build/train/zcu106/gae")
     assert seen.description == built / "kernel.json"
     gae = json.loads((built / "kernel.json").read_text())["config"]["gae"]
     assert (gae["rows"], gae["depth"], gae["lookahead"]) == (3, 40, 1)
@@ -129,13 +67,14 @@ def test_the_estimator_of_a_run(options, seen, tmp_path):
     (kernel, how), _ = seen.estimator
     assert (how.rewards, how.values) == ("dynamic", "restored") and kernel.description.name == "gae"
     start(**{**options, **PPO, "settings": PPO_SETTINGS | {"env_count": "300"}})
-    gae = json.loads((built / "kernel.json").read_text())["config"]["gae"]
+    gae = json.loads(seen.description.read_text())["config"]["gae"]
     assert gae["rows"] == 64
 
 
 @pytest.mark.parametrize("name, value", [("code_width", 32), ("result_width", 8)])
-def test_a_built_estimator_must_have_the_widths(options, seen, name, value):
-    seen.kernel_config["gae"][name] = value
+def test_a_built_estimator_must_have_the_widths(options, seen, tmp_path, name, value):
+    widths = {"code_width": 16, "result_width": 16} | {name: value}
+    build_kernel("gae", "zcu106", tmp_path / "build", **{f"gae.{n}": v for n, v in widths.items()})
     settings = PPO_SETTINGS | {"code_width": "16", "result_width": "16"}
     with pytest.raises(ValueError, match=f"^{name} must be {value} as in the kernel, not 16$"):
         start(**{**options, **PPO, "card": "xrt", "settings": settings})
@@ -143,29 +82,24 @@ def test_a_built_estimator_must_have_the_widths(options, seen, name, value):
 
 
 def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
-    start(**{**options, "card": "sim", "trace": True, "steps": None, "resume": True})
-    assert seen.card == "sim" and seen.resume
+    start(**{**options, "card": "sim", "trace": True, "steps": None})
+    assert seen.card == "sim" and not seen.resume
     banks = [(bank.name, bank.size) for bank in seen.options["banks"]]
     # One for each of the kernel's masters.
     assert banks == [(bank.name, bank.size) for bank in boards.get("u50").banks[:2]]
     assert seen.options["trace"] == tmp_path / "run" / "trace.vcd"
-    assert seen.options["trace"].parent.is_dir()
     assert seen.config.steps == preset("dqn", "cpu").steps
+    assert (seen.description.parent / "replay.v").exists()
 
 
-def test_real_card_has_the_kernel_that_was_built(options, seen, tmp_path):
+def test_real_card_has_the_kernel_that_was_built(options, seen, built):
     seen.exit_code = 130
     assert start(**{**options, "card": "xrt:1"}) == 130
     assert seen.card == "xrt:1" and seen.options == {}
-    assert seen.description == tmp_path / "build/u50/replay/kernel.json"
-    assert not (tmp_path / "build").exists()  # nothing generated over it
+    assert seen.description == built / "replay/kernel.json" and seen.kernel.name == "replay"
+    assert not (built.parent / "train").exists()  # nothing generated over it
     start(**{**options, "card": "xrt", "learner": "card", "settings": {}})
-    assert seen.description == tmp_path / "build/u50/dqn/kernel.json"
-
-
-def test_options_win_over_settings(options, seen):
-    start(**{**options, "card": "xrt", "settings": {"seed": "9", "gamma": "0.5"}})
-    assert seen.config.seed == 1 and seen.config.dqn.gamma == 0.5
+    assert seen.description == built / "dqn/kernel.json"
 
 
 @pytest.mark.parametrize("card", ["model", "xrt"])

@@ -22,10 +22,10 @@ SMALL = dict(
     env_count=4,
     capacity=1000,
     learning_starts=100,
-    evaluation_interval=200,
+    evaluation_interval_steps=800,
     evaluation_episodes=4,
-    log_interval=50,
-    checkpoint_interval=150,
+    log_interval_steps=200,
+    checkpoint_interval_steps=600,
 )
 DQN = dict(hidden=[16], batch_size=16, n_step=1)
 
@@ -91,6 +91,18 @@ def test_leaves_everything(tmp_path):
     assert result.plot.exists() and list((tmp_path / "tensorboard").glob("events*"))
     agent, info = load_policy(tmp_path / "best.npz")
     assert info["env"] == "CartPole-v1" and agent.predict(np.zeros((1, 4))).shape == (1, 2)
+
+
+def test_intervals_that_no_launch_ends_on(tmp_path):
+    """Launches of 4 steps: an interval ends with the launch that passes a multiple of it."""
+    run(small(steps=300, log_interval_steps=50, evaluation_interval_steps=130), tmp_path)
+    rows = read_progress(tmp_path)
+    assert [row["steps"] for row in rows] == [52, 100, 132, 152, 200, 252, 260, 300]
+    evaluated = [row["steps"] for row in rows if row["evaluation_return"] is not None]
+    assert evaluated == [132, 260], "from the first update on"
+    run(small(steps=20, log_interval_steps=1), tmp_path / "every")
+    *every, final = [row["steps"] for row in read_progress(tmp_path / "every")]
+    assert every == [4, 8, 12, 16, 20] and final == 20
 
 
 def test_same_seed_same_run(tmp_path):
@@ -196,7 +208,8 @@ def test_resume_refuses_another_config(tmp_path):
         run(small(seed=1), tmp_path, resume=True)
     with pytest.raises(CheckpointError, match=r"dqn.hidden must be \[16\] as in .*, not \[8\]"):
         run(small(dqn=dict(hidden=[8])), tmp_path, resume=True)
-    assert run(small(steps=1200, log_interval=25), tmp_path, resume=True).summary["steps"] == 1200
+    free = small(steps=1200, log_interval_steps=100, threshold=9.0)
+    assert run(free, tmp_path, resume=True).summary["steps"] == 1200
 
 
 def test_resume_refuses_damage(tmp_path):
@@ -227,7 +240,10 @@ def test_card_failure_is_not_hidden(tmp_path):
     with pytest.raises(RuntimeError, match="stands still") as caught:
         run(small(), tmp_path, recorder)
     assert recorder.buffer.closed
-    assert caught.value.__notes__ == [f"the policy as it was is in {tmp_path / 'last.npz'}"]
+    assert caught.value.__notes__ == [
+        f"the policy as it was is in {tmp_path / 'last.npz'}",
+        f"--resume goes on from step 1200, in {tmp_path / 'checkpoint.npz'}",
+    ]
     policy, _ = load_policy(tmp_path / "last.npz")
     assert policy.act(np.zeros((1, 4), np.float32), greedy=True).shape == (1,)
     resumed = run(small(), tmp_path, resume=True)  # from launch 300's periodic checkpoint

@@ -13,7 +13,7 @@ from host.log import read_progress
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
 
-CONFIG = TrainConfig(steps=6400, capacity=3000, learning_starts=500, log_interval=50, seed=4)
+CONFIG = TrainConfig(steps=6400, capacity=3000, learning_starts=500, log_interval_steps=400, seed=4)
 
 
 def factory(kernel):

@@ -8,8 +8,9 @@ from host.agents.train_config import PRESETS, OnPolicyConfig, TrainConfig, prese
 BAD = [
     ("algo", "ppo"), ("env", ""), ("steps", 0), ("seed", -1), ("env_count", 0), ("capacity", 1),
     ("alpha", 1.1), ("alpha", "x"), ("priority_epsilon", 0), ("learning_starts", 1 << 16),
-    ("evaluation_interval", 0), ("evaluation_episodes", 0), ("log_interval", 0),
-    ("checkpoint_interval", 0), ("until_solved", 1), ("steps_per_launch", 0), ("learner", "gpu"),
+    ("evaluation_interval_steps", 0), ("evaluation_episodes", 0), ("log_interval_steps", 0),
+    ("checkpoint_interval_steps", 0), ("until_solved", 1), ("steps_per_launch", 0),
+    ("learner", "gpu"), ("threshold", float("nan")), ("threshold", "475"),
     ("updates_per_launch", 0), ("updates_per_launch", 2), ("weights_interval", 2),
 ]  # fmt: skip
 
@@ -22,7 +23,7 @@ def test_config_rejects(name, value):
 
 BAD_ON_POLICY = [
     ("algo", "dqn"), ("learner", "card"), ("steps_per_launch", 1), ("steps_per_launch", 1 << 13),
-    ("env_count", 0), ("ppo", 5), ("evaluation_interval", 0),
+    ("env_count", 0), ("ppo", 5), ("evaluation_interval_steps", 0),
 ]  # fmt: skip
 
 
@@ -81,6 +82,25 @@ HEPPO = {  # HEPPO V-C, Table III
     "heppo4": ("block", "restored", 8),
     "heppo5": ("dynamic", "restored", 8),
 }
+
+
+CARD = dict(learner="card")
+LIMITS = [
+    (
+        dict(dqn=dict(batch_size=60_000)),
+        r"^batch_size must be .* 1..32768 \(capacity\), not 60",
+    ),
+    (dict(dqn=dict(batch_size=2000)), r"^learning_starts must .* 2000..32768 \(batch_size"),
+    (CARD | dict(dqn=dict(hidden=(64, 1024))), "^hidden must be .* 1..512 on the card, not 1024$"),
+    (CARD | dict(dqn=dict(hidden=())), r"^hidden must be 1 to 4 widths on the card, not \(\)$"),
+    (CARD | dict(dqn=dict(hidden=[8] * 5)), "^hidden must be 1 to 4 widths on the card, not "),
+]
+
+
+@pytest.mark.parametrize("values, message", LIMITS)
+def test_what_is_refused_names_what_was_set(values, message):
+    with pytest.raises(ValueError, match=message):
+        TrainConfig.from_dict(values)
 
 
 def test_presets_of_ppo():

@@ -32,8 +32,8 @@ def configured(algo, env, **agent):
         weights_interval=2,
         capacity=200,
         learning_starts=100,
-        log_interval=25,
-        evaluation_interval=1000,
+        log_interval_steps=200,
+        evaluation_interval_steps=8000,
         evaluation_episodes=1,
     )
     small = dict(hidden=(8, 6), batch_size=16, n_step=1) | agent

@@ -18,7 +18,7 @@ CONFIG = dict(
     env_count=4,
     capacity=1000,
     learning_starts=100,
-    evaluation_interval=100,
+    evaluation_interval_steps=400,
     evaluation_episodes=4,
     dqn=dict(hidden=[16], batch_size=16),
 )
@@ -32,7 +32,7 @@ def scripted(monkeypatch, tmp_path):
     def run(scores, resume=False, **changes):
         scores, asked = list(scores), []
 
-        def evaluate(self, attempt=0, agent=None):
+        def evaluate(self, attempt=0, agent=None, stop=()):
             asked.append((attempt, self.launches, agent is not None))
             return np.full(4, scores.pop(0))
 
@@ -52,6 +52,16 @@ def test_stops_when_confirmed(scripted):
     assert summary["solved"] and summary["mean_return"] == 480 and summary["launches"] == 200
     assert asked == [(0, 100, False), (0, 200, False), (1, 200, False)]
     assert load_policy(scripted.out / "best.npz")[1]["score"] == 475
+
+
+def test_a_threshold_of_ones_own(scripted):
+    summary, asked = scripted([99, 100, 100], until_solved=True, threshold=100.0)
+    assert summary["solved"] and summary["reward_threshold"] == 100 and len(asked) == 3
+    assert summary["launches"] == 200
+
+
+def test_a_threshold_of_zero_is_one(scripted):
+    assert scripted([0, 0], until_solved=True, threshold=0.0)[0]["reward_threshold"] == 0
 
 
 def test_goes_on_when_not_confirmed(scripted):

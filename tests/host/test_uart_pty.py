@@ -49,10 +49,12 @@ def board():
 def train(card, out, launches, timeout_s):
     """``rlfabric train dqn`` on ``card``: its log, its arrays, its summary."""
     settings = dict(capacity=256, learning_starts=32, batch_size=16, hidden="16,16")
-    settings |= dict(evaluation_interval=launches, evaluation_episodes=1, log_interval=5)
+    settings |= dict(
+        evaluation_interval_steps=8 * launches, evaluation_episodes=1, log_interval_steps=40
+    )
     if card == "model":
         settings["kernel.fanout"] = KERNEL.replay.fanout
-    command = [sys.executable, "-m", "host.cli", "train", "dqn", "--env", "CartPole-v1"]
+    command = [sys.executable, "-m", "host.cli", "train", "dqn", "--learner", "cpu"]
     command += ["--board", "ulx3s", "--card", card, "--steps", str(8 * launches)]
     command += ["--seed", "5", "--out", str(out)]
     for name, value in settings.items():

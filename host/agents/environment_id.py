@@ -1,0 +1,64 @@
+"""What ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that registers its own."""
+
+import importlib.util
+from importlib.metadata import entry_points
+
+import gymnasium
+
+__all__ = ["find_spec", "reward_threshold"]
+
+#: namespace of ids -> module that registers it when it is imported, of packages that have no entry
+#: point for it
+_MODULES = {"ALE": "ale_py"}
+
+#: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
+_THRESHOLDS = {"Pendulum-v1": -200.0}
+
+
+def find_spec(env):
+    """The ``gymnasium.EnvSpec`` of ``ID``, ``NAMESPACE/ID`` or ``MODULE:ID``.
+
+    A module is imported first, as by ``gymnasium.make``. A namespace that nothing has registered is
+    asked of the installed packages: ale-py, and those with an entry point of group
+    ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; what
+    importing a module raises comes through.
+    """
+    module, _, name = env.rpartition(":")
+    if module:
+        _import(module, env)
+    _register(name.rpartition("/")[0])
+    try:
+        return gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        raise ValueError(
+            f"env must be the id of a registered gymnasium environment, not {env!r} ({error})"
+        ) from error
+
+
+def reward_threshold(env):
+    """Mean return that gymnasium, or else we, call solved; or None."""
+    spec = find_spec(env)
+    return _THRESHOLDS.get(spec.id) if spec.reward_threshold is None else spec.reward_threshold
+
+
+def _import(module, env):
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and what it imports is not
+        raise ValueError(
+            f"env must name a module that can be imported, not {env!r} ({error})"
+        ) from error
+
+
+def _register(namespace):
+    """Have the installed packages register ``namespace``, if nothing of it is."""
+    if not namespace or any(spec.namespace == namespace for spec in gymnasium.registry.values()):
+        return
+    module = _MODULES.get(namespace)
+    if module and importlib.util.find_spec(module):
+        importlib.import_module(module)
+    for entry in entry_points(group="gymnasium.envs"):
+        if entry.name in (namespace, "__root__"):
+            entry.load()()

@@ -1,0 +1,45 @@
+"""TensorBoard events, written when they come."""
+
+import time
+from pathlib import Path
+
+from tensorboardX.event_file_writer import EventsWriter
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.summary import scalar
+
+__all__ = ["EventFile"]
+
+
+class EventFile:
+    """``tensorboardX.SummaryWriter`` has a thread for its file, which the first error of the disk
+    ends; the run would then wait for it for ever. Here the error is the caller's, and what could
+    not be written is written with what comes next.
+
+    Parameters
+    ----------
+    folder : path
+    purge_step : int, optional
+        TensorBoard drops what older files there have from this step on.
+    """
+
+    def __init__(self, folder, purge_step=None):
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._writer = EventsWriter(str(folder / "events"))
+        if purge_step is not None:
+            start = SessionLog(status=SessionLog.START)
+            self._write(Event(session_log=start, step=purge_step))
+        self._writer.flush()
+
+    def add_scalar(self, tag, value, step):
+        self._write(Event(summary=scalar(tag, value), step=step))
+
+    def flush(self):
+        self._writer.flush()
+
+    def close(self):
+        self._writer.close()
+
+    def _write(self, event):
+        event.wall_time = time.time()
+        self._writer.write_event(event)

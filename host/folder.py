@@ -1,0 +1,127 @@
+"""The folder of a run: what it is called, whose it is, and what an earlier run has left in it."""
+
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+from host import checkpoint
+from sim.cache import say
+from sim.lock import Held, locked
+
+__all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "run_folder"]
+
+CHECKPOINT, BEST, LAST = "checkpoint.npz", "best.npz", "last.npz"
+
+_LOCK = ".lock"
+#: what tells a folder with a run from any other
+_RUN = (CHECKPOINT, BEST, LAST, "progress.csv", "summary.json")
+
+
+def default_folder(config, card, preset=None):
+    """``runs/`` and all that is chosen by name: algorithm, environment, preset, learner, card,
+    seed. What ``--set`` changes is not in it: such runs differ in their numbers."""
+    words = [config.algo, config.env, preset, config.learner, card, str(config.seed)]
+    plain = [re.sub(r"[^\w.]+", "-", word).strip("-") for word in words if word]
+    return Path("runs") / "-".join(plain)
+
+
+@contextmanager
+def run_folder(out, *, numbered=False, resume=False, overwrite=False):
+    """Yield the folder of a run, which no other run can take until the block ends.
+
+    Parameters
+    ----------
+    out : path
+    numbered : bool
+        A new run gets ``out``, ``out-2``, ``out-3``, ..., the number behind those that are there;
+        a resumed one the latest that has a checkpoint. Else ``out`` alone is meant.
+    resume, overwrite : bool
+        What may happen to an earlier run in ``out``.
+
+    ValueError for a folder that cannot be written, that another run has, or that has an earlier run
+    with which nothing shall happen; CheckpointError where there is nothing to resume. Nothing is
+    created then. A folder that the run leaves empty is removed.
+    """
+    out = Path(out)
+    if resume and overwrite:
+        raise ValueError("overwrite must be without resume, not with it")
+    if resume:
+        folder = _latest(out) if numbered else out
+        checkpoint.check_exists(folder / CHECKPOINT)
+    elif numbered:
+        folder = _next(out)
+    else:
+        folder = out
+    existed = folder.is_dir() and not (numbered and not resume)
+    checkpoint.check_writable(folder)
+    try:
+        with locked(folder / _LOCK):
+            if not (resume or overwrite):
+                _refuse_earlier(folder)
+            if overwrite and _has_run(folder):
+                say(f"the run in {folder} is overwritten; its policy stays in best.previous.npz")
+            for litter in folder.glob(f".*{checkpoint.PARTIAL}"):
+                litter.unlink(missing_ok=True)
+            yield folder
+    except Held as held:
+        raise ValueError(
+            f"out must be a folder that no run is under way in, not {folder}: {held.holder}"
+        ) from None
+    finally:
+        if not existed and {path.name for path in folder.iterdir()} == {_LOCK}:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear(folder):
+    """Make room for a new run: checkpoint and best policy become ``*.previous.npz``, what else an
+    earlier run has written about itself goes."""
+    for name in (CHECKPOINT, BEST):
+        file = folder / name
+        if file.exists():
+            file.replace(file.with_suffix(".previous.npz"))
+    for name in (LAST, "summary.json", "returns.png"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _has_run(folder):
+    return any((folder / name).exists() for name in _RUN)
+
+
+def _refuse_earlier(folder):
+    if _has_run(folder):
+        raise ValueError(
+            f"out must be a folder without a run, not {folder}: --resume goes on with the run that "
+            "is there, --overwrite replaces it"
+        )
+
+
+def _numbers(out):
+    """number -> folder, of the runs called ``out`` that are there."""
+    pattern = re.compile(rf"{re.escape(out.name)}(?:-([2-9]|[1-9][0-9]+))?")
+    places = out.parent.iterdir() if out.parent.is_dir() else ()
+    matches = [(pattern.fullmatch(path.name), path) for path in places]
+    return {int(match[1] or 1): path for match, path in matches if match}
+
+
+def _numbered(out, number):
+    return out if number == 1 else out.with_name(f"{out.name}-{number}")
+
+
+def _next(out):
+    """A new folder behind those that are there."""
+    number = max(_numbers(out), default=0) + 1
+    checkpoint.check_writable(out.parent)
+    while True:
+        folder = _numbered(out, number)
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:  # a run that was started together with this one has it
+            number += 1
+
+
+def _latest(out):
+    """The folder with the highest number that has a checkpoint; ``out`` if none has."""
+    found = [number for number, path in _numbers(out).items() if (path / CHECKPOINT).exists()]
+    return _numbered(out, max(found, default=1))

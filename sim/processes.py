@@ -1,0 +1,107 @@
+"""Tools as child processes that end with us: what interrupts a build leaves no orphan behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+
+from sim.tools import tool_environment
+
+__all__ = ["BuildError", "run", "run_all"]
+
+_POLL_S = 0.01
+
+
+class BuildError(RuntimeError):
+    """A tool refused its input; the message ends with what it printed."""
+
+
+def run(work, *command):
+    """Run ``command`` in the folder ``work``; what it printed on stdout. Raises BuildError."""
+    with _child(work, command) as child:
+        child.process.wait()
+        return child.output()
+
+
+def run_all(work, commands):
+    """Run ``commands`` in the folder ``work``, as many at a time as this process may use cores.
+
+    On a terminal a line counts them. Raises BuildError for the first that fails.
+    """
+    jobs = len(os.sched_getaffinity(0))
+    waiting, running, done = list(reversed(commands)), [], 0
+    with _children(running):
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(_Child(work, waiting.pop()))
+            ended = [child for child in running if child.process.poll() is not None]
+            for child in ended:
+                child.output()
+                running.remove(child)
+            done += len(ended)
+            if ended:
+                _count(done, len(commands))
+            else:
+                time.sleep(_POLL_S)
+
+
+def _count(done, total):
+    if sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        print(f"\r{done} of {total} units", end=end, file=sys.stderr, flush=True)
+
+
+class _Child:
+    """A process in a group of its own, which is killed as a whole: a compiler has children too."""
+
+    def __init__(self, work, command):
+        environment = tool_environment()
+        # subprocess looks programs up on its own PATH, not on that of the environment it passes on.
+        program = shutil.which(command[0], path=environment["PATH"])
+        self.name = command[0]
+        # Files, not pipes: nobody has to read them while the process runs.
+        self._printed = [tempfile.TemporaryFile("w+") for _ in range(2)]
+        self.process = subprocess.Popen(
+            [program, *command[1:]], cwd=work, env=environment, stdin=subprocess.DEVNULL,
+            stdout=self._printed[0], stderr=self._printed[1], process_group=0,
+        )  # fmt: skip
+
+    def output(self):
+        """What the process, which has ended, printed on stdout."""
+        printed, errors = (self._text(file) for file in self._printed)
+        if self.process.returncode:
+            words = (errors + printed).strip()
+            raise BuildError(f"{self.name} must accept its input, not fail:\n{words[-4000:]}")
+        return printed
+
+    def _text(self, file):
+        with file:
+            file.seek(0)
+            return file.read()
+
+    def kill(self):
+        if self.process.poll() is None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has ended since
+            self.process.wait()
+
+
+@contextmanager
+def _children(running):
+    try:
+        yield running
+    finally:
+        for child in running:
+            child.kill()
+
+
+@contextmanager
+def _child(work, command):
+    with _children([_Child(work, command)]) as (child,):
+        yield child

@@ -1,0 +1,103 @@
+"""host.settings: which field a name means, what a text is, what is said of a slip."""
+
+import pytest
+
+from host.agents.train_config import OnPolicyConfig, TrainConfig
+from host.settings import flat, leaves, override
+from tests.host.stub_designs import StubConfig
+
+
+def test_texts_are_of_the_type_they_replace():
+    config = override(
+        StubConfig(),
+        {"capacity": "0x100", "rate": "1", "fast": "True", "style": "ultra", "read.depth": "3"},
+    )
+    assert config == override(
+        StubConfig(),
+        {"capacity": 256, "rate": 1.0, "fast": True, "style": "ultra", "read.depth": 3},
+    )
+    assert (config.read.depth, config.write.depth) == (3, 8)
+    assert isinstance(config.rate, float)
+
+
+def test_tuples_and_none():
+    changes = {"hidden": "64,0x20", "max_gradient_norm": "none", "learning_rate_final": "1e-4"}
+    agent = override(TrainConfig(), changes).dqn
+    assert agent.hidden == (64, 32) and agent.max_gradient_norm is None
+    assert agent.learning_rate_final == 1e-4
+    assert override(TrainConfig(), {"hidden": "64,"}).dqn.hidden == (64,)
+
+
+@pytest.mark.parametrize(
+    "name, text, kind",
+    [
+        ("hidden", "64x64", "integers with commas between them, such as 64,64"),
+        ("learning_rate_final", "x", "of type float"),
+        ("steps", "1.5", "of type int"),
+        ("steps", "1e-3", "of type int"),
+        ("steps", "inf", "of type int"),
+        ("steps", "", "of type int"),
+        ("until_solved", "maybe", "of type bool"),
+    ],
+)
+def test_texts_of_another_type(name, text, kind):
+    with pytest.raises(ValueError, match=f"{name} must be {kind}, not '{text}'$"):
+        override(TrainConfig(), {name: text})
+
+
+def test_integers_may_be_written_with_an_exponent():
+    assert override(TrainConfig(), {"steps": "2e5"}).steps == 200_000
+    assert isinstance(override(TrainConfig(), {"steps": "1.5e3"}).steps, int)
+
+
+def test_all_are_changed_at_once():
+    # Either alone breaks the rule capacity >= fanout for a moment.
+    assert override(StubConfig(), {"fanout": 4096, "capacity": 8192}).fanout == 4096
+
+
+SLIPS = [
+    ("lr", "learning_rate"),
+    ("gama", "gamma"),
+    ("Hidden", "hidden"),
+    ("learning_rates", "learning_rate or learning_rate_steps or learning_rate_final"),
+    ("dqn.bath_size", "batch_size"),
+    ("evaluation_interval", "evaluation_interval_steps"),
+    ("log_interval", "log_interval_steps"),
+    ("max_grad_norm", "max_gradient_norm"),
+]
+
+
+@pytest.mark.parametrize("name, meant", SLIPS)
+def test_slips(name, meant):
+    with pytest.raises(ValueError) as caught:
+        override(TrainConfig(), {name: "1"}, hint="see there")
+    beginning = f"{name} must be a field of TrainConfig, not unknown (did you mean {meant}"
+    assert str(caught.value).startswith(beginning) and len(str(caught.value)) < 200
+
+
+def test_short_words():
+    with pytest.raises(ValueError, match=r"\(did you mean entropy_coefficient\?\)$"):
+        override(OnPolicyConfig(), {"ent_coef": "1"})
+    with pytest.raises(ValueError, match=r"not unknown \(did you mean read.depth\?\)$"):
+        override(StubConfig(), {"read": 1})
+
+
+def test_what_is_like_nothing():
+    with pytest.raises(ValueError, match=r"^warp must be .*, not unknown \(see there\)$"):
+        override(TrainConfig(), {"warp": "1"}, hint="see there")
+    with pytest.raises(ValueError, match=r"not unknown \(there are .*read.depth, "):
+        override(StubConfig(), {"zzz": "1"})
+
+
+def test_nested_values():
+    nested = {"steps": 3, "dqn": {"hidden": [4, 5], "gamma": 0.5}, "ddpg": None}
+    values = {"steps": 3, "dqn.hidden": [4, 5], "dqn.gamma": 0.5, "ddpg": None}
+    assert flat(nested) == values
+    assert override(TrainConfig(), values) == TrainConfig.from_dict(nested)
+
+
+def test_leaves_know_where_they_are():
+    found = {name: (value, path) for name, value, path in leaves(StubConfig())}
+    value, path = found["read.depth"]
+    assert value == StubConfig().read.depth
+    assert path == ((StubConfig, "read"), (type(StubConfig().read), "depth"))
