@@ -115,7 +115,8 @@ class _Run:
                 self._restore(saved)
         else:
             clear(out)
-        self.records.log = RunLog(out, session.launches, _SHARED + session.COLUMNS)
+        with self._phase("records"):
+            self.records.log = RunLog(out, session.launches, _SHARED + session.COLUMNS)
 
     def close(self):
         self.records.close()
