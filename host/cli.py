@@ -182,7 +182,12 @@ def train(
     asked = dict(learner=learner, env=env, steps=steps, seed=seed, threshold=threshold)
     asked["until_solved"] = until_solved or None
     config, kernel = request(
-        algorithm, options=asked, settings=options(settings), preset_name=preset_name, file=file
+        algorithm,
+        options=asked,
+        settings=options(settings),
+        preset_name=preset_name,
+        file=file,
+        board=board if card in ("model", "sim") else None,
     )
     from host.start import start
 
