@@ -20,6 +20,7 @@ from sim.cache import Unwritable, kept
 __all__ = [
     "Unwritable",
     "configure",
+    "emit",
     "find_design",
     "generate",
     "keep",
@@ -56,13 +57,15 @@ def _largest_capacity(design, board, config):
     return low or None
 
 
-def configure(design, board, values):
-    """The config of ``design`` for ``board``: the design's default there, with ``values`` replaced.
+def configure(design, board, values, *, library=False):
+    """The config of ``design`` for ``board``: the design's default there, or that for a ``library``
+    user, with ``values`` replaced.
 
     Raises ``boards.DoesNotFit``, with what would fit, where the board lacks the memory or, as far
     as the design can estimate it, the resources.
     """
-    config = override(design.default(board.numbers), values)
+    default = library and design.library or design.default
+    config = override(default(board.numbers), values)
     try:
         _check(design, board, config)
     except boards.DoesNotFit as error:
@@ -88,8 +91,15 @@ def generate(name, board, out, **values):
     out : path
         The directory is ``out/<board>/<name>``.
     **values
-        Config fields, as for ``override``.
+        Config fields, as for ``override``. The others are the board's default, but that ``gae``
+        has results of 32 bits, for its host wants advantages and not a small memory.
     """
+    directory, files = _generated(name, board, out, values, library=True)
+    return _write(directory, files)
+
+
+def emit(name, board, out, **values):
+    """As ``generate``, of the design's own default on the board: what ``package`` takes."""
     directory, files = _generated(name, board, out, values)
     return _write(directory, files)
 
@@ -100,10 +110,10 @@ def package(name, board, out, **values):
     return _write(directory, files)
 
 
-def _generated(name, board, out, values, packaged=False):
+def _generated(name, board, out, values, packaged=False, library=False):
     """The directory, and ``{file: text}`` of all that goes there."""
     design, board = find_design(name), boards.get(board)
-    config = configure(design, board, values)
+    config = configure(design, board, values, library=library)
     description = design.describe(config)
     verilog = to_verilog(design.kernel(config), name=description.name)
     release = version("rlfabric")
