@@ -82,21 +82,31 @@ def list_(
 
 
 @app.command()
-def doctor():
-    """Check this machine. Exit code 3: something that `make demo` or `make test` needs is missing.
+def doctor(
+    tests: Annotated[
+        bool, typer.Option("--tests", help="What `make test` needs must be here too.")
+    ] = False,
+):
+    """Check this machine. Exit code 3: something that `make demo` needs is missing.
 
-    Example: `rlfabric doctor`
+    Examples:
+
+    - `rlfabric doctor`
+
+    - `rlfabric doctor --tests`
     """
     from host.doctor import examine, render
 
     findings = examine()
     console.print(render(findings))
-    missing = [finding for finding in findings if finding.required and not finding.found]
+    needed = [finding for finding in findings if finding.required or tests and finding.for_tests]
+    missing = [finding for finding in needed if not finding.found]
     for finding in missing:
         console.print(f"missing: {finding.name}: {finding.install}", markup=False)
     if missing:
         raise typer.Exit(MISSING_TOOL)
-    console.print("Everything that `make demo` and `make test` need is here.")
+    need = "`make demo` and `make test` need" if tests else "`make demo` needs"
+    console.print(f"Everything that {need} is here.")
 
 
 @app.command()
@@ -155,7 +165,7 @@ def train(
 
     - `rlfabric train dqn --env Acrobot-v1 --card model --steps 100000 --seed 3 --out runs/acrobot`
 
-    - `rlfabric train dqn --env Acrobot-v1 --out runs/acrobot --resume`
+    - `rlfabric train dqn --env Acrobot-v1 --seed 3 --out runs/acrobot --resume`
 
     - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
 
@@ -172,7 +182,12 @@ def train(
     asked = dict(learner=learner, env=env, steps=steps, seed=seed, threshold=threshold)
     asked["until_solved"] = until_solved or None
     config, kernel = request(
-        algorithm, options=asked, settings=options(settings), preset_name=preset_name, file=file
+        algorithm,
+        options=asked,
+        settings=options(settings),
+        preset_name=preset_name,
+        file=file,
+        board=board if card in ("model", "sim") else None,
     )
     from host.start import start
 

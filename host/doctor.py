@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from boards.board import FLOWS
 from sim.tools import MissingTool, require, tool_environment
@@ -22,7 +23,7 @@ __all__ = ["Finding", "examine", "render"]
 class Finding:
     """``found`` is a version or a place, None if missing; ``install`` says what to do then.
 
-    ``required`` marks what `make demo` and `make test` cannot go without.
+    ``required`` marks what `make demo` cannot go without, ``for_tests`` what `make test` cannot.
     """
 
     name: str
@@ -30,7 +31,20 @@ class Finding:
     enables: str
     required: bool
     install: str
+    for_tests: bool = False
 
+    @property
+    def mark(self):
+        """A word of how much it matters."""
+        needed = "missing" if self.required else "for tests" if self.for_tests else "-"
+        return "ok" if self.found else needed
+
+
+#: whether this is a checkout, and not an installed package
+_CHECKOUT = (Path(__file__).parents[1] / "constraints.txt").exists()
+
+#: programs that only the tests run
+_OF_TESTS = ("iverilog", "tclsh")
 
 #: program -> (arguments that make it print its version, what it is needed for)
 PROGRAMS = {
@@ -59,7 +73,10 @@ def _run(program, arguments):
         return None, str(error)
     if result.returncode:
         return None, (result.stderr.strip() or f"exit code {result.returncode}").splitlines()[-1]
-    return (result.stdout.strip() or "found").splitlines()[0], None
+    found = (result.stdout.strip() or "found").splitlines()[0]
+    if "UNKNOWN" in found:  # a package's program, built outside of its repository
+        found = _version(Requirement(program)) or found
+    return found, None
 
 
 def _program(name, arguments, enables):
@@ -69,7 +86,15 @@ def _program(name, arguments, enables):
         install = f"{name} must run, not fail with: {error}"
     except MissingTool as missing:
         found, install = None, str(missing)
-    return Finding(name=name, found=found, enables=enables, required=True, install=install)
+    tests = name in _OF_TESTS
+    return Finding(
+        name=name,
+        found=found,
+        enables=enables,
+        required=not tests,
+        install=install,
+        for_tests=tests,
+    )
 
 
 def _version(requirement):
@@ -102,14 +127,24 @@ def _packages():
         extra = re.search(r"extra == ['\"](.+)['\"]", str(requirement.marker))
         extra = extra[1] if extra else None
         requirement.marker = None
-        target = f".[{extra}]" if extra else "."
         yield Finding(
             name=str(requirement),
             found=_version(requirement),
             enables={None: "everything", "dev": "make test"}.get(extra, f"extra {extra}"),
-            required=extra in (None, "dev"),
-            install=f"pip install -c constraints.txt -e '{target}'",
+            required=extra is None,
+            install=_install(extra),
+            for_tests=extra == "dev",
         )
+
+
+def _install(extra):
+    """The command that installs rlfabric with ``extra``, or None, as it is installed here."""
+    what = f"[{extra}]" if extra else ""
+    return (
+        f"pip install -c constraints.txt -e '.{what}'"
+        if _CHECKOUT
+        else f"pip install 'rlfabric{what}'"
+    )
 
 
 def _python():
@@ -132,7 +167,8 @@ def _libpython():
         name="libpython",
         found=found,
         enables="make test, bench",
-        required=True,
+        required=False,
+        for_tests=True,
         install=f"apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}",
     )
 
@@ -186,9 +222,12 @@ def examine():
 
 def render(findings):
     """A rich table of ``findings``; what is missing has its cure instead of a version."""
-    table = Table("", "what", "found", "needed for", title="What rlfabric finds here")
+    # Folded, for a version's range is nothing without its end.
+    heads = (Column(name, overflow="fold") for name in ("", "what", "found", "needed for"))
+    table = Table(*heads, title="What rlfabric finds here")
+    colors = {"ok": "green", "missing": "red", "for tests": "yellow", "-": "dim"}
     for finding in findings:
-        mark = "[green]ok" if finding.found else "[red]missing" if finding.required else "[dim]-"
+        mark = f"[{colors[finding.mark]}]{finding.mark}"
         cells = (finding.name, finding.found or finding.install, finding.enables)
         table.add_row(mark, *map(escape, cells))
     return table

@@ -19,6 +19,7 @@ COLUMNS = {
     "episodes": "episodes that actors finished",
     "seconds": "training time, resumed runs added up",
     "return_mean": "mean return of the actors' last 100 episodes (they explore)",
+    "length_mean": "mean length of those episodes",
     "evaluation_return": "mean return of the greedy evaluation at this row",
     "loss": "mean loss since the last row",
     "td_error": "mean absolute TD error since the last row",
@@ -49,6 +50,7 @@ COLUMNS = {
 #: one
 TAGS = {
     "return_mean": "rollout/ep_rew_mean",
+    "length_mean": "rollout/ep_len_mean",
     "exploration": "rollout/exploration_rate",
     "evaluation_return": "eval/mean_reward",
     "launches": "time/launches",

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import boards
 from host.agents.environment_id import reward_threshold
 from host.agents.train_config import ALGORITHMS, default_learner, preset
+from host.generate import find_design
 from host.rules import check_choice
-from host.settings import flat, override
+from host.settings import flat, leaves, override, resolve
 
 __all__ = ["request"]
 
@@ -17,7 +19,7 @@ _KERNEL = "kernel."
 _FIRST = ("learner", "env")
 
 
-def request(algo, *, options, settings, preset_name=None, file=None):
+def request(algo, *, options, settings, preset_name=None, file=None, board=None):
     """The config of a run, and ``{field: value}`` of the kernel that is generated for it.
 
     Defaults are the preset's for algorithm, learner and environment; ``file`` wins over them,
@@ -35,6 +37,9 @@ def request(algo, *, options, settings, preset_name=None, file=None):
         Of ``host.agents.train_config.PRESETS``.
     file : path, optional
         JSON: a run's summary, or an object of fields as in ``settings``.
+    board : str, optional
+        Where a kernel is generated; what the summary's kernel had, and one for this board has not
+        by default, is the kernel's too.
 
     ValueError for what is unknown, wrong, or given both as an option and in ``settings``.
     """
@@ -47,7 +52,8 @@ def request(algo, *, options, settings, preset_name=None, file=None):
     if "threshold" in given:
         given.setdefault("until_solved", True)
     read = {} if file is None else _read(Path(file))
-    asked = {**read, **settings, **given}
+    summary = isinstance(read.get("config"), dict)
+    asked = {**flat(read["config"] if summary else read), **settings, **given}
     if asked.get("algo", algo) != algo:
         raise ValueError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
     learner, env = (asked.get(name) for name in _FIRST)
@@ -57,15 +63,31 @@ def request(algo, *, options, settings, preset_name=None, file=None):
     config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
     if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
         raise ValueError(f"threshold must be given to stop when solved, for {config.env} has none")
-    return config, {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
+    kernel = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
+    if summary and board is not None and read.get("kernel"):
+        kernel = _recorded(read["kernel"], config, board) | kernel
+    return config, kernel
+
+
+def _recorded(kernel, config, board):
+    """``{field: value}`` of a summary's kernel, without what the run decides, or the board does."""
+    from host.start import design_of, kernel_values
+
+    if kernel["name"] != design_of(config):
+        return {}
+    default = find_design(kernel["name"]).default(boards.get(board).numbers)
+    decided = {resolve(default, name) for name in kernel_values(config)}
+    present = {name: value for name, value, _ in leaves(default) if name not in decided}
+    recorded = flat(kernel["config"])
+    return {n: recorded[n] for n, value in present.items() if recorded.get(n, value) != value}
 
 
 def _read(file):
-    """Fields of a run by dotted names: those of a summary's config, or of a plain object."""
+    """The object that is in ``file``."""
     try:
         values = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise ValueError(f"--config must be a file of JSON, not {file} ({error})") from error
     if not isinstance(values, dict):
         raise ValueError(f"--config must be an object of fields, not what {file} is")
-    return flat(values["config"] if isinstance(values.get("config"), dict) else values)
+    return values

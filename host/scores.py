@@ -26,7 +26,7 @@ class Scores:
     ----------
     threshold : float or None
         Mean return that counts as solved.
-    returns : deque
+    returns, lengths : deque
         Of the actors' last 100 episodes.
     episodes : int
     evaluation : float or None
@@ -44,14 +44,17 @@ class Scores:
         self._config, self._session, self._records = config, session, records
         own = config.threshold
         self.threshold = reward_threshold(config.env) if own is None else own
-        self.returns, self.episodes, self.attempts = deque(maxlen=100), 0, 0
+        self.returns, self.lengths = deque(maxlen=100), deque(maxlen=100)
+        self.episodes = self.attempts = 0
         self.best = self.mean_return = self.evaluation = None
         self.solved = False
 
     def count(self, episodes):
         """Add (return, length) of episodes that actors have finished."""
         self.episodes += len(episodes)
-        self.returns.extend(value for value, _ in episodes)
+        for value, length in episodes:
+            self.returns.append(value)
+            self.lengths.append(length)
 
     def evaluate(self, stop):
         """Greedy evaluation; keeps the best policy; confirms a solution on other episodes.
@@ -90,11 +93,13 @@ class Scores:
         return None if returns is None else float(returns.mean())
 
     def state_dict(self):
-        return {name: getattr(self, name) for name in self._KEPT} | {"returns": list(self.returns)}
+        kept = {name: getattr(self, name) for name in self._KEPT}
+        return kept | {"returns": list(self.returns), "lengths": list(self.lengths)}
 
     def load_state_dict(self, state):
         for name in self._KEPT:
             setattr(self, name, state[name])
         self.returns.extend(state["returns"])
+        self.lengths.extend(state["lengths"])
         if self._records.best.exists():  # kept since the checkpoint was written
             self.best = self._records.best_policy()[1]["score"]

@@ -10,6 +10,7 @@ import pytest
 import boards
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
 from host import cli
+from host.doctor import Finding
 from sim.tools import MissingTool
 from tests.host.stub_designs import StubDesign
 
@@ -188,8 +189,6 @@ def test_bench_as_table_shows_names_with_brackets(run, bench_stub):
 
 @pytest.mark.parametrize("missing, code", [(False, 0), (True, 3)])
 def test_doctor_exit_code(run, monkeypatch, missing, code):
-    from host.doctor import Finding
-
     finding = Finding(
         name="g++",
         found=None if missing else "12",
@@ -202,6 +201,16 @@ def test_doctor_exit_code(run, monkeypatch, missing, code):
     got, out, _ = run("doctor")
     assert got == code
     assert ("missing: g++: apt-get install g++" in out) == missing
+
+
+@pytest.mark.parametrize("words, code", [([], 0), (["--tests"], 3)])
+def test_what_only_tests_need(run, monkeypatch, words, code):
+    values = dict(name="tclsh", found=None, enables="make test", install="apt-get install tcl")
+    finding = Finding(**values, required=False, for_tests=True)
+    monkeypatch.setattr("host.doctor.examine", lambda: [finding])
+    got, out, _ = run("doctor", *words)
+    assert got == code and "for tests" in out
+    assert ("missing: tclsh: apt-get install tcl" in out) == (code == 3)
 
 
 def test_report(run, monkeypatch, tmp_path):

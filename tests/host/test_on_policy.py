@@ -99,6 +99,7 @@ def test_leaves_everything(tmp_path):
     assert last["loss"] == 2 * 19.5 and last["explained_variance"] is None, "means since the last"
     assert last["learning_rate"] == 1e-3 and last["reward_deviation"] > 0
     assert last["device_cycles"] == 2000 and last["episodes"] > 40
+    assert last["length_mean"] == pytest.approx(4, abs=0.1), "three to five steps, in turn"
     assert "fill" not in last and "td_error" not in last, "columns of another algorithm"
     assert result.plot.exists() and list((tmp_path / "tensorboard").glob("events*"))
     agent, info = load_policy(tmp_path / "best.npz")

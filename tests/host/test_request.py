@@ -4,14 +4,18 @@ import json
 
 import pytest
 
+import boards
 from host.agents.train_config import TrainConfig, preset
+from host.generate import configure, find_design
 from host.request import request
+from host.start import kernel_values
+
+U200 = boards.get("u200")
 
 
-def asked(algo="dqn", *, settings=(), file=None, preset_name=None, **options):
-    return request(
-        algo, options=options, settings=dict(settings), file=file, preset_name=preset_name
-    )
+def asked(algo="dqn", *, settings=(), file=None, preset_name=None, board=None, **options):
+    how = dict(file=file, preset_name=preset_name, board=board)
+    return request(algo, options=options, settings=dict(settings), **how)
 
 
 @pytest.fixture
@@ -62,6 +66,29 @@ def test_a_summary_is_taken_back(write):
     changed, _ = asked(file=file, seed=4, settings={"gamma": "0.5"})
     assert (changed.seed, changed.dqn.gamma, changed.dqn.hidden) == (4, 0.5, (8, 9))
     assert asked(file=file, learner="card", settings={"max_gradient_norm": "none"})[0].learner
+
+
+def test_a_summary_brings_its_kernel(write, tmp_path):
+    """All that was set of it, and what the new run sets instead; nothing that the run decides."""
+    settings = {"hidden": "8,6", "batch_size": "16", "capacity": "256", "learning_starts": "64"}
+    wanted = {"kernel.lanes": "1", "kernel.kind": "fixed", "kernel.weight.fraction": "20"}
+    config, kernel = asked(settings=settings | wanted)
+    values = kernel_values(config) | kernel
+    description = find_design("dqn").describe(configure(find_design("dqn"), U200, values))
+    summary = {"config": config.to_dict(), "kernel": {"name": "dqn", "config": description.config}}
+    file = write(json.loads(json.dumps(summary)))
+    again, kernel = asked(file=file, board="u200")
+    assert again == config
+    names = ("lanes", "arithmetic.kind", "arithmetic.weight.fraction")
+    expected = dict(zip(names, (1, "fixed", 20), strict=True))
+    assert kernel == {f"learner.{name}": value for name, value in expected.items()}
+    other, kernel = asked(file=file, board="u200", settings={"kernel.lanes": "4", "capacity": "99"})
+    rebuilt = configure(find_design("dqn"), U200, kernel_values(other) | kernel)
+    assert (rebuilt.learner.lanes, rebuilt.replay.capacity) == (4, 99)
+    assert rebuilt.learner.arithmetic.kind == "fixed"
+    assert asked(file=file)[1] == {}, "a real card has the kernel that it has"
+    cpu = {"learner": "cpu", "max_gradient_norm": "none"}
+    assert asked(file=file, board="u200", settings=cpu)[1] == {}, "another kernel"
 
 
 def test_a_file_of_fields(write):
