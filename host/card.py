@@ -144,9 +144,9 @@ class Kernel:
     Members
     -------
     description : hw.shell.description.KernelDescription
-    flight : host.flight.Flight
     claims : host.claims.Claims
         Whose its state between launches is.
+    flight : host.flight.Flight
     """
 
     def __init__(self, card, description, handle, banks):

@@ -139,8 +139,9 @@ class _Run:
                 raise
             self._show()
         interrupted = scores.mean_return is None
-        summary = {
-            **summary_of(self.config, session, scores, card, kernel),
+        with self._phase("records"):
+            summary = summary_of(self.config, session, scores, card, kernel)
+        summary |= {
             "seconds": round(self.seconds, 3),
             "phases": self._phases(),
             "device_cycles": self.device_cycles,

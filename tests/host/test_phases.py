@@ -87,7 +87,7 @@ def test_phases_add_up_to_the_wall_time(tmp_path, monkeypatch, case):
     assert summary["phases"].keys() == PHASES.keys()
     assert {name for name, value in summary["phases"].items() if not value} <= silent
     # What has no name is little: a phase that is forgotten somewhere ends up there.
-    assert summary["phases"]["other"] < 0.25 * summary["seconds"]
+    assert summary["phases"]["other"] < 0.25 * summary["seconds"] + 0.05
     rows = read_progress(tmp_path / "run")
     for row in rows:
         parts = {name: row[f"seconds_{name}"] for name in PHASES}

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 #: Seconds in which the board must be compiled and at its pseudo-terminal.
 START_S = 300
 #: What in log and checkpoint depends on the machine, or on a clock that twins do not have.
-MACHINE = ("seconds", "device_cycles", "phases", *(f"seconds_{name}" for name in PHASES))
+MACHINE = ("seconds", "phases", "device_cycles", *(f"seconds_{name}" for name in PHASES))
 
 
 def environment():
