@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from host.buffer import Buffer
+from host.claims import Claims
 from host.flight import Flight
 from hw.shell.description import KernelDescription
 from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
@@ -96,6 +98,7 @@ class Card:
 
     def __init__(self, name, api, device, *, built=False):
         self.name, self.api, self.device, self._built = name, api, device, built
+        self._loaded = None
 
     def __enter__(self):
         return self
@@ -110,7 +113,8 @@ class Card:
         self.device = None
 
     def load(self, path):
-        """Load the kernel whose description is at ``path``; returns a ``Kernel``."""
+        """Load the kernel whose description is at ``path``; returns a ``Kernel``, which replaces
+        one that was loaded before."""
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())
         if self._built:
@@ -124,7 +128,14 @@ class Card:
         except (AttributeError, TypeError):
             owner = (self.device, self.device.load_xclbin(binary))
         handle = self.api.kernel(*owner, description.name)
-        return Kernel(self, description, handle, {m.get_index(): m for m in binary.get_mems()})
+        banks = {m.get_index(): m for m in binary.get_mems()}
+        kernel = Kernel(self, description, handle, banks)
+        self._loaded = weakref.ref(kernel)
+        return kernel
+
+    def has(self, kernel):
+        """Whether ``kernel`` is what was loaded last: a card has one at a time."""
+        return self._loaded is not None and self._loaded() is kernel
 
 
 class Kernel:
@@ -133,14 +144,17 @@ class Kernel:
     Members
     -------
     description : hw.shell.description.KernelDescription
+    claims : host.claims.Claims
+        Whose its state between launches is.
     flight : host.flight.Flight
     """
 
     def __init__(self, card, description, handle, banks):
         self.card, self.description, self.flight = card, description, Flight()
         self._handle, self._banks = handle, banks
-        self._run = card.api.run(handle)
+        self._run, self._given = card.api.run(handle), None
         self._buffers = weakref.WeakSet()
+        self.claims = Claims()
 
     def buffer(self, argument, size):
         """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
@@ -170,19 +184,39 @@ class Kernel:
         0..2**32-1 for a scalar; the size of a buffer is its own unless it is given. Raises
         ValueError for others, CardTimeout, CardError.
         """
-        for name in arguments:
-            self.description.argument(name)
-        for argument in self.description.arguments:
-            held = arguments.get(argument.buffer)
-            if argument.name not in arguments and isinstance(held, Buffer):
-                arguments[argument.name] = held.room // argument.unit
-            if argument.name not in arguments:
-                raise ValueError(f"{argument.name} must be set, not missing")
-            self._run.set_arg(argument.id, self._checked(argument, arguments[argument.name]))
+        if not self.card.has(self):
+            raise CardError(
+                f"kernel {self.description.name} must be the one that its card loaded last, not "
+                "one that another replaced: open a card for each"
+            )
+        # A run keeps its arguments: only what is not the same object as before is set again.
+        given, self._given = self._given, None
+        if given is None or arguments.keys() != given.keys():
+            self._set(arguments, arguments)
+        else:
+            new = [name for name, value in arguments.items() if value is not given[name]]
+            if new:
+                self._set(arguments, new)
+        self._given = arguments
         with self.flight:
             self._run.start()
             self._wait(timeout_s)
         return getattr(self._run, "cycles", None)
+
+    def _set(self, arguments, names):
+        """Give the run ``arguments``, of which those called ``names`` are new to it."""
+        wanted = [self.description.argument(name) for name in names]
+        if len(wanted) != 1 or wanted[0].kind == "pointer":  # sizes follow buffers
+            wanted = self.description.arguments
+        for argument in wanted:
+            held = arguments.get(argument.buffer)
+            if argument.name in arguments:
+                value = arguments[argument.name]
+            elif isinstance(held, Buffer):
+                value = held.room // argument.unit
+            else:
+                raise ValueError(f"{argument.name} must be set, not missing")
+            self._run.set_arg(argument.id, self._checked(argument, value))
 
     def check(self):
         """Run an empty program; HashMismatch unless the card carries the described config."""
@@ -193,7 +227,7 @@ class Kernel:
         }
         self.launch(**arguments, command_count=0)
         # A run holds its arguments' buffers: a new one lets go of these.
-        self._run = self.card.api.run(self._handle)
+        self._run, self._given = self.card.api.run(self._handle), None
         status = arguments["status"].read(STATUS.dtype, 1)[0]
         if status["magic"] != MAGIC:
             raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")
@@ -246,54 +280,3 @@ class Kernel:
         if int(state) in (*_UNFINISHED, _NORESPONSE):
             raise CardTimeout(f"launch must end within {timeout_s} s, not stand still: {report}")
         raise CardError(f"launch must complete, not end in state {int(state)}: {report}")
-
-
-class Buffer:
-    """Bytes that host and kernel share: a copy on each side.
-
-    Members
-    -------
-    view : numpy.ndarray of uint8
-        The host's copy; ``to_device`` and ``from_device`` move a part of it.
-    size : int
-        Bytes.
-    room : int
-        Bytes that the kernel may touch: ``size`` rounded up to what a kernel counts.
-    """
-
-    def __init__(self, api, bo, size, room, group):
-        self.bo, self.size, self.room, self.group = bo, size, room, group
-        self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
-        self.view = np.frombuffer(bo.map(), np.uint8)[:size]
-        self._direction = api.xclBOSyncDirection
-
-    def write(self, array, offset=0):
-        """Copy ``array`` to the card, ``offset`` bytes into the buffer."""
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        self._part(data.size, offset)[:] = data
-        self.to_device(data.size, offset)
-
-    def read(self, dtype, count, offset=0):
-        """``count`` items of ``dtype`` from the card, ``offset`` bytes into the buffer."""
-        dtype = np.dtype(dtype)
-        part = self._part(dtype.itemsize * count, offset)
-        self.from_device(part.size, offset)
-        return part.view(dtype).copy()
-
-    def to_device(self, size=None, offset=0):
-        self._sync(self._direction.XCL_BO_SYNC_BO_TO_DEVICE, size, offset)
-
-    def from_device(self, size=None, offset=0):
-        self._sync(self._direction.XCL_BO_SYNC_BO_FROM_DEVICE, size, offset)
-
-    def _sync(self, direction, size, offset):
-        part = self._part(self.size - offset if size is None else size, offset)
-        if part.size:
-            self.bo.sync(direction, part.size, offset)
-
-    def _part(self, size, offset):
-        if offset < 0 or size < 0 or offset + size > self.size:
-            raise ValueError(
-                f"offset must keep {size} bytes inside the {self.size} of the buffer, not {offset}"
-            )
-        return self.view[offset : offset + size]

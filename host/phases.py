@@ -9,7 +9,7 @@ PHASES = {
     "environments": "stepping the environments",
     "policy": "choosing actions",
     "packing": "experiences and rollouts as the card takes them, results as the agent does",
-    "card": "waiting for launches; with a replay memory they run beside what is above",
+    "card": "beginning launches and waiting for them; a replay memory's run beside what is above",
     "learning": "loss, backward pass and optimizer on the CPU",
     "evaluation": "greedy evaluations",
     "records": "checkpoints, policies, rows",

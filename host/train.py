@@ -116,7 +116,8 @@ class _Run:
                 self._restore(saved)
         else:
             clear(out)
-        self.records.log = RunLog(out, session.launches, _SHARED + session.COLUMNS)
+        with self._phase("records"):
+            self.records.log = RunLog(out, session.launches, _SHARED + session.COLUMNS)
 
     def close(self):
         self.records.close()
@@ -138,8 +139,9 @@ class _Run:
                 raise
             self._show()
         interrupted = scores.mean_return is None
-        summary = {
-            **summary_of(self.config, session, scores, card, kernel),
+        with self._phase("records"):
+            summary = summary_of(self.config, session, scores, card, kernel)
+        summary |= {
             "seconds": round(self.seconds, 3),
             "phases": self._phases(),
             "device_cycles": self.device_cycles,

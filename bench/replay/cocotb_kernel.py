@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-from host.runtime.program import encode
+from host.runtime.encode import encode
 from hw.designs import DESIGNS
 from hw.replay.commands import COMMANDS, Opcode
 

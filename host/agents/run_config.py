@@ -20,6 +20,7 @@ _FREE = (
     "steps",
     "until_solved",
     "threshold",
+    "evaluation_steps",
     "log_interval_steps",
     "checkpoint_interval_steps",
     "checkpoint_interval_s",

@@ -83,9 +83,10 @@ class Session(SessionBase):
     def iterate(self):
         """Launch, act meanwhile, learn from the batch; ValueError as the buffer and agent do."""
         fill = len(self.buffer) + _count(self._experiences)
-        plan = self.learner.plan(fill >= self.config.learning_starts)
-        # The card works while the environments do: actions never depend on the batch in flight.
-        launch = self._card.submit(self.learner.launch, self._experiences, plan)
+        with self.phases("card"):
+            plan = self.learner.plan(fill >= self.config.learning_starts)
+            # The card works while environments do: actions never depend on the batch in flight.
+            launch = self._card.submit(self.learner.launch, self._experiences, plan)
         experiences, episodes = self._collect()
         with self.phases("card"):
             result = launch.result()

@@ -1,10 +1,11 @@
 """Advantages and rewards-to-go of a rollout on a card: kernel ``gae``.
 
-``A_t = delta_t + gamma * lambda * A_{t+1}``, ``delta_t = r_t + gamma * V_{t+1} - V_t`` (Schaul et
+``A_t = delta_t + gamma * lambda * A_{t+1}``, ``delta_t = r_t + gamma * V_{t+1} - V_t`` (Schulman et
 al. 2016; HEPPO, equations 2 to 5); ``V_{t+1}`` is 0 after a step that terminated, and the value of
 what followed where an episode was truncated or is not finished.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -75,9 +76,9 @@ class AdvantageEstimator:
             environment that goes on.
 
         Environments beyond the kernel's rows are worked on after the others. ValueError for
-        another shape, a number that is not finite, a rollout that does not fit the stack, rewards
-        or values without a deviation that are to be standardized, gamma or gae_lambda outside of
-        [0, 1]. Nothing has happened then: sums over all rewards are as before.
+        another shape, a number that is not finite, a rollout that does not fit the stack, gamma or
+        gae_lambda outside of [0, 1]. Nothing has happened then: sums over all rewards are as
+        before.
         """
         if np.ndim(rewards) != 2 or not np.size(rewards):
             raise ValueError(
@@ -201,7 +202,7 @@ class AdvantageEstimator:
             raise RuntimeError(f"words must hold every sum, not overflow in {counts[2]} slots")
         # Nothing failed: what the next rollout depends on may change.
         scale = 2.0 ** (config.result_shift - unit)
-        offset = np.ldexp(float(np.int32(np.uint32(fields.get("result_mean", 0)))), -unit)
+        offset = math.ldexp(fields.get("result_mean", 0), -unit)
         advantages, returns = (
             [(part[k] * scale + shift).astype(np.float32) for part in results]
             for k, shift in enumerate((0.0, offset))
@@ -246,19 +247,13 @@ class AdvantageEstimator:
             [(Opcode.STATISTICS, command)], [(0, operands)], 2 * MOMENTS.size
         )
         moments = results.view(MOMENTS.dtype)
-        for name, want, record in zip(("rewards", "values"), wanted, moments, strict=True):
-            if want and not record["deviation"] > 0:
-                raise ValueError(
-                    f"{name} must differ from each other to be standardized, not all be "
-                    f"{float(record['mean']):g}: {name}='raw' takes them as they are"
-                )
         sums = moments[0]
         squares = int(sums["squares"][0]) + (int(sums["squares"][1]) << 64)
         total = int(sums["sum"])
         running = Running(int(sums["count"]), total, squares, running.exponent)
         return [
-            (float(record["mean"]), float(record["deviation"])) if want else None
-            for want, record in zip(wanted, moments, strict=True)
+            _moments(record, exponent) if want else None
+            for want, record, exponent in zip(wanted, moments, exponents, strict=True)
         ], running
 
     def _launch(self, placement, raw, push, fields):
@@ -279,6 +274,14 @@ class AdvantageEstimator:
             results[:, begin : begin + rows * kind.itemsize].copy().view(kind)[placement.steps]
             for begin in begins
         ]
+
+
+def _moments(record, exponent):
+    """``(mean, deviation)`` of a MOMENTS record; the mean is exact where all numbers are equal."""
+    mean, deviation = float(record["mean"]), float(record["deviation"])
+    if not deviation:
+        mean = math.ldexp(int(record["sum"]) // int(record["count"]), -exponent)
+    return mean, deviation
 
 
 def _statistics(moments, counts):

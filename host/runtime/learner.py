@@ -48,7 +48,7 @@ class LearningReplay(PrioritizedReplayBuffer):
         A loaded kernel ``dqn`` or ``ddpg``.
     fields : dict, optional
         ``learner_fields(kernel)``, the default; ValueError for others.
-    capacity, alpha, epsilon, seed, stratified, timeout_s
+    capacity, alpha, epsilon, seed, stratified, timeout_s, takeover
         As ``PrioritizedReplayBuffer``, whose methods all work here too. The seed is of the draws:
         parameters are what the kernel holds until ``initialize`` or ``load``.
 
@@ -100,10 +100,10 @@ class LearningReplay(PrioritizedReplayBuffer):
 
         Returns ``Learned``.
 
-        ValueError for bad arguments (nothing happened), and for an experience drawn that is not
-        finite or whose action there is not. Diverged for TD errors that are not finite. In both
-        cases the iterations before stand, and the one that failed changed neither priorities nor
-        parameters.
+        ValueError for bad arguments and before ``initialize`` or ``load`` (nothing happened), and
+        for an experience drawn that is not finite or whose action there is not. Diverged for TD
+        errors that are not finite. In these two cases the iterations before stand, and the one that
+        failed changed neither priorities nor parameters.
         """
         steps = checked_steps(steps)
         count = len(steps)
@@ -111,6 +111,7 @@ class LearningReplay(PrioritizedReplayBuffer):
             raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
         check_floor(steps, self.learner)
         self._check_batch(batch_size)
+        self._check_loaded(KINDS)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
         inserts = self._checked_inserts(inserts, len(records), count)
         rest = len(records) - inserts * count
@@ -171,6 +172,7 @@ class LearningReplay(PrioritizedReplayBuffer):
         """Parameters from the card as ``load`` takes them, float32."""
         program = []
         size = self._put_store(program, 0, kinds)
+        self._check_loaded(kinds)
         return from_image(self.learner, self.launcher.run(program, (), size), kinds)
 
     @property
@@ -181,6 +183,7 @@ class LearningReplay(PrioritizedReplayBuffer):
         """As the parent's, and all parameters as they lie in memory (uint32)."""
         program = []
         size = self._put_store(program, 0, KINDS)
+        self._check_loaded(KINDS)
         image = self.launcher.run(program, (), size)
         return {**super().state_dict(), "parameters": image.view(np.uint32)}
 
@@ -207,6 +210,10 @@ class LearningReplay(PrioritizedReplayBuffer):
                     f"action must be in 0..{limit - 1}, not {actions[bad]} at position {bad}"
                 )
         return records
+
+    def _check_loaded(self, kinds):
+        if kind_bits(kinds) & ~int(self.status["loaded"]):
+            raise ValueError("parameters must be loaded first (initialize, or load), not missing")
 
     def _check_batch(self, batch_size):
         limit, lanes = self.learner.batch, self.learner.lanes

@@ -3,75 +3,18 @@
 One launch runs a whole program, so that the cost of a launch is not paid for each command.
 """
 
-import functools
-import operator
-
 import numpy as np
 
+from host.runtime.encode import Encoder
 from hw.designs import DESIGNS
 from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS
 
-__all__ = ["CommandError", "Launcher", "aligned", "encode"]
+__all__ = ["CommandError", "Launcher", "aligned"]
 
 
 def aligned(size, to=COMMAND_BYTES):
     """``size`` rounded up to whole beats."""
     return -(-size // to) * to
-
-
-def encode(commands, program, config):
-    """A program as in memory, uint8 [commands, 64].
-
-    commands : dict of opcode to Command
-    program : list of (opcode, dict); fields that are not named are 0
-    config : the kernel's, on which limits of fields depend
-
-    ValueError for a field that is unknown, or that is no integer within its limits.
-    """
-    rows = [_packed(commands[opcode], values, config) for opcode, values in program]
-    return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, COMMAND_BYTES)
-
-
-def _packed(command, values, config):
-    """The bytes of one command."""
-    ranges, numbers = _ranges(command, config), [command.opcode.value]
-    if not values.keys() <= ranges.keys():
-        raise ValueError(f"no field of name {next(n for n in values if n not in ranges)}")
-    for name, (low, high, blank) in ranges.items():
-        given = values.get(name, blank)
-        if blank == 0:
-            numbers.append(_within(command, name, given, low, high))
-            continue
-        if len(given) != len(blank):
-            raise ValueError(
-                f"{command.name}.{name} must be {len(blank)} numbers, not {len(given)}"
-            )
-        for place, number in enumerate(given):
-            numbers.append(_within(command, f"{name}[{place}]", number, low, high))
-    return command.pack(numbers)
-
-
-@functools.lru_cache(maxsize=1024)
-def _ranges(command, config):
-    """Field name to ``(low, high, blank)``: what it may be, and is where it is not given."""
-    ranges = {}
-    for field in command.fields[1:]:  # behind the opcode
-        limits = zip(field.limits(config), field.span, strict=True)
-        low, high = (span if own is None else own for own, span in limits)
-        ranges[field.name] = low, high, (0,) * field.count if field.count > 1 else 0
-    return ranges
-
-
-def _within(command, name, number, low, high):
-    """``number`` as an int; ValueError unless it is one in low..high."""
-    try:
-        whole = operator.index(number)
-    except TypeError:
-        whole = None
-    if whole is None or not low <= whole <= high:
-        rule = f"in {low}..{high}" if low < high else low
-        raise ValueError(f"{command.name}.{name} must be {rule}, not {number}")
-    return whole
 
 
 class CommandError(RuntimeError):
@@ -106,6 +49,8 @@ class Launcher:
         That of the kernel's name, if None.
     timeout_s : float
         Bound of every launch.
+    claim : host.claims.Claim or None
+        Every launch needs it to hold: RuntimeError where another has the kernel's state by now.
 
     Attributes
     ----------
@@ -119,12 +64,14 @@ class Launcher:
     launches : int
     """
 
-    def __init__(self, kernel, *, pointers=None, design=None, timeout_s=600.0):
+    def __init__(self, kernel, *, pointers=None, design=None, timeout_s=600.0, claim=None):
         self.kernel, self.pointers, self.timeout_s = kernel, dict(pointers or {}), timeout_s
         self.design = design or DESIGNS[kernel.description.name]
         self.config = self.design.config_type.from_dict(kernel.description.config)
+        self.claim = claim
         self.status, self.cycles, self.launches = None, 0, 0
         self._buffers, self._sizes = {}, self.design.buffers(self.config)
+        self._encode = Encoder(self.design.commands, self.config)
 
     def _buffer(self, name, size):
         """The buffer ``name`` with at least ``size`` bytes; grows to powers of two."""
@@ -150,14 +97,17 @@ class Launcher:
         CardTimeout, CardError. ``status`` holds the design's block after it, also after a
         CommandError.
         """
-        raw, layout = encode(self.design.commands, program, self.config), self.design.status
-        size = max((offset + array.nbytes for offset, array in operands), default=0)
+        if self.claim is not None:
+            self.kernel.claims.confirm(self.claim)
+        raw, layout = self._encode(program), self.design.status
+        size = 0
+        for offset, array in operands:
+            size = max(size, offset + array.nbytes)
         operand_buffer = self._buffer("operands", aligned(max(size, 1)))
         results = self._buffer("results", aligned(max(results_bytes, 1)))
         status = self._buffer("status", STATUS.size + layout.size)
-        program_buffer = self._buffer("program", max(raw.nbytes, 1))
-        if len(program):
-            program_buffer.write(raw)
+        program_buffer = self._buffer("program", max(len(raw), 1))
+        program_buffer.put(raw)
         for offset, array in operands:
             operand_buffer.view[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
         if size:
@@ -172,9 +122,9 @@ class Launcher:
             **self.pointers,
         )
         self.launches += 1
-        block = status.read(np.uint8, STATUS.size + layout.size)
-        shell = block[: STATUS.size].view(STATUS.dtype)[0]
-        self.status = block[STATUS.size :].view(layout.dtype)[0]
+        block = status.take(STATUS.size + layout.size)
+        shell = STATUS.unpack(block)
+        self.status = np.frombuffer(block, layout.dtype, 1, STATUS.size)[0]
         # A card that cannot count says so by 0 (the model) and is not added up.
         self.cycles = (
             None

@@ -4,11 +4,14 @@ Proportional prioritization of Schaul et al., Prioritized Experience Replay (ICL
 tree, the draws, priorities, weights, and the experiences themselves live on the card.
 """
 
+import functools
+
 import numpy as np
 
 from host.runtime.entering import entering, finite, raw_priorities
 from host.runtime.experience import checked_items, put_items, put_records, record_dtype, to_records
 from host.runtime.program import Launcher, aligned
+from host.runtime.stored import Stored
 from hw.arith.power import SCALE_FORMAT
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
 from hw.replay.config import FRACTION_WIDTH
@@ -18,7 +21,12 @@ from hw.replay.records import GRANULE_BYTES, HEADER
 __all__ = ["PrioritizedReplayBuffer"]
 
 
-class PrioritizedReplayBuffer:
+@functools.lru_cache(maxsize=16)
+def _quantized(beta):
+    return int(SCALE_FORMAT.quantize(beta)[0])
+
+
+class PrioritizedReplayBuffer(Stored):
     """
     Parameters
     ----------
@@ -36,6 +44,9 @@ class PrioritizedReplayBuffer:
         One draw from each of ``batch_size`` equal parts of the priority mass; else independent.
     timeout_s : float
         Bound of every launch.
+    takeover : bool
+        A kernel has one tree, so one buffer: ValueError where another has it, unless True; the
+        other then raises RuntimeError at its next use. ``close`` of that one does it too.
 
     Attributes
     ----------
@@ -61,6 +72,7 @@ class PrioritizedReplayBuffer:
         seed=0,
         stratified=True,
         timeout_s=600.0,
+        takeover=False,
     ):
         self.launcher = Launcher(kernel, timeout_s=timeout_s)
         self.config = self.launcher.config
@@ -79,11 +91,19 @@ class PrioritizedReplayBuffer:
         self._granules = self.dtype.itemsize // GRANULE_BYTES
         self.batch_dtype = np.dtype([("header", HEADER.dtype), ("experience", self.dtype)])
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
+        self._alpha = _quantized(float(alpha))
+        self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
+        self.launcher.claim = kernel.claims.make(repr(self), takeover=takeover)
+        try:
+            self._begin(kernel, seed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, kernel, seed):
         kernel.check()
         self._storage = kernel.buffer("storage", self.capacity * self._stride)
         self.launcher.pointers["storage"] = self._storage
-        self._alpha = int(SCALE_FORMAT.quantize(alpha)[0])
-        self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
         state = np.random.SFC64(seed).state["state"]["state"]
         self.launcher.run([self._setup, (Opcode.SEED, {"state": state})])
 
@@ -94,6 +114,9 @@ class PrioritizedReplayBuffer:
             "granules": self._granules,
             "priority": self.config.replay.one,
         }
+
+    def __repr__(self):
+        return f"{type(self).__name__}(capacity={self.capacity}, fields={list(self.fields)})"
 
     def __len__(self):
         return int(self.launcher.status["fill"])
@@ -163,7 +186,7 @@ class PrioritizedReplayBuffer:
                 raise ValueError(f"batch_size must be at most the fill ({fill}), not {count}")
             if not 0 <= beta <= 1:
                 raise ValueError(f"beta must be in 0..1, not {beta!r}")
-            beta = int(SCALE_FORMAT.quantize(beta)[0])
+            beta = _quantized(float(beta))
             draws = {"count": count, "step": self._stratum(count), "beta": beta}
             program.append((Opcode.SAMPLE, draws))
             size = count * self.batch_dtype.itemsize
@@ -190,74 +213,9 @@ class PrioritizedReplayBuffer:
         indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
         self._set(indexes, raw_priorities(self.config.replay, values))
 
-    def priorities(self):
-        """Raw priorities of everything stored (uint32 [fill])."""
-        parts = []
-        for begin in range(0, len(self), MAX_COUNT):
-            indexes = np.arange(begin, min(begin + MAX_COUNT, len(self)), dtype=np.uint32)
-            program, operands = [], []
-            put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
-            results = self.launcher.run(program, operands, len(indexes) * HEADER.size)
-            parts.append(results.view(HEADER.dtype)["priority"])
-        return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
-
-    @property
-    def _identity(self):
-        """What a saved state must share with this buffer."""
-        return {
-            "config_hash": self.config.hash64,
-            "capacity": self.capacity,
-            "dtype": repr(self.dtype),
-        }
-
-    def _check_identity(self, state):
-        for name, own in self._identity.items():
-            if state.get(name) != own:
-                raise ValueError(
-                    f"{name} must be that of this buffer ({own}), not {state.get(name)}"
-                )
-
-    def state_dict(self):
-        """Everything a resumed run needs to draw the same next batch: arrays and ints."""
-        fill = len(self)
-        raw = self._storage.read(np.uint8, fill * self._stride).reshape(fill, self._stride)
-        priorities = self.priorities()
-        status = self.status
-        return {
-            **self._identity,
-            "experiences": raw[:, : self.dtype.itemsize].copy(),
-            "priorities": priorities,
-            "random": status["state"].copy(),
-            "position": int(status["position"]),
-            "maximum": int(status["maximum"]),
-        }
-
-    def load_state_dict(self, state):
-        """Take up a saved state; ValueError if it is of another config, capacity or experience."""
-        self._check_identity(state)
-        experiences = np.asarray(state["experiences"], np.uint8)
-        fill = len(experiences)
-        if len(state["priorities"]) != fill:
-            count = len(state["priorities"])
-            raise ValueError(f"priorities must be one an experience ({fill}), not {count}")
-        storage = np.zeros((fill, self._stride), np.uint8)
-        storage[:, : self.dtype.itemsize] = experiences
-        if fill:
-            self._storage.write(storage)
-        self.launcher.run(
-            [
-                self._setup,
-                (Opcode.SEED, {"state": state["random"]}),
-                (
-                    Opcode.RESTORE,
-                    {"position": state["position"], "fill": fill, "maximum": state["maximum"]},
-                ),
-            ]
-        )
-        self._set(np.arange(fill, dtype=np.uint32), np.asarray(state["priorities"], np.uint32))
-
     def close(self):
-        """Nothing outlives the kernel; here so that a buffer can be closed like a file."""
+        """Let another buffer have the kernel; this one is not to be used any more."""
+        self.launcher.kernel.claims.release(self.launcher.claim)
 
     # -- arrays to programs
 

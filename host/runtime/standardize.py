@@ -25,7 +25,11 @@ _MARGIN = 1.001  # for rounding, on the bound of an advantage
 @dataclass(frozen=True, kw_only=True)
 class Standardization(ConfigBase):
     """How rewards and values become codes (HEPPO V-C, Table III); raw for both changes nothing but
-    the format."""
+    the format.
+
+    Numbers that are all equal have the deviation 0: standardized they are 0, and what is brought
+    back is their mean, exactly.
+    """
 
     #: raw; dynamic: by the mean and deviation of all rewards so far, and kept so; block: by those
     #: of the rollout, and kept so; restored: the same, and brought back.
@@ -58,11 +62,12 @@ class Running:
     def fitting(self, largest):
         """The same sums, in coarser units where a reward of magnitude ``largest`` does not fit."""
         exponent = exponent_of(largest)
-        if self.exponent is not None and self.exponent <= exponent:
+        blank = not self.squares  # rewards of 0, or none: their sums are 0 in any units
+        if not blank and (not largest or self.exponent <= exponent):
             return self
         exponent -= _GROWTH
-        if self.exponent is None:
-            return Running(exponent=exponent)
+        if blank:
+            return Running(self.count, exponent=exponent)
         shift = self.exponent - exponent
         # Rounded so that count * squares stays at least sum**2.
         total = (abs(self.sum) >> shift) * (1 if self.sum > 0 else -1)
@@ -104,6 +109,9 @@ def codes_of(config, largest, exponent, *, moments, kept, deviations):
     mean, deviation = moments or (0.0, 1.0)
     # The card subtracts the mean as it counts it.
     mean = math.ldexp(round(math.ldexp(mean, exponent)), -exponent)
+    if not deviation:  # all numbers are the mean
+        offset = 0.0 if kept else mean
+        return Codes(exponent, mean, 0.0, 0.0, offset, abs(offset))
     if config.code_width == 32:
         unit, offset = (deviation, 0.0) if kept else (1.0, 0.0)
         mean = mean if kept else 0.0
@@ -142,7 +150,7 @@ def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
         rules.append(config.code_limit / max(rewards.limit, values.limit, bound / config.word.high))
     else:
         largest = max(rewards.scale, values.scale)
-        rules.append((config.scale.high / (1 << config.scale.fraction)) / largest)
+        rules += [config.scale.high / (1 << config.scale.fraction) / largest] if largest else []
         offset = max(abs(rewards.offset), abs(values.offset))
         rules += [(1 << 31) / (offset * _MARGIN)] if offset else []
     unit = math.floor(math.log2(min(rules)))

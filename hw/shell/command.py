@@ -30,6 +30,9 @@ __all__ = [
 #: Beats of one request to memory, and so of one footprint.
 MAX_BEATS = (1 << 24) - 1
 
+#: Commands that a table remembers.
+_KEPT = 1024
+
 
 def round_up(size, to):
     """``size``, an Amaranth value or an integer, rounded up to ``to``, a power of two."""
@@ -143,6 +146,14 @@ class Command(Layout):
         limits = [(field, *field.limits(config)) for field in self.fields]
         return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
+    def refusal(self, raw, fields, config):
+        """``(error, detail)`` where a field of ``raw``, or what lies behind them, is not right."""
+        for field, low, high in self.checked(config):
+            number = fields[field.name]
+            if (low is not None and number < low) or (high is not None and number > high):
+                return self.outside(field)
+        return (ShellError.FIELD, self.used) if any(raw[self.used :]) else None
+
     def outside(self, field):
         """``(error, detail)`` of a field outside of its limits: FIELD says which byte it is."""
         if field.error is not None:
@@ -171,6 +182,7 @@ class CommandTable(dict):
         super().__init__((command.opcode, command) for command in commands)
         self.stages = dict(stages or {})
         self.names = tuple(dict.fromkeys(n for command in self.values() for n in command.values))
+        self._config, self._seen = None, {}
 
     @functools.cached_property
     def footprints(self):
@@ -206,6 +218,30 @@ class CommandTable(dict):
         """Opcode's number to ``Command``."""
         return {opcode.value: command for opcode, command in self.items()}
 
+    def _decoded(self, raw, config):
+        """``(command, fields, refused, values, footprints)`` of 64 bytes: all that they say by
+        themselves. ``refused``: ``(error, detail)``, or None; ``values``: what ``check`` computes,
+        in order. Programs repeat themselves, so the last ones are kept, for one config: that of a
+        kernel is always the same."""
+        if config is not self._config or len(self._seen) >= _KEPT:
+            self._config, self._seen = config, {}
+        seen = self._seen.get(raw)
+        if seen is None:
+            command = self.by_number.get(int.from_bytes(raw[:4], "little"))
+            if command is None:
+                return None, None, (ShellError.OPCODE, 0), None, None
+            zeros = dict.fromkeys((n for n in self.names if n not in command.values), 0)
+            values = [(n, command.values[n]) for n in self.names if n in command.values]
+            fields = command.unpack(raw)
+            seen = self._seen[raw] = (
+                command,
+                {**fields, **zeros},
+                command.refusal(raw, fields, config),
+                [*values, *self.stages.items()],
+                sorted(command.footprints, key=self._order),
+            )
+        return seen
+
     def check(self, raw, state, room, beat_bytes):
         """The command in ``raw``, and why it is refused: what the decoder does in hardware.
 
@@ -221,31 +257,22 @@ class CommandTable(dict):
         Returns ``(command, c, error, detail)``; ``c`` has fields, values, stages, and in
         ``c.beats`` the beats of each footprint by name.
         """
-        raw = bytes(raw)
-        command = self.by_number.get(int.from_bytes(raw[:4], "little"))
-        if command is None:
-            return None, None, ShellError.OPCODE, 0
-        c = SimpleNamespace(**command.unpack(raw), beats={})
-        for field, low, high in command.checked(state.config):
-            number = getattr(c, field.name)
-            if (low is not None and number < low) or (high is not None and number > high):
-                return command, c, *command.outside(field)
-        if any(raw[command.used :]):
-            return command, c, ShellError.FIELD, command.used
-        for name in self.names:
-            value = command.values.get(name)
-            setattr(c, name, 0 if value is None else value(c, state))
-        for name, stage in self.stages.items():
-            setattr(c, name, stage(c, state))
+        command, fields, refused, values, footprints = self._decoded(bytes(raw), state.config)
+        c = SimpleNamespace(**fields, beats={}) if command else None
+        if refused:
+            return command, c, *refused
+        for name, value in values:
+            setattr(c, name, value(c, state))
         for rule in command.rules:
             if rule.broken(c, state):
                 return command, c, rule.error, int(rule.detail(c, state))
-        for footprint in sorted(command.footprints, key=self._order):
-            size = beat_bytes(footprint.buffer)
-            c.beats[footprint.name] = beats = -(-footprint.bytes(c, state) // size)
-            offset = getattr(c, footprint.offset) if footprint.offset else 0
-            if footprint.offset and beats > MAX_BEATS:
+        for footprint in footprints:
+            buffer, place = footprint.buffer, footprint.offset
+            size = beat_bytes(buffer)
+            c.beats[place or buffer] = beats = -(-footprint.bytes(c, state) // size)
+            offset = fields[place] if place else 0
+            if place and beats > MAX_BEATS:
                 return command, c, ShellError.COUNT, 0
-            if offset % 64 or offset + beats * size > room(footprint.buffer):
+            if offset % 64 or offset + beats * size > room(buffer):
                 return command, c, footprint.error, 0
         return command, c, ShellError.NONE, 0

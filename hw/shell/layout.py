@@ -95,6 +95,8 @@ class Layout:
             offset += field.size
         if offset > size:
             raise ValueError(f"{name} must fit {size} bytes, not {offset}")
+        self._names = tuple(self.offsets)
+        self._single = all(field.count == 1 for field in self.fields)
         #: Bytes that the fields fill; those behind are padding.
         self.used = offset
         self._struct = struct.Struct(
@@ -129,6 +131,8 @@ class Layout:
     def unpack(self, raw):
         """Fields of ``raw`` (bytes) by name: Python numbers, and lists of them."""
         words, begin, values = self._struct.unpack_from(raw), 0, {}
+        if self._single:
+            return dict(zip(self._names, words, strict=True))
         for field in self.fields:
             part = words[begin : begin + field.count]
             values[field.name] = list(part) if field.count > 1 else part[0]

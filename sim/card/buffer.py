@@ -12,6 +12,9 @@ class xclBOSyncDirection(IntEnum):
     XCL_BO_SYNC_BO_FROM_DEVICE = 1
 
 
+_TO_DEVICE = xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
+
+
 class bo:
     """``bo(device, size, flags, group)``, or ``bo(parent, size, offset)`` for a part of another.
 
@@ -54,20 +57,21 @@ class bo:
 
     def write(self, buffer, seek):
         data = np.frombuffer(buffer, np.uint8)
-        self._part(self._host, len(data), seek)[:] = data
+        self._check(len(data), seek)
+        self._host[seek : seek + len(data)] = data
 
     def read(self, size, skip):
-        return self._part(self._host, size, skip).view(np.int8).copy()
+        self._check(size, skip)
+        return self._host[skip : skip + size].view(np.int8).copy()
 
     def sync(self, direction, size=None, offset=0):
         size = self.size() - offset if size is None else size
-        host, card = (self._part(copy, size, offset) for copy in (self._host, self._card))
-        if direction == xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE:
-            card[:] = host
-        else:
-            host[:] = card
+        source, target = self._host, self._card
+        if direction != _TO_DEVICE:
+            source, target = target, source
+        self._check(size, offset)
+        target[offset : offset + size] = source[offset : offset + size]
 
-    def _part(self, copy, size, offset):
-        if offset < 0 or offset + size > len(copy):
-            raise RuntimeError(f"bytes {offset}..{offset + size} must be inside {len(copy)}")
-        return copy[offset : offset + size]
+    def _check(self, size, offset):
+        if offset < 0 or offset + size > len(self._host):
+            raise RuntimeError(f"bytes {offset}..{offset + size} must be inside {self.size()}")

@@ -164,11 +164,15 @@ class Memory:
 
     def __init__(self, buffers):
         self.buffers = buffers
+        self._spans = [(b.address, b.address + len(b.data), b.data) for b in buffers]
+        self._begins = {begin: data for begin, _, data in reversed(self._spans)}
 
     def view(self, address, size):
         """The ``size`` bytes at ``address``, writable; IndexError outside of the buffers."""
-        for buffer in self.buffers:
-            offset = address - buffer.address
-            if 0 <= offset and offset + size <= len(buffer.data):
-                return buffer.data[offset : offset + size]
+        data = self._begins.get(address)
+        if data is not None and size <= len(data):  # the usual place, and the same bytes
+            return data[:size]
+        for begin, end, data in self._spans:
+            if begin <= address and address + size <= end:
+                return data[address - begin : address - begin + size]
         raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")

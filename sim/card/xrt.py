@@ -54,8 +54,8 @@ ert_cmd_state = IntEnum(
 )
 # pyxrt does not export this state, but returns it.
 _RUNNING = 3
+_COMPLETED = ert_cmd_state.ERT_CMD_STATE_COMPLETED
 _STATES = {
-    Outcome.DONE: ert_cmd_state.ERT_CMD_STATE_COMPLETED,
     Outcome.STALLED: ert_cmd_state.ERT_CMD_STATE_NORESPONSE,
     Outcome.VIOLATION: ert_cmd_state.ERT_CMD_STATE_ERROR,
 }
@@ -206,22 +206,30 @@ class run:
         self._kernel, self._device = of, of._device
         self._arguments = of._description.arguments
         self._values = {argument.name: 0 for argument in self._arguments}
-        self._buffers = {}
+        self._buffers, self._shown = {}, None
         self._state, self.cycles = ert_cmd_state.ERT_CMD_STATE_NEW, None
 
     def set_arg(self, index, value):
         argument = self._arguments[index]
         if not isinstance(value, bo):
             self._values[argument.name] = _int32(value) & 0xFFFFFFFF
-            self._buffers.pop(argument.name, None)
+            if self._buffers.pop(argument.name, None) is not None:
+                self._shown = None
             return
         group = self._kernel.group_id(index)
         if value._group != group:
             raise RuntimeError(f"{argument.name} must be in bank {group}, not {value._group}")
         self._values[argument.name] = value.address()
-        self._buffers[argument.name] = value
+        self._buffers[argument.name], self._shown = value, None
 
     def start(self):
+        self._shown = self._shown or self._held_buffers()
+        self.cycles = None
+        self._device._kernel.start(self._values, self._shown)
+        self._state = _RUNNING
+
+    def _held_buffers(self):
+        """What the kernel may touch: one ``Buffer`` where arguments of a master share one."""
         buffers = {}
         for argument in self._arguments:
             held = self._buffers.get(argument.name)
@@ -232,9 +240,7 @@ class run:
                     readable=seen.readable or "r" in argument.access,
                     writable=seen.writable or "w" in argument.access,
                 )
-        self.cycles = None
-        self._device._kernel.start(self._values, list(buffers.values()))
-        self._state = _RUNNING
+        return list(buffers.values())
 
     def wait(self, timeout_ms=0):
         """Simulate for ``timeout_ms`` of real time at most, 0: to the end of the launch."""
@@ -243,8 +249,9 @@ class run:
             outcome = engine.wait(timeout_ms / 1000 if timeout_ms else None)
             if outcome is Outcome.RUNNING:
                 return ert_cmd_state.ERT_CMD_STATE_TIMEOUT
-            self._state = _STATES[outcome]
-            self.cycles = engine.cycles if outcome is Outcome.DONE else None
+            done = outcome is Outcome.DONE
+            self._state = _COMPLETED if done else _STATES[outcome]
+            self.cycles = engine.cycles if done else None
         return self._state
 
     def state(self):

@@ -3,7 +3,7 @@
 Clock counts are the one thing that a twin does not know: they stay 0 in its status blocks.
 """
 
-import numpy as np
+import functools
 
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST_BUFFERS
@@ -16,9 +16,9 @@ class CommandTwin:
     """A core's twin: commands are checked by their table, then executed by a method each.
 
     A subclass gives ``COMMANDS``, ``BUFFERS`` (beyond operands and results), ``config``, what the
-    table's rules read of the state, ``status()``, and for each opcode ``_<name in lower case>(c)``,
-    which returns ``(error, detail)``. ``c`` has the command's fields, values and stages, and its
-    beats.
+    table's rules read of the state, ``status()`` (bytes, or uint8), and for each opcode
+    ``_<name in lower case>(c)``, which returns ``(error, detail)``. ``c`` has the command's fields,
+    values and stages, and its beats.
     """
 
     BUFFERS = ()
@@ -32,19 +32,31 @@ class CommandTwin:
         command, c, error, detail = self.COMMANDS.check(raw, self, self.room, self.beat_bytes)
         if error:
             return error, detail
-        return getattr(self, f"_{command.opcode.name.lower()}")(c)
+        return self._methods[command.name](c)
 
     def room(self, buffer):
         """Bytes of a buffer of this launch."""
-        declared = self._declared(buffer)
-        return self.arguments[declared.size_name] * declared.unit
+        size_name, unit, _ = self._declared[buffer]
+        return self.arguments[size_name] * unit
 
     def beat_bytes(self, buffer):
         """Of the master that reaches it."""
-        return engine_of(self.config, self._declared(buffer).master).beat_bytes
+        return self._declared[buffer][2]
 
-    def _declared(self, buffer):
-        return next(b for b in (*HOST_BUFFERS, *self.BUFFERS) if b.name == buffer)
+    @functools.cached_property
+    def _declared(self):
+        """Buffer to the argument that holds its size, the bytes which that counts, and those of a
+        beat."""
+        return {
+            b.name: (b.size_name, b.unit, engine_of(self.config, b.master).beat_bytes)
+            for b in (*HOST_BUFFERS, *self.BUFFERS)
+        }
+
+    @functools.cached_property
+    def _methods(self):
+        """Command to what executes it."""
+        names = (command.name for command in self.COMMANDS.values())
+        return {name: getattr(self, f"_{name.lower()}") for name in names}
 
     def at(self, c, name):
         """The whole beats of a footprint, uint8, writable."""
@@ -62,39 +74,38 @@ class ProgramTwin:
     def __init__(self, description):
         self.description = description
         self.core = self.make_core(description)
-        self._pointers = [a for a in description.arguments if a.kind == "pointer"]
+        self._pointers = [(a.name, a.id) for a in description.arguments if a.kind == "pointer"]
+        self._status_bytes = STATUS.size + len(self.core.status())
 
     def execute(self, arguments, memory):
         """One launch: commands in order until the first error, then the status block."""
-        size = STATUS.size + len(self.core.status())
+        size = self._status_bytes
         if arguments["status"] % COMMAND_BYTES or arguments["status_bytes"] < size:
             return
-        status = np.zeros((), STATUS.dtype)
-        status["magic"], status["config_hash"] = MAGIC, self.description.config_hash
         error, detail = self._refusal(arguments)
-        if error:
-            status["error"], status["error_detail"] = error, detail
-        else:
-            self._run(arguments, memory, status)
-        block = np.concatenate([np.frombuffer(status.tobytes(), np.uint8), self.core.status()])
-        memory.view(arguments["status"], len(block))[:] = block
+        executed, position = 0, 0
+        if not error:
+            executed, error, position, detail = self._run(arguments, memory)
+        header = (MAGIC, executed, self.description.config_hash, error, position, detail, 0, 0)
+        block = STATUS.pack(header) + bytes(self.core.status())
+        memory.view(arguments["status"], size).data[:] = block
 
     def _refusal(self, arguments):
         """``(error, detail)`` of the launch as a whole."""
-        for pointer in self._pointers:
-            if arguments[pointer.name] % COMMAND_BYTES:
-                return ShellError.POINTER, pointer.id
+        for name, number in self._pointers:
+            if arguments[name] % COMMAND_BYTES:
+                return ShellError.POINTER, number
         if arguments["command_count"] * COMMAND_BYTES > arguments["program_bytes"]:
             return ShellError.PROGRAM, 0
         return ShellError.NONE, 0
 
-    def _run(self, arguments, memory, status):
-        for position in range(arguments["command_count"]):
+    def _run(self, arguments, memory):
+        """``(executed, error, error_command, error_detail)``."""
+        count = arguments["command_count"]
+        for position in range(count):
             address = arguments["program"] + position * COMMAND_BYTES
             command = memory.view(address, COMMAND_BYTES)
             error, detail = self.core.execute(command, arguments, memory)
             if error:
-                status["error"], status["error_command"] = error, position
-                status["error_detail"] = detail
-                return
-            status["executed"] += 1
+                return position, error, position, detail
+        return count, ShellError.NONE, 0, 0

@@ -6,7 +6,7 @@ from math import floor
 import numpy as np
 import pytest
 from arith.vectors import check_stream, words
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hw.arith.fixed import SQ, UQ
@@ -30,6 +30,7 @@ def test_config_rejects(values, rule):
         ToFixedConfig(**(dict(target=UQ(8, 8)) | values))
 
 
+@settings(deadline=None)  # the first call compiles the twin
 @given(
     st.sampled_from(TARGETS),
     st.integers(1 << 24, (2 << 24) - 1) | st.sampled_from([1 << 24, (2 << 24) - 1]),

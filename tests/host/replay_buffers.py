@@ -13,7 +13,10 @@ CAPACITY = 100
 
 
 def make(kernel, **options):
-    return PrioritizedReplayBuffer(kernel, FIELDS, **{"capacity": CAPACITY, **options})
+    """A buffer that takes the kernel over from the one before it."""
+    return PrioritizedReplayBuffer(
+        kernel, FIELDS, **{"capacity": CAPACITY, "takeover": True, **options}
+    )
 
 
 def experiences(count, first=0):

@@ -13,7 +13,7 @@ FIELDS = {"reward": (np.float32, ())}
 
 
 def buffer(kernel, **options):
-    return PrioritizedReplayBuffer(kernel, FIELDS, **{"capacity": 20, "alpha": 0.6, **options})
+    return PrioritizedReplayBuffer(kernel, FIELDS, **{"capacity": 20, "takeover": True, **options})
 
 
 @pytest.mark.parametrize("card", ["model", "sim"])

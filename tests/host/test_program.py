@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from replay.kernels import NARROW, WIDE, opened
 
-from host.runtime.program import CommandError, Launcher, aligned, encode
+from host.runtime.encode import encode
+from host.runtime.program import CommandError, Launcher, aligned
 from hw.designs import DESIGNS
 from hw.gae.commands import Opcode as GaeOpcode
 from hw.gae.config import GaeConfig, GaeKernelConfig

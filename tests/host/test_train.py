@@ -1,10 +1,8 @@
 """host.train: runs end well, however they end; a resumed run gets the same next batch."""
 
-import hashlib
 import json
 import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -12,65 +10,10 @@ from fake_replay import FakeReplay
 from rich.console import Console
 
 from host.agents.session import Session
-from host.agents.train_config import TrainConfig
 from host.checkpoint import CheckpointError
 from host.log import read_progress
 from host.train import load_policy, train
-
-SMALL = dict(
-    steps=2000,
-    env_count=4,
-    capacity=1000,
-    learning_starts=100,
-    evaluation_interval_steps=800,
-    evaluation_episodes=4,
-    log_interval_steps=200,
-    checkpoint_interval_steps=600,
-)
-DQN = dict(hidden=[16], batch_size=16, n_step=1)
-
-
-def small(**changes):
-    dqn = DQN | changes.pop("dqn", {})
-    return TrainConfig.from_dict({**SMALL, **changes, "dqn": dqn})
-
-
-class Recorder:
-    """A buffer factory that keeps a digest of each batch, and may strike at launch ``at``."""
-
-    def __init__(self, at=None, strike=None):
-        self.digests, self.at, self.strike, self.launches = [], at, strike, 0
-
-    def __call__(self, fields, **options):
-        recorder = self
-
-        class Recording(FakeReplay):
-            device_cycles = 0
-
-            def step(self, experiences, update, sample):
-                recorder.launches += 1
-                self.device_cycles += 100
-                if recorder.launches == recorder.at:
-                    recorder.strike()
-                batch = super().step(experiences, update, sample)
-                if batch is not None:
-                    digest = hashlib.sha256()
-                    for name in sorted(batch):
-                        digest.update(batch[name].tobytes())
-                    recorder.digests.append(digest.hexdigest())
-                return batch
-
-        self.buffer = Recording(fields, **options)
-        return self.buffer
-
-
-def run(config, out, factory=FakeReplay, **options):
-    console = Console(file=open(os.devnull, "w"), width=200)
-    return train(config, factory, out=out, console=console, **options)
-
-
-def sigint():
-    os.kill(os.getpid(), signal.SIGINT)
+from tests.host.short_training import *
 
 
 def test_leaves_everything(tmp_path):
@@ -190,18 +133,6 @@ def test_resume_says_how(tmp_path):
     assert "Interrupted at step 800" in text and "--resume" in text and "checkpoint.npz" in text
 
 
-def test_second_signal_stops_at_once(tmp_path):
-    def twice():
-        sigint()
-        time.sleep(0.3)  # signals that wait together count as one
-        sigint()
-
-    recorder = Recorder(200, twice)
-    with pytest.raises(KeyboardInterrupt):
-        run(small(), tmp_path, recorder)
-    assert recorder.launches < 203 and recorder.buffer.closed
-
-
 def test_resume_refuses_another_config(tmp_path):
     run(small(steps=800), tmp_path)
     with pytest.raises(CheckpointError, match="seed must be 0 as in the checkpoint, not 1"):
@@ -228,26 +159,6 @@ def test_new_run_keeps_the_old_checkpoint(tmp_path):
     run(small(steps=800, seed=9), tmp_path)
     names = ("checkpoint.previous.npz", "best.previous.npz")
     assert [(tmp_path / name).read_bytes() for name in names] == old
-
-
-def test_card_failure_is_not_hidden(tmp_path):
-    """The error comes through, the policy as it was is saved, and the checkpoint goes on."""
-
-    def fail():
-        raise RuntimeError("m_axi_storage read channel stands still")
-
-    recorder = Recorder(400, fail)
-    with pytest.raises(RuntimeError, match="stands still") as caught:
-        run(small(), tmp_path, recorder)
-    assert recorder.buffer.closed
-    assert caught.value.__notes__ == [
-        f"the policy as it was is in {tmp_path / 'last.npz'}",
-        f"--resume goes on from step 1200, in {tmp_path / 'checkpoint.npz'}",
-    ]
-    policy, _ = load_policy(tmp_path / "last.npz")
-    assert policy.act(np.zeros((1, 4), np.float32), greedy=True).shape == (1,)
-    resumed = run(small(), tmp_path, resume=True)  # from launch 300's periodic checkpoint
-    assert resumed.summary["steps"] == 2000
 
 
 def test_batch_larger_than_fill(tmp_path):

@@ -26,7 +26,7 @@ def progress(card, out):
         train(CONFIG, factory(kernel), out=out, card=card, console=Console(file=io.StringIO()))
     rows = read_progress(out)
     return [
-        {name: value for name, value in row.items() if name not in ("seconds", "device_cycles")}
+        {n: value for n, value in row.items() if "seconds" not in n and n != "device_cycles"}
         for row in rows
     ]
 

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from uart.systems import KERNEL, folder
 
+from host.phases import PHASES
+
 ROOT = Path(__file__).parents[2]
 #: Seconds in which the board must be compiled and at its pseudo-terminal.
 START_S = 300
 #: What in log and checkpoint depends on the machine, or on a clock that twins do not have.
-MACHINE = ("seconds", "device_cycles")
+MACHINE = ("seconds", "phases", "device_cycles", *(f"seconds_{name}" for name in PHASES))
 
 
 def environment():

@@ -234,6 +234,7 @@ def test_records_of_another_size_and_an_empty_memory():
             with pytest.raises(CommandError) as caught:
                 buffer.launcher.run([*program, *learn], [(0, steps_of(1).view(np.uint8))], 64)
             assert caught.value.code == code
+        buffer.close()
         buffer = filled(kernel, DQN)
         buffer.set_priorities(np.arange(30), np.zeros(30))
         with pytest.raises(CommandError, match="not empty"):

@@ -24,7 +24,7 @@ class Recorder:
 
     def __init__(self, kernel):
         self.kernel, self.description, self.launches = kernel, kernel.description, []
-        self.buffer, self.check = kernel.buffer, kernel.check
+        self.buffer, self.check, self.claims = kernel.buffer, kernel.check, kernel.claims
 
     def launch(self, **arguments):
         record = {

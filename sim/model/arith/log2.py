@@ -1,26 +1,34 @@
 """Bit-exact reference for ``hw.arith.log2`` (integers only)."""
 
 import numpy as np
+from numba import njit
 
 from hw.arith.log2 import LOG2_FORMAT
 from sim.model.arith.interpolate import interpolate
 
 __all__ = ["log2"]
 
-_ONE = np.uint64(1)
 _FRACTION_MAX = (1 << LOG2_FORMAT.fraction) - 1
+_ONE = np.uint64(1)
 
 
 def log2(x, config):
     """Return ``(log2, zero)``, int64 raw values of UQ(6, 20) and bool, for uint64 ``x``."""
     x = np.asarray(x, dtype=np.uint64)
-    zero = x == 0
-    x = np.maximum(x, _ONE)
-    # Without the bit below the leading one, the conversion to float cannot round up an octave.
-    leading = (x & ~(x >> _ONE)).astype(np.float64)
-    exponent = (leading.view(np.int64) >> 52) - 1023
-    # Aligned to the top of the word; the mask takes the leading one away.
-    aligned = (x << (63 - exponent).view(np.uint64)).view(np.int64)
-    mantissa = (aligned >> (63 - config.mantissa_width)) & ((1 << config.mantissa_width) - 1)
+    flat = np.ascontiguousarray(x).reshape(-1)
+    exponent, mantissa = _normalised(flat, 64 - config.mantissa_width)
     fraction = np.minimum(interpolate(mantissa, config.table), _FRACTION_MAX)
-    return (exponent << LOG2_FORMAT.fraction) + fraction, zero
+    return ((exponent << LOG2_FORMAT.fraction) + fraction).reshape(x.shape), x == 0
+
+
+@njit(cache=True)
+def _normalised(x, drop):
+    """Position of the leading one, and what follows it but for the last ``drop`` of 64 bits; 0 is
+    taken as 1."""
+    exponents, mantissas = np.empty(len(x), np.int64), np.empty(len(x), np.int64)
+    for k in range(len(x)):
+        word, exponent = max(x[k], _ONE), 63
+        while not word >> np.uint64(63):
+            word, exponent = word << _ONE, exponent - 1
+        exponents[k], mantissas[k] = exponent, (word << _ONE) >> np.uint64(drop)
+    return exponents, mantissas

@@ -71,7 +71,7 @@ class LearnerCore(CommandTwin):
     def status(self):
         """Bytes of LEARNER_STATUS; clock counts are 0."""
         block = np.zeros(LEARNER_STATUS.size, np.uint8)
-        replay = self.replay.status()
+        replay = np.frombuffer(self.replay.status(), np.uint8)
         block[: len(replay)] = replay
         record = block.view(LEARNER_STATUS.dtype)
         record["iterations"] = self.iterations

@@ -51,12 +51,9 @@ class ReplayCore(CommandTwin):
 
     def status(self):
         """Bytes of REPLAY_STATUS; clock counts are 0."""
-        record = np.zeros((), REPLAY_STATUS.dtype)
-        record["state"] = self.manager.state
-        record["total"] = self.manager.total
-        for name in ("maximum", "position", "fill", "saturations", "capacity", "granules"):
-            record[name] = getattr(self, name)
-        return np.frombuffer(record.tobytes(), np.uint8)
+        numbers = (self.manager.total, *self.manager.state, self.maximum, self.position, self.fill,
+                   self.saturations, 0, 0, 0, self.capacity, self.granules)  # fmt: skip
+        return REPLAY_STATUS.pack(numbers)
 
     def _setup(self, c):
         self.manager.clear()
@@ -74,17 +71,19 @@ class ReplayCore(CommandTwin):
         return Error.NONE, 0
 
     def _insert(self, c):
-        places = (self.position + np.arange(c.count)) % self.capacity
+        runs = self._runs(c.count)
         if self.granules:
             size, stride = self.granules * GRANULE_BYTES, self.stride
             records = self.at(c, "source")[: c.count * size].reshape(c.count, size)
-            for begin, end in self._runs(c.count):
-                place = self.arguments["storage"] + int(places[begin]) * stride
-                run = self.memory.view(place, (end - begin) * stride).reshape(end - begin, stride)
+            for begin, end, place in runs:
+                address = self.arguments["storage"] + place * stride
+                run = self.memory.view(address, (end - begin) * stride).reshape(-1, stride)
                 run[:, :size] = records[begin:end]
-                run[:, size:] = 0
+                if stride > size:
+                    run[:, size:] = 0
         error, position, values = self._entering(c)
-        self.manager.set(places, values)
+        for begin, end, place in runs:
+            self.manager.set(np.arange(place, place + end - begin), values[begin:end])
         self.position = (self.position + c.count) % self.capacity
         self.fill = min(self.fill + c.count, self.capacity)
         return error, position
@@ -92,7 +91,9 @@ class ReplayCore(CommandTwin):
     def _entering(self, c):
         """``(error, position)`` of the first bad item of an INSERT, and all priorities."""
         if c.given == Given.NOTHING.value:
-            return Error.NONE, 0, np.full(c.count, c.priority or self.maximum or self.initial)
+            values = np.empty(c.count, np.uint64)
+            values[:] = c.priority or self.maximum or self.initial
+            return Error.NONE, 0, values
         values = self._list(c, "priorities")["value"]
         if c.given == Given.TD_ERRORS.value:
             return self._priorities(c, values)
@@ -100,9 +101,10 @@ class ReplayCore(CommandTwin):
         return error, position, np.where(bad, 0, values)
 
     def _runs(self, count):
-        """Pieces of an insert without a wrap."""
+        """Pieces of an insert without a wrap: begin, end, and the place of the first."""
         first = min(count, self.capacity - self.position)
-        return [(0, first), (first, count)] if first < count else [(0, count)]
+        runs = [(0, first, self.position)]
+        return [*runs, (first, count, 0)] if first < count else runs
 
     def _list(self, c, name="source", dtype=ITEM.dtype):
         return self.at(c, name)[: c.count * ITEM.size].view(dtype)
@@ -182,11 +184,11 @@ class ReplayCore(CommandTwin):
         records[:, : HEADER.size] = headers.view(np.uint8).reshape(count, HEADER.size)
         if granules:
             stride = self.stride
-            places = self.arguments["storage"] + np.asarray(indexes, np.int64) * stride
-            base, end = int(places.min()), int(places.max()) + stride
-            storage = self.memory.view(base, end - base)
-            offsets = (places - base)[:, None] + np.arange(size)
-            records[:, HEADER.size :] = storage[offsets]
+            first = int(indexes.min())
+            count = int(indexes.max()) + 1 - first
+            storage = self.memory.view(self.arguments["storage"] + first * stride, count * stride)
+            rows = storage.reshape(count, stride)[:, :size]
+            records[:, HEADER.size :] = rows[indexes - first]
 
 
 class ReplayKernel(ProgramTwin):

@@ -6,26 +6,11 @@ the least i with p_0 + ... + p_i > target is the same leaf either way.
 
 import numpy as np
 
-from hw.replay.config import FRACTION_WIDTH
+from sim.model.replay.tree import UNIFORM, find, put, targets_of
 
-__all__ = ["GET", "SET", "SAMPLE", "FIND", "UNIFORM", "ReplayManager", "scale"]
+__all__ = ["GET", "SET", "SAMPLE", "FIND", "UNIFORM", "ReplayManager"]
 
 GET, SET, SAMPLE, FIND = range(4)
-
-#: ``step`` of uniform draws: one stratum that is everything.
-UNIFORM = 1 << FRACTION_WIDTH
-
-_HALF = FRACTION_WIDTH // 2
-_LOW = np.uint64((1 << _HALF) - 1)
-_SHIFT = np.uint64(_HALF)
-
-
-def scale(a, b):
-    """``floor(a * b / 2**48)`` for uint64 arrays below 2**48, exactly, without 96-bit integers."""
-    a, b = np.asarray(a, np.uint64), np.asarray(b, np.uint64)
-    a_high, a_low, b_high, b_low = a >> _SHIFT, a & _LOW, b >> _SHIFT, b & _LOW
-    middle = a_high * b_low + a_low * b_high + ((a_low * b_low) >> _SHIFT)
-    return a_high * b_high + (middle >> _SHIFT)
 
 
 class ReplayManager:
@@ -46,16 +31,15 @@ class ReplayManager:
 
     def clear(self):
         """All priorities, total and maximum to 0."""
-        config = self.config
-        leaves = -(-config.capacity // config.fanout) * config.fanout
-        self._sums = []  # leaves first; each padded to whole nodes
-        while True:
-            self._sums.append(np.zeros(leaves, np.uint64))
-            nodes = leaves // config.fanout
-            if nodes <= 1:
-                break
-            leaves = -(-nodes // config.fanout) * config.fanout
-        self.priorities = self._sums[0][: config.capacity]
+        fanout, sizes = self.config.fanout, []
+        count = self.config.capacity
+        while not sizes or count > 1:
+            nodes = -(-count // fanout)
+            sizes.append(nodes * fanout)
+            count = nodes
+        self._tree = np.zeros(sum(sizes), np.uint64)
+        self._offsets = np.cumsum([0, *sizes[:-1]])
+        self.priorities = self._tree[: self.config.capacity]
         self.total = self.maximum = 0
 
     def seed(self, state):
@@ -64,11 +48,14 @@ class ReplayManager:
         whole["state"]["state"] = np.array(state, np.uint64)
         whole["has_uint32"], whole["uinteger"] = 0, 0
         self._random.state = whole
+        self._state = None
 
     @property
     def state(self):
         """The generator's state, four words."""
-        return self._random.state["state"]["state"].copy()
+        if self._state is None:
+            self._state = self._random.state["state"]["state"].tolist()
+        return self._state
 
     def get(self, indexes):
         """Return ``(priorities, errors)``; an index past the capacity is an error and reads 0."""
@@ -79,58 +66,25 @@ class ReplayManager:
     def set(self, indexes, priorities):
         """Set in order (the last of equal indexes holds); return ``errors``."""
         indexes, priorities = np.asarray(indexes, np.int64), np.asarray(priorities, np.uint64)
-        errors = indexes >= self.config.capacity
-        if errors.any():
-            indexes, priorities = indexes[~errors], priorities[~errors]
-        if len(indexes):
-            self.maximum = max(self.maximum, int(priorities.max()))
-            self.priorities[indexes] = priorities
-            fanout = self.config.fanout
-            changed = indexes // fanout
-            for below, above in zip(self._sums, self._sums[1:], strict=False):
-                above[changed] = below.reshape(-1, fanout)[changed].sum(axis=1)
-                changed = changed // fanout
-            self.total = int(self._sums[-1].sum())
-        return errors
+        config = self.config
+        largest, self.total = put(
+            self._tree, self._offsets, config.fanout, config.capacity, indexes, priorities
+        )
+        self.maximum = max(self.maximum, largest)
+        return indexes >= config.capacity
 
     def sample(self, count, *, step=UNIFORM, first=True):
         """Draw ``count`` leaves; return ``(indexes, priorities, errors)``.
 
         ``step`` as ``hw.replay.draw.Draw``. ``first``: the first draw begins a round of strata.
         """
-        mask = UNIFORM - 1
         base = 0 if first else self._stratum
-        draws = self._random.random_raw(count) >> np.uint64(64 - FRACTION_WIDTH)
-        strata = (
-            np.array([(base + k * step) & mask for k in range(count)], np.uint64)
-            if step != UNIFORM
-            else np.uint64(base)
-        )
-        jitter = draws if step == UNIFORM else scale(draws, np.uint64(step))
-        self._stratum = (base + count * step) & mask
-        fractions = (strata + jitter) & np.uint64(mask)
-        if self.total == 0:
-            nothing = np.zeros(count, np.int64)
-            return nothing, nothing.astype(np.uint64), np.ones(count, bool)
-        indexes, priorities = self._find(scale(fractions, np.uint64(self.total)))
-        return indexes, priorities, np.zeros(count, bool)
+        self._stratum = (base + count * step) % UNIFORM
+        draws = self._random.random_raw(count)
+        self._state = None
+        return self.find(targets_of(draws, *map(np.uint64, (base, step, self.total))))
 
     def find(self, targets):
         """Leaves that hold ``targets``; at or past the total is an error, index and priority 0."""
-        targets = np.asarray(targets, np.uint64)
-        errors = targets >= np.uint64(self.total)
-        if errors.all():
-            return np.zeros(len(targets), np.int64), np.zeros(len(targets), np.uint64), errors
-        indexes, priorities = self._find(np.where(errors, np.uint64(0), targets))
-        return np.where(errors, 0, indexes), np.where(errors, 0, priorities), errors
-
-    def _find(self, targets):
-        node = np.zeros(len(targets), np.int64)
-        fanout = self.config.fanout
-        for sums in reversed(self._sums):
-            prefixes = np.cumsum(sums.reshape(-1, fanout)[node], axis=1)
-            child = (prefixes <= targets[:, None]).sum(axis=1)
-            before = np.take_along_axis(prefixes, np.maximum(child - 1, 0)[:, None], axis=1)[:, 0]
-            targets = targets - np.where(child > 0, before, np.uint64(0))
-            node = node * fanout + child
-        return node, self.priorities[node]
+        total, targets = np.uint64(self.total), np.asarray(targets, np.uint64)
+        return find(self._tree, self._offsets, self.config.fanout, total, targets)

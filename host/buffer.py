@@ -1,0 +1,75 @@
+"""Memory that host and kernel share."""
+
+import numpy as np
+
+from hw.shell.program import PAGE_BYTES
+
+__all__ = ["Buffer"]
+
+
+class Buffer:
+    """Bytes that host and kernel share: a copy on each side.
+
+    Members
+    -------
+    view : numpy.ndarray of uint8
+        The host's copy; ``to_device`` and ``from_device`` move a part of it.
+    size : int
+        Bytes.
+    room : int
+        Bytes that the kernel may touch: ``size`` rounded up to what a kernel counts.
+    """
+
+    def __init__(self, api, bo, size, room, group):
+        self.bo, self.size, self.room, self.group = bo, size, room, group
+        self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
+        self.view = np.frombuffer(bo.map(), np.uint8)[:size]
+        self._to_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
+        self._from_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE
+
+    def write(self, array, offset=0):
+        """Copy ``array`` to the card, ``offset`` bytes into the buffer."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._part(data.size, offset)[:] = data
+        if data.size:
+            self.bo.sync(self._to_device, data.size, offset)
+
+    def put(self, data, offset=0):
+        """``write`` of bytes."""
+        part = self._part(len(data), offset)
+        if data:
+            part.data[:] = data
+            self.bo.sync(self._to_device, len(data), offset)
+
+    def take(self, size, offset=0):
+        """``read`` of bytes: a bytearray."""
+        part = self._part(size, offset)
+        if size:
+            self.bo.sync(self._from_device, size, offset)
+        return bytearray(part)
+
+    def read(self, dtype, count, offset=0):
+        """``count`` items of ``dtype`` from the card, ``offset`` bytes into the buffer."""
+        dtype = np.dtype(dtype)
+        part = self._part(dtype.itemsize * count, offset)
+        if part.size:
+            self.bo.sync(self._from_device, part.size, offset)
+        return part.view(dtype).copy()
+
+    def to_device(self, size=None, offset=0):
+        self._sync(self._to_device, size, offset)
+
+    def from_device(self, size=None, offset=0):
+        self._sync(self._from_device, size, offset)
+
+    def _sync(self, direction, size, offset):
+        part = self._part(self.size - offset if size is None else size, offset)
+        if part.size:
+            self.bo.sync(direction, part.size, offset)
+
+    def _part(self, size, offset):
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise ValueError(
+                f"offset must keep {size} bytes inside the {self.size} of the buffer, not {offset}"
+            )
+        return self.view[offset : offset + size]

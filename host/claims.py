@@ -1,0 +1,52 @@
+"""Whose the state is that a kernel keeps between launches: one buffer's, never two in turn.
+
+A kernel has one tree and one set of parameters; a second user would draw from what the first has
+set, without an error from anybody.
+"""
+
+import weakref
+
+__all__ = ["Claim", "Claims"]
+
+
+class Claim:
+    """The right to a kernel's state, of the object called ``name``, until nobody holds it."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Claims:
+    """The claims to one kernel, of which one holds at a time."""
+
+    def __init__(self):
+        self._last = lambda: None
+
+    def make(self, name, *, takeover=False):
+        """A new ``Claim``, which holds from now on; ValueError while another does, unless
+        ``takeover``."""
+        holder = self._last()
+        if holder is not None and not takeover:
+            raise ValueError(
+                f"kernel must be free for {name}, not hold the state of {holder.name}: one kernel, "
+                "one buffer. close() that one, or open another card and load the kernel there, or "
+                "pass takeover=True, after which that one can no longer be used"
+            )
+        claim = Claim(name)
+        self._last = weakref.ref(claim)
+        return claim
+
+    def confirm(self, claim):
+        """RuntimeError unless ``claim`` still holds."""
+        holder = self._last()
+        if holder is not claim:
+            now = f"is that of {holder.name} by now" if holder else "was given up by close()"
+            raise RuntimeError(
+                f"{claim.name} must have the kernel's state, which {now}: one kernel, one buffer; "
+                "open another card and load the kernel there"
+            )
+
+    def release(self, claim):
+        """Let another make one; nothing where ``claim`` no longer holds."""
+        if self._last() is claim:
+            self._last = lambda: None

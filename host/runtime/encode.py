@@ -1,0 +1,126 @@
+"""Programs as they lie in memory: commands by name to bytes, every field within its limits."""
+
+import operator
+from typing import NamedTuple
+
+import numpy as np
+
+from hw.shell.program import COMMAND_BYTES
+
+__all__ = ["Encoder", "encode"]
+
+
+def encode(commands, program, config):
+    """A program as in memory, uint8 [commands, 64].
+
+    commands : dict of opcode to Command
+    program : list of (opcode, dict); fields that are not named are 0
+    config : the kernel's, on which limits of fields depend
+
+    ValueError for a field that is unknown, or that is no integer within its limits.
+    """
+    raw = Encoder(commands, config)(program)
+    return np.frombuffer(raw, np.uint8).reshape(-1, COMMAND_BYTES)
+
+
+class Encoder:
+    """``encode`` for one kernel, to bytes: what a command's fields may be is looked up once."""
+
+    def __init__(self, commands, config):
+        self._commands, self._config, self._known = commands, config, {}
+
+    def __call__(self, program):
+        return b"".join([self._packed(opcode, values) for opcode, values in program])
+
+    def _packed(self, opcode, values):
+        """The bytes of one command."""
+        known = self._known.get(opcode)
+        if known is None:
+            command = self._commands[opcode]
+            ranges = _ranges(command, self._config)
+            known = self._known[opcode] = command, ranges, _Plain.of(command, ranges)
+        command, ranges, plain = known
+        numbers = plain.numbers(values)
+        return command.pack(_checked(command, ranges, values) if numbers is None else numbers)
+
+
+class _Plain(NamedTuple):
+    """The usual command, whose fields are single ints within their limits.
+
+    ``blank``: its numbers where no field is given; ``needed``: fields that must be; ``places``:
+    field to its position and limits.
+    """
+
+    blank: list
+    needed: frozenset
+    places: dict
+
+    @classmethod
+    def of(cls, command, ranges):
+        single = {name: r for name, r in ranges.items() if r[2] == 0}
+        return cls(
+            [command.opcode.value, *[0] * len(ranges)],
+            frozenset(name for name in ranges if name not in single)
+            | {name for name, (low, high, _) in single.items() if not low <= 0 <= high},
+            {
+                name: (place, *ranges[name][:2])
+                for place, name in enumerate(ranges, 1)
+                if name in single
+            },
+        )
+
+    def numbers(self, values):
+        """The fields' numbers in order; None where ``values`` are not usual, or not right."""
+        if not self.needed <= values.keys():
+            return None
+        numbers = self.blank.copy()
+        for name, number in values.items():
+            place, low, high = self.places.get(name, _NOWHERE)
+            if type(number) is not int or not low <= number <= high:
+                return None
+            numbers[place] = number
+        return numbers
+
+
+_NOWHERE = 0, 1, 0
+
+
+def _checked(command, ranges, values):
+    """The numbers of all fields in order; ValueError for the first that is not right."""
+    numbers = [command.opcode.value]
+    if not values.keys() <= ranges.keys():
+        raise ValueError(f"no field of name {next(n for n in values if n not in ranges)}")
+    for name, (low, high, blank) in ranges.items():
+        given = values.get(name, blank)
+        if blank == 0:
+            numbers.append(_within(command, name, given, low, high))
+            continue
+        if len(given) != len(blank):
+            raise ValueError(
+                f"{command.name}.{name} must be {len(blank)} numbers, not {len(given)}"
+            )
+        for place, number in enumerate(given):
+            numbers.append(_within(command, f"{name}[{place}]", number, low, high))
+    return numbers
+
+
+def _ranges(command, config):
+    """Field name to ``(low, high, blank)``: what it may be, and is where it is not given."""
+    ranges = {}
+    for field in command.fields[1:]:  # behind the opcode
+        limits = zip(field.limits(config), field.span, strict=True)
+        low, high = (span if own is None else own for own, span in limits)
+        ranges[field.name] = low, high, (0,) * field.count if field.count > 1 else 0
+    return ranges
+
+
+def _within(command, name, number, low, high):
+    """``number`` as an int; ValueError unless it is one in low..high."""
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        whole = None
+    if whole is None or not low <= whole <= high:
+        rule = f"in {low}..{high}" if low < high else low
+        raise ValueError(f"{command.name}.{name} must be {rule}, not {number}")
+    return whole

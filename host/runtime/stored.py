@@ -1,0 +1,81 @@
+"""What a replay memory holds, as a whole: priorities, experiences, its state to keep."""
+
+import numpy as np
+
+from host.runtime.experience import put_items
+from hw.replay.commands import MAX_COUNT, Opcode
+from hw.replay.records import HEADER
+
+__all__ = ["Stored"]
+
+
+class Stored:
+    """Of ``host.runtime.replay.PrioritizedReplayBuffer``: the methods that move everything."""
+
+    def priorities(self):
+        """Raw priorities of everything stored (uint32 [fill])."""
+        parts = []
+        for begin in range(0, len(self), MAX_COUNT):
+            indexes = np.arange(begin, min(begin + MAX_COUNT, len(self)), dtype=np.uint32)
+            program, operands = [], []
+            put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
+            results = self.launcher.run(program, operands, len(indexes) * HEADER.size)
+            parts.append(results.view(HEADER.dtype)["priority"])
+        return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
+
+    @property
+    def _identity(self):
+        """What a saved state must share with this buffer."""
+        return {
+            "config_hash": self.config.hash64,
+            "capacity": self.capacity,
+            "dtype": repr(self.dtype),
+        }
+
+    def _check_identity(self, state):
+        for name, own in self._identity.items():
+            if state.get(name) != own:
+                raise ValueError(
+                    f"{name} must be that of this buffer ({own}), not {state.get(name)}"
+                )
+
+    def state_dict(self):
+        """Everything a resumed run needs to draw the same next batch: arrays and ints."""
+        self.launcher.kernel.claims.confirm(self.launcher.claim)
+        fill = len(self)
+        raw = self._storage.read(np.uint8, fill * self._stride).reshape(fill, self._stride)
+        priorities = self.priorities()
+        status = self.status
+        return {
+            **self._identity,
+            "experiences": raw[:, : self.dtype.itemsize].copy(),
+            "priorities": priorities,
+            "random": status["state"].copy(),
+            "position": int(status["position"]),
+            "maximum": int(status["maximum"]),
+        }
+
+    def load_state_dict(self, state):
+        """Take up a saved state; ValueError if it is of another config, capacity or experience."""
+        self._check_identity(state)
+        self.launcher.kernel.claims.confirm(self.launcher.claim)
+        experiences = np.asarray(state["experiences"], np.uint8)
+        fill = len(experiences)
+        if len(state["priorities"]) != fill:
+            count = len(state["priorities"])
+            raise ValueError(f"priorities must be one an experience ({fill}), not {count}")
+        storage = np.zeros((fill, self._stride), np.uint8)
+        storage[:, : self.dtype.itemsize] = experiences
+        if fill:
+            self._storage.write(storage)
+        self.launcher.run(
+            [
+                self._setup,
+                (Opcode.SEED, {"state": state["random"]}),
+                (
+                    Opcode.RESTORE,
+                    {"position": state["position"], "fill": fill, "maximum": state["maximum"]},
+                ),
+            ]
+        )
+        self._set(np.arange(fill, dtype=np.uint32), np.asarray(state["priorities"], np.uint32))

@@ -1,0 +1,84 @@
+"""The loops of ``sim.model.replay.manager``, compiled: a batch is too small for NumPy's own speed.
+
+A tree is one array of sums, uint64, ``fanout`` to a node; level k begins at ``offsets[k]``, leaves
+first, each level padded to whole nodes.
+"""
+
+import numpy as np
+from numba import njit
+
+from hw.replay.config import FRACTION_WIDTH
+
+__all__ = ["UNIFORM", "find", "put", "scale", "targets_of"]
+
+#: ``step`` of uniform draws: one stratum that is everything.
+UNIFORM = 1 << FRACTION_WIDTH
+
+# All of one type: numba, as NumPy, makes a float of int64 and uint64.
+_MASK, _UNIFORM, _ZERO = np.uint64(UNIFORM - 1), np.uint64(UNIFORM), np.uint64(0)
+_SHIFT = np.uint64(FRACTION_WIDTH // 2)
+_LOW = np.uint64((1 << FRACTION_WIDTH // 2) - 1)
+_UNUSED = np.uint64(64 - FRACTION_WIDTH)
+
+
+@njit(cache=True)
+def scale(a, b):
+    """``floor(a * b / 2**48)`` for uint64 below 2**48, exactly, without 96-bit integers."""
+    a_high, a_low, b_high, b_low = a >> _SHIFT, a & _LOW, b >> _SHIFT, b & _LOW
+    middle = a_high * b_low + a_low * b_high + ((a_low * b_low) >> _SHIFT)
+    return a_high * b_high + (middle >> _SHIFT)
+
+
+@njit(cache=True)
+def put(tree, offsets, fanout, capacity, indexes, priorities):
+    """Set leaves in order, but for those from ``capacity`` on; return the largest of
+    ``priorities``, and the total."""
+    largest, total = _ZERO, _ZERO
+    for k in range(len(indexes)):
+        place = indexes[k]
+        if place >= capacity:
+            continue
+        largest = max(largest, priorities[k])
+        change = priorities[k] - tree[place]  # modulo 2**64, as the sums
+        for level in range(len(offsets)):
+            tree[offsets[level] + place] += change
+            place //= fanout
+    for k in range(offsets[-1], len(tree)):
+        total += tree[k]
+    return largest, total
+
+
+@njit(cache=True)
+def targets_of(draws, base, step, total):
+    """Positions in 0..total - 1 of 64-bit ``draws``, one in each stratum from ``base`` on."""
+    targets = np.empty_like(draws)
+    stratum = base
+    for k in range(len(draws)):
+        jitter = draws[k] >> _UNUSED
+        if step != _UNIFORM:
+            jitter = scale(jitter, step)
+        targets[k] = scale((stratum + jitter) & _MASK, total)
+        stratum += step
+    return targets
+
+
+@njit(cache=True)
+def find(tree, offsets, fanout, total, targets):
+    """``(indexes, priorities, errors)``: the least i with p_0 + ... + p_i > target; where the
+    target is not below ``total``, 0, 0 and True."""
+    count = len(targets)
+    indexes, priorities = np.zeros(count, np.int64), np.zeros(count, np.uint64)
+    errors = np.zeros(count, np.bool_)
+    for k in range(count):
+        target, node = targets[k], 0
+        errors[k] = target >= total
+        if errors[k]:
+            continue
+        for level in range(len(offsets) - 1, -1, -1):
+            child = node * fanout
+            while target >= tree[offsets[level] + child]:
+                target -= tree[offsets[level] + child]
+                child += 1
+            node = child
+        indexes[k], priorities[k] = node, tree[node]
+    return indexes, priorities, errors
