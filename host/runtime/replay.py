@@ -140,8 +140,9 @@ class PrioritizedReplayBuffer(Stored):
         Parameters
         ----------
         experiences : dict of arrays [n, ...], or None
-            Every field of an experience; they enter with the largest priority so far, or with
-            ``priorities`` (as in ``set_priorities``) or those of ``td_errors``, one for each.
+            Every field of an experience, or, of one experience, each without the first axis; they
+            enter with the largest priority so far, or with ``priorities`` (as in
+            ``set_priorities``) or those of ``td_errors``, one for each.
         update : (indexes, td_errors), or None
         sample : (batch_size, beta), or None
 
