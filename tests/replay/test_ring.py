@@ -179,4 +179,7 @@ def test_random(simulate, tmp_path, config, beat_bytes):
 
 
 def test_saturations_end(simulate):
-    simulate(Ring(ReplayConfig(**SMALL), 64), "replay.ring_bench", config=SMALL)
+    ring = Ring(ReplayConfig(**SMALL), 64)
+    # A start that no bench could count to; Verilator forgets what a bench writes to a register.
+    ring.saturations._init = 2**32 - 2
+    simulate(ring, "replay.ring_bench", config=SMALL)
