@@ -71,11 +71,9 @@ def _mean(name, doc="words"):
 
 def _slots(footprint, planes):
     """``count`` slots, of operands or of results."""
-
-    def size(c, s):
-        return c.count * s.config.slot_bytes(planes)
-
-    return footprint(size, f"`count` slots of {planes}")
+    return footprint(
+        lambda c, s: c.count * s.config.slot_bytes(planes), f"`count` slots of {planes}"
+    )
 
 
 _COUNT = counted(MAX_COUNT, "slots")

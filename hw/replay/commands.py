@@ -17,8 +17,8 @@ from hw.shell.command import (
 )
 from hw.shell.layout import Field
 
-__all__ = ["BATCHES", "BUFFERS", "COMMANDS", "Given", "LISTS", "MAX_COUNT", "MAX_GRANULES"]
-__all__ += ["FIELDS", "MAX_TRANSFER", "Opcode"]
+__all__ = ["BUFFERS", "COMMANDS", "FIELDS", "Given", "MAX_COUNT", "MAX_GRANULES", "MAX_TRANSFER"]
+__all__ += ["Opcode"]
 
 #: Items a command, granules a record, and granules that one command moves.
 MAX_COUNT = (1 << 16) - 1
@@ -224,7 +224,3 @@ COMMANDS = CommandTable(
     (_SETUP, _SEED, _RESTORE, _INSERT, _SET, _UPDATE, _SAMPLE, _FIND, _GET),
     stages={"transfer": lambda c, s: c.items * c.record},
 )
-
-#: Commands that take a list of items from operands; that write a batch to results.
-LISTS = (Opcode.SET, Opcode.UPDATE, Opcode.FIND, Opcode.GET)
-BATCHES = (Opcode.SAMPLE, Opcode.FIND, Opcode.GET)

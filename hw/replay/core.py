@@ -10,7 +10,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
 from hw.replay.ask import Ask
-from hw.replay.commands import BATCHES, BUFFERS, COMMANDS, LISTS, Opcode
+from hw.replay.commands import BUFFERS, COMMANDS, Opcode
 from hw.replay.gather import Gather
 from hw.replay.insert import Insert
 from hw.replay.items import Items
@@ -74,7 +74,9 @@ class ReplayCore(CommandCore):
 
     def _wire(self, m, run, flags, manager, items, insert, gather, ask, ring):
         command, selected = self.views(run.raw), run.selected
-        for flag, opcodes in ((flags.is_list, LISTS), (flags.is_batch, BATCHES)):
+        lists = [opcode for opcode in COMMANDS.movers("source") if opcode is not Opcode.INSERT]
+        batches = COMMANDS.movers("destination")
+        for flag, opcodes in ((flags.is_list, lists), (flags.is_batch, batches)):
             m.d.comb += flag.eq(Cat(getattr(selected, o.name.lower()) for o in opcodes).any())
         m.d.comb += [
             flags.given.eq(selected.insert & (command[Opcode.INSERT].given != 0)),

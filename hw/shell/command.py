@@ -1,6 +1,6 @@
 """Commands as data: one entry has a command's fields, what it moves, and the rules it must keep.
 
-Hardware (``hw.shell.decoder``), twin (``sim.model.program``), ``registers.md`` and the host's
+Hardware (``hw.shell.decoder``), twin (``sim.model.command``), ``registers.md`` and the host's
 refusals come from the entry, so that a rule is written once. Its functions get two namespaces:
 ``c``, the command's fields and ``values``, and ``s``, the core's state with ``s.config``. They must
 work on Amaranth values and on Python integers alike: arithmetic, comparisons, ``&`` and ``|`` of
@@ -10,7 +10,6 @@ comparisons, shifts by constants.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 from hw.shell.layout import Field, Layout
 from hw.shell.program import COMMAND_BYTES, ShellError
@@ -29,9 +28,6 @@ __all__ = [
 
 #: Beats of one request to memory, and so of one footprint.
 MAX_BEATS = (1 << 24) - 1
-
-#: Commands that a table remembers.
-_KEPT = 1024
 
 
 def round_up(size, to):
@@ -146,14 +142,6 @@ class Command(Layout):
         limits = [(field, *field.limits(config)) for field in self.fields]
         return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
-    def refusal(self, raw, fields, config):
-        """``(error, detail)`` where a field of ``raw``, or what lies behind them, is not right."""
-        for field, low, high in self.checked(config):
-            number = fields[field.name]
-            if (low is not None and number < low) or (high is not None and number > high):
-                return self.outside(field)
-        return (ShellError.FIELD, self.used) if any(raw[self.used :]) else None
-
     def outside(self, field):
         """``(error, detail)`` of a field outside of its limits: FIELD says which byte it is."""
         if field.error is not None:
@@ -182,7 +170,6 @@ class CommandTable(dict):
         super().__init__((command.opcode, command) for command in commands)
         self.stages = dict(stages or {})
         self.names = tuple(dict.fromkeys(n for command in self.values() for n in command.values))
-        self._config, self._seen = None, {}
 
     @functools.cached_property
     def footprints(self):
@@ -208,71 +195,3 @@ class CommandTable(dict):
             for opcode, command in self.items()
             if any(f.name == name and f.moved for f in command.footprints)
         ]
-
-    def _order(self, footprint):
-        """Footprints are checked in the order of the table, in hardware and here."""
-        return list(self.footprints).index(footprint.name)
-
-    @functools.cached_property
-    def by_number(self):
-        """Opcode's number to ``Command``."""
-        return {opcode.value: command for opcode, command in self.items()}
-
-    def _decoded(self, raw, config):
-        """``(command, fields, refused, values, footprints)`` of 64 bytes: all that they say by
-        themselves. ``refused``: ``(error, detail)``, or None; ``values``: what ``check`` computes,
-        in order. Programs repeat themselves, so the last ones are kept, for one config: that of a
-        kernel is always the same."""
-        if config is not self._config or len(self._seen) >= _KEPT:
-            self._config, self._seen = config, {}
-        seen = self._seen.get(raw)
-        if seen is None:
-            command = self.by_number.get(int.from_bytes(raw[:4], "little"))
-            if command is None:
-                return None, None, (ShellError.OPCODE, 0), None, None
-            zeros = dict.fromkeys((n for n in self.names if n not in command.values), 0)
-            values = [(n, command.values[n]) for n in self.names if n in command.values]
-            fields = command.unpack(raw)
-            seen = self._seen[raw] = (
-                command,
-                {**fields, **zeros},
-                command.refusal(raw, fields, config),
-                [*values, *self.stages.items()],
-                sorted(command.footprints, key=self._order),
-            )
-        return seen
-
-    def check(self, raw, state, room, beat_bytes):
-        """The command in ``raw``, and why it is refused: what the decoder does in hardware.
-
-        Parameters
-        ----------
-        raw : bytes-like, 64
-        state : the core's twin
-        room : callable
-            Buffer name to its bytes.
-        beat_bytes : callable
-            Buffer name to the bytes of a beat of its master.
-
-        Returns ``(command, c, error, detail)``; ``c`` has fields, values, stages, and in
-        ``c.beats`` the beats of each footprint by name.
-        """
-        command, fields, refused, values, footprints = self._decoded(bytes(raw), state.config)
-        c = SimpleNamespace(**fields, beats={}) if command else None
-        if refused:
-            return command, c, *refused
-        for name, value in values:
-            setattr(c, name, value(c, state))
-        for rule in command.rules:
-            if rule.broken(c, state):
-                return command, c, rule.error, int(rule.detail(c, state))
-        for footprint in footprints:
-            buffer, place = footprint.buffer, footprint.offset
-            size = beat_bytes(buffer)
-            c.beats[place or buffer] = beats = -(-footprint.bytes(c, state) // size)
-            offset = fields[place] if place else 0
-            if place and beats > MAX_BEATS:
-                return command, c, ShellError.COUNT, 0
-            if offset % 64 or offset + beats * size > room(buffer):
-                return command, c, footprint.error, 0
-        return command, c, ShellError.NONE, 0

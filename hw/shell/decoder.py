@@ -31,7 +31,7 @@ class _State:
 
 
 class Decoder(wiring.Component):
-    """``error`` and ``detail`` are those of ``hw.shell.command.CommandTable.check``.
+    """``error`` and ``detail`` are those of ``sim.model.command.CommandCheck``.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ import functools
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST_BUFFERS
 from hw.shell.program import COMMAND_BYTES, MAGIC, STATUS, ShellError
+from sim.model.command import CommandCheck
 
 __all__ = ["CommandTwin", "ProgramTwin"]
 
@@ -29,7 +30,7 @@ class CommandTwin:
     def execute(self, raw, arguments, memory):
         """Run one command (64 uint8); return ``(error, detail)``."""
         self.arguments, self.memory = arguments, memory
-        command, c, error, detail = self.COMMANDS.check(raw, self, self.room, self.beat_bytes)
+        command, c, error, detail = self._check(raw, self, self.room)
         if error:
             return error, detail
         return self._methods[command.name](c)
@@ -42,6 +43,10 @@ class CommandTwin:
     def beat_bytes(self, buffer):
         """Of the master that reaches it."""
         return self._declared[buffer][2]
+
+    @functools.cached_property
+    def _check(self):
+        return CommandCheck(self.COMMANDS, self.config, self.beat_bytes)
 
     @functools.cached_property
     def _declared(self):

@@ -1,4 +1,4 @@
-"""Commands, states and sizes for a ``Decoder``, and what ``CommandTable.check`` says of them."""
+"""Commands, states and sizes for a ``Decoder``, and what the twin says of them."""
 
 import collections
 from types import SimpleNamespace
@@ -9,6 +9,7 @@ from clocks import Clocks
 from hw.shell.command import MAX_BEATS
 from hw.shell.decoder import Decoder
 from hw.shell.program import COMMAND_BYTES
+from sim.model.command import CommandCheck
 
 __all__ = ["SIZE", "Cases"]
 
@@ -38,6 +39,7 @@ class Cases:
         self.usual = dict(usual)
         self.table, self.config, self.state, self.buffers = table, config, state, buffers
         self.decoder = Decoder(table, config, state, buffers)
+        self.twin = CommandCheck(table, config, lambda name: self.buffers[name][1])
         self.clocks, self.seen = Clocks(), collections.Counter()
 
     def bits(self, command, values, tail=0, opcode=None):
@@ -59,12 +61,11 @@ class Cases:
         return sum((part & (1 << width) - 1) << width * k for k, part in enumerate(parts))
 
     def check(self, raw, state, sizes):
-        """``(command, c, error, detail)`` of the table."""
-        return self.table.check(
+        """``(command, c, error, detail)`` of the twin."""
+        return self.twin(
             raw.to_bytes(COMMAND_BYTES, "little"),
             SimpleNamespace(config=self.config, **state),
             lambda name: sizes[name] * self.buffers[name][0].unit,
-            lambda name: self.buffers[name][1],
         )
 
     def add(self, raw, state, sizes):

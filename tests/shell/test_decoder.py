@@ -1,4 +1,4 @@
-"""hw.shell.decoder: what hardware says of a command is what ``CommandTable.check`` says.
+"""hw.shell.decoder: what hardware says of a command is what the twin says.
 
 Literal cases first, from what the small table says in words; then both against each other.
 """

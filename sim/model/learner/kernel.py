@@ -22,6 +22,8 @@ __all__ = ["LearnerCore", "LearnerKernel"]
 
 #: Where the replay core finds what a LEARN keeps inside the kernel: no buffer is there.
 _INSIDE = 1 << 64
+#: Opcodes that are no replay core's.
+_OWN = {opcode.value for opcode in LEARNING}
 
 
 class _Inside:
@@ -80,7 +82,7 @@ class LearnerCore(CommandTwin):
 
     def execute(self, raw, arguments, memory):
         """Run one command; return ``(error, detail)``."""
-        if int(raw[:4].view("<u4")[0]) not in LEARNING.by_number:
+        if int(raw[:4].view("<u4")[0]) not in _OWN:
             return self.replay.execute(raw, arguments, memory)
         return super().execute(raw, arguments, memory)
 

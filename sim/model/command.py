@@ -1,0 +1,103 @@
+"""The twin's check of a command: what ``hw.shell.decoder`` does, from the same table."""
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from hw.shell.command import MAX_BEATS, Command
+from hw.shell.program import ShellError
+
+__all__ = ["CommandCheck"]
+
+#: Commands that are remembered.
+_KEPT = 1024
+
+
+class _Decoded(NamedTuple):
+    """What 64 bytes say by themselves, whatever the state."""
+
+    command: Command | None = None
+    fields: dict = {}
+    refused: tuple | None = (ShellError.OPCODE, 0)  # error and detail
+    values: tuple = ()  # names and functions of the table's values and stages, in order
+    footprints: tuple = ()
+
+
+class CommandCheck:
+    """The commands of one table for one config.
+
+    Parameters
+    ----------
+    table : CommandTable
+    config : the kernel's
+    beat_bytes : callable
+        Buffer name to the bytes of a beat of its master.
+    """
+
+    def __init__(self, table, config, beat_bytes):
+        self._table, self._config, self._beat_bytes = table, config, beat_bytes
+        self._by_number = {opcode.value: command for opcode, command in table.items()}
+        self._order = list(table.footprints)
+        self._seen = {}
+
+    def __call__(self, raw, state, room):
+        """The command in ``raw``, and why it is refused.
+
+        Parameters
+        ----------
+        raw : bytes-like, 64
+        state : the core's twin
+        room : callable
+            Buffer name to its bytes.
+
+        Returns ``(command, c, error, detail)``; ``c`` has fields, values, stages, and in
+        ``c.beats`` the beats of each footprint by name.
+        """
+        command, fields, refused, values, footprints = self._decoded(bytes(raw))
+        c = SimpleNamespace(**fields, beats={})
+        if refused:
+            return command, c, *refused
+        for name, value in values:
+            setattr(c, name, value(c, state))
+        for rule in command.rules:
+            if rule.broken(c, state):
+                return command, c, rule.error, int(rule.detail(c, state))
+        for footprint in footprints:
+            buffer, place = footprint.buffer, footprint.offset
+            size = self._beat_bytes(buffer)
+            c.beats[place or buffer] = beats = -(-footprint.bytes(c, state) // size)
+            offset = fields[place] if place else 0
+            if place and beats > MAX_BEATS:
+                return command, c, ShellError.COUNT, 0
+            if offset % 64 or offset + beats * size > room(buffer):
+                return command, c, footprint.error, 0
+        return command, c, ShellError.NONE, 0
+
+    def _decoded(self, raw):
+        """Programs repeat themselves: the last commands are kept."""
+        if raw not in self._seen:
+            if len(self._seen) >= _KEPT:
+                self._seen.clear()
+            self._seen[raw] = self._decode(raw)
+        return self._seen[raw]
+
+    def _decode(self, raw):
+        table, command = self._table, self._by_number.get(int.from_bytes(raw[:4], "little"))
+        if command is None:
+            return _Decoded()
+        fields = command.unpack(raw)
+        named = [(name, command.values.get(name, lambda c, s: 0)) for name in table.names]
+        return _Decoded(
+            command,
+            fields,
+            self._refusal(command, raw, fields),
+            (*named, *table.stages.items()),
+            tuple(sorted(command.footprints, key=lambda f: self._order.index(f.name))),
+        )
+
+    def _refusal(self, command, raw, fields):
+        """``(error, detail)`` where a field, or what lies behind them, is not right."""
+        for field, low, high in command.checked(self._config):
+            number = fields[field.name]
+            if (low is not None and number < low) or (high is not None and number > high):
+                return command.outside(field)
+        return (ShellError.FIELD, command.used) if any(raw[command.used :]) else None
