@@ -22,6 +22,7 @@ class Flight:
         self.seconds, self._clock, self._aborted = 0.0, clock, False
 
     def __enter__(self):
+        self.check()
         self._began = self._clock()
 
     def __exit__(self, *_):
@@ -32,6 +33,6 @@ class Flight:
         self._aborted = True
 
     def check(self):
-        """Raise GivenUp after ``abort``; what waits for a launch asks now and then."""
+        """Raise GivenUp after ``abort``: who waits for a launch asks now and then."""
         if self._aborted:
             raise GivenUp("launch must end by itself, not be given up")

@@ -23,7 +23,16 @@ from hw.shell.description import (
 from hw.shell.program import MAGIC, STATUS
 from hw.verilog import to_verilog
 
-__all__ = ["BREACHES", "CopyConfig", "CopyKernel", "CopyTwin", "breach", "describe", "generate"]
+__all__ = [
+    "BREACHES",
+    "CopyConfig",
+    "CopyKernel",
+    "CopyTwin",
+    "breach",
+    "describe",
+    "generate",
+    "prepared",
+]
 
 BREACHES = (
     "none boundary outside unaligned size burst id valid payload "
@@ -252,3 +261,14 @@ class CopyKernel(wiring.Component):
     @staticmethod
     def drives(name):
         return master_members("", 8)[name].flow is Out
+
+
+def prepared(card, path, size=4096):
+    """Kernel, random operands and all arguments of a copy of ``size`` bytes."""
+    kernel = card.load(path)
+    pointers = [a.name for a in kernel.description.arguments if a.kind == "pointer"]
+    buffers = {name: kernel.buffer(name, size) for name in pointers}
+    data = np.random.default_rng(1).integers(0, 2**32, size // 4, dtype=np.uint32)
+    buffers["operands"].write(data)
+    # The size of operands is what `breach` adds to; others are their buffers' own.
+    return kernel, data, {**buffers, "command_count": 1, "operands_bytes": size}

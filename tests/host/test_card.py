@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from card.copy_kernel import CopyConfig, CopyTwin, breach, generate
+from card.copy_kernel import CopyConfig, CopyTwin, breach, generate, prepared
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
 from hw.shell.program import STATUS
@@ -76,17 +76,6 @@ def pyxrt_of(era, monkeypatch):
         module.hw_context = context
     monkeypatch.setitem(sys.modules, "pyxrt", module)
     return module
-
-
-def prepared(card, path, size=4096):
-    """Kernel, random operands and all arguments of a copy of ``size`` bytes."""
-    kernel = card.load(path)
-    pointers = [a.name for a in kernel.description.arguments if a.kind == "pointer"]
-    buffers = {name: kernel.buffer(name, size) for name in pointers}
-    data = np.random.default_rng(1).integers(0, 2**32, size // 4, dtype=np.uint32)
-    buffers["operands"].write(data)
-    # The size of operands is what `breach` adds to; others are their buffers' own.
-    return kernel, data, {**buffers, "command_count": 1, "operands_bytes": size}
 
 
 @pytest.mark.parametrize("name", ["model", "sim", "2022.2", "2024.1", "2026.1"])
