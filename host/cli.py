@@ -37,7 +37,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="FPGA accelerators for deep reinforcement learning, generated from Python.\n\n"
-    "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1`.",
+    "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1`.\n\n"
+    "An error of use or of the machine is a line, a bug a traceback; with `-v` all have one. "
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool is missing, 4 does not fit the board, "
+    "5 the board's tools are missing, 6 they are of another release, 7 output cannot be written, "
+    "130 interrupted.",
 )
 app.add_typer(making)
 app.add_typer(inspecting)

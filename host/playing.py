@@ -10,6 +10,7 @@ from gymnasium.error import DependencyNotInstalled
 from host.agents.environment import evaluate, make_envs
 from host.agents.environment_id import find_spec
 from host.agents.policy import load_policy
+from host.agents.run_config import RunConfig
 
 __all__ = ["Played", "play"]
 
@@ -28,12 +29,12 @@ class Played:
     file: Path | None
 
 
-def play(run, *, episodes, seed=0, render=None):
+def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps):
     """Greedy episodes of the best policy in the folder ``run``, or of the policy's file ``run``.
 
-    Episode i starts from ``seed + i``. ``render`` "human" shows all of them, one after the other;
-    "gif" writes the first into ``evaluation.gif`` beside the policy. CheckpointError as of
-    ``load_policy``; ValueError for what the environment cannot do.
+    Episode i starts from ``seed + i``, and ends after ``limit`` steps. ``render`` "human" shows all
+    of them, one after the other; "gif" writes the first into ``evaluation.gif`` beside the policy.
+    CheckpointError as of ``load_policy``; ValueError for what the environment cannot do.
     """
     if render not in _MODES:
         raise ValueError(f"render must be human or gif, not {render!r}")
@@ -45,11 +46,11 @@ def play(run, *, episodes, seed=0, render=None):
         raise ValueError(f"render must be of what {env} can, not {render}")
     with closing(make_envs(env, 1 if mode else episodes, info["algo"], mode)) as envs:
         if not mode:
-            return Played(evaluate(agent, envs, seed=seed), env, None)
+            return Played(evaluate(agent, envs, seed=seed, limit=limit), env, None)
         film = _Film(agent, envs) if render == "gif" else None
         try:
             returns = [
-                evaluate(agent if i or not film else film, envs, seed=seed + i)[0]
+                evaluate(agent if i or not film else film, envs, seed=seed + i, limit=limit)[0]
                 for i in range(episodes)
             ]
         except DependencyNotInstalled as error:

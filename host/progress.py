@@ -70,7 +70,7 @@ class ProgressLines:
         elapsed = timedelta(seconds=int(self._clock() - self._started))
         text = (
             f"{self._task['description']}: step {completed} of {total} "
-            f"({100 * completed // total} %), {elapsed}, {self._task['state']}"
+            f"({min(100, 100 * completed // total)} %), {elapsed}, {self._task['state']}"
         )
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
         self._printed, self._due = self._clock(), False

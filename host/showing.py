@@ -6,7 +6,7 @@ from host.generate import find_design
 from host.meanings import meaning
 from host.rules import rules
 from host.settings import leaves, resolve
-from hw.designs import DESIGNS
+from hw import designs
 
 __all__ = ["shown"]
 
@@ -20,10 +20,12 @@ def shown(name, *, learner=None, env=None, board="u200"):
     """
     board = boards.get(board)
     if name not in ALGORITHMS:
-        if name not in DESIGNS:
-            known = ", ".join(dict.fromkeys([*ALGORITHMS, *DESIGNS]))
+        if name not in designs.DESIGNS:
+            known = ", ".join(dict.fromkeys([*ALGORITHMS, *designs.DESIGNS]))
             raise ValueError(f"ALGO must be one of {known}, not {name!r}")
-        return {f"Kernel {name}: --set FIELD=VALUE": _rows(DESIGNS[name].default(board.numbers))}
+        return {
+            f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
+        }
     from host.start import design_of, kernel_values
 
     config = preset(name, learner or default_learner(name), None, env)

@@ -6,6 +6,7 @@ of the weights, which comes back with a launch.
 
 import numpy as np
 
+from host.agents.train_config import CARD_WIDTH
 from host.runtime.step import step_records
 
 __all__ = ["CardLearner", "kernel_settings", "steps_of"]
@@ -13,8 +14,14 @@ __all__ = ["CardLearner", "kernel_settings", "steps_of"]
 
 def kernel_settings(config, observation_size, action_count):
     """``{field: value}`` of the ``LearnerConfig`` that a TrainConfig's agent needs; the others say
-    how fast it learns, and with which arithmetic."""
+    how fast it learns, and with which arithmetic. ValueError if there is no such kernel."""
     agent = config.agent
+    inputs = observation_size + (action_count if config.algo == "ddpg" else 0)
+    if inputs > CARD_WIDTH:
+        raise ValueError(
+            f"env must have observations of at most {CARD_WIDTH - inputs + observation_size} "
+            f"numbers on the card, not {observation_size} of {config.env!r} (learner cpu takes any)"
+        )
     settings = {
         "algorithm": config.algo,
         "observation": observation_size,

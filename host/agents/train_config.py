@@ -10,7 +10,15 @@ from host.agents.run_config import LEARNERS, RunConfig
 from host.rules import FRACTION, Integer, Number, check_choice
 from hw.config import check_range
 
-__all__ = ["ALGORITHMS", "LEARNERS", "PRESETS", "OnPolicyConfig", "TrainConfig", "default_learner"]
+__all__ = [
+    "ALGORITHMS",
+    "CARD_WIDTH",
+    "LEARNERS",
+    "PRESETS",
+    "OnPolicyConfig",
+    "TrainConfig",
+    "default_learner",
+]
 __all__ += ["preset"]
 
 #: name -> what it is
@@ -19,6 +27,9 @@ ALGORITHMS = {
     "ddpg": "deep deterministic policy gradient with prioritized replay; continuous actions",
     "ppo": "proximal policy optimization, advantages from the card; discrete or continuous actions",
 }
+
+#: limits of the learner's kernel (``hw.learner.config``), said before one is made
+CARD_WIDTH, _CARD_LAYERS = 512, 4
 
 #: algorithm -> names of its presets, the default first; none has but one
 PRESETS = {"ppo": tuple(HEPPO)}
@@ -69,10 +80,12 @@ class TrainConfig(RunConfig):
                 if value != 1:
                     raise ValueError(f"{name} must be 1 with learner cpu, not {value!r}")
             return
-        if not 1 <= len(self.agent.hidden) <= 4:
-            raise ValueError(f"hidden must be 1 to 4 widths on the card, not {self.agent.hidden!r}")
+        if not 1 <= len(self.agent.hidden) <= _CARD_LAYERS:
+            raise ValueError(
+                f"hidden must be 1 to {_CARD_LAYERS} widths on the card, not {self.agent.hidden!r}"
+            )
         for width in self.agent.hidden:
-            check_range("hidden", width, 1, 512, " on the card")
+            check_range("hidden", width, 1, CARD_WIDTH, " on the card")
         if self.agent.max_gradient_norm is not None:
             raise ValueError(
                 "max_gradient_norm must be None with learner card, "

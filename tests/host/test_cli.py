@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 
 import boards
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
-from host import cli
+from host import cli, exits
 from host.doctor import Finding
 from sim.tools import MissingTool
 from tests.host.stub_designs import StubDesign
@@ -30,7 +31,8 @@ ROWS = [
 
 @pytest.fixture(autouse=True)
 def stubs(monkeypatch):
-    for module in ("hw.designs", "host.generate"):
+    # In this order: what is imported while ``hw.designs`` is changed would keep it.
+    for module in ("host.generate", "hw.designs"):
         monkeypatch.setattr(f"{module}.DESIGNS", {"stub": StubDesign()})
     monkeypatch.setattr(cli.console, "width", 200)
 
@@ -42,6 +44,14 @@ COMMANDS = ["verilog", "bitstream", "report", "train", "bench", "show", "evaluat
 def test_help_has_an_example_that_works(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0 and f"rlfabric {command} " in out.replace(f"Usage: rlfabric {command}", "")
+
+
+def test_exit_codes_are_documented(run):
+    code, out, _ = run("--help")
+    text = " ".join(out[out.index("Exit codes") :].split())
+    said = {int(n) for n in re.findall(r"\b\d+(?= [a-z])", text)}
+    codes = {value for value in vars(exits).values() if isinstance(value, int)}
+    assert code == 0 and codes | {0} <= said
 
 
 def test_list_names_everything(run):

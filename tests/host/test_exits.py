@@ -55,6 +55,7 @@ def test_an_interrupt_is_a_word(reported):
 BUGS = {
     "NumPy's ValueError in a line of ours": ours("np.ones(2) + np.ones(3)", np=np),
     "Python's ValueError in a line of ours": ours("int('x')"),
+    "the same above a raise": ours("np.ones(2) + np.ones(3)\nraise ValueError('x')", np=np),
     "a library's ValueError": ours("inner()", inner=function("library", "raise ValueError('x')")),
     "a library's RuntimeError": ours("inner()", inner=function("library", "raise RuntimeError")),
     "no error of use": ours("raise TypeError('x')"),

@@ -99,6 +99,12 @@ def test_a_window(policy):
     assert Seen.shown == before + 6
 
 
+def test_an_episode_without_end(policy):
+    with pytest.warns(RuntimeWarning, match="episodes of an evaluation must end within 2 steps"):
+        assert play(policy("Seen"), episodes=2, seed=5, limit=2).returns.tolist() == [0, 0]
+    assert play(policy("Seen"), episodes=1, seed=5, limit=3).returns.tolist() == [5]
+
+
 def test_what_cannot_be_rendered(policy):
     with pytest.raises(ValueError, match="^render must be of what Blind can, not gif$"):
         play(policy("Blind"), episodes=1, render="gif")

@@ -68,6 +68,13 @@ def test_a_new_description_is_said_at_once():
     ]
 
 
+def test_the_last_launch_may_go_beyond_the_end():
+    progress, _, file = lines()
+    with progress:
+        progress.update(progress.add_task("X", total=10), completed=12)
+    assert file.getvalue() == "X: step 12 of 10 (100 %), 0:00:00, \n"
+
+
 def test_nothing_happened_nothing_said():
     progress, _, file = lines()
     with progress:

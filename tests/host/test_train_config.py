@@ -2,8 +2,10 @@
 
 import pytest
 
+from host.agents.card import kernel_settings
 from host.agents.ppo_config import PPOConfig
 from host.agents.train_config import PRESETS, OnPolicyConfig, TrainConfig, preset
+from hw.learner.config import LearnerConfig
 
 BAD = [
     ("algo", "ppo"), ("env", ""), ("steps", 0), ("seed", -1), ("env_count", 0), ("capacity", 1),
@@ -101,6 +103,20 @@ LIMITS = [
 def test_what_is_refused_names_what_was_set(values, message):
     with pytest.raises(ValueError, match=message):
         TrainConfig.from_dict(values)
+
+
+@pytest.mark.parametrize("algo, action", [("dqn", 2), ("ddpg", 3)])
+def test_limits_of_the_card_are_the_kernels(algo, action):
+    config = preset(algo, "card")
+    most = 512 if algo == "dqn" else 509
+    settings = kernel_settings(config, most, action)
+    assert LearnerConfig(**settings | {"hidden": (512,) * 4}).observation == most
+    for change in (dict(observation=most + 1), dict(hidden=(513,)), dict(hidden=(1,) * 5)):
+        with pytest.raises(ValueError):
+            LearnerConfig(**settings | change)
+    message = rf"^env must have observations of at most {most} numbers on the card, not {most + 1} "
+    with pytest.raises(ValueError, match=message):
+        kernel_settings(config, most + 1, action)
 
 
 def test_presets_of_ppo():
