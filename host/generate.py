@@ -20,6 +20,8 @@ from sim.cache import Unwritable, kept
 __all__ = [
     "Unwritable",
     "configure",
+    "describe",
+    "emit",
     "find_design",
     "generate",
     "keep",
@@ -56,13 +58,15 @@ def _largest_capacity(design, board, config):
     return low or None
 
 
-def configure(design, board, values):
-    """The config of ``design`` for ``board``: the design's default there, with ``values`` replaced.
+def configure(design, board, values, *, library=False):
+    """The config of ``design`` for ``board``: the design's default there, or that for a ``library``
+    user, with ``values`` replaced.
 
     Raises ``boards.DoesNotFit``, with what would fit, where the board lacks the memory or, as far
     as the design can estimate it, the resources.
     """
-    config = override(design.default(board.numbers), values)
+    default = library and design.library or design.default
+    config = override(default(board.numbers), values)
     try:
         _check(design, board, config)
     except boards.DoesNotFit as error:
@@ -88,8 +92,15 @@ def generate(name, board, out, **values):
     out : path
         The directory is ``out/<board>/<name>``.
     **values
-        Config fields, as for ``override``.
+        Config fields, as for ``override``. The others are the board's default, but that ``gae``
+        has results of 32 bits, for its host wants advantages and not a small memory.
     """
+    directory, files = _generated(name, board, out, values, library=True)
+    return _write(directory, files)
+
+
+def emit(name, board, out, **values):
+    """As ``generate``, of the design's own default on the board: what ``package`` takes."""
     directory, files = _generated(name, board, out, values)
     return _write(directory, files)
 
@@ -100,10 +111,10 @@ def package(name, board, out, **values):
     return _write(directory, files)
 
 
-def _generated(name, board, out, values, packaged=False):
+def _generated(name, board, out, values, packaged=False, library=False):
     """The directory, and ``{file: text}`` of all that goes there."""
     design, board = find_design(name), boards.get(board)
-    config = configure(design, board, values)
+    config = configure(design, board, values, library=library)
     description = design.describe(config)
     verilog = to_verilog(design.kernel(config), name=description.name)
     release = version("rlfabric")
@@ -131,6 +142,13 @@ def _generated(name, board, out, values, packaged=False):
     return Path(out) / board.name / name, files
 
 
+def describe(name, board, out, **values):
+    """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
+    design, board = find_design(name), boards.get(board)
+    description = design.describe(configure(design, board, values, library=True))
+    return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
+
+
 def keep(name, board, out, *, verilog, **values):
     """A kernel for a run: as ``generate``, but in a folder that no other kernel comes to.
 
@@ -144,10 +162,10 @@ def keep(name, board, out, *, verilog, **values):
         That of the config asked for; what is loaded from the folder must equal it.
     """
     design, found = find_design(name), boards.get(board)
-    description = design.describe(configure(design, found, values))
+    description = design.describe(configure(design, found, values, library=True))
     files = {"kernel.json": description.to_json()}
     if verilog:
-        _, files = _generated(name, board, out, values)
+        _, files = _generated(name, board, out, values, library=True)
     digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:8]
     folder = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
 

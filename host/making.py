@@ -37,11 +37,11 @@ def verilog(
 
     - `rlfabric verilog replay --set priority_width=20`
     """
-    from host.generate import generate
+    from host.generate import emit
     from host.lint import lint_directory
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    directory = generate(design, board, out, **values)
+    directory = emit(design, board, out, **values)
     if lint:
         lint_directory(directory)
         console.print("clean under verilator --lint-only -Wall with lint.vlt")

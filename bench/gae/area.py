@@ -12,6 +12,7 @@ from boards.area import synthesize
 from boards.timing import fmax, logic_depth
 from hw.gae.blend import blend
 from hw.gae.config import GaeConfig
+from hw.gae.design import HEPPO_WIDTHS
 from hw.gae.pe import PE
 from hw.gae.stack import Stack
 from hw.stream.delay import delay
@@ -66,7 +67,7 @@ def rows():
     """lut, ff, dsp, bram36 of 64 rows; logic_depth and ecp5_fmax_mhz for k = 1, 2, 3."""
     result = _stack()
     for lookahead in (1, 2, 3):
-        config = GaeConfig(lookahead=lookahead)
+        config = GaeConfig(lookahead=lookahead, **HEPPO_WIDTHS)
         result += _pes(config) + _speed(config)
     return result
 
@@ -87,7 +88,7 @@ def _pes(config):
 
 
 def _stack():
-    config = GaeConfig()
+    config = GaeConfig(**HEPPO_WIDTHS)
     area = synthesize(
         to_verilog(Stack(config), name="stack"), "stack", work=BUILD_DIRECTORY / "area",
         family="xcup_dsp",

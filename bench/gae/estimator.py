@@ -8,6 +8,7 @@ from amaranth.lib.wiring import flipped
 from bench import row
 from host.runtime.slots import pack
 from hw.gae.config import GaeConfig
+from hw.gae.design import HEPPO_WIDTHS
 from hw.gae.estimator import Estimator
 from hw.gae.records import Kind
 from sim.model.gae.estimator import Estimator as Twin
@@ -112,7 +113,7 @@ def rows():
     # As many as the stack holds of lengths that differ by a factor of eight.
     lengths = np.random.default_rng(0).integers(16, 129, 800)
     for lookahead in (1, 2, 3):
-        config = GaeConfig(rows=ROWS, depth=STEPS, lookahead=lookahead)
+        config = GaeConfig(rows=ROWS, depth=STEPS, lookahead=lookahead, **HEPPO_WIDTHS)
         case = f"{ROWS} x {STEPS} steps, k={lookahead}"
         clocks, steps, _, _ = measure(config, full)
         result += [

@@ -67,6 +67,8 @@ def entering(count, replay, *, priorities, td_errors, **power):
         raise ValueError("priorities must not be given together with td_errors")
     name, given = ("td_errors", td_errors) if priorities is None else ("priorities", priorities)
     given = np.asarray(given, np.float64)
+    if count == 1 and given.shape == ():  # of one experience, which has no axis either
+        given = given[None]
     if given.shape != (count,):
         raise ValueError(f"{name} must have shape ({count},), not {given.shape}")
     if priorities is None:

@@ -9,6 +9,15 @@ from hw.replay.records import GRANULE_BYTES, ITEM
 __all__ = ["checked_items", "in_runs", "put_items", "put_records", "record_dtype", "to_records"]
 
 
+#: Names that a field may not have.
+_TAKEN = {
+    "priorities": "an option of add",
+    "td_errors": "an option of add",
+    "weights": "which a batch has",
+    "indexes": "which a batch has",
+}
+
+
 def record_dtype(fields):
     """Structured dtype of an experience: the fields in order, padded to whole granules.
 
@@ -16,9 +25,9 @@ def record_dtype(fields):
     """
     if not fields:
         raise ValueError("fields must be one or more, not none")
-    for name in ("priorities", "td_errors"):
+    for name, why in _TAKEN.items():
         if name in fields:
-            raise ValueError(f"fields must not be called {name}, an option of add")
+            raise ValueError(f"fields must not be called {name}, {why}")
     dtype = np.dtype([(name, kind, shape) for name, (kind, shape) in fields.items()])
     size = aligned(dtype.itemsize, GRANULE_BYTES)
     if size > MAX_GRANULES * GRANULE_BYTES:
@@ -37,23 +46,31 @@ def record_dtype(fields):
 
 
 def to_records(experiences, dtype):
-    """Structured array of a dict of arrays [n, ...].
+    """Structured array of a dict of arrays [n, ...], or of one experience, whose fields are all
+    without that axis.
 
     ValueError for a field that is missing, unknown or misshapen.
     """
     for name in experiences:
         if name not in dtype.names:
             raise ValueError(f"{name} must be one of {', '.join(dtype.names)}, not unknown")
-    records = None
     for name in dtype.names:
         if name not in experiences:
             raise ValueError(f"{name} must be given, not missing")
-        values = np.asarray(experiences[name])
-        if records is None:
-            records = np.zeros(len(values) if values.ndim else 0, dtype)
-        shape = (len(records), *dtype[name].shape)
-        if values.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, not {values.shape}")
+    arrays = [(name, np.asarray(experiences[name]), dtype[name].shape) for name in dtype.names]
+    if all(values.shape == one for _, values, one in arrays):
+        records = np.zeros(1, dtype)
+        for name, values, _ in arrays:
+            records[name][0] = values
+        return records
+    first = arrays[0][1]
+    records = np.zeros(len(first) if first.ndim else 0, dtype)
+    for name, values, one in arrays:
+        if values.shape != (len(records), *one):
+            raise ValueError(
+                f"{name} must have shape {(len(records), *one)}, not {values.shape}: every field "
+                f"has a first axis of n experiences, or, of one alone, none has"
+            )
         records[name] = values
     return records
 

@@ -202,7 +202,7 @@ class LearningReplay(PrioritizedReplayBuffer):
     def _records(self, experiences):
         records = super()._records(experiences)
         if self.learner.algorithm == "dqn":
-            actions, limit = np.asarray(experiences["action"]), self.learner.action
+            actions, limit = np.atleast_1d(experiences["action"]), self.learner.action
             wrong = ~((actions >= 0) & (actions < limit))
             if wrong.any():
                 bad = int(np.argmax(wrong))

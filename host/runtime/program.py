@@ -3,11 +3,13 @@
 One launch runs a whole program, so that the cost of a launch is not paid for each command.
 """
 
+import re
+
 import numpy as np
 
 from host.runtime.encode import Encoder
 from hw.designs import DESIGNS
-from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS
+from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS, ShellError
 
 __all__ = ["CommandError", "Launcher", "aligned"]
 
@@ -28,13 +30,19 @@ class CommandError(RuntimeError):
         Position in the program; position of the item, where the error has one.
     """
 
-    def __init__(self, code, errors, command, detail, opcode):
+    def __init__(self, code, errors, command, detail, opcode, doc=""):
         self.code, self.command, self.detail = int(code), int(command), int(detail)
         self.name, meaning = errors.get(self.code, ("unknown", f"error {code} of another version"))
         super().__init__(
             f"command {self.command} ({opcode}) must be valid, not {self.name}: "
-            f"{meaning} (item {self.detail})"
+            f"{meaning} (item {self.detail})" + _left_behind(self.code, doc)
         )
+
+
+def _left_behind(code, doc):
+    """What a command's document says of one that memory failed."""
+    found = re.search(r"[^.]*\bmemory fails\b.*", doc, re.S)
+    return f": {found[0].strip()}" if code == ShellError.AXI and found else ""
 
 
 class Launcher:
@@ -133,8 +141,11 @@ class Launcher:
         )
         if shell["error"]:
             position = int(shell["error_command"])
-            opcode = program[position][0].name if position < len(program) else "none"
+            name, doc = "none", ""
+            if position < len(program):
+                command = self.design.commands[program[position][0]]
+                name, doc = command.name, command.doc
             raise CommandError(
-                shell["error"], self.design.errors, position, shell["error_detail"], opcode
+                shell["error"], self.design.errors, position, shell["error_detail"], name, doc
             )
         return results.read(np.uint8, results_bytes) if results_bytes else np.zeros(0, np.uint8)

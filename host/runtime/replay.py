@@ -5,6 +5,7 @@ tree, the draws, priorities, weights, and the experiences themselves live on the
 """
 
 import functools
+import warnings
 
 import numpy as np
 
@@ -27,7 +28,11 @@ def _quantized(beta):
 
 
 class PrioritizedReplayBuffer(Stored):
-    """
+    """``P(i) = p_i / sum p``, ``p = (|td| + epsilon)**alpha``.
+
+    Every call is a launch, and on card ``model`` a launch costs more than what it does: a loop of
+    one's own takes ``step``, which does an update, an insert and a draw in one.
+
     Parameters
     ----------
     kernel : host.card.Kernel
@@ -37,7 +42,8 @@ class PrioritizedReplayBuffer(Stored):
     capacity : int
         Experiences; the oldest is overwritten. At most what the kernel's tree holds.
     alpha, epsilon : float
-        ``priority = (|td| + epsilon)**alpha``; alpha in [0, 1], epsilon in [0, 1).
+        alpha in [0, 1], epsilon in [0, 1), which is counted in units of 2**-16: 1e-4 is 7 of them,
+        or 1.07e-4, and 1e-6 none. RuntimeWarning where that is more than a tenth off.
     seed : int
         Equal seeds draw equal batches on every card.
     stratified : bool
@@ -56,6 +62,9 @@ class PrioritizedReplayBuffer(Stored):
         A record of a batch in results: header and experience.
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
+    status : record
+        The card's block after the last launch; ``saturations`` counts TD errors above 65536 and
+        priorities above the format's largest (256 by default), which were clipped to it.
 
     Raises ValueError for a bad option, HashMismatch for a kernel that is not the described one,
     CapacityError if the experiences do not fit the memory bank.
@@ -93,6 +102,13 @@ class PrioritizedReplayBuffer(Stored):
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
         self._alpha = _quantized(float(alpha))
         self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
+        counted = self._epsilon / (1 << EPSILON_FORMAT.fraction)
+        if abs(counted - epsilon) > 0.1 * epsilon:
+            warnings.warn(
+                f"epsilon is counted in units of 2**-16: {epsilon:g} becomes {counted:g}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.launcher.claim = kernel.claims.make(repr(self), takeover=takeover)
         try:
             self._begin(kernel, seed)
@@ -140,14 +156,17 @@ class PrioritizedReplayBuffer(Stored):
         Parameters
         ----------
         experiences : dict of arrays [n, ...], or None
-            Every field of an experience; they enter with the largest priority so far, or with
-            ``priorities`` (as in ``set_priorities``) or those of ``td_errors``, one for each.
+            Every field of an experience, or, of one experience, each without the first axis; they
+            enter with the largest priority so far, or with ``priorities`` (as in
+            ``set_priorities``) or those of ``td_errors``, one for each.
         update : (indexes, td_errors), or None
         sample : (batch_size, beta), or None
 
         Returns
         -------
-        dict with each field [batch_size, ...], ``weights`` (float32, largest 1) and ``indexes``.
+        dict with each field [batch_size, ...], ``indexes`` (uint32) and ``weights`` (float32),
+        ``(N P(i))**-beta`` over the largest of the *batch*, as in Schaul's code; cpprb's are over
+        the largest of the memory, and smaller.
 
         ValueError names the argument; the card is then as it was.
         """
@@ -196,12 +215,12 @@ class PrioritizedReplayBuffer(Stored):
         return self._batch(results) if sample is not None else None
 
     def add(self, *, priorities=None, td_errors=None, **experiences):
-        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field;
-        ``priorities`` and ``td_errors`` as of ``step``."""
+        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field, or
+        one experience without that axis; ``priorities`` and ``td_errors`` as of ``step``."""
         self.step(experiences=experiences, priorities=priorities, td_errors=td_errors)
 
     def sample(self, batch_size, beta=0.4):
-        """Draw a batch; see ``step``."""
+        """Draw a batch; see ``step``, which also does what comes before and after a draw."""
         return self.step(sample=(batch_size, beta))
 
     def update_priorities(self, indexes, td_errors):

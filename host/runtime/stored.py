@@ -12,6 +12,31 @@ __all__ = ["Stored"]
 class Stored:
     """Of ``host.runtime.replay.PrioritizedReplayBuffer``: the methods that move everything."""
 
+    def get_stored_size(self):
+        """Experiences stored: ``len``."""
+        return len(self)
+
+    def is_full(self):
+        """Whether the next experience overwrites the oldest."""
+        return len(self) == self.capacity
+
+    def clear(self):
+        """Forget all experiences, priorities and the largest so far; draws go on from where the
+        generator is."""
+        self.launcher.run([self._setup])
+
+    def get_all_transitions(self):
+        """Every field of all that is stored [fill, ...], by index."""
+        records = self._stored().reshape(-1).view(self.dtype)
+        return {name: np.ascontiguousarray(records[name]) for name in self.dtype.names}
+
+    def _stored(self):
+        """The bytes of all experiences, uint8 [fill, itemsize]."""
+        self.launcher.kernel.claims.confirm(self.launcher.claim)
+        fill = len(self)
+        raw = self._storage.read(np.uint8, fill * self._stride).reshape(fill, self._stride)
+        return raw[:, : self.dtype.itemsize].copy()
+
     def priorities(self):
         """Raw priorities of everything stored (uint32 [fill])."""
         parts = []
@@ -30,6 +55,9 @@ class Stored:
             "config_hash": self.config.hash64,
             "capacity": self.capacity,
             "dtype": repr(self.dtype),
+            "alpha": float(self.alpha),
+            "epsilon": float(self.epsilon),
+            "stratified": bool(self.stratified),
         }
 
     def _check_identity(self, state):
@@ -40,15 +68,14 @@ class Stored:
                 )
 
     def state_dict(self):
-        """Everything a resumed run needs to draw the same next batch: arrays and ints."""
-        self.launcher.kernel.claims.confirm(self.launcher.claim)
-        fill = len(self)
-        raw = self._storage.read(np.uint8, fill * self._stride).reshape(fill, self._stride)
+        """Everything a resumed run needs to draw the same next batch: arrays, numbers and texts, as
+        ``numpy.savez(file, **state)`` keeps them and ``numpy.load(file)`` brings them back."""
+        experiences = self._stored()
         priorities = self.priorities()
         status = self.status
         return {
             **self._identity,
-            "experiences": raw[:, : self.dtype.itemsize].copy(),
+            "experiences": experiences,
             "priorities": priorities,
             "random": status["state"].copy(),
             "position": int(status["position"]),

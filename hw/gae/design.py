@@ -10,14 +10,25 @@ from hw.shell.command import round_up
 from hw.shell.design import Design, default_engine
 from hw.shell.program import PAGE_BYTES
 
-__all__ = ["DESIGN"]
+__all__ = ["DESIGN", "HEPPO_WIDTHS"]
 
 
-def _default(numbers):
+#: Codes and results of HEPPO's memory; what on-chip memory is counted with.
+HEPPO_WIDTHS = {"code_width": 8, "result_width": 8}
+
+
+def _library(numbers):
+    """Results as they are: of 8 bits, they did not train CartPole with another library's PPO
+    (docs/gae.md), and who calls the estimator does not wait for its memory."""
+    return _default(numbers, code_width=8, result_width=32)
+
+
+def _default(numbers, **widths):
     """HEPPO's 64 rows where they fit; 8 where multipliers are small and there is no UltraRAM."""
-    rows = 64 if numbers["ultra_ram"] else 8
+    rows, widths = 64 if numbers["ultra_ram"] else 8, widths or HEPPO_WIDTHS
     while rows > 1:
-        config = GaeKernelConfig(gae=GaeConfig(rows=rows), engine=default_engine(numbers))
+        gae = GaeConfig(rows=rows, **widths)
+        config = GaeKernelConfig(gae=gae, engine=default_engine(numbers))
         if _within(numbers, estimate(config)):
             break
         rows //= 2
@@ -63,6 +74,7 @@ DESIGN = Design(
     summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
     config_type=GaeKernelConfig,
     default=_default,
+    library=_library,
     core=GaeCore,
     errors=GAE_ERRORS,
     records={"Records": [MOMENTS]},

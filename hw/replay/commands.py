@@ -175,7 +175,8 @@ _SET = Command(
 )
 _UPDATE = Command(
     Opcode.UPDATE,
-    "priority = (|td| + epsilon)**alpha. Where memory fails, as SET.",
+    "priority = (|td| + epsilon)**alpha. Where memory fails, the item at the detail and all behind "
+    "it are left out.",
     (FIELDS["alpha"], FIELDS["epsilon"]),
     count=_COUNT,
     footprints=(_list("items: index, TD error as f32"),),

@@ -26,6 +26,9 @@ class Design:
     default : callable
         Config from a board's numbers: a dict with data_width (bits of a master), uram (blocks or
         None) and what else ``boards`` knows. Hardware sees numbers, never a board.
+    library : callable or None
+        As ``default``, for who drives the kernel from Python and has asked for nothing else; None:
+        ``default``.
     core : type
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)
@@ -57,6 +60,7 @@ class Design:
     largest: str
     storage: Callable
     estimate: Callable
+    library: Callable | None = None
     buffers: Callable = lambda config: {}
     suggest: Callable = lambda config, fits: []
     check: Callable = lambda config: None

@@ -62,6 +62,7 @@ class StubDesign:
 
     name = "stub"
     largest = "storage"
+    library = None
     config_type = StubConfig
     summary = "a memory [for tests]"
     errors = {0: ("none", "done"), 16: ("odd", "an odd number")}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from replay.kernels import NARROW, WIDE, opened
+from replay.kernels import NARROW, WIDE, kernel_config, opened
 
-from host.runtime.replay import record_dtype
+from host.runtime.replay import PrioritizedReplayBuffer, record_dtype
 from tests.host.replay_buffers import CARDS, FIELDS, ONE, equal, experiences, filled, make
 
 
@@ -163,3 +163,35 @@ def test_record_dtype_is_whole_granules():
     assert dtype.itemsize == 32 and dtype.names == tuple(FIELDS)
     assert dtype.fields["done"][1] == 20
     assert record_dtype({"x": (np.uint8, (4095 * 16,))}).itemsize == 4095 * 16
+
+
+def test_one_experience_at_a_time():
+    """Without the first axis, as cpprb and torchrl take it: the same bytes as with it."""
+    with opened("model", WIDE) as kernel, opened("model", WIDE) as other:
+        singly, together = make(kernel), make(other)
+        for k in range(7):
+            one = {name: values[0] for name, values in experiences(1, k).items()}
+            singly.add(**one, **({"priorities": 2.0} if k == 3 else {}))
+            together.add(**experiences(1, k), **({"priorities": [2.0]} if k == 3 else {}))
+        singly.step({"observation": [7, 7.5, -7], "action": 7, "done": False}, ([0], [1.0]))
+        together.step(experiences(1, 7), ([0], [1.0]))
+        equal(singly.state_dict(), together.state_dict())
+        assert len(singly) == 8
+
+
+def test_many_experiences_at_once():
+    """70 000 of a granule are two INSERTs, of which the second has its own place in operands, and
+    as many items two SETs and two UPDATEs."""
+    count = 70_000
+    with opened("model", kernel_config(512, capacity=1 << 17)) as kernel:
+        own = PrioritizedReplayBuffer(kernel, {"x": (np.uint32, ())}, capacity=1 << 17)
+        own.add(x=np.arange(count))
+        assert len(own) == count
+        own.set_priorities(np.arange(count), np.arange(count) % 200)
+        np.testing.assert_array_equal(own.priorities() >> 16, np.arange(count) % 200)
+        own.update_priorities(np.arange(count)[::-1], np.where(np.arange(count) < 10, 1e4, 0))
+        raw = own.priorities()
+        assert (np.flatnonzero(raw == raw.max()) == np.arange(count - 10, count)).all()
+        batch = own.sample(60_000)
+        np.testing.assert_array_equal(batch["x"], batch["indexes"])
+        assert batch["indexes"].max() > 65_535

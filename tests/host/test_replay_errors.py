@@ -60,6 +60,14 @@ def bad_calls():
         (r"action must have shape \(2,\), not \(3,\)"),
     )
     yield "add", {**experiences(2), "observation": 1.0}, "observation must have shape"
+    one = {name: values[0] for name, values in experiences(1).items()}
+    yield (
+        "add",
+        {**one, "done": [False, True]},
+        r"observation must have shape \(3, 3\), not \(3,\): every field has a first axis of n "
+        "experiences, or, of one alone, none has",
+    )
+    yield "add", {**one, "priorities": [1.0, 2.0]}, r"priorities must have shape \(1,\), not \(2,\)"
     # All of a step is checked before any of it runs.
     good = ([0], [1.0])
     yield "step", (experiences(3), good, (64, 0.5)), r"at most the fill \(63\), not 64"

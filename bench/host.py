@@ -1,0 +1,173 @@
+"""What the host's side of a launch costs on card ``model``, and a replay buffer of a loop of one's
+own, beside cpprb in the same run."""
+
+import itertools
+import sys
+import time
+from statistics import median
+
+import gymnasium
+import numpy as np
+
+from bench import row
+from host.agents.dqn import DQN
+from host.agents.dqn_config import DQNConfig
+from host.card import open_card
+from host.generate import describe
+from host.runtime.replay import PrioritizedReplayBuffer
+from hw.replay.commands import Opcode
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["rows"]
+
+CAPACITY = 50_000
+BATCH = 32
+_FIELDS = {
+    "obs": (np.float32, (4,)),
+    "action": (np.int32, ()),
+    "reward": (np.float32, ()),
+    "next_obs": (np.float32, (4,)),
+    "discount": (np.float32, ()),
+}
+_SCALARS = tuple(name for name, (_, shape) in _FIELDS.items() if not shape)
+_ROUNDS, _CALLS, _STEPS = 9, 200, 1000
+_SOURCE = f"process time of one thread in this run, median of {_ROUNDS}, taken in turn"
+
+
+def rows(area=False):
+    """Microseconds of launches and of the loop; there is no area to add."""
+    with open_card("model") as card:
+        folder = describe("replay", "u200", BUILD_DIRECTORY / "bench" / "host", capacity=1 << 16)
+        ours = _Ours(card.load(folder / "kernel.json"))
+        peer = _peer()
+        result = [
+            row("host", name, "launch_us", round(value * 1e6, 1), "us", source=_SOURCE)
+            for name, value in _medians(_launches(ours)).items()
+        ]
+        loops = {"rlfabric": (_Loop(ours), _Loop(ours, learns=False))}
+        if peer:
+            loops["cpprb"] = (_Loop(peer), _Loop(peer, learns=False))
+        calls = {(name, k): loops[name][k].run for name in loops for k in range(2)}
+        took = _medians(calls, calls=1)
+        for k, case in enumerate(("DQN in NumPy on CartPole-v1", "the buffer's calls alone")):
+            theirs = round(took["cpprb", k] / _STEPS * 1e6, 1) if peer else None
+            result.append(
+                row("host", f"own loop, {case}: add each step, sample and update of {BATCH} every "
+                    "other", "step_us", round(took["rlfabric", k] / _STEPS * 1e6, 1), "us/step",
+                    reference="cpprb 11" if peer else None, reference_value=theirs, source=_SOURCE)
+            )  # fmt: skip
+        return result
+
+
+def _medians(functions, calls=_CALLS):
+    """``{name: seconds of process time a call}``: medians over rounds that take turns."""
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _, (name, function) in itertools.product(range(_ROUNDS), functions.items()):
+        start = time.process_time()
+        for _ in range(calls):
+            function()
+        times[name].append((time.process_time() - start) / calls)
+    return {name: median(each) for name, each in times.items()}
+
+
+def _launches(ours):
+    """Programs of no command and of one, then the buffer's methods."""
+    buffer, run = ours.buffer, ours.buffer.launcher.run
+    one = {name: np.zeros((1, *shape), kind) for name, (kind, shape) in _FIELDS.items()}
+    many = {name: np.repeat(array, BATCH, axis=0) for name, array in one.items()}
+    buffer.add(**many)
+    record, indexes = buffer._records(one), np.arange(BATCH)
+    errors = np.linspace(0, 1, BATCH)
+    return {
+        "empty program": lambda: run([]),
+        "INSERT of one": lambda: run([(Opcode.INSERT, {"count": 1})], [(0, record)]),
+        "add of one": lambda: buffer.add(**one),
+        f"sample of {BATCH}": lambda: buffer.sample(BATCH),
+        f"update_priorities of {BATCH}": lambda: buffer.update_priorities(indexes, errors),
+        f"step: update {BATCH}, add one, sample {BATCH}": lambda: buffer.step(
+            one, (indexes, errors), (BATCH, 0.4)
+        ),
+    }
+
+
+class _Ours:
+    """The calls of a loop, with the fewest launches: an update waits for the next ``step``."""
+
+    def __init__(self, kernel):
+        self.buffer, self._update = (
+            PrioritizedReplayBuffer(kernel, _FIELDS, capacity=CAPACITY),
+            None,
+        )
+
+    def add(self, transition, sample):
+        if not sample:
+            return self.buffer.add(**transition)
+        return self.buffer.step(transition, self._update, (BATCH, 0.4))
+
+    def update(self, indexes, errors):
+        self._update = indexes, errors
+
+
+class _Peer:
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+    def add(self, transition, sample):
+        self.buffer.add(**transition)
+        if sample:
+            batch = self.buffer.sample(BATCH, beta=0.4)
+            return batch | {name: batch[name].reshape(-1) for name in _SCALARS}  # [n, 1] there
+        return None
+
+    def update(self, indexes, errors):
+        self.buffer.update_priorities(indexes, np.abs(errors))
+
+
+def _peer():
+    try:
+        import cpprb
+    except ImportError as error:
+        print(f"cpprb is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
+        return None
+    fields = {name: {"dtype": kind, "shape": shape or 1} for name, (kind, shape) in _FIELDS.items()}
+    return _Peer(cpprb.PrioritizedReplayBuffer(CAPACITY, fields, alpha=0.6))
+
+
+class _Loop:
+    """A DQN on CartPole-v1, the same network for both; or, not ``learns``, its buffer's calls."""
+
+    def __init__(self, calls, learns=True):
+        self.calls, self.learns = calls, learns
+        self.env, self.random = gymnasium.make("CartPole-v1"), np.random.default_rng(0)
+        self.obs, _ = self.env.reset(seed=0)
+        self.agent = None
+        if learns:
+            config = DQNConfig(hidden=(64, 64))
+            self.agent = DQN(config, observation_size=4, action_count=2, seed=0)
+        self.made = {name: np.zeros((1, *shape), kind) for name, (kind, shape) in _FIELDS.items()}
+        for _ in range(BATCH):
+            self.calls.add(self.made, False)
+
+    def run(self):
+        for step in range(_STEPS):
+            batch = self.calls.add(self._transition(), step % 2)
+            if batch:
+                errors = self.agent.learn_batch(batch)[0] if self.learns else batch["reward"]
+                self.calls.update(batch["indexes"], errors)
+
+    def _transition(self):
+        if not self.learns:
+            return self.made
+        action = int(self.agent.act(self.obs[None])[0])
+        following, reward, terminated, truncated, _ = self.env.step(action)
+        transition = dict(
+            obs=self.obs[None],
+            action=[action],
+            reward=[reward],
+            next_obs=following[None],
+            discount=[0.0 if terminated else 0.99],
+        )
+        self.obs = self.env.reset()[0] if terminated or truncated else following
+        return transition

@@ -1,0 +1,58 @@
+"""Commands of the kernel `replay` as they are, through the launcher: what a runtime is made of.
+
+Its commands, fields and rules are in `registers.md`, beside the kernel's description.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from host.card import open_card
+from host.generate import describe, generate
+from host.runtime.program import CommandError, Launcher
+from hw.replay.commands import Opcode
+from hw.replay.records import HEADER, ITEM
+
+options = argparse.ArgumentParser(description=__doc__)
+options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")
+options.add_argument("--kernel", type=Path, help="folder of kernel.json and replay.xclbin")
+options = options.parse_args()
+
+make = describe if options.card == "model" else generate
+folder = options.kernel or make("replay", "u200", "build", capacity=1024)
+
+with open_card(options.card) as card:
+    kernel = card.load(folder / "kernel.json")
+    kernel.check()  # it is the one that its description says
+    launcher = Launcher(kernel, pointers={"storage": kernel.buffer("storage", 1 << 16)})
+
+    # Eight experiences of one granule (16 bytes), and priorities 0, 1, 2 ... for them: one launch.
+    records = np.arange(8 * 16, dtype=np.uint8).reshape(8, 16)
+    items = np.array([(k, k << 16) for k in range(8)], ITEM.dtype)
+    headers = launcher.run(
+        [
+            (Opcode.SETUP, {"capacity": 8, "granules": 1, "priority": 1 << 16}),
+            (Opcode.SEED, {"state": np.random.SFC64(0).state["state"]["state"]}),
+            (Opcode.INSERT, {"count": 8}),
+            (Opcode.SET, {"count": 8, "source": 128}),
+            (Opcode.GET, {"count": 8, "source": 128}),
+        ],
+        operands=[(0, records), (128, items)],
+        results_bytes=8 * HEADER.size,
+    ).view(HEADER.dtype)
+    print("priorities", (headers["priority"] / (1 << 16)).tolist())
+
+    # Draws in proportion to them: a batch is a header and an experience for each.
+    batch = np.dtype([("header", HEADER.dtype), ("experience", np.uint8, 16)])
+    draws = {"count": 8, "step": 1 << 48, "beta": 0}  # one stratum: uniform draws
+    results = launcher.run([(Opcode.SAMPLE, draws)], results_bytes=8 * batch.itemsize).view(batch)
+    print("drawn", results["header"]["index"].tolist())
+    assert (results["experience"] == records[results["header"]["index"]]).all()
+
+    # A bad command ends the launch with its reason; what came before it stands.
+    try:
+        launcher.run([(Opcode.SAMPLE, {**draws, "count": 9})], results_bytes=9 * batch.itemsize)
+    except CommandError as error:
+        print("refused:", error)
+    print("stored", int(launcher.status["fill"]), "clocks", launcher.cycles or "are not counted")

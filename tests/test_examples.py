@@ -1,0 +1,52 @@
+"""The driver scripts of `examples/`, each copied to an empty folder and run from there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+LINES = 60
+
+#: Script -> options that make it short, and what its last line says.
+RUNS = {
+    "raw_commands.py": ([], r"stored 8 clocks are not counted"),
+    "dqn_on_card.py": (["--steps", "880"], r"20 updates, mean return of the last 20 episodes \d+"),
+    "replay_in_torch.py": (["--steps", "520"], r"mean return of the last 20 episodes \d+"),
+    "ppo_with_estimator.py": (["--steps", "1024"], r"mean return of the last 20 episodes \d+"),
+}
+
+
+def test_every_example_is_run_and_short():
+    assert set(EXAMPLES) == set(RUNS)
+    for name in EXAMPLES:
+        text = (ROOT / "examples" / name).read_text()
+        assert text.count("\n") <= LINES, f"{name} must have at most {LINES} lines"
+        assert '"--card"' in text
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_from_an_empty_folder(name, tmp_path):
+    """On card model; those of torch where it is installed."""
+    options, last = RUNS[name]
+    script = shutil.copy(ROOT / "examples" / name, tmp_path)
+    if "import torch" in Path(script).read_text():
+        pytest.importorskip("torch", reason="an extra (pip install 'rlfabric[torch]')")
+    environment = {name: value for name, value in os.environ.items() if name != "RLFABRIC_BUILD"}
+    paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, name, "--card", "model", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**environment, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(last + r"[\d.]*", done.stdout.splitlines()[-1]), done.stdout
+    assert (tmp_path / "build" / "u200").is_dir()
