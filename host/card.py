@@ -192,7 +192,7 @@ class Kernel:
         # A run keeps its arguments: only what is not the same object as before is set again.
         given, self._given = self._given, None
         if given is None or arguments.keys() != given.keys():
-            self._set(arguments, arguments)
+            self._set(arguments)
         else:
             new = [name for name, value in arguments.items() if value is not given[name]]
             if new:
@@ -203,11 +203,12 @@ class Kernel:
             self._wait(timeout_s)
         return getattr(self._run, "cycles", None)
 
-    def _set(self, arguments, names):
-        """Give the run ``arguments``, of which those called ``names`` are new to it."""
-        wanted = [self.description.argument(name) for name in names]
-        if len(wanted) != 1 or wanted[0].kind == "pointer":  # sizes follow buffers
-            wanted = self.description.arguments
+    def _set(self, arguments, new=None):
+        """Give the run ``arguments``, of which those called ``new`` are new to it; None: all."""
+        named = [self.description.argument(name) for name in new or arguments]
+        wanted = self.description.arguments
+        if new and all(argument.kind == "scalar" for argument in named):  # sizes follow buffers
+            wanted = named
         for argument in wanted:
             held = arguments.get(argument.buffer)
             if argument.name in arguments:

@@ -20,6 +20,7 @@ from sim.cache import Unwritable, kept
 __all__ = [
     "Unwritable",
     "configure",
+    "describe",
     "emit",
     "find_design",
     "generate",
@@ -141,6 +142,13 @@ def _generated(name, board, out, values, packaged=False, library=False):
     return Path(out) / board.name / name, files
 
 
+def describe(name, board, out, **values):
+    """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
+    design, board = find_design(name), boards.get(board)
+    description = design.describe(configure(design, board, values, library=True))
+    return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
+
+
 def keep(name, board, out, *, verilog, **values):
     """A kernel for a run: as ``generate``, but in a folder that no other kernel comes to.
 
@@ -154,10 +162,10 @@ def keep(name, board, out, *, verilog, **values):
         That of the config asked for; what is loaded from the folder must equal it.
     """
     design, found = find_design(name), boards.get(board)
-    description = design.describe(configure(design, found, values))
+    description = design.describe(configure(design, found, values, library=True))
     files = {"kernel.json": description.to_json()}
     if verilog:
-        _, files = _generated(name, board, out, values)
+        _, files = _generated(name, board, out, values, library=True)
     digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:8]
     folder = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
 

@@ -1,7 +1,8 @@
 """A board's memory and registers over a serial line: requests of ``hw.uart.protocol``, and replies.
 
 Requests follow each other without waiting for replies, as far as the board has room for them. One
-that is not answered is sent again, and what still has no answer is an error: every wait is bounded.
+that is not answered is sent again, and what still has no answer is an error: every wait is bounded,
+also where something else talks on the port.
 """
 
 import time
@@ -15,7 +16,7 @@ from sim.model.uart.frames import Decoder, encode, request
 
 __all__ = ["Line"]
 
-#: Seconds without a byte after which requests are sent again: a simulated board takes its time.
+#: Seconds without an answer after which requests are sent again: a simulated board takes its time.
 SILENCE_S = 5.0
 _ATTEMPTS = 3
 #: Seconds that one look at the port takes at most; signals wait meanwhile.
@@ -28,21 +29,22 @@ class Line:
     ``payload`` and ``backlog`` are the board's, once it has said them: bytes of a request, and of
     requests that may be on their way.
 
-    Every method raises CardTimeout if the board stays silent and CardError for what it refuses.
+    Every method raises CardTimeout if the board does not answer, and CardError for what it refuses
+    and for a port that fails, as one whose cable is pulled.
     """
 
     def __init__(self, port, *, baud):
         self.port, self.payload, self.backlog = port, 64, 64
+        self._decoder, self._sequence = Decoder(), 0
         try:
             self._serial = serial.Serial(port, baud, timeout=_LOOK_S, exclusive=True)
+            self._serial.reset_input_buffer()
+            # Whatever the board has of an older frame ends here.
+            self._serial.write(bytes([END]))
         except (OSError, ValueError) as error:
             raise CardError(
                 f"port must be a serial port that opens, not {port!r}: {error}"
             ) from error
-        self._decoder, self._sequence = Decoder(), 0
-        self._serial.reset_input_buffer()
-        # Whatever the board has of an older frame ends here.
-        self._serial.write(bytes([END]))
 
     def close(self):
         self._serial.close()
@@ -73,10 +75,19 @@ class Line:
         )
 
     def _exchange(self, requests):
+        try:
+            return self._answers(requests)
+        except OSError as error:
+            raise CardError(
+                f"the port {self.port} must stay open, not fail: {error}; is the board's cable in, "
+                "and its power on? Open the card again"
+            ) from error
+
+    def _answers(self, requests):
         """The replies' payloads, in the order of ``requests`` (opcode, address, count, payload)."""
         answers = [None] * len(requests)
         to_send, waiting = deque(range(len(requests))), {}
-        attempts, deadline = _ATTEMPTS, time.monotonic() + SILENCE_S
+        attempts, deadline, noise = _ATTEMPTS, time.monotonic() + SILENCE_S, False
         while to_send or waiting:
             while to_send and self._has_room(waiting, requests[to_send[0]]):
                 index = to_send.popleft()
@@ -84,20 +95,21 @@ class Line:
                 waiting[self._sequence] = index, encode(request(self._sequence, *requests[index]))
                 self._serial.write(waiting[self._sequence][1])
             data = self._serial.read(max(1, self._serial.in_waiting))
-            if data:
-                deadline = time.monotonic() + SILENCE_S
+            noise = noise or bool(data)
             for frame in self._decoder.feed(data):
                 # Answers to what was sent twice, or given up, are answers to nobody.
                 if len(frame) >= 2 and frame[0] in waiting:
                     index, _ = waiting.pop(frame[0])
                     answers[index] = self._checked(requests[index], frame[1:-1], frame[-1])
-                    attempts = _ATTEMPTS
+                    attempts, noise = _ATTEMPTS, False
+                    deadline = time.monotonic() + SILENCE_S
             if time.monotonic() >= deadline:
                 attempts -= 1
                 if not attempts:
+                    heard = "send what is no answer" if noise else "stay silent"
                     raise CardTimeout(
-                        f"the board at {self.port} must answer within {SILENCE_S:g} s, not stay "
-                        f"silent {_ATTEMPTS} times: is its bitstream loaded, and this its port?"
+                        f"the board at {self.port} must answer within {SILENCE_S:g} s, not {heard} "
+                        f"{_ATTEMPTS} times: is its bitstream loaded, and this its port?"
                     )
                 self._serial.write(bytes([END]) + b"".join(sent for _, sent in waiting.values()))
                 deadline = time.monotonic() + SILENCE_S

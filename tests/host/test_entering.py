@@ -101,3 +101,56 @@ def test_learn_with_priorities(count):
         fraction = own.config.replay.priority_fraction
         last = own.priorities()[20 + 1 + count :]
         assert last.tolist() == [int(p * (1 << fraction)) for p in given[1 + count :]]
+
+
+#: In units of the format, so small that no draw meets them beside twenty of 1.
+TINY = np.array([0, 3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+
+
+def bringing(name, raw):
+    """``raw`` priorities of the default format as the option ``name``, alpha 1 and epsilon 0."""
+    values = np.asarray(raw) / (1 << 16)
+    return {
+        name: values if name == "priorities" else np.where(np.arange(len(raw)) % 2, values, -values)
+    }
+
+
+@pytest.mark.parametrize("name, least", [("priorities", 0), ("td_errors", 1)])
+@pytest.mark.parametrize("inserts", [0, 2])
+def test_learn_with_experiences_left_over(name, least, inserts):
+    """Those left over are stored first, then those of each iteration, in order and each with its
+    own: a TD error of nothing is a priority of one unit."""
+    with opened_learner(DQN) as kernel:
+        own = LearningReplay(kernel, capacity=50, seed=1, alpha=1.0, epsilon=0.0)
+        own.initialize(weights(DQN))
+        own.add(**experiences(DQN, 20), priorities=np.ones(20))
+        own.learn(
+            adam(3, 0.0),
+            batch_size=16,
+            experiences=experiences(DQN, len(TINY), seed=2),
+            inserts=inserts,
+            **bringing(name, TINY),
+        )
+        assert len(own) == 20 + len(TINY)
+        np.testing.assert_array_equal(own.priorities()[20:], np.maximum(TINY, least))
+        stored = own.get_all_transitions()["obs"][20:]
+        np.testing.assert_array_equal(stored, experiences(DQN, len(TINY), seed=2)["obs"])
+
+
+@pytest.mark.parametrize("name", ["priorities", "td_errors"])
+def test_more_left_over_than_the_memory_holds(name):
+    """The newest stay, with their own; one is large, so that all draws are of it."""
+    with opened_learner(DQN) as kernel:
+        own = LearningReplay(kernel, capacity=20, seed=1, alpha=1.0, epsilon=0.0)
+        own.initialize(weights(DQN))
+        raw = np.arange(1, 32)
+        raw[15] = 200 << 16
+        own.learn(
+            adam(1, 0.0),
+            batch_size=16,
+            experiences=experiences(DQN, 31),
+            inserts=0,
+            **bringing(name, raw),
+        )
+        found = own.priorities().tolist()
+        assert found[:4] + found[5:] == raw[11:15].tolist() + raw[16:].tolist()

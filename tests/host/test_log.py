@@ -101,6 +101,7 @@ def test_rows_are_on_disk_at_once(tmp_path):
     log = RunLog(tmp_path)
     log.write({"launches": 1, "steps": 8, "loss": 0.5})
     assert rows_of(tmp_path) == [(1, 0.5)]
+    assert [value for *_, value in events(tmp_path)] == [1.0, 0.5]
     log.close()
 
 
