@@ -65,7 +65,8 @@ def open_card(name, **options):
     """The ``Card`` called ``name``: "model", "sim", "xrt[:N]", "pynq:BITFILE" or "uart:PORT".
 
     ``options`` are the keywords of ``sim.card.xrt.device`` for simulated cards: memory, banks,
-    connectivity, trace. Raises ValueError for another name, MissingTool without pyxrt or pynq.
+    connectivity, trace, trace_launches. Raises ValueError for another name, MissingTool without
+    pyxrt or pynq.
     """
     if name in ("model", "sim"):
         return Card(name, simulated, simulated.device(backend=name, **options))

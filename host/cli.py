@@ -146,6 +146,10 @@ def train(
         typer.Option("--preset", help="`ppo`: `heppo1` to `heppo5`. [default: heppo1]"),
     ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Card `sim`: write a waveform.")] = False,
+    trace_launches: Annotated[
+        int | None,
+        typer.Option(min=1, help="Launches of `--trace`, set-up included. [default: 20]"),
+    ] = None,
     board: BoardName = "u200",
     settings: Settings = None,
     file: Annotated[
@@ -193,7 +197,7 @@ def train(
         file=file,
         board=board if card in ("model", "sim") else None,
     )
-    from host.start import start
+    from host.start import TRACE_LAUNCHES, start
 
     raise typer.Exit(
         start(
@@ -204,7 +208,8 @@ def train(
             resume=resume,
             overwrite=overwrite,
             preset_name=preset_name,
-            trace=trace,
+            trace=trace or trace_launches is not None,
+            trace_launches=trace_launches or TRACE_LAUNCHES,
             kernel=kernel,
         )
     )

@@ -17,6 +17,7 @@ from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
+from hw.config import check_range
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
@@ -25,6 +26,9 @@ __all__ = ["design_of", "kernel_values", "run", "start"]
 
 #: learner -> what the kernel's memory is to the host
 _BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
+
+#: of a run with a trace, if not asked otherwise: a clock of it takes kilobytes
+TRACE_LAUNCHES = 20
 
 #: cards whose kernel is made for the run
 _SIMULATED = ("model", "sim")
@@ -59,6 +63,7 @@ def run(
     resume=False,
     overwrite=False,
     trace=False,
+    trace_launches=TRACE_LAUNCHES,
     kernel=None,
     console=None,
 ):
@@ -78,10 +83,13 @@ def run(
         What may happen to an earlier run in ``out``: see ``host.folder.run_folder``.
     trace : bool
         Write ``trace.vcd`` into the folder, on card sim alone.
+    trace_launches : int
+        Launches after which it ends; the kernel's check and set-up are the first two.
     kernel : dict, optional
         Fields of the kernel's config, as for ``host.settings.override``, where one is generated.
     console : rich.console.Console, optional
     """
+    check_range("trace_launches", trace_launches, 1, 1 << 40)
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
     agent_type(config.algo)  # what is missing is said before a kernel is built
@@ -95,7 +103,7 @@ def run(
             found = banks(description, boards.get(board))
             options["banks"] = tuple(Bank(bank.name, bank.size) for bank in found)
         if trace:
-            options["trace"] = folder / "trace.vcd"
+            options |= {"trace": folder / "trace.vcd", "trace_launches": trace_launches}
         with open_card(card, **options) as opened:
             description = description or read_description(path)
             loaded = opened.load(path)

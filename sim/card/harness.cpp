@@ -45,8 +45,12 @@ public:
 
     ~Card() {
         top.final();
+        end_trace();
+    }
+
+    void end_trace() {
 #if VM_TRACE
-        vcd.close();
+        if (vcd.isOpen()) vcd.close();
 #endif
     }
 
@@ -127,6 +131,7 @@ private:
 
     void dump() {
 #if VM_TRACE
+        if (!vcd.isOpen()) return;
         vcd.dump(time);
         time += 5;
 #endif
@@ -160,6 +165,7 @@ API Card* card_open(const Settings* settings, const char* trace) {
     return new Card(*settings, trace);
 }
 API void card_close(Card* card) { delete card; }
+API void card_end_trace(Card* card) { card->end_trace(); }
 API void card_buffers(Card* card, uint32_t master, const Buffer* buffers, uint32_t count) {
     card->memories[master].buffers.assign(buffers, buffers + count);
 }

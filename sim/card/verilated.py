@@ -70,6 +70,7 @@ def _load(path):
     for name, result, *arguments in (
         ("open", handle, ctypes.POINTER(_Settings), ctypes.c_char_p),
         ("close", None, handle),
+        ("end_trace", None, handle),
         ("buffers", None, handle, _u32, ctypes.POINTER(_Buffer), _u32),
         ("write", None, handle, ctypes.POINTER(_u32), ctypes.POINTER(_u32), _u32),
         ("start", None, handle),
@@ -93,9 +94,11 @@ class VerilatedKernel:
     memory : sim.card.memory.MemoryConfig
     trace : path or None
         Write a waveform (VCD) there; a separate, slower build.
+    trace_launches : int or None
+        End it with so many launches, for it grows with every clock.
     """
 
-    def __init__(self, description, verilog, memory, trace=None):
+    def __init__(self, description, verilog, memory, trace=None, trace_launches=None):
         self.description, self.memory, self._card = description, memory, None
         self._masters = [master.name for master in description.masters]
         faults = _faults(memory.faults, self._masters)
@@ -108,6 +111,7 @@ class VerilatedKernel:
         self._card = self._library.card_open(settings, str(trace or "").encode())
         self._registers, self._tables, self._buffers = {}, None, ()
         self.outcome, self._simulating = Outcome.DONE, False
+        self._traced = trace_launches
         self._check()
 
     def start(self, values, buffers):
@@ -116,6 +120,10 @@ class VerilatedKernel:
             raise RuntimeError(
                 f"kernel must be idle, not {self.outcome.name} ({self.report()}): load it again"
             )
+        if self._traced is not None:
+            if self._traced == 0:
+                self._library.card_end_trace(self._card)
+            self._traced -= 1
         self._show_buffers(buffers)
         self._write_registers(values)
         self._library.card_start(self._card)

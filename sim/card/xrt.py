@@ -112,13 +112,15 @@ class device:
         Master name -> bank; a master that is not named has the bank of its position.
     trace : path or None
         Waveform to write ("sim").
+    trace_launches : int or None
+        Launches after which it ends.
     """
 
     def __init__(self, index=0, *, backend="sim", memory=None, banks=BANKS, connectivity=None,
-                 trace=None):  # fmt: skip
+                 trace=None, trace_launches=None):  # fmt: skip
         if backend not in ("sim", "model"):
             raise ValueError(f"backend must be sim or model, not {backend!r}")
-        self._backend, self._trace = backend, trace
+        self._backend, self._trace = backend, (trace, trace_launches)
         self._memory = memory or MemoryConfig()
         self._connectivity = connectivity or {}
         bases = accumulate((bank.size for bank in banks), initial=_BASE)
@@ -140,7 +142,7 @@ class device:
             bank = self._connectivity.get(master.name, min(position, len(self._banks) - 1))
             self._groups |= dict.fromkeys(master.arguments, bank)
         if self._backend == "sim":
-            self._kernel = VerilatedKernel(description, binary._verilog, self._memory, self._trace)
+            self._kernel = VerilatedKernel(description, binary._verilog, self._memory, *self._trace)
         else:
             self._kernel = ModelledKernel(description)
         self._xclbin = binary

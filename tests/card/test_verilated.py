@@ -169,3 +169,18 @@ def test_trace_is_written_on_request(path, tmp_path):
     assert session.launch(128) == COMPLETED
     session.device.close()
     assert "m_axi_host_araddr" in trace.read_text()
+
+
+def test_y_trace_ends_after_some_launches(path, tmp_path):
+    """With the last of them, or with the card: all clocks until then, and none behind."""
+
+    def last(launches, limit):
+        trace = tmp_path / f"{launches} {limit}.vcd"
+        session = Session(path, trace=trace, trace_launches=limit)
+        for _ in range(launches):
+            assert session.launch(128) == COMPLETED
+        session.device.close()
+        return int(re.findall(r"^#([0-9]+)$", trace.read_text(), re.MULTILINE)[-1])
+
+    one, two = last(1, None), last(2, None)
+    assert last(1, 1) == last(3, 1) == one < two == last(3, 2) == last(2, 9)

@@ -72,8 +72,10 @@ def test_train_passes_every_option_on(run, started, tmp_path):
     asked = dict(env=env, learner="cpu", steps=9, seed=4, until_solved=True)
     assert asked.items() <= started.config.to_dict().items() and started.config.dqn.gamma == 0.9
     options = dict(card="sim", board="u50", resume=True, trace=True, kernel={"lanes": "2"})
-    options |= dict(out=None, overwrite=False, preset_name=None)
+    options |= dict(out=None, overwrite=False, preset_name=None, trace_launches=20)
     assert started.options == options
+    run("train", "dqn", "--card", "sim", "--trace-launches", 5)
+    assert started.options["trace"] and started.options["trace_launches"] == 5
     run(
         "train", "ppo", "--preset", "heppo5", "--threshold", 90.5, "--out", tmp_path, "--overwrite"
     )  # fmt: skip

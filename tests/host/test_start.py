@@ -82,12 +82,13 @@ def test_a_built_estimator_must_have_the_widths(options, seen, tmp_path, name, v
 
 
 def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
-    start(**{**options, "card": "sim", "trace": True, "steps": None})
+    start(**{**options, "card": "sim", "trace": True, "steps": None}, trace_launches=3)
     assert seen.card == "sim" and not seen.resume
     banks = [(bank.name, bank.size) for bank in seen.options["banks"]]
     # One for each of the kernel's masters.
     assert banks == [(bank.name, bank.size) for bank in boards.get("u50").banks[:2]]
     assert seen.options["trace"] == tmp_path / "run" / "trace.vcd"
+    assert seen.options["trace_launches"] == 3  # Y: a waveform without end fills the disk
     assert seen.config.steps == preset("dqn", "cpu").steps
     assert (seen.description.parent / "replay.v").exists()
 
@@ -100,6 +101,12 @@ def test_real_card_has_the_kernel_that_was_built(options, seen, built):
     assert not (built.parent / "train").exists()  # nothing generated over it
     start(**{**options, "card": "xrt", "learner": "card", "settings": {}})
     assert seen.description == built / "dqn/kernel.json"
+
+
+def test_y_launches_of_a_trace(options, seen):
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="^trace_launches must be an integer in 1"):
+            start(**{**options, "card": "sim", "trace": True}, trace_launches=wrong)
 
 
 @pytest.mark.parametrize("card", ["model", "xrt"])
