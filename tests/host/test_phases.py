@@ -12,7 +12,7 @@ from host.agents.train_config import OnPolicyConfig, preset
 from host.log import read_progress
 from host.phases import PHASES, Phases
 from tests.host.corridor import NAME, Walker
-from tests.host.short_training import *
+from tests.host.short_training import run, small
 
 
 class Clock:

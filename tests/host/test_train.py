@@ -13,7 +13,7 @@ from host.agents.session import Session
 from host.checkpoint import CheckpointError
 from host.log import read_progress
 from host.train import load_policy, train
-from tests.host.short_training import *
+from tests.host.short_training import Recorder, run, sigint, small
 
 
 def test_leaves_everything(tmp_path):
