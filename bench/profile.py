@@ -1,0 +1,143 @@
+"""Where the time of training goes: HEPPO's Table I for PPO, CF'22's Figure 3 for DQN.
+
+Shares of the phases of ``host.phases``, evaluations and records left out. What waits for a
+simulated card waits for a simulator, so that the card's part is its own clocks at an assumed clock:
+beside a replay memory they run while the environments do, else after them.
+"""
+
+import io
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from rich.console import Console
+
+from bench import row
+from host.agents.train_config import preset
+from host.flight import Flight
+from host.settings import override
+from host.start import run
+from host.train import train
+
+__all__ = ["NumpyEstimator", "rows", "shares"]
+
+CLOCK = 250e6  # assumed, not measured: no card was at hand
+_LEFT_OUT = ("evaluation", "records")
+#: HEPPO, Table I, "CPU only", in percent; its GAE is memory fetch, computation and memory write.
+_HEPPO = {
+    "environments": 60.71,
+    "policy": 10.46,
+    "packing": 4.75,
+    "card": 15.04,
+    "learning": 9.05,
+}
+#: Few multipliers are few things to simulate.
+_LEARNER = {
+    "learner.arithmetic.kind": "fixed",
+    "learner.multipliers": 16,
+    "learner.update_units": 1,
+}
+
+
+class NumpyEstimator:
+    """Advantages as CleanRL computes them: a vector operation over environments for each step."""
+
+    device_cycles = None
+
+    def __init__(self):
+        self.flight = Flight()
+        self.launcher = SimpleNamespace(kernel=SimpleNamespace(flight=self.flight))
+
+    def estimate(self, rewards, values, terminated, truncated, bootstraps, *, gamma, gae_lambda):
+        """As ``host.runtime.gae.AdvantageEstimator.estimate``, in float32."""
+        with self.flight:
+            ended = terminated | truncated
+            ended[-1] = True
+            following = np.where(ended, bootstraps, np.roll(values, -1, axis=0))
+            deltas = rewards + gamma * np.where(terminated, 0, following) - values
+            decays = np.where(ended, 0, np.float32(gamma * gae_lambda))
+            advantages = np.zeros_like(values)
+            last = np.zeros_like(values[0])
+            for t in range(len(values) - 1, -1, -1):
+                advantages[t] = last = deltas[t] + decays[t] * last
+        return SimpleNamespace(
+            advantages=advantages, returns=advantages + values, statistics=dict.fromkeys(())
+        )
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+    def close(self):
+        pass
+
+
+def rows(area=False):
+    """``share`` of each phase in percent; there is no area to add."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = []
+        for case, (summary, beside) in _summaries(Path(folder)).items():
+            reference = _HEPPO if case == "PPO, advantages by NumPy" else {}
+            for name, share in shares(summary, beside=beside).items():
+                said = reference.get(name)
+                result.append(
+                    row("profile", case, f"{name}_share", round(share, 2), "%",
+                        reference=said and "HEPPO, Table I, CPU only, Humanoid",
+                        reference_value=said,
+                        source="wall time of one run; the card's by clocks of the RTL at 250 MHz")
+                )  # fmt: skip
+        return result
+
+
+def shares(summary, *, beside=False):
+    """Percent of the time of a run by phase.
+
+    ``beside``: the card works while the host acts, and its share is no part of the 100.
+    """
+    seconds = {name: value for name, value in summary["phases"].items() if name not in _LEFT_OUT}
+    if summary["device_cycles"] is not None:
+        seconds["card"] = summary["device_cycles"] / CLOCK
+    total = sum(seconds.values()) - (seconds["card"] if beside else 0)
+    return {name: 100 * value / total for name, value in seconds.items()}
+
+
+def _summaries(out):
+    """Case -> ``(summary, beside)`` of a short run."""
+    silent = dict(console=Console(file=io.StringIO()))
+    dqn = replace(preset("dqn", "card"), steps=8_000, evaluation_episodes=1)
+    cpu = replace(preset("dqn", "cpu"), steps=8_000, evaluation_episodes=1)
+    result = {
+        "DQN, replay on the card, CPU learns": (
+            run(cpu, card="sim", out=out / "cpu", **silent).summary,
+            True,
+        ),
+        "DQN, all of it on the card": (
+            run(override(dqn, {"dqn.hidden": "32,32"}), card="sim", out=out / "card",
+                kernel=_LEARNER, **silent).summary,
+            True,
+        ),
+    }  # fmt: skip
+    try:
+        import torch  # noqa: F401 -- what PPO needs, and a user may not have
+    except ImportError as error:
+        print(f"ppo is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
+        return result
+    ppo = replace(
+        preset("ppo", "cpu", "heppo1", "Pendulum-v1"), steps=40_000, evaluation_episodes=1
+    )
+    return {
+        "PPO, advantages by NumPy": (
+            train(ppo, NumpyEstimator, out=out / "numpy", **silent).summary,
+            False,
+        ),
+        "PPO, advantages by the card": (
+            run(ppo, card="sim", out=out / "ppo", **silent).summary,
+            False,
+        ),
+        **result,
+    }
