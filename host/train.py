@@ -151,8 +151,8 @@ class _Run:
         plot = self._plot(card)
         if interrupted:
             self._say(
-                f"Interrupted at step {session.agent.steps}; saved {self.records.checkpoint}. "
-                "Continue with the same command and --resume."
+                f"Interrupted at step {session.agent.steps}; {self.records.checkpoint} is of step "
+                f"{self.records.saved}. Continue with the same command and --resume."
             )
         failed = 1 if self.records.failed else 0
         return TrainResult(summary, INTERRUPTED if interrupted else failed, plot)
