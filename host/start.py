@@ -12,12 +12,13 @@ from host.agents.train_config import PRESETS, OnPolicyConfig
 from host.card import open_card
 from host.folder import default_folder, run_folder
 from host.generate import keep, read_description
-from host.interrupt import terminating
+from host.interrupt import INTERRUPTED, terminating
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
 from hw.config import check_range
+from sim.cache import say
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
@@ -44,7 +45,11 @@ def start(config, *, out, card, preset_name=None, **options):
     if numbered:
         names = PRESETS.get(config.algo)
         out = default_folder(config, card, preset_name or (names and names[0]))
-    result = run(config, out=out, numbered=numbered, card=card, **options)
+    try:
+        result = run(config, out=out, numbered=numbered, card=card, **options)
+    except KeyboardInterrupt as error:  # which the command line's library would end without a word
+        say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
+        return INTERRUPTED
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"

@@ -133,9 +133,11 @@ class _Run:
                     self._progress.update(self._task, description="final evaluation")
                     scores.conclude(self._stop)
                 self._write_row()
-            except Exception as error:
-                # In the middle of an iteration, what the card and the host have is not of one time.
-                self.records.leave(error, self._state if self._whole else None)
+            except BaseException as error:
+                # In the middle of an iteration, what the card and the host have is not of one time,
+                # and at a second signal there is none.
+                keep = self._whole and isinstance(error, Exception)
+                self.records.leave(error, self._state if keep else None)
                 raise
             self._show()
         interrupted = scores.mean_return is None

@@ -9,8 +9,8 @@ from sim.card.memory import CHANNELS
 
 __all__ = ["Outcome", "VerilatedKernel"]
 
-# Seconds between two looks at the clock and at Python's signals, whatever the kernel's size, and the
-# cycles that they are thought to be at first.
+# Seconds between two looks at the clock and at Python's signals, whatever the kernel's size; cycles
+# that they are thought to be at first.
 _SLICE_S, _FIRST_SLICE = 0.05, 2000
 
 
