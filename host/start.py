@@ -38,11 +38,11 @@ _SIMULATED = ("model", "sim")
 def start(config, *, out, card, preset_name=None, **options):
     """``run`` with its outcome in words; returns the exit code.
 
-    ``out`` None is ``host.folder.default_folder``, with the next number for a new run;
-    ``preset_name`` is in its name.
+    ``out`` None is ``host.folder.default_folder``, with the next number for a new run unless it
+    shall be overwritten; ``preset_name`` is in its name.
     """
-    numbered = out is None
-    if numbered:
+    numbered = out is None and not options.get("overwrite")
+    if out is None:
         names = PRESETS.get(config.algo)
         out = default_folder(config, card, preset_name or (names and names[0]))
     try:

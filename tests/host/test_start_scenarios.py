@@ -91,6 +91,8 @@ def test_c_default_folders(options, seen, monkeypatch, tmp_path):
     Path("runs/dqn-CartPole-v1-cpu-model-1/checkpoint.npz").touch()
     start(**{**options, "resume": True})
     assert seen.out == Path("runs/dqn-CartPole-v1-cpu-model-1") and seen.resume
+    start(**options, overwrite=True)
+    assert seen.out == Path("runs/dqn-CartPole-v1-cpu-model-1") and not seen.resume
 
 
 def test_c_an_earlier_run_in_out(options, seen, tmp_path):
