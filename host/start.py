@@ -12,12 +12,13 @@ from host.agents.train_config import PRESETS, OnPolicyConfig
 from host.card import open_card
 from host.folder import default_folder, run_folder
 from host.generate import keep, read_description
-from host.interrupt import terminating
+from host.interrupt import INTERRUPTED, terminating
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
 from hw.config import check_range
+from sim.cache import say
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
@@ -37,14 +38,18 @@ _SIMULATED = ("model", "sim")
 def start(config, *, out, card, preset_name=None, **options):
     """``run`` with its outcome in words; returns the exit code.
 
-    ``out`` None is ``host.folder.default_folder``, with the next number for a new run;
-    ``preset_name`` is in its name.
+    ``out`` None is ``host.folder.default_folder``, with the next number for a new run unless it
+    shall be overwritten; ``preset_name`` is in its name.
     """
-    numbered = out is None
-    if numbered:
+    numbered = out is None and not options.get("overwrite")
+    if out is None:
         names = PRESETS.get(config.algo)
         out = default_folder(config, card, preset_name or (names and names[0]))
-    result = run(config, out=out, numbered=numbered, card=card, **options)
+    try:
+        result = run(config, out=out, numbered=numbered, card=card, **options)
+    except KeyboardInterrupt as error:  # which the command line's library would end without a word
+        say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
+        return INTERRUPTED
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"

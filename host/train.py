@@ -133,9 +133,11 @@ class _Run:
                     self._progress.update(self._task, description="final evaluation")
                     scores.conclude(self._stop)
                 self._write_row()
-            except Exception as error:
-                # In the middle of an iteration, what the card and the host have is not of one time.
-                self.records.leave(error, self._state if self._whole else None)
+            except BaseException as error:
+                # In the middle of an iteration, what the card and the host have is not of one time,
+                # and at a second signal there is none.
+                keep = self._whole and isinstance(error, Exception)
+                self.records.leave(error, self._state if keep else None)
                 raise
             self._show()
         interrupted = scores.mean_return is None
@@ -151,8 +153,8 @@ class _Run:
         plot = self._plot(card)
         if interrupted:
             self._say(
-                f"Interrupted at step {session.agent.steps}; saved {self.records.checkpoint}. "
-                "Continue with the same command and --resume."
+                f"Interrupted at step {session.agent.steps}; {self.records.checkpoint} is of step "
+                f"{self.records.saved}. Continue with the same command and --resume."
             )
         failed = 1 if self.records.failed else 0
         return TrainResult(summary, INTERRUPTED if interrupted else failed, plot)

@@ -9,8 +9,9 @@ from sim.card.memory import CHANNELS
 
 __all__ = ["Outcome", "VerilatedKernel"]
 
-# Cycles between two looks at the clock and at Python's signals: some 50 ms.
-_SLICE = 20_000
+# Seconds between two looks at the clock and at Python's signals, whatever the kernel's size; cycles
+# that they are thought to be at first.
+_SLICE_S, _FIRST_SLICE = 0.05, 2000
 
 
 class Outcome(IntEnum):
@@ -111,7 +112,7 @@ class VerilatedKernel:
         self._card = self._library.card_open(settings, str(trace or "").encode())
         self._registers, self._tables, self._buffers = {}, None, ()
         self.outcome, self._simulating = Outcome.DONE, False
-        self._traced = trace_launches
+        self._traced, self._slice = trace_launches, _FIRST_SLICE
         self._check()
 
     def start(self, values, buffers):
@@ -165,12 +166,15 @@ class VerilatedKernel:
         """Simulate until the launch ends or ``seconds`` of real time have passed."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while self.outcome is Outcome.RUNNING:
-            self._simulating = True
+            began, self._simulating = time.monotonic(), True
             try:
-                outcome = self._library.card_run(self._card, _SLICE, self.memory.max_idle)
+                outcome = self._library.card_run(self._card, self._slice, self.memory.max_idle)
             finally:
                 self._simulating = False
             self.outcome = Outcome(outcome)
+            if self.outcome is Outcome.RUNNING:
+                took = max(time.monotonic() - began, _SLICE_S / 4)
+                self._slice = max(100, int(self._slice * _SLICE_S / took))
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return self.outcome

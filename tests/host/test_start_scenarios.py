@@ -91,6 +91,8 @@ def test_c_default_folders(options, seen, monkeypatch, tmp_path):
     Path("runs/dqn-CartPole-v1-cpu-model-1/checkpoint.npz").touch()
     start(**{**options, "resume": True})
     assert seen.out == Path("runs/dqn-CartPole-v1-cpu-model-1") and seen.resume
+    start(**options, overwrite=True)
+    assert seen.out == Path("runs/dqn-CartPole-v1-cpu-model-1") and not seen.resume
 
 
 def test_c_an_earlier_run_in_out(options, seen, tmp_path):
@@ -102,7 +104,7 @@ def test_c_an_earlier_run_in_out(options, seen, tmp_path):
     assert start(**options, overwrite=True) == 0
 
 
-def test_o_sigterm_before_the_loop_ends_a_run_as_ctrl_c_does(options, monkeypatch):
+def test_o_sigterm_before_the_loop_ends_a_run_as_ctrl_c_does(options, monkeypatch, capsys):
     """While a kernel is compiled, say; and afterwards it is as it was before."""
 
     def load(self, path):
@@ -111,7 +113,7 @@ def test_o_sigterm_before_the_loop_ends_a_run_as_ctrl_c_does(options, monkeypatc
 
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(Card, "load", load)
-    with pytest.raises(KeyboardInterrupt):
-        start(**options)
+    assert start(**options) == 130
+    assert capsys.readouterr().err == "rlfabric: interrupted\n"
     assert signal.getsignal(signal.SIGTERM) is before
     assert not options["out"].exists()

@@ -138,9 +138,13 @@ def test_second_signal_stops_at_once(tmp_path):
         sigint()
 
     recorder = Recorder(200, twice)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         run(small(), tmp_path, recorder)
     assert recorder.launches < 203 and recorder.buffer.closed
+    assert caught.value.__notes__ == [
+        f"the policy as it was is in {tmp_path / 'last.npz'}",
+        f"--resume goes on from step 600, in {tmp_path / 'checkpoint.npz'}",
+    ]
 
 
 @pytest.mark.parametrize("obedient", [True, False])
