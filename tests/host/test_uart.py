@@ -6,24 +6,20 @@ import numpy as np
 import pytest
 from uart.systems import UART, describe, twin
 
-from host.card import CapacityError, CardError, HashMismatch, open_card
+from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.shell.control_map import CTRL
 from hw.uart.protocol import END, IDENTITY, STATUS_WORDS, Opcode, Status
 from sim.model.uart.frames import Decoder, encode, split_request
-from tests.host.serial_board import kernel_file, plugger
 
 FIELDS = {"observation": (np.float32, (4,)), "reward": (np.float32, ())}
 
 
 @pytest.fixture
 def path(tmp_path):
-    return kernel_file(tmp_path)
-
-
-@pytest.fixture
-def plug(monkeypatch):
-    return plugger(monkeypatch)
+    path = tmp_path / "kernel.json"
+    path.write_text(describe().to_json())
+    return path
 
 
 def session(card, path, steps=6):
@@ -114,6 +110,18 @@ def test_a_lost_reply_to_a_start_starts_once(path, plug):
         port.faults = faults
         kernel.check()
     assert lost and len(launches) == 1
+
+
+def test_a_silent_board_is_told(plug, monkeypatch):
+    port = plug(faults=lambda direction, data: b"")
+    with pytest.raises(CardTimeout, match="the board at /dev/board must answer within 0.05 s, not"):
+        open_card("uart:/dev/board")
+    assert port.closed and len(port.written) == 1 + 3 and port.written[-1][0] == END
+
+
+def test_a_port_that_does_not_open():
+    with pytest.raises(CardError, match="port must be a serial port that opens, not '/dev/none'"):
+        open_card("uart:/dev/none")
 
 
 @pytest.mark.parametrize("name, value", [("magic", 5), ("version", 9)])

@@ -1,32 +1,21 @@
-"""Serial ports that are silent, that others talk on, that are pulled, that do not open."""
+"""host.cards.line where the board is not, or no longer, at the other end of the port."""
 
 import time
 
 import pytest
 import serial
 from uart.serial_port import SerialPort
-from uart.systems import UART
+from uart.systems import UART, describe
 
 from host.card import CardError, CardTimeout, open_card
 from hw.uart.protocol import END
-from tests.host.serial_board import kernel_file, plugger
 
 
 @pytest.fixture
 def path(tmp_path):
-    return kernel_file(tmp_path)
-
-
-@pytest.fixture
-def plug(monkeypatch):
-    return plugger(monkeypatch)
-
-
-def test_a_silent_board_is_told(plug, monkeypatch):
-    port = plug(faults=lambda direction, data: b"")
-    with pytest.raises(CardTimeout, match="the board at /dev/board must answer within 0.05 s, not"):
-        open_card("uart:/dev/board")
-    assert port.closed and len(port.written) == 1 + 3 and port.written[-1][0] == END
+    path = tmp_path / "kernel.json"
+    path.write_text(describe().to_json())
+    return path
 
 
 class Talking(SerialPort):
@@ -87,8 +76,3 @@ def test_a_cable_that_is_pulled(plug, path, monkeypatch, member):
         ):
             kernel.check()
     assert port.closed
-
-
-def test_a_port_that_does_not_open():
-    with pytest.raises(CardError, match="port must be a serial port that opens, not '/dev/none'"):
-        open_card("uart:/dev/none")
