@@ -164,6 +164,7 @@ def test_commands_at_their_limits(opcode, values, expected):
         (Opcode.SETUP, dict(capacity=2), r"SETUP\.priority must be in 1\.\.65535, not 0"),
         (Opcode.RESTORE, dict(position=-1), rf"RESTORE\.position must be {U32}, not -1"),
         (Opcode.SEED, dict(state=[1, 2, 3]), r"SEED\.state must be 4 numbers, not 3"),
+        (Opcode.SEED, dict(state=[1, 2, 3, 4, 5]), r"SEED\.state must be 4 numbers, not 5"),
         (Opcode.SEED, dict(state=[0, 0, -1, 0]),
          r"SEED\.state\[2\] must be in 0\.\.18446744073709551615, not -1"),
         (GaeOpcode.STATISTICS, dict(count=1, reward_exponent=-151),
@@ -179,6 +180,16 @@ def test_fields_out_of_their_limits(opcode, values, message):
     config = GAE if isinstance(opcode, GaeOpcode) else NARROW
     with pytest.raises(ValueError, match=f"^{message}"):
         encoded(opcode, values, config)
+
+
+def test_commands_of_a_program_do_not_share_fields():
+    """What one gives and the next does not is 0 there, in whatever order they come."""
+    long = (Opcode.SAMPLE, dict(count=5, step=7, beta=3, destination=64))
+    short, none = (Opcode.SAMPLE, dict(count=1)), (Opcode.RESTORE, {})
+    for program in ([long, short, none, long], [none, short, long, short]):
+        rows = encode(DESIGNS["replay"].commands, program, NARROW)
+        assert [row.tobytes() for row in rows] == [encoded(*command) for command in program]
+    assert encoded(*short) == struct.pack("<4IQI", 7, 1, 0, 0, 0, 0).ljust(64, b"\0")
 
 
 def test_limits_are_those_of_the_kernel():

@@ -1,16 +1,12 @@
 """host.cards.uart on a board's twin: launches, and every way in which the line may fail."""
 
 import functools
-import time
 
 import numpy as np
 import pytest
-import serial
-from uart.serial_port import SerialPort
 from uart.systems import UART, describe, twin
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
-from host.cards import line
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.shell.control_map import CTRL
 from hw.uart.protocol import END, IDENTITY, STATUS_WORDS, Opcode, Status
@@ -24,24 +20,6 @@ def path(tmp_path):
     path = tmp_path / "kernel.json"
     path.write_text(describe().to_json())
     return path
-
-
-@pytest.fixture
-def plug(monkeypatch):
-    """``plug(board=None, **options)``: the SerialPort that the next card finds; short silences."""
-    monkeypatch.setattr(line, "SILENCE_S", 0.05)
-
-    def plug(board=None, kind=SerialPort, **options):
-        port = kind(board or twin(), **options)
-
-        def open_port(name, baud, *, timeout, exclusive):
-            assert (name, baud, exclusive) == ("/dev/board", 3_000_000, True) and timeout <= 0.1
-            return port
-
-        monkeypatch.setattr(serial, "Serial", open_port)
-        return port
-
-    return plug
 
 
 def session(card, path, steps=6):
@@ -139,66 +117,6 @@ def test_a_silent_board_is_told(plug, monkeypatch):
     with pytest.raises(CardTimeout, match="the board at /dev/board must answer within 0.05 s, not"):
         open_card("uart:/dev/board")
     assert port.closed and len(port.written) == 1 + 3 and port.written[-1][0] == END
-
-
-class Talking(SerialPort):
-    """Another device that says the same for ever, a part of it at every look at the port."""
-
-    TEXT = b"$GPGGA,120000,,,,,0,00,99.9,,,,,,*48\r\n" + bytes([END])
-    looks = 0
-
-    @property
-    def in_waiting(self):
-        return 20
-
-    def read(self, count):
-        self.looks += 1
-        assert self.looks < 20_000, "the host must have given up by now"
-        time.sleep(1e-4)
-        at = 20 * self.looks % len(self.TEXT)
-        talk = (self.TEXT * 2)[at : at + 20]
-        answer, self.arrived = self.arrived, b""
-        return bytes([END]) + answer + talk if answer else talk
-
-
-def test_another_device_that_talks(plug):
-    """What is no answer does not make the wait longer; answers between it are heard."""
-    port = plug(kind=Talking, faults=lambda direction, data: b"")
-    with pytest.raises(
-        CardTimeout, match=r"must answer within 0\.05 s, not send what is no answer 3 times"
-    ):
-        open_card("uart:/dev/board")
-    assert port.closed and len(port.written) == 1 + 3
-    plug(kind=Talking)
-    with open_card("uart:/dev/board") as card:
-        assert card.device.identity["bank_count"] == len(UART.banks)
-
-
-@pytest.mark.parametrize("member", ["read", "write", "in_waiting", "reset_input_buffer"])
-def test_a_cable_that_is_pulled(plug, path, monkeypatch, member):
-    """While launches go on, or before the first word: an error of the card, which says where."""
-    port = plug()
-
-    def pulled(*_):
-        raise serial.SerialException("device reports readiness to read but returned no data")
-
-    if member == "reset_input_buffer":
-        monkeypatch.setattr(port, member, pulled)
-        with pytest.raises(CardError, match="port must be a serial port that opens, not '/dev/bo"):
-            open_card("uart:/dev/board")
-        return
-    with open_card("uart:/dev/board") as card:
-        kernel = card.load(path)
-        kernel.check()
-        pull = property(pulled) if member == "in_waiting" else pulled
-        monkeypatch.setattr(SerialPort, member, pull)
-        with pytest.raises(
-            CardError,
-            match="^the port /dev/board must stay open, not fail: device reports .*; is the "
-            "board's cable in",
-        ):
-            kernel.check()
-    assert port.closed
 
 
 def test_a_port_that_does_not_open():

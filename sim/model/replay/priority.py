@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from hw.arith.log2 import LOG2_FORMAT
 from hw.replay.priority import ERROR_FORMAT
-from sim.model.arith.log2 import log2
-from sim.model.arith.power import power
-from sim.model.arith.to_fixed import to_fixed
+from sim.model.arith.compiled import flat, parts, priorities
 
 __all__ = ["priority"]
+
+_ERROR = ERROR_FORMAT.fraction, ERROR_FORMAT.width, ERROR_FORMAT.high
 
 
 def priority(td, alpha, epsilon, config):
@@ -18,14 +17,18 @@ def priority(td, alpha, epsilon, config):
     UQ(0, 16).
     """
     td = np.asarray(td)
-    bits = (td if td.dtype == np.uint32 else td.astype(np.float32).view(np.uint32)).astype(np.int64)
-    biased = (bits >> 23) & 0xFF
-    invalid = biased == 0xFF
-    mantissa = ((bits & 0x7F_FFFF) | 0x80_0000) << 1
-    error, error_saturated = to_fixed(mantissa, biased - 127, ERROR_FORMAT)
-    log, zero = log2(error + epsilon, config.log2)
-    log = log - (ERROR_FORMAT.fraction << LOG2_FORMAT.fraction)
-    raw, result_saturated = to_fixed(*power(log, alpha, config.power), config.format)
-    least = invalid | (raw == 0) | (zero & (alpha != 0))
-    saturated = (error_saturated | result_saturated) & ~invalid
-    return np.where(least, 1, raw), saturated, invalid
+    shape, (bits,) = flat(
+        np.int64, td if td.dtype == np.uint32 else td.astype(np.float32).view(np.uint32)
+    )
+    log, target = config.log2, config.format
+    results = priorities(
+        bits,
+        int(alpha),
+        int(epsilon),
+        log.mantissa_width,
+        parts(log.table),
+        parts(config.power.exp2.table),
+        _ERROR,
+        (target.fraction, target.width, target.high),
+    )
+    return tuple(each.reshape(shape) for each in results)

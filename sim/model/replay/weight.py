@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sim.model.arith.log2 import log2
-from sim.model.arith.power import power
+from sim.model.arith.compiled import flat, parts, weights
 
 __all__ = ["weight"]
 
@@ -13,12 +12,12 @@ def weight(priority, total, count, beta, config):
 
     ``priority`` and ``total`` are raw values of one fraction; ``beta`` is raw UQ(1, 15).
     """
-    logs = config.log2
-    priority_log, priority_zero = log2(priority, logs["priority"])
-    total_log, total_zero = log2(total, logs["total"])
-    count_log, count_zero = log2(count, logs["count"])
-    mantissa, exponent = power(total_log - priority_log - count_log, beta, config.power)
-    half_ulp = mantissa & 1
-    bits = ((exponent + 127) << 23) + ((mantissa >> 1) & 0x7F_FFFF) + half_ulp
-    bits = np.where(priority_zero | total_zero | count_zero, 0, bits)
-    return bits.astype(np.uint32).view(np.float32)
+    if np.ndim(total) or np.ndim(count):
+        shape, arrays = flat(np.uint64, priority, total, count)
+    else:
+        shape, (priority,) = flat(np.uint64, priority)
+        arrays = priority, np.array([total], np.uint64), np.array([count], np.uint64)
+    log = config.log2["priority"]  # the three differ in width alone
+    tables = parts(log.table), parts(config.power.exp2.table)
+    bits = weights(*arrays, int(beta), log.mantissa_width, *tables)
+    return bits.view(np.float32).reshape(shape)
