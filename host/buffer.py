@@ -63,13 +63,17 @@ class Buffer:
         self._sync(self._from_device, size, offset)
 
     def _sync(self, direction, size, offset):
-        part = self._part(self.size - offset if size is None else size, offset)
-        if part.size:
-            self.bo.sync(direction, part.size, offset)
+        size = self.size - offset if size is None else size
+        self._check(size, offset)
+        if size:
+            self.bo.sync(direction, size, offset)
 
     def _part(self, size, offset):
+        self._check(size, offset)
+        return self.view[offset : offset + size]
+
+    def _check(self, size, offset):
         if offset < 0 or size < 0 or offset + size > self.size:
             raise ValueError(
                 f"offset must keep {size} bytes inside the {self.size} of the buffer, not {offset}"
             )
-        return self.view[offset : offset + size]
