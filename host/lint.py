@@ -18,6 +18,11 @@ _EXTENDING = (
 WAIVERS = (
     ("DECLFILENAME", "*", "a design is one file; its modules cannot all be the file's name"),
     ("PROCASSINIT", "*", "registers have their reset value as initial value too, as FPGAs load it"),
+    (
+        "INITIALDLY",
+        "Non-blocking assignment '<=' in initial*",
+        "starts every `always @*` once all of them wait; a tool may take it for `=`",
+    ),
     ("UNUSEDSIGNAL", "*", "Amaranth names every field of a structure, for waveforms, used or not"),
     ("CASEINCOMPLETE", "*", "Amaranth assigns before every case what holds if none of it matches"),
     ("VARHIDDEN", "*", "an instance and a wire or memory inside it may have one name"),

@@ -1,4 +1,4 @@
-"""A component as Verilog text: no source paths, equal bytes for equal configs."""
+"""A component as Verilog text: no source paths, equal bytes for equal configs, any simulator."""
 
 import functools
 import re
@@ -12,6 +12,14 @@ __all__ = ["to_verilog"]
 
 #: Modules that an ``Instance`` names, and the files of ``hw.stream`` that hold them.
 _MODULES = {"rlfabric_ram": "ram.v", "rlfabric_ram_dual": "ram_dual.v"}
+
+#: What yosys has each ``always @*`` of a module read, so that it runs at time 0, and its beginning.
+_TRIGGER = r"\\\$auto\$verilog_backend\S+ "
+_BEGUN = re.compile(rf"^  reg ({_TRIGGER}) = 0;\n", re.M)
+#: Part of a signal whose other parts are a process's: yosys has it read nothing but its value.
+_PART = re.compile(r"^  always @\*\n    (.*;)\n", re.M)
+_MODULE = re.compile(r"^(module [^;]*;\n)(.*?^endmodule\n)", re.M | re.S)
+_START = r"\$start "
 
 
 def to_verilog(component, *, name):
@@ -29,7 +37,25 @@ def to_verilog(component, *, name):
 
 
 def _convert(component, name):
-    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    return _MODULE.sub(_started, text)
+
+
+def _started(module):
+    """A module of which every ``always @*`` runs at time 0, whatever runs first there.
+
+    It waits for a change of what it reads. The trigger that yosys has it read for that has its
+    value before anything waits, where declarations come first, as in SystemVerilog: what then
+    depends on constants alone stays X. Ours changes when all that is to be done at once is done.
+    """
+    head, body = module.groups()
+    body = re.sub(_TRIGGER, lambda found: _START, _BEGUN.sub("", body))
+    body = _PART.sub(
+        lambda part: f"  always @* begin\n    if ({_START}) begin end\n    {part[1]}\n  end\n", body
+    )
+    if _START in body:
+        head += f"  reg {_START};\n  initial {_START}<= 0;\n"
+    return head + body
 
 
 @functools.cache

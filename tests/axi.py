@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, unknown=None,
-        limit_us=400, register=None):  # fmt: skip
+        limit_us=400, register=None, again=None):  # fmt: skip
     """Run ``launches`` on the Verilog of ``design``; every byte is the twin's.
 
     outcomes : list of [commands executed, error], one a launch
@@ -22,6 +22,8 @@ def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, un
         Hundreds of clocks that a launch may take.
     register : str
         Module whose ``register()`` puts ``design`` into the registries, if they do not list it.
+    again : str
+        As of ``simulate``: what is written, and in which clock, must be the same there.
     """
     file, arrays = folder / "launches.npz", {}
     for k, launch in enumerate(launches):
@@ -33,6 +35,7 @@ def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, un
         DESIGNS[design].kernel(config),
         "axi_bench",
         name=design,
+        again=again,
         design=design,
         config=config.to_dict(),
         launches=str(file),
@@ -44,3 +47,5 @@ def run(simulate, folder, design, config, launches, outcomes, *, gap, clocks, un
         register=register,
         own=[launch.sizes for launch in launches],
     )
+    first, *others = [path.read_text() for path in folder.glob("written-*.json")]
+    assert all(other == first for other in others), "another order at time 0 must change nothing"

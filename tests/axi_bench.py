@@ -1,11 +1,13 @@
 """Runs inside the simulator; started by ``axi.run``: a whole kernel among strangers' models.
 
-AXI4-Lite master and memories are those of cocotbext-axi; every channel pauses at random.
+AXI4-Lite master and memories are those of cocotbext-axi; every channel pauses at random. What the
+kernel wrote, and when, goes into a file ``written-*.json``.
 """
 
 import importlib
 import json
 import os
+from pathlib import Path
 
 import cocotb
 import numpy as np
@@ -13,6 +15,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from programs import BLANK, Launch, masked, status_of
+from shell.known import watch
 from shell.memories import memories
 
 from hw.designs import DESIGNS
@@ -37,7 +40,8 @@ class Host:
         reset = dict(reset=dut.ap_rst_n, reset_active_level=False)
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi_control"), dut.ap_clk, **reset)
         masters = [master.name for master in DESCRIPTION.masters]
-        self.memories = memories(dut, masters, gap=gap, seed=gap)
+        self.memories, self.rules = memories(dut, masters, gap=gap, seed=gap)
+        cocotb.start_soon(watch(dut, masters))
         self.twin, self.buffers = twin_of(DESCRIPTION), {}
         # Addresses use their upper bits, and beats that are not the first of a page.
         for k, a in enumerate(a for a in DESCRIPTION.arguments if a.kind == "pointer"):
@@ -126,3 +130,9 @@ async def buffers_equal_the_twins(dut):
         shell = await host.launch(launch, unknown)
         outcomes.append([int(shell[name]) for name in ("executed", "error")])
     assert outcomes == CASE["outcomes"]
+    written = {
+        name: [rules.clocks["w"], rules.bursts["aw"], list(map(hex, rules.words))]
+        for name, rules in host.rules.items()
+    }
+    count = len(list(Path().glob("written-*.json")))
+    Path(f"written-{count}.json").write_text(json.dumps(written))

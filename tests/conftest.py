@@ -50,12 +50,12 @@ def simulate(request, tmp_path, monkeypatch):
 
     The bench finds ``case`` as JSON in the environment variable CASE. A failed assertion in the
     bench fails the test; so does a simulation that runs no test. ``simulator`` names one for a
-    test that is about it.
+    test that is about it; ``again`` another, where the same text runs after it has under Icarus.
     """
 
     numbers = itertools.count(1)
 
-    def run(dut, bench, *, simulator=request.param, name="dut", **case):
+    def run(dut, bench, *, simulator=request.param, again=None, name="dut", **case):
         monkeypatch.setenv("PATH", tool_environment()["PATH"])
         for variable in ("WAVES", "GUI"):  # they would overrule what the runner is told
             monkeypatch.delenv(variable, raising=False)
@@ -63,7 +63,8 @@ def simulate(request, tmp_path, monkeypatch):
         if request.config.getoption("waves"):
             waves = _waves_of(request.node.nodeid, next(numbers))
             request.node.user_properties.append(("waves", str(waves)))
-        run_bench(simulator, text, bench, tmp_path, name=name, case=case, waves=waves)
+        for each in (simulator, again) if again and simulator == "icarus" else (simulator,):
+            run_bench(each, text, bench, tmp_path, name=name, case=case, waves=waves)
 
     return run
 

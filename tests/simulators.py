@@ -23,11 +23,13 @@ _ARGUMENTS = {"icarus": [], "verilator": ["+verilator+rand+reset+2", "+verilator
 def run_bench(simulator, verilog, bench, folder, *, name, case, waves=None):
     """Run the cocotb module ``bench`` on module ``name`` of the text ``verilog``, in ``folder``.
 
-    The bench finds ``case`` as JSON in the environment variable CASE. ``waves``: a path without
-    suffix, where the waveform is kept. Raises SystemExit where a test of the bench fails, and
-    AssertionError where it has none.
+    ``simulator``: one of ``SIMULATORS``, or "icarus-2005", which takes the text for Verilog where
+    "icarus" takes it for SystemVerilog: other things come first at time 0. The bench finds ``case``
+    as JSON in the environment variable CASE. ``waves``: a path without suffix, where the waveform
+    is kept. Raises SystemExit where a test of the bench fails, AssertionError where it has none.
     """
     built = _BUILD[simulator](verilog, name, waves is not None)
+    simulator = simulator.partition("-")[0]
     try:
         results = get_runner(simulator).test(
             hdl_toplevel=name,
@@ -50,15 +52,12 @@ def run_bench(simulator, verilog, bench, folder, *, name, case, waves=None):
     assert "<testcase" in Path(results).read_text(), f"{bench} ran no test"
 
 
-def _icarus(verilog, name, waves):
+def _icarus(verilog, name, waves, *options):
     """The folder of ``sim.vvp``."""
     require("iverilog", "verilator", "g++")  # builds are kept by the versions of all
-    # Not the runner's -g2012: with it, the triggers by which yosys starts every `always @*` have
-    # their value before the block listens, and constants behind them stay X.
-    options = ["-g2005"]
-    if waves:  # the runner has a module for that, but in SystemVerilog
+    if waves:  # the runner has a module for that, but it names the folder of the build
         verilog += f"\nmodule waves; initial $dumpvars(0, {name}); endmodule\n"
-        options += ["-s", "waves"]
+        options += ("-s", "waves")
 
     def make(work):
         source = work / f"{name}.v"
@@ -79,4 +78,8 @@ def _verilator(verilog, name, waves):
     return cocotb_program(name, verilog, trace=waves).parent
 
 
-_BUILD = {"icarus": _icarus, "verilator": _verilator}
+_BUILD = {
+    "icarus": _icarus,  # -g2012
+    "icarus-2005": lambda *arguments: _icarus(*arguments, "-g2005"),
+    "verilator": _verilator,
+}

@@ -1,20 +1,42 @@
 """The kernel as the vendor's tools are told of it: as an IP of Vivado, and as kernel.xml."""
 
 from boards.templates import heading, render
+from hw import designs
+from hw.shell.axi import engine_of
 from hw.shell.control import PREFIX
 from hw.shell.control_map import CONTROL
 
 __all__ = ["common"]
 
+#: Transactions that an interconnect may be asked to keep in flight for one master: those of a port
+#: of the HBM, and what Vivado's own masters ask for at most.
+_IN_FLIGHT = 64
+
+
+def _interface(config, master):
+    """What an AXI4 master says of itself; by default Vivado takes it to have 2 reads in flight, and
+    makes room for bursts narrower than the bus.
+    """
+    engine = engine_of(config, master.name.removeprefix("m_axi_"))
+    return {
+        "MAX_BURST_LENGTH": engine.burst_beats,
+        # Every read may be of one beat.
+        "NUM_READ_OUTSTANDING": min(engine.depth, _IN_FLIGHT),
+        "NUM_WRITE_OUTSTANDING": min(engine.bursts, _IN_FLIGHT),
+        "SUPPORTS_NARROW_BURST": 0,
+    }
+
 
 def common(description, board, *, vitis):
     """``{file: text}``: ``ip.tcl``, which packs the Verilog as an IP; kernel.xml for Vitis."""
+    config = designs.DESIGNS[description.name].config_type.from_dict(description.config)
     values = dict(
         heading=heading(description, board),
         kernel=description,
         board=board,
         control=CONTROL,
         slave=PREFIX,
+        interfaces={master.name: _interface(config, master) for master in description.masters},
         vitis=vitis,
     )
     names = ["ip.tcl", "kernel.xml"] if vitis else ["ip.tcl"]

@@ -110,10 +110,9 @@ class Capture(wiring.Component):
         shift = parts.bit_length() - 1
         taken = Signal()
         m.d.comb += [
-            # As a whole: a constant field by itself becomes an `always @*` that nothing triggers.
-            Value.cast(pack.i.payload).eq(
-                Cat(self.td.payload, C(1, len(pack.i.p.count)), due == 1)
-            ),
+            pack.i.p.data.eq(self.td.payload),
+            pack.i.p.count.eq(1),
+            pack.i.p.last.eq(due == 1),
             pack.i.valid.eq(self.td.valid & (due != 0)),
             self.td.ready.eq(pack.i.ready & (due != 0)),
             queue.i.payload.eq(pack.o.p.data),

@@ -56,7 +56,8 @@ class Reports(wiring.Component):
         pending = Signal(range(MAX_COUNT + 1))
         request, data, done = self.write.request, self.write.data, self.write.done
         m.d.comb += [
-            Value.cast(request.payload).eq(Cat(address, C(beats, len(request.p.beats)))),
+            request.p.address.eq(address),
+            request.p.beats.eq(beats),
             request.valid.eq(self.sending & ~announced),
             data.payload.eq(words[: self.data_width]),
             data.valid.eq(left != 0),

@@ -61,7 +61,8 @@ class Steps(wiring.Component):
         asked = Signal()
         request, words = self.read.request, self.read.data
         m.d.comb += [
-            Value.cast(request.payload).eq(Cat(address, C(beats, len(request.p.beats)))),
+            request.p.address.eq(address),
+            request.p.beats.eq(beats),
             request.valid.eq(self.busy & ~asked),
             words.ready.eq(self.busy),
         ]

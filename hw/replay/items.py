@@ -152,9 +152,12 @@ class Items(wiring.Component):
             m.d.comb += value.eq(priority.o.p.priority)
         with m.Else():
             m.d.comb += value.eq(item.value)
-        # As a whole: a constant field by itself becomes an `always @*` that nothing triggers.
-        index = Mux(insert, self.place, item.index)[: self.config.index_width]
-        m.d.comb += Value.cast(self.request.payload).eq(Cat(operation, C(0, 1), index, value))
+        m.d.comb += [
+            self.request.p.operation.eq(operation),
+            self.request.p.first.eq(0),
+            self.request.p.index.eq(Mux(insert, self.place, item.index)[: config.index_width]),
+            self.request.p.value.eq(value),
+        ]
 
         item_count = Signal(32)
         m.d.comb += self.saturated.eq(

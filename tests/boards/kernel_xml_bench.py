@@ -48,7 +48,7 @@ class Host:
         (slave,) = (name for name, port in PORTS.items() if port.get("mode") == "slave")
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, slave), dut.ap_clk, **reset)
         masters = [name for name in PORTS if name != slave]
-        self.memories = memories(dut, masters, gap=0.5, seed=3)
+        self.memories, _ = memories(dut, masters, gap=0.5, seed=3)
 
     async def reset(self):
         self.dut.ap_rst_n.value = 0

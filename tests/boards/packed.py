@@ -1,5 +1,6 @@
 """What the record of a packaging script must show; each rule is an assertion with words."""
 
+from hw.designs import DESIGNS
 from hw.shell.control_map import CONTROL
 from tests.boards.vendor import properties
 
@@ -76,16 +77,49 @@ def check_ip(record, description, board, *, vitis):
         if name.startswith("parameter:ASSOCIATED_BUSIF")
     }
     assert masters == {a.name: a.master for a in description.arguments if a.master}
-    frequency = properties(record, "parameter")["parameter:FREQ_HZ@interface:ap_clk"]
-    assert frequency == {
-        "value": str(board.clocks[0].mhz * 1_000_000),
-        "value_resolve_type": "user",
-    }
+    frequency = properties(record, "parameter").get("parameter:FREQ_HZ@interface:ap_clk")
+    hertz = str(board.clocks[0].mhz * 1_000_000)
+    # A block design's clock is what the processor makes of its dividers.
+    assert frequency == ({"value": hertz, "value_resolve_type": "user"} if vitis else None)
     settings = [words for words in _all(record, "set_property")]
     assert ["slave_memory_map_ref", "s_axi_control", "interface:s_axi_control"] in settings
-    kernel = [["sdx_kernel", "true", "core"], ["sdx_kernel_type", "rtl", "core"]]
-    assert [words for words in settings if words[0].startswith("sdx")] == kernel * vitis
+    assert ["ipi_drc", "ignore_freq_hz true", "core"] in settings
+    kernel = [["sdx_kernel", "true"], ["sdx_kernel_type", "rtl"]]
+    kernel += [["vitis_drc", "ctrl_protocol ap_ctrl_hs"]]
+    kernel = [[*words, "core"] for words in kernel] * vitis
+    assert [words for words in settings if words[0].startswith(("sdx", "vitis"))] == kernel
     assert _all(record, "ipx::check_integrity") == [["-kernel"] * vitis + ["core"]]
+    _check_masters(record, description)
+    # Neither project of the packaging is open when the next is made.
+    closed = [words[-1] for command, *words in record if command == "current_project" and words]
+    assert closed[:2] == ["pack", "edit"] and len(_all(record, "close_project")) >= 2
+
+
+def _check_masters(record, description):
+    """What interconnects are told of each master is what its engines do."""
+    found = {}
+    for name, values in properties(record, "parameter").items():
+        parameter, _, interface = name.removeprefix("parameter:").partition("@interface:")
+        if interface.startswith("m_axi_"):
+            assert values.get("value_source") == "constant"
+            found.setdefault(interface, {})[parameter] = int(values["value"])
+    config = DESIGNS[description.name].config_type.from_dict(description.config)
+    engines = {
+        master.name: getattr(config, f"{master.name[6:]}_engine", config.engine)
+        for master in description.masters
+    }
+    assert found == {
+        name: {
+            "MAX_BURST_LENGTH": engine.burst_beats,
+            # Single beats, as many as have room; 64 are all that a port of the HBM takes.
+            "NUM_READ_OUTSTANDING": min(64, engine.depth),
+            "NUM_WRITE_OUTSTANDING": min(64, engine.bursts),
+            "SUPPORTS_NARROW_BURST": 0,
+        }
+        for name, engine in engines.items()
+    }
+    removed = _all(record, "ipx::remove_segment")
+    assert removed == [["-quiet", f"{name}:APERTURE_0", f"space:{name}"] for name in engines]
 
 
 def check_kernel(record, description):
@@ -164,15 +198,20 @@ def check_block_design(record, description, board, *, megahertz, shared):
         (host,) = description.masters
         _check_addresses(assigned, f"{unit}/{host.name}", board.shared.size)
     else:
-        expected = [
-            ({"-target_address_space": f"{unit}/{master.name}"}, f"processor/SAXIGP2/{segment}")
-            for master in description.masters
-            for segment in ("HP0_DDR_LOW", "HP0_DDR_HIGH")
-        ]
-        assert assigned[1:] == expected
+        excluded = [(_options(w[:-1]), w[-1]) for w in _all(record, "exclude_bd_addr_seg")]
+        for segments, kinds in ((assigned[1:], _MEMORY), (excluded, _OTHERS)):
+            assert segments == [
+                ({"-target_address_space": f"{unit}/{master.name}"}, f"processor/SAXIGP2/{segment}")
+                for master in description.masters
+                for segment in kinds
+            ]
     platform = _all(record, "write_hw_platform")
-    assert platform == [["-fixed", "-include_bit", "-force", "-file", f"{name}.xsa"]]
+    assert platform == [["-fixed", "-include_bit", "-force", "-file", "system.xsa"]]
 
+
+#: Segments of the processor's port: what is not assigned is excluded, or Vivado refuses it.
+_MEMORY = ("HP0_DDR_HIGH", "HP0_DDR_LOW")
+_OTHERS = ("HP0_LPS_OCM", "HP0_PCIE_LOW", "HP0_QSPI")
 
 _SHARED_LINKS = {
     ("control/M01_AXI", "shared_processor/S_AXI"),

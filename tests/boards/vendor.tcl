@@ -51,17 +51,31 @@ proc touch {file} {
     close [open $file w]
 }
 
-# Projects.
+# Projects. After one is closed while others are open, none is the current one: which Vivado would
+# take is not documented.
 set projects {}
+set current {}
+proc open_project_ {name} {
+    lappend ::projects $name
+    set ::current $name
+}
 command create_project {-force} {-part} {
     if {![dict exists $options -part]} {error "no part"}
-    lappend ::projects [lindex $rest 0]
+    open_project_ [lindex $rest 0]
 }
 command close_project {-delete} {} {
-    if {![llength $::projects]} {error "no project is open"}
-    set ::projects [lrange $::projects 0 end-1]
+    if {$::current eq {}} {error "no project is the current one"}
+    set ::projects [lsearch -all -inline -not -exact $::projects $::current]
+    set ::current {}
 }
-command current_project {} {} {return [lindex $::projects end]}
+command get_projects {-quiet} {} {return $::projects}
+command current_project {} {} {
+    if {[llength $rest]} {
+        if {[lindex $rest 0] ni $::projects} {error "no project [lindex $rest 0]"}
+        set ::current [lindex $rest 0]
+    }
+    return $::current
+}
 command current_fileset {} {} {return sources_1}
 command add_files {-norecurse} {} {foreach file $rest {present $file}}
 command update_compile_order {} {-fileset} {}
@@ -92,7 +106,7 @@ command ipx::package_project {-import_files} {-root_dir -vendor -library -taxono
 command ipx::unload_core {} {} {present [lindex $rest 0]}
 command ipx::edit_ip_in_project {} {-upgrade -name -directory} {
     present [lindex $rest 0]
-    lappend ::projects [dict get $options -name]
+    open_project_ [dict get $options -name]
 }
 command ipx::current_core {} {} {return core}
 command ipx::get_user_parameters {} {} {return {DATA_WIDTH DEPTH}}
@@ -102,6 +116,11 @@ command ipx::get_bus_interfaces {} {-of} {
     if {$name ni [concat $::interfaces ap_clk ap_rst_n]} {error "no interface $name"}
     return interface:$name
 }
+command ipx::get_address_spaces {} {-of_objects} {
+    if {[lindex $rest 0] ni $::interfaces} {error "no address space [lindex $rest 0]"}
+    return space:[lindex $rest 0]
+}
+command ipx::remove_segment {-quiet} {} {if {[llength $rest] != 2} {error "a segment and a space"}}
 command ipx::associate_bus_interfaces {} {-busif -clock} {
     if {[dict get $options -busif] ni $::interfaces} {error "no interface [dict get $options -busif]"}
 }
@@ -145,14 +164,24 @@ foreach name {get_bd_pins get_bd_intf_pins} {
 command apply_bd_automation {} {-rule -config} {}
 command connect_bd_intf_net {} {} {if {[llength $rest] != 2} {error "two pins"}}
 command connect_bd_net {} {} {if {[llength $rest] != 2} {error "two pins"}}
-foreach name {get_bd_addr_spaces get_bd_addr_segs} {
-    command $name {} {} {
-        known cell [lindex [split [lindex $rest 0] /] 0]
-        return [lindex $rest 0]
-    }
+# What a preset shows of the processor's port: one more than a board without PCIe, or another list.
+set segments {HP0_DDR_HIGH HP0_DDR_LOW HP0_LPS_OCM HP0_PCIE_LOW HP0_QSPI}
+if {[info exists env(SEGMENTS)]} {set segments $env(SEGMENTS)}
+command get_bd_addr_spaces {} {} {
+    known cell [lindex [split [lindex $rest 0] /] 0]
+    return [lindex $rest 0]
 }
-command assign_bd_address {} {-offset -range -target_address_space} {}
-command exclude_bd_addr_seg {} {-target_address_space} {}
+command get_bd_addr_segs {} {} {
+    set pattern [lindex $rest 0]
+    known cell [lindex [split $pattern /] 0]
+    if {![string match processor/SAXIGP2/* $pattern]} {return $pattern}
+    set all [lmap segment $::segments {string cat processor/SAXIGP2/ $segment}]
+    return [lsearch -all -inline -glob $all $pattern]
+}
+command assign_bd_address {} {-offset -range -target_address_space} {
+    if {[lindex $rest 0] eq {}} {error "no segment"}
+}
+command exclude_bd_addr_seg {} {-target_address_space} {if {[lindex $rest 0] eq {}} {error "no segment"}}
 foreach name {validate_bd_design save_bd_design open_bd_design} {command $name {} {} {}}
 command get_files {} {} {return [lindex $rest 0]}
 command make_wrapper {-top} {-files} {

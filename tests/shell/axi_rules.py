@@ -21,14 +21,15 @@ def cut(address, beats, beat_bytes, burst_beats):
 
 
 class Rules:
-    """``bursts["ar"]``: ``(address, len)`` of each; ``clocks[channel]``: of each transfer.
+    """``bursts["ar"]``: ``(address, len)`` of each; ``clocks[channel]``: of each transfer;
+    ``words``: what was written, in order.
 
     ``streams``: more names whose transfers are recorded.
     """
 
     def __init__(self, dut, streams=(), prefix="m_axi"):
         self.dut, self.prefix = dut, prefix
-        self.bursts = {"ar": [], "aw": []}
+        self.bursts, self.words = {"ar": [], "aw": []}, []
         self.clocks = {channel: [] for channel in _CHANNELS}
         self.clocks |= {name: [] for name in streams}
         self.streams, self.clock = streams, 0
@@ -67,6 +68,8 @@ class Rules:
                 self.bursts[channel].append((self.pin(f"{channel}addr"), self.pin(f"{channel}len")))
             if channel == "aw":
                 self._announced.append(self.pin("awlen"))
+            if channel == "w":
+                self.words.append(self.pin("wdata"))
         self._check_data(beat_bytes, "w" in moved)
         for name in self.streams:
             if _moves(self.dut, name):

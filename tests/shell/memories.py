@@ -13,10 +13,10 @@ _BYTES = (1 << 63) - 1  # more than AxiRam can count
 
 
 def memories(dut, masters, *, gap, seed):
-    """``{master: AxiRam}``; every channel of each pauses as ``pauses(gap)`` does."""
-    rng, result = random.Random(seed), {}
+    """``{master: AxiRam}`` and ``{master: Rules}``; channels pause as ``pauses(gap)`` does."""
+    rng, result, rules = random.Random(seed), {}, {}
     for name in masters:
-        Rules(Pins(dut), prefix=name)
+        rules[name] = Rules(Pins(dut), prefix=name)
         result[name] = memory = AxiRam(
             AxiBus.from_prefix(dut, name),
             dut.ap_clk,
@@ -33,4 +33,4 @@ def memories(dut, masters, *, gap, seed):
             read.r_channel,
         ):
             channel.set_pause_generator(pauses(gap, rng))
-    return result
+    return result, rules
