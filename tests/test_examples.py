@@ -22,21 +22,29 @@ RUNS = {
 }
 
 
+def _text(name):
+    return (ROOT / "examples" / name).read_text()
+
+
 def test_every_example_is_run_and_short():
     assert set(EXAMPLES) == set(RUNS)
     for name in EXAMPLES:
-        text = (ROOT / "examples" / name).read_text()
+        text = _text(name)
         assert text.count("\n") <= LINES, f"{name} must have at most {LINES} lines"
         assert '"--card"' in text
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if "torch" in _text(name) else name
+        for name in RUNS
+    ],
+)
 def test_runs_from_an_empty_folder(name, tmp_path):
-    """On card model; those of torch where it is installed."""
+    """On card model; those with torch are long tests, as all that needs it."""
     options, last = RUNS[name]
-    script = shutil.copy(ROOT / "examples" / name, tmp_path)
-    if "import torch" in Path(script).read_text():
-        pytest.importorskip("torch", reason="an extra (pip install 'rlfabric[torch]')")
+    shutil.copy(ROOT / "examples" / name, tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "RLFABRIC_BUILD"}
     paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
     done = subprocess.run(
