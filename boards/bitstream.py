@@ -4,9 +4,12 @@ A board's ``boards/<name>/build.py`` has
 
 ``TARGETS : tuple of str``
     What ``run`` can make, the default first; all have "hw".
-``files(description, board)``
+``files(description, board, banks, mapped)``
     ``{relative path: text}`` of what the board's tools need beside the Verilog and ``kernel.json``:
-    equal inputs, equal texts, no path of this machine in them.
+    equal inputs, equal texts, no path of this machine in them. ``banks``: of each master.
+    ``mapped``: resources of the kernel as ``rlfabric report`` found them, or None.
+``whole(description, board, banks)``, where that is more than the kernel
+    Verilog of all that the part holds, and the name of its topmost module.
 ``run(folder, description, board, *, target, platform)``
     Run the tools in ``folder``, which has those files; ``platform`` is None or what the user named
     in place of ``board.platform``. Returns an ``Outcome``; raises the errors below.
@@ -20,6 +23,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from boards.memory import banks, configured
+from boards.templates import heading, render
+from hw.verilog import to_verilog
+
 __all__ = [
     "AchievedClock",
     "BuildFailed",
@@ -32,6 +39,7 @@ __all__ = [
     "files",
     "find_tool",
     "routed",
+    "whole",
 ]
 
 #: What a build leaves of its clocks.
@@ -78,9 +86,24 @@ def _builder(board):
     return importlib.import_module(f"boards.{board.name}.build")
 
 
-def files(description, board):
-    """``{relative path: text}`` of what the tools of ``board`` need for the described kernel."""
-    return _builder(board).files(description, board)
+def files(description, board, *, mapped=None, storage_bytes=None):
+    """``{relative path: text}`` of what the tools of ``board`` need for the described kernel.
+
+    ``mapped`` as above; ``storage_bytes``, and what it raises, as for ``boards.memory.banks``.
+    """
+    assigned = banks(description, board, storage_bytes=storage_bytes)
+    texts = _builder(board).files(description, board, assigned, mapped)
+    values = dict(heading=heading(description, board), board=board, kernel=description)
+    return {**texts, "smoke.py": render("boards", "smoke.py", **values)}
+
+
+def whole(description, board, banks):
+    """Verilog of all that the part holds of ours, and the name of its topmost module."""
+    builder = _builder(board)
+    if hasattr(builder, "whole"):
+        return builder.whole(description, board, banks)
+    design, config = configured(description)
+    return to_verilog(design.kernel(config), name=description.name), description.name
 
 
 def build(folder, description, board, *, target=None, platform=None):

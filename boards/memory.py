@@ -1,14 +1,27 @@
 """Which memory bank each master of a kernel has: on a card, and on the card that simulates it."""
 
+from boards import fits
 from hw import designs
 
-__all__ = ["bank_of_largest", "banks"]
+__all__ = ["bank_of_largest", "banks", "configured"]
 
 
-def banks(description, board):
-    """``Board.assign`` for the described kernel, whose design knows its buffers."""
+def configured(description):
+    """The design and the config of the described kernel."""
     design = designs.DESIGNS[description.name]
-    return _assigned(design, design.config_type.from_dict(description.config), board)[0]
+    return design, design.config_type.from_dict(description.config)
+
+
+def banks(description, board, *, storage_bytes=None):
+    """``Board.assign`` for the described kernel, whose design knows its buffers.
+
+    ``storage_bytes`` : what the largest of them must have room for, where that is more than the
+    design can know: experiences of many beats. ``boards.DoesNotFit`` if there is no such memory.
+    """
+    assigned, position = _assigned(*configured(description), board, storage_bytes or 0)
+    if storage_bytes:
+        fits(board, storage_bytes, 1, bank=assigned[position], field="storage_bytes")
+    return assigned
 
 
 def bank_of_largest(design, config, board):
@@ -17,12 +30,12 @@ def bank_of_largest(design, config, board):
     return assigned[position]
 
 
-def _assigned(design, config, board):
+def _assigned(design, config, board, storage_bytes=0):
     """The banks, and the position of the master that the largest buffer is on."""
     masters = design.describe(config).masters
     position = next(k for k, each in enumerate(masters) if design.largest in each.arguments)
     count, item_bytes = design.storage(config)
     sizes = [0] * len(masters)
-    sizes[position] = count * item_bytes
+    sizes[position] = max(count * item_bytes, storage_bytes)
     taken = sum(design.buffers(config).values()) or None
     return board.assign(sizes, taken=taken), position

@@ -1,19 +1,40 @@
 """What a design takes of a board: by unit, as yosys maps it, beside its own estimate."""
 
+import json
+import re
+from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 
 from boards.area import count, modules, total
+from boards.bitstream import whole
 from boards.board import Resources
 from boards.memory import banks
 from hw.designs import DESIGNS
-from hw.verilog import to_verilog
 
-__all__ = ["RESOURCES", "lacking", "report"]
+__all__ = ["REPORT", "RESOURCES", "lacking", "mapped_before", "report"]
+
+#: File of a report.
+REPORT = "report.json"
 
 RESOURCES = tuple(field.name for field in fields(Resources))
+#: Bytes of a block of UltraRAM without its parity.
+_ULTRA_BYTES = 8 * 4096
 
 
-def report(name, board, config, *, work, levels=3, routed=None):
+def mapped_before(folder, description):
+    """``{resource: count}`` of the described kernel in the report in ``folder``; None without one
+    of this config."""
+    path = Path(folder) / REPORT
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    if found.get("config_hash") != f"{description.config_hash:#018x}":
+        return None
+    return found.get("kernel")
+
+
+def report(name, board, config, *, work, levels=3, routed=None, progress=lambda text: None):
     """A dict of plain values.
 
     Parameters
@@ -29,6 +50,8 @@ def report(name, board, config, *, work, levels=3, routed=None):
         How deep the units go.
     routed : dict, optional
         ``{clock: MHz}`` as place and route found; None where that was not run.
+    progress : callable
+        Is given what is being done, as texts, all along.
 
     Keys
     ----
@@ -36,31 +59,40 @@ def report(name, board, config, *, work, levels=3, routed=None):
         ``unit`` (its path), ``count`` (how many there are), a key each resource, of all of them
         with what is inside, and ``depth``: lookup tables and multiplexers on the longest path
         within one, carry chains not counted.
-    mapped, estimate, total, usable : dict of resource to count
-        None where unknown. ``share``: percent of the total that is mapped.
+    mapped, kernel, estimate, total, usable : dict of resource to count
+        None where unknown. ``mapped``: of all that the part holds; ``kernel``: of the kernel alone;
+        ``estimate``: its own. ``share``: percent of the total that is mapped.
     regions : list of dicts
         Usable, of each region (SLR), and ``share``: percent of it, were the whole design there.
     memory : list of dicts
         ``master``, ``bank``, ``kind``, ``bytes``. ``largest_buffer``: bytes of the largest.
+        What lies on the part is counted in ``mapped``, vendors' controllers before it are not.
     lacks : list of str
         What the design has too much of; empty where it fits.
     """
     design = DESIGNS[name]
     description = design.describe(config)
-    verilog = to_verilog(design.kernel(config), name=description.name)
-    found = modules(verilog, description.name, work=work, family=board.family)
-    mapped = count(total(found, description.name))
+    assigned = banks(description, board)
+    progress("writing Verilog")
+    verilog, top = whole(description, board, assigned)
+    found = modules(verilog, top, work=work, family=board.family, progress=progress)
+    mapped = Counter(count(total(found, top)))
+    # Amaranth names a module by its path, and the kernel's is called after the design in both.
+    kernel = count(total(found, top if top == name else f"{top}.kernel"))
+    if board.shared in assigned:
+        mapped["uram"] += -(-board.shared.size // _ULTRA_BYTES)
+    mapped = dict(mapped)
     estimate = design.estimate(config)
     items, size = design.storage(config)
-    assigned = banks(description, board)
     return {
         "design": name,
         "board": board.name,
         "part": board.part,
         "config_hash": f"{description.config_hash:#018x}",
         "config": config.to_dict(),
-        "units": _units(found, description.name, levels),
+        "units": _units(found, top, levels),
         "mapped": mapped,
+        "kernel": kernel,
         "estimate": {key: estimate.get(key) for key in RESOURCES},
         "total": board.total.to_dict(),
         "usable": board.usable.to_dict(),
@@ -99,10 +131,30 @@ def _units(found, top, levels):
         cells = {name: number * cells for name, cells in count(total(found, module)).items()}
         rows.append({"unit": path, "count": number, **cells, "depth": found[module].depth})
         if level < levels:
-            for child, inside in found[module].inside.items():
-                # Amaranth names a module by its path; one that is shared has a name of its own.
-                own = child.rpartition(".")[2]
+            for own, (child, inside) in _parts(found, module).items():
                 add(child, f"{path}.{own}", number * inside, level + 1)
 
     add(top, top, 1, 0)
     return rows
+
+
+def _parts(found, module):
+    """``{name: (module, how many)}`` of what is in ``module``, less its memories.
+
+    Parts that are numbered and take the same are one, ``lane_*``.
+    """
+    groups = {}
+    for child, inside in found[module].inside.items():
+        if child.startswith("$paramod"):  # a memory: no unit of its own
+            continue
+        # Amaranth names a module by its path; one that is shared has a name of its own.
+        own = child.rpartition(".")[2]
+        stem = re.sub(r"_\d+$", "_*", own)
+        alike = groups.setdefault((stem, tuple(count(total(found, child)).values())), [])
+        alike.append((own, child, inside))
+    result = {}
+    for (stem, _), alike in groups.items():
+        own, child, inside = alike[0]
+        name = stem if len(alike) > 1 and stem not in result else own
+        result[name] = (child, sum(each[2] for each in alike))
+    return result

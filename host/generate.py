@@ -8,6 +8,7 @@ from pathlib import Path
 import boards
 from boards import bitstream
 from boards.memory import bank_of_largest
+from boards.report import mapped_before
 from host.checkpoint import atomic_write
 from host.lint import waiver_file
 from host.registers import document
@@ -105,14 +106,20 @@ def emit(name, board, out, **values):
     return _write(directory, files)
 
 
-def package(name, board, out, **values):
-    """As ``generate``, with what the board's tools make a bitstream from."""
-    directory, files = _generated(name, board, out, values, packaged=True)
+def package(name, board, out, *, storage_bytes=None, **values):
+    """As ``generate``, with what the board's tools make a bitstream from.
+
+    ``storage_bytes`` : as for ``boards.memory.banks``. An area that ``host.report`` found before in
+    the same directory, for the same config, is what the kernel's place is chosen by.
+    """
+    directory, files = _generated(
+        name, board, out, values, package=dict(storage_bytes=storage_bytes)
+    )
     return _write(directory, files)
 
 
-def _generated(name, board, out, values, packaged=False, library=False):
-    """The directory, and ``{file: text}`` of all that goes there."""
+def _generated(name, board, out, values, package=None, library=False):
+    """The directory, and ``{file: text}`` of all that goes there; ``package``: options of it."""
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)
     description = design.describe(config)
@@ -135,11 +142,13 @@ def _generated(name, board, out, values, packaged=False, library=False):
         ),
         "lint.vlt": waiver_file(),
     }
-    if packaged:
-        files |= bitstream.files(description, board)
+    directory = Path(out) / board.name / name
+    if package is not None:
+        mapped = mapped_before(directory, description)
+        files |= bitstream.files(description, board, mapped=mapped, **package)
     digests = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
     files["manifest.json"] = _json({**identity, "sha256": digests})
-    return Path(out) / board.name / name, files
+    return directory, files
 
 
 def describe(name, board, out, **values):

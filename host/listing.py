@@ -22,9 +22,12 @@ CARDS = {
 console = Console()
 
 
-def table(title, heads, rows):
-    """Print a table of texts; None is an empty cell."""
+def table(title, heads, rows, *, whole=False):
+    """Print a table of texts; None is an empty cell. ``whole``: a first cell that is too long for
+    its column goes on in the next line."""
     shown = Table(*heads, title=title, title_justify="left")
+    if whole:
+        shown.columns[0].overflow = "fold"
     for row in rows:
         shown.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
     console.print(shown)

@@ -62,6 +62,10 @@ def bitstream_(
     platform: Annotated[
         str | None, typer.Option(help="U200, U50: another platform's name, or its .xpfm file.")
     ] = None,
+    storage_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, help="U50: memory for the largest buffer, over several banks."),
+    ] = None,
 ):
     """Make the bitstream of DESIGN for a board, and say which clock it may run at.
 
@@ -73,13 +77,15 @@ def bitstream_(
     - `rlfabric bitstream replay --board ulx3s`
 
     - `rlfabric bitstream dqn --board u50 --target hw_emu`
+
+    - `rlfabric bitstream replay --board u50 --storage-bytes 4294967296`
     """
     from boards.bitstream import build
     from host.generate import package
     from hw.shell.description import KernelDescription
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    directory = package(design, board, out, **values)
+    directory = package(design, board, out, storage_bytes=storage_bytes, **values)
     print(os.path.relpath(directory), flush=True)
     description = KernelDescription.from_json((directory / "kernel.json").read_text())
     made = build(directory, description, boards.get(board), target=target, platform=platform)

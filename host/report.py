@@ -1,11 +1,17 @@
 """``rlfabric report``: what a design takes of a board, as a table, a picture and JSON."""
 
 import json
+import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
 
 import boards
 from boards.bitstream import routed
-from boards.report import RESOURCES, report
+from boards.report import REPORT, RESOURCES, report
 from host.generate import configure, find_design
 from host.listing import table
 
@@ -25,17 +31,39 @@ def make(name, board, out, *, levels=3, **values):
     folder = Path(out) / board.name / name
     folder.mkdir(parents=True, exist_ok=True)
     description = design.describe(config)
-    result = report(
-        name,
-        board,
-        config,
-        work=Path(out) / "area",
-        levels=levels,
-        routed=routed(folder, description),
-    )
-    (folder / "report.json").write_text(json.dumps(result, indent=2) + "\n")
+    with _progress() as progress:
+        result = report(
+            name,
+            board,
+            config,
+            work=Path(out) / "area",
+            levels=levels,
+            routed=routed(folder, description),
+            progress=progress,
+        )
+    (folder / REPORT).write_text(json.dumps(result, indent=2) + "\n")
     _draw(result, board, folder / "report.png")
     return result
+
+
+@contextmanager
+def _progress():
+    """What is being done and for how long, on a terminal as it goes, elsewhere once a minute."""
+    begin = shown = time.monotonic()
+    console = Console(stderr=True)
+
+    def show(text):
+        nonlocal shown
+        now = time.monotonic()
+        line = f"{int(now - begin) // 60}:{int(now - begin) % 60:02} {text}"
+        if console.is_terminal:
+            status.update(escape(line))
+        elif now - shown > 60:
+            shown = now
+            print(line, file=sys.stderr, flush=True)
+
+    with console.status("") as status:
+        yield show
 
 
 def show(result, board, folder):
@@ -43,10 +71,13 @@ def show(result, board, folder):
     board = boards.get(board)
     heads = ("unit", "count", *_TITLES.values(), "depth")
     rows = [
-        [row["unit"], row["count"], *(_text(row[name]) for name in RESOURCES), row["depth"]]
+        [_indented(row["unit"]), row["count"], *(_text(row[name]) for name in RESOURCES),
+         row["depth"]]
         for row in result["units"]
-    ]
-    table(f"{result['design']} as yosys maps it to {board.family} (estimate)", heads, rows)
+    ]  # fmt: skip
+    table(
+        f"{result['design']} as yosys maps it to {board.family} (estimate)", heads, rows, whole=True
+    )
     rows = [
         [title, *(_text(part[name]) for part in (result["mapped"], result["estimate"])),
          _text(result["total"][name]), _percent(result["share"][name]),
@@ -68,6 +99,12 @@ def show(result, board, folder):
     print(folder / "report.png")
 
 
+def _indented(path):
+    """A unit below what it is in: whole paths are too long for a terminal."""
+    *above, own = path.split(".")
+    return "  " * len(above) + own
+
+
 def _text(number):
     if number is None:
         return "unknown"
@@ -80,27 +117,55 @@ def _percent(number):
 
 def _draw(result, board, path):
     """Bars of the first level below the core, stacked, in percent of the part."""
+    from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
     from matplotlib.figure import Figure
 
     names = [name for name in RESOURCES if result["total"][name]]
-    core = f"{result['design']}.core"
-    parts = [
-        row for row in result["units"]
-        if row["unit"].rpartition(".")[0] in (result["design"], core) and row["unit"] != core
-    ]  # fmt: skip
-    parts.sort(key=lambda row: -row["lut"])
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    parts = _largest(_pieces(result["units"]), result["total"], names)
+    figure = Figure(figsize=(9, 4), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     left = [0.0] * len(names)
-    for row in parts:
+    colours = colormaps["tab20"].colors
+    for row, colour in zip(parts, colours, strict=False):
         widths = [100 * row[name] / result["total"][name] for name in names]
-        label = row["unit"].rpartition(".")[2]
-        axes.barh([_TITLES[name] for name in names], widths, left=left, label=label)
+        axes.barh(
+            [_TITLES[name] for name in names], widths, left=left, label=row["unit"], color=colour
+        )
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.set_xlabel(f"percent of {board.part}")
     axes.set_title(f"{result['design']} on {board.title}: yosys estimate")
     axes.invert_yaxis()
-    axes.legend(fontsize="small", ncols=2)
+    figure.legend(fontsize="small", loc="outside right upper")
     figure.savefig(path, dpi=120)
+
+
+def _pieces(units):
+    """The parts of the core, and what stands beside the core, the kernel and the whole: leaves of
+    the tree that these three are cut from, by the shortest name that is theirs alone."""
+    paths = {row["unit"] for row in units}
+    core = next((path for path in sorted(paths, key=len) if path.endswith(".core")), None)
+    cut = {core} if core else set()
+    while any("." in path for path in cut):
+        larger = {path.rpartition(".")[0] for path in cut if "." in path}
+        if larger <= cut:
+            break
+        cut |= larger
+    cut |= {next(iter(sorted(paths, key=len)))}
+    return [
+        {**row, "unit": row["unit"].rpartition(".")[2]}
+        for row in units
+        if row["unit"] not in cut and row["unit"].rpartition(".")[0] in cut
+    ]
+
+
+def _largest(pieces, total, names, most=19):
+    """The ``most`` that take the largest share of anything, largest first, and the others as one:
+    there are 20 colours that can be told apart."""
+    pieces = sorted(pieces, key=lambda row: -max(row[name] / total[name] for name in names))
+    rest = pieces[most:]
+    if rest:
+        others = {name: sum(row[name] for row in rest) for name in RESOURCES}
+        pieces = [*pieces[:most], {"unit": f"{len(rest)} others", **others}]
+    return pieces

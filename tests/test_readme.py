@@ -21,6 +21,9 @@ def test_library_example(tmp_path, monkeypatch):
     assert len(replay) == 8
 
 
+FIRST_RUN = (Path(__file__).parent.parent / "docs" / "first_run.md").read_text()
+
+
 def test_commands_exist():
     """Every `make` target and `rlfabric` command that is named is there."""
     from typer.main import get_command
@@ -28,7 +31,11 @@ def test_commands_exist():
     from host.cli import app
 
     makefile = (Path(__file__).parent.parent / "Makefile").read_text()
-    targets = set(re.findall(r"`make ([a-z-]+)", README))
+    targets = set(re.findall(r"`make ([a-z-]+)", README + FIRST_RUN))
     assert targets and targets <= set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    known = get_command(app).commands
+    for command, words in re.findall(r"`rlfabric ([a-z]+)([^`]*)`", README + FIRST_RUN):
+        options = {name for parameter in known[command].params for name in parameter.opts}
+        assert set(re.findall(r"--[a-z-]+", words)) <= options, (command, words)
     commands = set(re.findall(r"(?:`|\$ )rlfabric ([a-z]+)", README))
     assert {"train", "bench", "doctor"} <= commands <= set(get_command(app).commands)

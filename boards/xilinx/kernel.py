@@ -1,7 +1,7 @@
 """The kernel as the vendor's tools are told of it: as an IP of Vivado, and as kernel.xml."""
 
+from boards.memory import configured
 from boards.templates import heading, render
-from hw import designs
 from hw.shell.axi import engine_of
 from hw.shell.control import PREFIX
 from hw.shell.control_map import CONTROL
@@ -29,7 +29,7 @@ def _interface(config, master):
 
 def common(description, board, *, vitis):
     """``{file: text}``: ``ip.tcl``, which packs the Verilog as an IP; kernel.xml for Vitis."""
-    config = designs.DESIGNS[description.name].config_type.from_dict(description.config)
+    _, config = configured(description)
     values = dict(
         heading=heading(description, board),
         kernel=description,

@@ -3,43 +3,54 @@
 import re
 
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_tool
-from boards.memory import banks
-from boards.templates import heading, render
+from boards.memory import configured
+from boards.templates import heading, render, training
 from boards.xilinx.kernel import common
 from boards.xilinx.releases import XRT, check_release, fitting
-from hw import designs
 
 __all__ = ["TARGETS", "achieved", "files", "run"]
 
 TARGETS = ("hw", "hw_emu")
 
 
-def _region(board, assigned, need):
-    """The die for a kernel that needs ``need``: that of a bank of its own if it fits there.
+def _region(board, banks, mapped):
+    """The die for a kernel that takes ``mapped``: that of a bank of its own if it fits there.
 
-    The index of the first region whose planned share holds all known needs; None if none does, and
-    the tools must spread it.
+    The index of the first region whose planned share holds it. None if none does, or if it has not
+    been mapped, and the tools must place it: a design's own estimate leaves out most of its logic.
     """
-    near = [bank.region for bank in assigned]
+    if mapped is None:
+        return None
+    near = [bank.region for bank in banks]
     order = dict.fromkeys([*near, *range(len(board.regions))])
     for region in order:
-        if not list(board.planned(board.regions[region]).exceeded(need)):
+        if not list(board.planned(board.regions[region]).exceeded(mapped)):
             return region
     return None
 
 
-def files(description, board):
+def _memory(bank):
+    """The bank as v++ is told of it.
+
+    Where pseudo-channels of the HBM are one, reads at random are slow but through AMD's RAMA, at a
+    port of the HBM that no other master has: that of the first of them (UG1393, PG310).
+    """
+    found = re.search(r"\[(\d+):\d+\]$", bank.name)
+    return f"{bank.name}.{found[1]}.RAMA" if found else bank.name
+
+
+def files(description, board, banks, mapped):
     """``package.tcl``, ``ip.tcl``, ``kernel.xml``, ``link.cfg``, ``Makefile``, ``README.md``."""
-    design = designs.DESIGNS[description.name]
-    config = design.config_type.from_dict(description.config)
-    assigned = banks(description, board)
     values = dict(
         heading=heading(description, board),
         kernel=description,
         board=board,
         unit=f"{description.name}_1",
-        assigned=list(zip(description.masters, assigned, strict=True)),
-        region=_region(board, assigned, design.estimate(config)),
+        assigned=list(zip(description.masters, map(_memory, banks), strict=True)),
+        region=_region(board, banks, mapped),
+        mapped=mapped,
+        largest=configured(description)[0].largest,
+        train=training(description, board, "xrt"),
         releases=fitting(board),
         xrt=XRT,
     )

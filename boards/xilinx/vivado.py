@@ -3,8 +3,7 @@
 import re
 
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_tool
-from boards.memory import banks
-from boards.templates import heading, render
+from boards.templates import heading, render, training
 from boards.xilinx.kernel import common
 from boards.xilinx.releases import check_release, fitting
 from hw.shell.control import PREFIX
@@ -14,9 +13,9 @@ __all__ = ["TARGETS", "achieved", "files", "run"]
 TARGETS = ("hw",)
 
 
-def files(description, board):
+def files(description, board, banks, mapped):
     """``ip.tcl``, ``build.tcl``, ``README.md``."""
-    (first, *_) = banks(description, board)
+    (first, *_) = banks
     values = dict(
         heading=heading(description, board),
         kernel=description,
@@ -25,6 +24,9 @@ def files(description, board):
         slave=PREFIX,
         unit=f"{description.name}_1",
         shared=first if first == board.shared else None,
+        train=training(
+            description, board, f"pynq:build/{board.name}/{description.name}/{description.name}.bit"
+        ),
         releases=fitting(board),
     )
     return {

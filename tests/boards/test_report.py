@@ -1,17 +1,22 @@
 """What yosys maps a design to, unit by unit, and the report on it."""
 
 import json
+import re
+from collections import Counter
 
 import pytest
 
 import boards
-from boards.area import SynthesisError, count, modules, synthesize, total
+from boards.area import Module, SynthesisError, count, modules, synthesize, total
 from boards.bitstream import OUTCOME
-from boards.report import RESOURCES, lacking, report
-from host.report import make, show
+from boards.memory import banks
+from boards.report import RESOURCES, lacking, mapped_before, report
+from host.generate import configure
+from host.report import _largest, _pieces, make, show
 from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from sim.tools import BUILD_DIRECTORY
+from tests.boards.vendor import small as small_settings
 
 #: Two units of one kind, a register in each: a parity of 16 bits, and a bit of it in each of 8.
 _NESTED = """
@@ -72,6 +77,98 @@ def test_shares_are_of_the_part(small):
     json.dumps(small)
 
 
+@pytest.fixture
+def mapped(monkeypatch):
+    """``mapped(family)``: the modules that yosys was asked to map; each is of one table, the
+    memories behind masters of two blocks."""
+    asked = {}
+
+    def modules(verilog, top, *, progress, **_):
+        asked.update(top=top, verilog=verilog)
+        progress("yosys: a pass")
+        one = Counter({"LUT4": 1})
+        inside = {
+            "system": {"kernel": 1, "bank_0": 1, "bank_1": 1, "bridge": 1},
+            "kernel": {"core": 1}, "core": {"pe_0": 1, "pe_1": 1, "pe_2": 1, "tail_0": 1},
+        }  # fmt: skip
+        path, found = {"system": "system", "replay": "replay", "gae": "gae"}, {}
+        path |= {"kernel": "system.kernel" if top == "system" else top}
+        for name, parts in inside.items():
+            here = path.get(name, f"{path['kernel']}.core")
+            within = {f"{here}.{part}": number for part, number in parts.items()}
+            if name == "core":
+                within["$paramod$12\\rlfabric_ram"] = 1
+            found[here] = Module(one, Counter(within), 1)
+            for part in within:
+                cells = Counter({"DP16KD": 160}) if "bank" in part else one
+                found.setdefault(part, Module(cells, Counter(), 1))
+        found[f"{path['kernel']}.core.pe_2"] = Module(Counter({"LUT4": 2}), Counter(), 1)
+        return found
+
+    monkeypatch.setattr("boards.report.modules", modules)
+    return asked
+
+
+def reported(name, board, **options):
+    board = boards.get(board)
+    config = configure(DESIGNS[name], board, small_settings(name))
+    return DESIGNS[name].describe(config), report(name, board, config, work=None, **options)
+
+
+def test_what_stands_behind_the_masters_is_counted(mapped):
+    """On the ULX3S block RAM and serial bridge, which are in what is mapped."""
+    said = []
+    _, result = reported("replay", "ulx3s", progress=said.append)
+    assert mapped["top"] == "system" and "module system(" in mapped["verilog"]
+    assert result["mapped"]["bram36"] == 160 and result["kernel"]["bram36"] == 0
+    assert result["lacks"] == ["bram36 must be at most 104 on ULX3S-85F, not 160.0: 56.0 too many"]
+    assert said == ["writing Verilog", "yosys: a pass"]
+    units, core = {row["unit"]: row for row in result["units"]}, "system.kernel.core"
+    # Units that are alike are one; memories are none.
+    assert units[f"{core}.pe_*"]["count"] == units[f"{core}.pe_*"]["lut"] == 2
+    assert units[f"{core}.pe_2"]["lut"] == 2 and units[f"{core}.tail_0"]["count"] == 1
+    assert not any("param" in unit for unit in units)
+
+
+def test_memory_on_chip_is_counted(mapped):
+    """On the ZCU106 a megabyte in blocks of 32 KB, where the kernel has its buffers there."""
+    description, result = reported("gae", "zcu106")
+    assert banks(description, boards.get("zcu106"))[0].kind == "UltraRAM"
+    assert result["mapped"]["uram"] == 32 and result["kernel"]["uram"] == 0
+
+
+def test_the_area_of_this_kernel_is_found_again(tmp_path):
+    description = DESIGNS["replay"].describe(DESIGNS["replay"].default(boards.get("u50").numbers))
+    assert mapped_before(tmp_path, description) is None
+    found = {"config_hash": f"{description.config_hash:#018x}", "kernel": {"lut": 5}}
+    (tmp_path / "report.json").write_text(json.dumps(found))
+    assert mapped_before(tmp_path, description) == {"lut": 5}
+    (tmp_path / "report.json").write_text(json.dumps({**found, "config_hash": "0x1"}))
+    assert mapped_before(tmp_path, description) is None
+
+
+def unit(path, lut):
+    return {"unit": path, "lut": lut, "ff": 0, "bram36": 0, "uram": 0, "dsp": 0}
+
+
+def test_pieces_of_the_picture_add_up():
+    paths = ["system", "system.kernel", "system.kernel.core", "system.kernel.core.tree",
+             "system.kernel.core.tree.leaf", "system.kernel.control", "system.bridge"]  # fmt: skip
+    pieces = _pieces([unit(path, k) for k, path in enumerate(paths)])
+    assert [(row["unit"], row["lut"]) for row in pieces] == [
+        ("tree", 3), ("control", 5), ("bridge", 6)
+    ]  # fmt: skip
+
+
+def test_no_more_pieces_than_colours():
+    pieces = [unit(f"u{k}", k) for k in range(25)]
+    total = {name: 100 for name in RESOURCES}
+    assert _largest(pieces[:19], total, ["lut"])[-1]["unit"] == "u0"
+    largest = _largest(pieces, total, ["lut"])
+    assert [row["unit"] for row in largest[:2]] == ["u24", "u23"] and len(largest) == 20
+    assert largest[-1] == {**unit("6 others", sum(range(6)))}
+
+
 def test_what_is_lacking_is_named():
     board = boards.get("u50")
     need = {"lut": board.total.lut + 5, "ff": 0, "bram36": 0, "uram": 0, "dsp": 0}
@@ -101,7 +198,9 @@ def test_files_and_table(small, tmp_path, monkeypatch, capsys):
     assert result["routed_mhz"] == {"kernel": 91.5}
     show(result, "zcu106", folder)
     printed = capsys.readouterr().out
-    assert "replay.core" in printed and "91.5 MHz routed" in printed
+    # A unit is whole, below what it is in.
+    assert re.search(r"^│ replay +│.*\n│   control +│", printed, re.M)
+    assert re.search(r"^│     manager +│", printed, re.M) and "91.5 MHz routed" in printed
     # Of another kernel: not this one's.
     (folder / OUTCOME).write_text(json.dumps({**outcome, "config_hash": 1}))
     assert make("replay", "zcu106", tmp_path)["routed_mhz"] is None

@@ -9,10 +9,12 @@ import pytest
 
 import boards
 from boards.bitstream import BuildFailed, ToolsMissing, build, files
+from boards.memory import banks
 from boards.ulx3s import build as module
 from boards.ulx3s.pll import Divisors, divide
 from hw.designs import DESIGNS
 from hw.uart.config import UartConfig
+from tests.boards.vendor import described, small
 
 BOARD = boards.get("ulx3s")
 
@@ -61,13 +63,16 @@ def test_what_the_pll_cannot_make(hz):
 
 def test_files(texts, description):
     assert set(texts) == {
-        *("system.v", "uart.json", "README.md", "build_ulx3s.sh"),
+        *("system.v", "uart.json", "README.md", "build_ulx3s.sh", "smoke.py"),
         *(f"ulx3s.{kind}" for kind in ("il", "lpf", "ys")),
     }
     config = UartConfig.from_json(texts["uart.json"])
     assert config.clock_hz == BOARD.clocks[0].mhz * 10**6 and config.baud == 3_000_000
     assert config.banks == tuple(bank.size for bank in BOARD.banks)
-    assert "capacity=4096" in texts["README.md"]
+    assert (
+        "\n`rlfabric train dqn --learner cpu --board ulx3s --card uart:/dev/ttyUSB0 "
+        "--set capacity=4096`\n" in texts["README.md"]
+    )
     pins = dict(re.findall(r'COMP "(\w+)" SITE "(\w+)"', texts["ulx3s.lpf"]))
     assert pins["clk25_0__io"] == "G2"  # as in Radiona's ulx3s_v20.lpf: ftdi_txd, ftdi_rxd
     assert (pins["uart_0__rx__io"], pins["uart_0__tx__io"]) == ("M1", "L4")
@@ -89,6 +94,37 @@ def test_default_fills_the_block_ram(description):
     assert 0.75 < blocks / 208 < 0.85
     estimate = DESIGNS["replay"].estimate(config)
     assert blocks + 2 * estimate["bram36"] <= 208
+
+
+def test_readme_names_what_trains_with_the_design():
+    description = described("gae", "ulx3s", **small("gae"))
+    text = files(description, BOARD)["README.md"]
+    assert "rlfabric train ppo --board ulx3s --card uart:/dev/ttyUSB0 --set code_width=8" in text
+    assert "capacity" not in text and "dqn" not in text
+
+
+def test_another_part_of_the_family():
+    """Whatever the board is called, its part decides what is built, and is what the files name."""
+    part = "LFE5U-45F-6BG381C"
+    board = replace(BOARD, name="mine", title="ULX3S-45F", part=part)
+    made = module.files(*small_on(board), None)
+    assert "--45k" in made["build_mine.sh"] and "85k" not in made["build_mine.sh"]
+    assert {"mine.il", "mine.lpf", "mine.ys"} <= set(made)
+    assert f"on an ULX3S-45F (`{part}`)" in made["README.md"]
+    assert "85F" not in made["README.md"] and "--board mine" in made["README.md"]
+    assert "ulx3s.bit" not in made["README.md"]
+
+
+def test_a_part_that_no_ulx3s_has_is_refused():
+    board = replace(BOARD, part="LFE5UM-45F-8BG381C")
+    message = "part must be one of LFE5U-12F, .*, LFE5U-85F with its package, not 'LFE5UM-45F-8"
+    with pytest.raises(ValueError, match=message):
+        module.files(*small_on(board), None)
+
+
+def small_on(board):
+    description = described("replay", "ulx3s", **small("replay"))
+    return description, board, banks(description, board)
 
 
 REPORT = {"fmax": {"$glbnet$clock": {"achieved": 51.956, "constraint": 45.0}}}

@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
+from hw.shell.axi import EngineConfig
 from hw.shell.buffers import Buffer
 from hw.shell.command import Command as CommandEntry
 from hw.shell.description import KernelDescription, master_descriptions, standard_arguments
@@ -36,6 +37,10 @@ class StubConfig(ConfigBase):
     style: str = "block"
     read: PartConfig = field(default_factory=PartConfig)
     write: PartConfig = field(default_factory=PartConfig)
+
+    @property
+    def engine(self):
+        return EngineConfig(data_width=self.data_width)
 
     def __post_init__(self):
         check_range("capacity", self.capacity, self.fanout, 1 << 40)
