@@ -266,4 +266,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    from host.cli import main as named  # errors that are raised here go by the module's name
+
+    named()

@@ -4,7 +4,7 @@ from collections import Counter
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 import boards
 from host.agents.train_config import ALGORITHMS, LEARNERS, PRESETS
@@ -23,11 +23,11 @@ console = Console()
 
 
 def table(title, heads, rows, *, whole=False):
-    """Print a table of texts; None is an empty cell. ``whole``: a first cell that is too long for
-    its column goes on in the next line."""
-    shown = Table(*heads, title=title, title_justify="left")
-    if whole:
-        shown.columns[0].overflow = "fold"
+    """Print a table of texts; None is an empty cell. Where the console is narrow, nothing is cut,
+    and the names in front, which are copied, are not wrapped, unless ``whole``: long ones are."""
+    columns = [Column(head, overflow="fold") for head in heads]
+    columns[0].no_wrap = not whole
+    shown = Table(*columns, title=title, title_justify="left")
     for row in rows:
         shown.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
     console.print(shown)

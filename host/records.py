@@ -117,6 +117,13 @@ class Records:
         if self.saved is not None:
             error.add_note(f"--resume goes on from step {self.saved}, in {self.checkpoint}")
 
+    def lacking(self):
+        """At the end: what could not be written, and what there is to resume from."""
+        saved = "There is no checkpoint"
+        if self.saved is not None:
+            saved = f"The checkpoint is of step {self.saved}"
+        return f"Not written in the end: {', '.join(sorted(self.failed))}. {saved}."
+
     def close(self):
         """Close the log."""
         with self._tolerated("progress.csv"):

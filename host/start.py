@@ -54,7 +54,8 @@ def start(config, *, out, card, preset_name=None, **options):
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"
         print(f"mean return {mean:.1f}, {words}, in {result.summary['seconds']:.0f} s")
-    print(result.plot)
+    if result.plot.exists():
+        print(result.plot)
     return result.exit_code
 
 

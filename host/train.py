@@ -130,7 +130,7 @@ class _Run:
                 self._loop()
                 self._save()
                 if not self._stop and not scores.solved:
-                    self._progress.update(self._task, description="final evaluation")
+                    self._show(description="final evaluation")
                     scores.conclude(self._stop)
                 self._write_row()
             except BaseException as error:
@@ -157,6 +157,8 @@ class _Run:
                 f"{self.records.saved}. Continue with the same command and --resume."
             )
         failed = 1 if self.records.failed else 0
+        if failed:
+            self._say(self.records.lacking())
         return TrainResult(summary, INTERRUPTED if interrupted else failed, plot)
 
     def _loop(self):
@@ -224,13 +226,14 @@ class _Run:
     def _phases(self):
         return {name: round(value, 3) for name, value in self._phase.seconds.items()}
 
-    def _show(self):
-        """The progress bar, and its words."""
+    def _show(self, **changes):
+        """The progress bar, and its words; ``changes`` of it besides."""
         scores = self.scores
         best = "-" if scores.best is None else f"{scores.best:.0f}"
         actors = "-" if not scores.returns else f"{mean_of(scores.returns):.0f}"
         state = f"return {actors}, best greedy {best}, launches {self.session.launches}"
-        self._progress.update(self._task, completed=self.session.agent.steps, state=state)
+        changes |= {"completed": self.session.agent.steps, "state": state}
+        self._progress.update(self._task, **changes)
 
     def _say(self, text):
         self.console.print(text, soft_wrap=True, markup=False, highlight=False)

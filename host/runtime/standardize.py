@@ -28,7 +28,7 @@ class Standardization(ConfigBase):
     the format.
 
     Numbers that are all equal have the deviation 0: standardized they are 0, and what is brought
-    back is their mean, exactly.
+    back is their mean, exactly; raw numbers that are all 0 stay 0.
     """
 
     #: raw; dynamic: by the mean and deviation of all rewards so far, and kept so; block: by those
@@ -109,7 +109,7 @@ def codes_of(config, largest, exponent, *, moments, kept, deviations):
     mean, deviation = moments or (0.0, 1.0)
     # The card subtracts the mean as it counts it.
     mean = math.ldexp(round(math.ldexp(mean, exponent)), -exponent)
-    if not deviation:  # all numbers are the mean
+    if not deviation or not (moments or largest):  # all numbers are the mean, or 0
         offset = 0.0 if kept else mean
         return Codes(exponent, mean, 0.0, 0.0, offset, abs(offset))
     if config.code_width == 32:

@@ -23,6 +23,7 @@ def estimator(request):
         yield AdvantageEstimator(kernel, Standardization(**ways))
 
 
+_NAMES = ("rewards", "values")
 _WAYS = [
     (config, dict(rewards=rewards, values=values))
     for config in (WORDS, CODES)
@@ -57,6 +58,27 @@ def test_rewards_that_are_all_equal(estimator, reward):
     if ways.rewards == "dynamic":  # and other rewards may follow
         assert estimator.running.count == 120
         estimator.estimate(*rollout(rng, 20, 3))
+
+
+_RAW = [(config, {}) for config in (WORDS, CODES)]
+
+
+@pytest.mark.parametrize("estimator", _RAW, indirect=True)
+@pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 1e30])
+@pytest.mark.parametrize("blank", ["rewards", "values", "both"])
+def test_raw_numbers_that_are_all_zero(estimator, blank, size):
+    """FrozenLake's rewards until the goal is found; values of a network that has none yet. 0 has no
+    magnitude of its own, however small or large the others are."""
+    rewards, values, *ends = rollout(np.random.default_rng(1), 20, 3)
+    of_rewards, of_values = (0.0 if blank in (name, "both") else size for name in _NAMES)
+    rewards, values = rewards * np.float32(of_rewards), values * np.float32(of_values)
+    ends[2] = ends[2] * np.float32(of_values)
+    result = estimator.estimate(rewards, values, *ends)
+    wanted = advantages(rewards, values, *ends, gamma=0.99, gae_lambda=0.95)
+    words = estimator.config.gae.code_width == 32
+    step = 2e-5 if words else 0.2
+    assert np.abs(result.advantages - wanted).max() <= step * np.abs(wanted).max()
+    assert result.statistics["clipped"] == 0
 
 
 @pytest.mark.parametrize("reward", [1.0, -1.0, 0.75, 1e-6, 1e30])

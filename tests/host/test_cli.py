@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +17,7 @@ from host.doctor import Finding
 from sim.tools import MissingTool
 from tests.host.stub_designs import StubDesign
 
+ROOT = Path(__file__).parents[2]
 ROWS = [
     {
         "bench": "stub",
@@ -176,6 +179,14 @@ def test_user_errors_end_in_one_line(run, tmp_path, words, code, message):
         *words, *(["--out", tmp_path] if words[0] in ("verilog", "bitstream") else [])
     )
     assert got == code and message in err and "Traceback" not in err
+
+
+def test_a_user_error_of_the_module_is_a_line_too():
+    """Run as a module, the command line's own refusals come from one called ``__main__``."""
+    words = [sys.executable, "-m", "host.cli", "list", "none"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("rlfabric: WHAT must be one of designs, boards, ")
 
 
 @pytest.fixture

@@ -78,6 +78,16 @@ def test_tables(run, monkeypatch):
     assert out.count("┃ may be") == 2, "a kernel's rules are in what it says"
 
 
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_narrow_table_cuts_nothing(run, monkeypatch, algo, width):
+    """Two names that begin alike, as checkpoint_interval_s does, stay two, each on one line."""
+    monkeypatch.setattr(console, "width", width)
+    code, out, _ = run("show", algo)
+    cells = {line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")}
+    assert code == 0 and "…" not in out and cells - {""} == rows_of(algo).keys()
+
+
 def test_for_programs(run):
     code, out, _ = run("show", "ddpg", "--json", "--learner", "cpu")
     rows = json.loads(out)

@@ -1,5 +1,6 @@
 """From the command line's words to a run: which kernel, on which card, with which config."""
 
+import errno
 import json
 import platform
 from importlib.metadata import version
@@ -34,6 +35,17 @@ def test_a_run_on_the_model_card(options, tmp_path, capsys):
     assert summary["versions"]["rlfabric"] == version("rlfabric")
     assert summary["versions"]["numpy"] == np.__version__
     assert summary["versions"]["python"] == platform.python_version()
+
+
+def test_a_plot_that_is_not_there_is_not_named(options, capsys, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("host.records.plot_returns", full)
+    assert start(**options) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1].startswith("mean return ")
+    assert "Not written in the end: returns.png. The checkpoint is of step 200." in out
 
 
 @pytest.mark.parametrize("algo, env", [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")])

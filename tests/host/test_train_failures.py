@@ -51,14 +51,23 @@ def test_d_a_full_disk_warns_and_the_run_goes_on(tmp_path, disk):
 
 
 def test_d_a_disk_that_stays_full(tmp_path, disk):
-    """The run ends all the same, says that it failed, and resumes from before."""
-    recorder = Recorder(strikes={160: lambda: disk(True)})
-    result = run(small(), tmp_path, recorder)
+    """The run ends all the same, says what is not there, and resumes from before."""
+    said, recorder = io.StringIO(), Recorder(strikes={160: lambda: disk(True)})
+    result = run(small(), tmp_path, recorder, said)
+    names = "best.npz, checkpoint.npz, progress.csv, returns.png, summary.json"
+    end = f"Not written in the end: {names}. The checkpoint is of step 600.\n"
+    assert said.getvalue().endswith(end) and not result.plot.exists()
     assert result.exit_code == 1 and result.summary["steps"] == 2000
     disk(False)
     assert not (tmp_path / "summary.json").exists()
     assert run(small(), tmp_path, resume=True).exit_code == 0
     assert [row["launches"] for row in read_progress(tmp_path)] == [*range(50, 501, 50)]
+
+
+def test_d_a_disk_that_is_full_from_the_first_checkpoint_on(tmp_path, disk):
+    said = io.StringIO()
+    run(small(), tmp_path, Recorder(strikes={10: lambda: disk(True)}), said)
+    assert said.getvalue().endswith("summary.json. There is no checkpoint.\n")
 
 
 def test_e_a_failure_in_an_evaluation_loses_nothing(tmp_path, monkeypatch):
@@ -218,7 +227,8 @@ def test_v_first_signal_ends_an_evaluation(tmp_path, monkeypatch, strike, limit)
     assert Endless.steps == strike + (-strike % 4)  # not a step more of the four environments
     assert result.exit_code == 130 and result.summary["interrupted"]
     assert result.summary["mean_return"] is None and result.summary["steps"] == 400
-    assert "final evaluation: step" in said.getvalue()
+    assert "final evaluation: step 400 of 400 (100 %)" in said.getvalue()
+    assert "final evaluation: step 0" not in said.getvalue()
     assert "Interrupted at step 400" in said.getvalue()
     again = run(endless(evaluation_steps=50), tmp_path, resume=True)
     assert again.exit_code == 0 and again.summary["mean_return"] == 50
