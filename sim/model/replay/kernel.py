@@ -5,15 +5,19 @@ import numpy as np
 from hw.replay.commands import BUFFERS, COMMANDS, Given
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.priority import PriorityConfig
-from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_STATUS, Error
+from hw.replay.records import GRANULE_BYTES, ITEM, REPLAY_STATUS, Error
 from hw.replay.weight import WeightConfig
 from hw.shell.command import round_up
 from sim.model.program import CommandTwin, ProgramTwin
 from sim.model.replay.manager import ReplayManager
 from sim.model.replay.priority import priority
+from sim.model.replay.tree import write_batch
 from sim.model.replay.weight import weight
 
 __all__ = ["ReplayCore", "ReplayKernel"]
+
+# The experiences of a batch of headers alone.
+_NONE = np.zeros(0, np.uint32)
 
 
 class ReplayCore(CommandTwin):
@@ -81,19 +85,21 @@ class ReplayCore(CommandTwin):
                 run[:, :size] = records[begin:end]
                 if stride > size:
                     run[:, size:] = 0
-        error, position, values = self._entering(c)
-        for begin, end, place in runs:
-            self.manager.set(np.arange(place, place + end - begin), values[begin:end])
+        if c.given == Given.NOTHING.value:
+            error, position = Error.NONE, 0
+            number = c.priority or self.maximum or self.initial
+            for begin, end, place in runs:
+                self.manager.fill(place, place + end - begin, number)
+        else:
+            error, position, values = self._entering(c)
+            for begin, end, place in runs:
+                self.manager.set(np.arange(place, place + end - begin), values[begin:end])
         self.position = (self.position + c.count) % self.capacity
         self.fill = min(self.fill + c.count, self.capacity)
         return error, position
 
     def _entering(self, c):
-        """``(error, position)`` of the first bad item of an INSERT, and all priorities."""
-        if c.given == Given.NOTHING.value:
-            values = np.empty(c.count, np.uint64)
-            values[:] = c.priority or self.maximum or self.initial
-            return Error.NONE, 0, values
+        """``(error, position)`` of the first bad item of an INSERT's list, and all priorities."""
         values = self._list(c, "priorities")["value"]
         if c.given == Given.TD_ERRORS.value:
             return self._priorities(c, values)
@@ -108,6 +114,10 @@ class ReplayCore(CommandTwin):
 
     def _list(self, c, name="source", dtype=ITEM.dtype):
         return self.at(c, name)[: c.count * ITEM.size].view(dtype)
+
+    def _words(self, c, name):
+        """The whole beats of a footprint as words, writable."""
+        return self.at(c, name).view(np.uint32)
 
     @staticmethod
     def _first_error(*conditions):
@@ -133,12 +143,11 @@ class ReplayCore(CommandTwin):
         return error, position, np.where(bad, 0, values)
 
     def _set(self, c):
-        items = self._list(c)
-        error, position, bad = self._first_error(
-            self._beyond(items), self._too_large(items["value"])
-        )
-        self.manager.set(items["index"][~bad], items["value"][~bad])
-        return error, position
+        items = self._words(c, "source")
+        bad = self.manager.set_items(items, c.count, self.fill)
+        if bad < 0:
+            return Error.NONE, 0
+        return (Error.INDEX if items[2 * bad] >= self.fill else Error.PRIORITY), bad
 
     def _update(self, c):
         items = self._list(c)
@@ -159,36 +168,20 @@ class ReplayCore(CommandTwin):
         return (Error.TARGET, int(np.argmax(errors))) if errors.any() else (Error.NONE, 0)
 
     def _get(self, c):
-        items = self._list(c)
-        error, position, bad = self._first_error(self._beyond(items))
-        indexes = np.where(bad, 0, items["index"])
-        priorities = np.where(bad, 0, self.manager.get(indexes)[0])
+        items = self._words(c, "source")
+        indexes, priorities, bad = self.manager.get_items(items, c.count, self.fill)
         self._write_batch(c, indexes, priorities, 0)
-        return error, position
+        return (Error.NONE, 0) if bad < 0 else (Error.INDEX, bad)
 
     def _write_batch(self, c, indexes, priorities, granules):
-        count, size = len(indexes), granules * GRANULE_BYTES
-        headers = np.zeros(count, HEADER.dtype)
-        headers["index"], headers["priority"] = indexes, priorities
-        headers["weight"] = weight(
-            priorities,
-            np.uint64(self.manager.total),
-            np.uint64(self.fill),
-            c.beta,
-            self.weight_config,
-        )
-        used = count * (HEADER.size + size)
-        out = self.at(c, "destination")
-        out[used:] = 0
-        records = out[:used].reshape(count, HEADER.size + size)
-        records[:, : HEADER.size] = headers.view(np.uint8).reshape(count, HEADER.size)
+        manager, config = self.manager, self.weight_config
+        weights = weight(priorities, np.uint64(manager.total), np.uint64(self.fill), c.beta, config)
+        out, stored = self._words(c, "destination"), _NONE
         if granules:
-            stride = self.stride
-            first = int(indexes.min())
-            count = int(indexes.max()) + 1 - first
-            storage = self.memory.view(self.arguments["storage"] + first * stride, count * stride)
-            rows = storage.reshape(count, stride)[:, :size]
-            records[:, HEADER.size :] = rows[indexes - first]
+            address, size = self.arguments["storage"], self.extent * GRANULE_BYTES
+            stored = self.memory.view(address, size).view(np.uint32)
+        stride, size = self.stride // 4, granules * GRANULE_BYTES // 4
+        write_batch(out, stored, stride, size, indexes, priorities, weights.view(np.uint32))
 
 
 class ReplayKernel(ProgramTwin):
