@@ -19,7 +19,7 @@ class _Decoded(NamedTuple):
     fields: dict = {}
     refused: tuple | None = (ShellError.OPCODE, 0)  # error and detail
     values: tuple = ()  # names and functions of the table's values and stages, in order
-    footprints: tuple = ()
+    footprints: tuple = ()  # each with the bytes of a beat of its buffer
 
 
 class CommandCheck:
@@ -61,9 +61,8 @@ class CommandCheck:
         for rule in command.rules:
             if rule.broken(c, state):
                 return command, c, rule.error, int(rule.detail(c, state))
-        for footprint in footprints:
+        for footprint, size in footprints:
             buffer, place = footprint.buffer, footprint.offset
-            size = self._beat_bytes(buffer)
             c.beats[place or buffer] = beats = -(-footprint.bytes(c, state) // size)
             offset = fields[place] if place else 0
             if place and beats > MAX_BEATS:
@@ -85,13 +84,15 @@ class CommandCheck:
         if command is None:
             return _Decoded()
         fields = command.unpack(raw)
-        named = [(name, command.values.get(name, lambda c, s: 0)) for name in table.names]
         return _Decoded(
             command,
-            fields,
+            fields | dict.fromkeys(table.names, 0),
             self._refusal(command, raw, fields),
-            (*named, *table.stages.items()),
-            tuple(sorted(command.footprints, key=lambda f: self._order.index(f.name))),
+            (*command.values.items(), *table.stages.items()),
+            tuple(
+                (footprint, self._beat_bytes(footprint.buffer))
+                for footprint in sorted(command.footprints, key=lambda f: self._order.index(f.name))
+            ),
         )
 
     def _refusal(self, command, raw, fields):

@@ -28,7 +28,7 @@ class CommandTwin:
     arguments, memory = None, None
 
     def execute(self, raw, arguments, memory):
-        """Run one command (64 uint8); return ``(error, detail)``."""
+        """Run one command (64 bytes); return ``(error, detail)``."""
         self.arguments, self.memory = arguments, memory
         command, c, error, detail = self._check(raw, self, self.room)
         if error:
@@ -93,7 +93,7 @@ class ProgramTwin:
             executed, error, position, detail = self._run(arguments, memory)
         header = (MAGIC, executed, self.description.config_hash, error, position, detail, 0, 0)
         block = STATUS.pack(header) + bytes(self.core.status())
-        memory.view(arguments["status"], size).data[:] = block
+        memory.bytes(arguments["status"], size)[:] = block
 
     def _refusal(self, arguments):
         """``(error, detail)`` of the launch as a whole."""
@@ -109,7 +109,7 @@ class ProgramTwin:
         count = arguments["command_count"]
         for position in range(count):
             address = arguments["program"] + position * COMMAND_BYTES
-            command = memory.view(address, COMMAND_BYTES)
+            command = memory.bytes(address, COMMAND_BYTES)
             error, detail = self.core.execute(command, arguments, memory)
             if error:
                 return position, error, position, detail
