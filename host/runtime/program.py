@@ -90,9 +90,10 @@ class Launcher:
         return self._status
 
     def _buffer(self, name, size):
-        """The buffer ``name`` with at least ``size`` bytes; grows to powers of two."""
+        """The buffer ``name`` with at least ``size`` bytes; whole beats, grows to powers of two."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
+            size = aligned(max(size, 1))
             first = self._sizes.get(name, PAGE_BYTES)
             size = first if size <= first else 1 << (size - 1).bit_length()
             buffer = self._buffers[name] = self.kernel.buffer(name, size)
@@ -119,10 +120,10 @@ class Launcher:
         size = 0
         for offset, array in operands:
             size = max(size, offset + array.nbytes)
-        operand_buffer = self._buffer("operands", aligned(max(size, 1)))
-        results = self._buffer("results", aligned(max(results_bytes, 1)))
+        operand_buffer = self._buffer("operands", size)
+        results = self._buffer("results", results_bytes)
         status = self._buffer("status", STATUS.size + layout.size)
-        program_buffer = self._buffer("program", max(len(raw), 1))
+        program_buffer = self._buffer("program", len(raw))
         program_buffer.put(raw)
         for offset, array in operands:
             operand_buffer.view[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
@@ -148,4 +149,4 @@ class Launcher:
                 command = self.design.commands[program[position][0]]
                 name, doc = command.name, command.doc
             raise CommandError(error, self.design.errors, position, detail, name, doc)
-        return results.read(np.uint8, results_bytes) if results_bytes else np.zeros(0, np.uint8)
+        return np.frombuffer(results.take(results_bytes), np.uint8)

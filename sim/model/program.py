@@ -12,6 +12,9 @@ from sim.model.command import CommandCheck
 
 __all__ = ["CommandTwin", "ProgramTwin"]
 
+# Members of an enum are slow to look up.
+_NONE = ShellError.NONE
+
 
 class CommandTwin:
     """A core's twin: commands are checked by their table, then executed by a method each.
@@ -102,7 +105,7 @@ class ProgramTwin:
                 return ShellError.POINTER, number
         if arguments["command_count"] * COMMAND_BYTES > arguments["program_bytes"]:
             return ShellError.PROGRAM, 0
-        return ShellError.NONE, 0
+        return _NONE, 0
 
     def _run(self, arguments, memory):
         """``(executed, error, error_command, error_detail)``."""
@@ -113,4 +116,4 @@ class ProgramTwin:
             error, detail = self.core.execute(command, arguments, memory)
             if error:
                 return position, error, position, detail
-        return count, ShellError.NONE, 0, 0
+        return count, _NONE, 0, 0

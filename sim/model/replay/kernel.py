@@ -11,13 +11,16 @@ from hw.shell.command import round_up
 from sim.model.program import CommandTwin, ProgramTwin
 from sim.model.replay.manager import ReplayManager
 from sim.model.replay.priority import priority
-from sim.model.replay.tree import write_batch
-from sim.model.replay.weight import weight
+from sim.model.replay.tree import store, write_batch
+from sim.model.replay.weight import Weights
 
 __all__ = ["ReplayCore", "ReplayKernel"]
 
+# What a command returns whose every item was right.
+_DONE = Error.NONE, 0
+_NOTHING = Given.NOTHING.value
 # The experiences of a batch of headers alone.
-_NONE = np.zeros(0, np.uint32)
+_NO_WORDS = np.zeros(0, np.uint32)
 
 
 class ReplayCore(CommandTwin):
@@ -32,11 +35,12 @@ class ReplayCore(CommandTwin):
             priority_width=self.replay.priority_width,
             priority_fraction=self.replay.priority_fraction,
         )
-        self.weight_config = WeightConfig(
+        weight_config = WeightConfig(
             priority_width=self.replay.priority_width,
             total_width=self.replay.total_width,
             count_width=self.replay.capacity.bit_length(),
         )
+        self.weights = Weights(weight_config)
         self.capacity, self.granules, self.initial = self.replay.capacity, 0, self.replay.one
         self.position = self.fill = self.restored = self.saturations = self.extent = 0
 
@@ -64,38 +68,29 @@ class ReplayCore(CommandTwin):
         self.capacity, self.granules, self.extent = c.capacity, c.granules, c.transfer
         self.initial = c.priority
         self.position = self.fill = self.restored = self.saturations = 0
-        return Error.NONE, 0
+        return _DONE
 
     def _seed(self, c):
         self.manager.seed(c.state)
-        return Error.NONE, 0
+        return _DONE
 
     def _restore(self, c):
         self.position, self.fill, self.restored = c.position, c.fill, c.maximum
-        return Error.NONE, 0
+        return _DONE
 
     def _insert(self, c):
-        runs = self._runs(c.count)
+        manager, begin, capacity = self.manager, self.position, self.capacity
         if self.granules:
-            size, stride = self.granules * GRANULE_BYTES, self.stride
-            records = self.at(c, "source")[: c.count * size].reshape(c.count, size)
-            for begin, end, place in runs:
-                address = self.arguments["storage"] + place * stride
-                run = self.memory.view(address, (end - begin) * stride).reshape(-1, stride)
-                run[:, :size] = records[begin:end]
-                if stride > size:
-                    run[:, size:] = 0
-        if c.given == Given.NOTHING.value:
-            error, position = Error.NONE, 0
-            number = c.priority or self.maximum or self.initial
-            for begin, end, place in runs:
-                self.manager.fill(place, place + end - begin, number)
+            stored, records = self._stored(), self._words(c, "source")
+            store(stored, records, begin, c.count, capacity, self.stride // 4, self.granules * 4)
+        if c.given == _NOTHING:
+            error, position = _DONE
+            manager.fill(begin, c.count, capacity, c.priority or self.maximum or self.initial)
         else:
             error, position, values = self._entering(c)
-            for begin, end, place in runs:
-                self.manager.set(np.arange(place, place + end - begin), values[begin:end])
-        self.position = (self.position + c.count) % self.capacity
-        self.fill = min(self.fill + c.count, self.capacity)
+            manager.set((begin + np.arange(c.count)) % capacity, values)
+        self.position = (begin + c.count) % capacity
+        self.fill = min(self.fill + c.count, capacity)
         return error, position
 
     def _entering(self, c):
@@ -105,12 +100,6 @@ class ReplayCore(CommandTwin):
             return self._priorities(c, values)
         error, position, bad = self._first_error(self._too_large(values))
         return error, position, np.where(bad, 0, values)
-
-    def _runs(self, count):
-        """Pieces of an insert without a wrap: begin, end, and the place of the first."""
-        first = min(count, self.capacity - self.position)
-        runs = [(0, first, self.position)]
-        return [*runs, (first, count, 0)] if first < count else runs
 
     def _list(self, c, name="source", dtype=ITEM.dtype):
         return self.at(c, name)[: c.count * ITEM.size].view(dtype)
@@ -124,7 +113,7 @@ class ReplayCore(CommandTwin):
         """``(error, position)`` of the first item that breaks a rule, and which items do."""
         bad = np.logical_or.reduce([mask for mask, _ in conditions])
         if not bad.any():
-            return Error.NONE, 0, bad
+            return *_DONE, bad
         position = int(np.argmax(bad))
         error = next(code for mask, code in conditions if mask[position])
         return error, position, bad
@@ -146,7 +135,7 @@ class ReplayCore(CommandTwin):
         items = self._words(c, "source")
         bad = self.manager.set_items(items, c.count, self.fill)
         if bad < 0:
-            return Error.NONE, 0
+            return _DONE
         return (Error.INDEX if items[2 * bad] >= self.fill else Error.PRIORITY), bad
 
     def _update(self, c):
@@ -160,28 +149,30 @@ class ReplayCore(CommandTwin):
     def _sample(self, c):
         indexes, priorities, _ = self.manager.sample(c.count, step=c.step)
         self._write_batch(c, indexes, priorities, self.granules)
-        return Error.NONE, 0
+        return _DONE
 
     def _find(self, c):
         indexes, priorities, errors = self.manager.find(self._list(c, dtype="<u8"))
         self._write_batch(c, indexes, priorities, self.granules)
-        return (Error.TARGET, int(np.argmax(errors))) if errors.any() else (Error.NONE, 0)
+        return (Error.TARGET, int(np.argmax(errors))) if errors.any() else _DONE
 
     def _get(self, c):
         items = self._words(c, "source")
         indexes, priorities, bad = self.manager.get_items(items, c.count, self.fill)
         self._write_batch(c, indexes, priorities, 0)
-        return (Error.NONE, 0) if bad < 0 else (Error.INDEX, bad)
+        return _DONE if bad < 0 else (Error.INDEX, bad)
 
     def _write_batch(self, c, indexes, priorities, granules):
-        manager, config = self.manager, self.weight_config
-        weights = weight(priorities, np.uint64(manager.total), np.uint64(self.fill), c.beta, config)
-        out, stored = self._words(c, "destination"), _NONE
+        weights = self.weights(priorities, self.manager.total, self.fill, c.beta)
+        out, stored, stride = self._words(c, "destination"), _NO_WORDS, 0
         if granules:
-            address, size = self.arguments["storage"], self.extent * GRANULE_BYTES
-            stored = self.memory.view(address, size).view(np.uint32)
-        stride, size = self.stride // 4, granules * GRANULE_BYTES // 4
-        write_batch(out, stored, stride, size, indexes, priorities, weights.view(np.uint32))
+            stored, stride = self._stored(), self.stride // 4
+        write_batch(out, stored, stride, granules * 4, indexes, priorities, weights)
+
+    def _stored(self):
+        """The experiences as words, writable."""
+        size = self.extent * GRANULE_BYTES
+        return self.memory.view(self.arguments["storage"], size).view(np.uint32)
 
 
 class ReplayKernel(ProgramTwin):

@@ -83,9 +83,10 @@ class ReplayManager:
         self.maximum = max(self.maximum, largest)
         return bad
 
-    def fill(self, begin, end, priority):
-        """Set the leaves ``begin`` to ``end - 1`` to one priority."""
-        self.total = fill(self._tree, self._offsets, self.config.fanout, begin, end, priority)
+    def fill(self, begin, count, capacity, priority):
+        """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority."""
+        fanout = self.config.fanout
+        self.total = fill(self._tree, self._offsets, fanout, begin, count, capacity, priority)
         self.maximum = max(self.maximum, priority)
 
     def get_items(self, items, count, fill):

@@ -9,8 +9,8 @@ from numba import njit
 
 from hw.replay.config import FRACTION_WIDTH
 
-__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "scale", "targets_of"]
-__all__ += ["write_batch"]
+__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "scale", "store"]
+__all__ += ["targets_of", "write_batch"]
 
 #: ``step`` of uniform draws: one stratum that is everything.
 UNIFORM = 1 << FRACTION_WIDTH
@@ -75,10 +75,11 @@ def put_items(tree, offsets, fanout, items, count, fill, limit):
 
 
 @njit(cache=True)
-def fill(tree, offsets, fanout, begin, end, priority):
-    """Set the leaves ``begin`` to ``end - 1`` to one priority; return the total."""
-    for place in range(begin, end):
-        _put(tree, offsets, fanout, place, np.uint64(priority))
+def fill(tree, offsets, fanout, begin, count, capacity, priority):
+    """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority; return
+    the total."""
+    for k in range(count):
+        _put(tree, offsets, fanout, (begin + k) % capacity, np.uint64(priority))
     return _total(tree, offsets)
 
 
@@ -93,6 +94,17 @@ def get_items(tree, items, count, fill):
         elif bad < 0:
             bad = k
     return indexes, priorities, bad
+
+
+@njit(cache=True)
+def store(storage, records, begin, count, capacity, stride, size):
+    """Copy ``count`` dense ``records`` of ``size`` to the places from ``begin`` on of a ring, each
+    filled with zeros to ``stride``; words as of ``write_batch``."""
+    for k in range(count):
+        place = (begin + k) % capacity * stride
+        for word in range(size):
+            storage[place + word] = records[k * size + word]
+        storage[place + size : place + stride] = 0
 
 
 @njit(cache=True)
