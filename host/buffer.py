@@ -37,10 +37,14 @@ class Buffer:
 
     def put(self, data, offset=0):
         """``write`` of bytes."""
-        self._check(len(data), offset)
+        self.lay(data, offset)
         if data:
-            self._bytes[offset : offset + len(data)] = data
             self.bo.sync(self._to_device, len(data), offset)
+
+    def lay(self, data, offset=0):
+        """``put`` into the host's copy alone."""
+        self._check(len(data), offset)
+        self._bytes[offset : offset + len(data)] = data
 
     def take(self, size, offset=0):
         """``read`` of bytes: a bytearray."""

@@ -272,7 +272,7 @@ class Kernel:
         while True:
             self.flight.check()
             # Short waits: pyxrt keeps the interpreter locked, and signals waiting, during each.
-            state = self._run.wait(max(1, min(100, int(1000 * left))))
+            state = self._run.wait(100 if left > 0.1 else max(1, int(1000 * left)))
             if int(state) == _COMPLETED:
                 return
             left = deadline - time.monotonic()

@@ -126,7 +126,7 @@ class Launcher:
         program_buffer = self._buffer("program", len(raw))
         program_buffer.put(raw)
         for offset, array in operands:
-            operand_buffer.view[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+            operand_buffer.lay(array.tobytes(), offset)
         if size:
             operand_buffer.to_device(size)
         self.kernel.launch(
@@ -149,4 +149,6 @@ class Launcher:
                 command = self.design.commands[program[position][0]]
                 name, doc = command.name, command.doc
             raise CommandError(error, self.design.errors, position, detail, name, doc)
+        if not results_bytes:
+            return np.zeros(0, np.uint8)
         return np.frombuffer(results.take(results_bytes), np.uint8)
