@@ -87,9 +87,10 @@ class CommandCheck:
         if command is None:
             return _Decoded()
         fields = command.unpack(raw)
+        unnamed = {name: 0 for name in table.names if name not in command.values}
         return _Decoded(
             command,
-            fields | dict.fromkeys(table.names, 0),
+            fields | unnamed,
             self._refusal(command, raw, fields),
             (*command.values.items(), *table.stages.items()),
             tuple(
