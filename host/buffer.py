@@ -24,6 +24,7 @@ class Buffer:
         self.bo, self.size, self.room, self.group = bo, size, room, group
         self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
         self.view = np.frombuffer(bo.map(), np.uint8)[:size]
+        self._bytes = self.view.data
         self._to_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
         self._from_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE
 
@@ -36,17 +37,21 @@ class Buffer:
 
     def put(self, data, offset=0):
         """``write`` of bytes."""
-        part = self._part(len(data), offset)
+        self.lay(data, offset)
         if data:
-            part.data[:] = data
             self.bo.sync(self._to_device, len(data), offset)
+
+    def lay(self, data, offset=0):
+        """``put`` into the host's copy alone."""
+        self._check(len(data), offset)
+        self._bytes[offset : offset + len(data)] = data
 
     def take(self, size, offset=0):
         """``read`` of bytes: a bytearray."""
-        part = self._part(size, offset)
+        self._check(size, offset)
         if size:
             self.bo.sync(self._from_device, size, offset)
-        return bytearray(part)
+        return bytearray(self._bytes[offset : offset + size])
 
     def read(self, dtype, count, offset=0):
         """``count`` items of ``dtype`` from the card, ``offset`` bytes into the buffer."""

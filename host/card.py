@@ -268,15 +268,15 @@ class Kernel:
         return number - 2**32 if number >= 2**31 else number
 
     def _wait(self, timeout_s):
-        deadline = time.monotonic() + timeout_s
+        deadline, left = time.monotonic() + timeout_s, timeout_s
         while True:
             self.flight.check()
             # Short waits: pyxrt keeps the interpreter locked, and signals waiting, during each.
-            left = deadline - time.monotonic()
-            state = self._run.wait(max(1, min(100, int(1000 * left))))
+            state = self._run.wait(100 if left > 0.1 else max(1, int(1000 * left)))
             if int(state) == _COMPLETED:
                 return
-            if int(state) not in _UNFINISHED or time.monotonic() >= deadline:
+            left = deadline - time.monotonic()
+            if int(state) not in _UNFINISHED or left <= 0:
                 break
         report = self._run.report() if hasattr(self._run, "report") else _XRT_ADVICE
         if int(state) in (*_UNFINISHED, _NORESPONSE):

@@ -34,14 +34,15 @@ class Encoder:
 
     def _packed(self, opcode, values):
         """The bytes of one command."""
-        known = self._known.get(opcode)
-        if known is None:
-            command = self._commands[opcode]
-            ranges = _ranges(command, self._config)
-            known = self._known[opcode] = command, ranges, _Plain.of(command, ranges)
-        command, ranges, plain = known
-        numbers = plain.numbers(values)
-        return command.pack(_checked(command, ranges, values) if numbers is None else numbers)
+        command, ranges, plain = self._known.get(opcode) or self._learned(opcode)
+        return command.pack(plain.numbers(values) or _checked(command, ranges, values))
+
+    def _learned(self, opcode):
+        """What the bytes of a command follow from, but for its fields' numbers."""
+        command = self._commands[opcode]
+        ranges = _ranges(command, self._config)
+        known = self._known[opcode] = command, ranges, _Plain.of(command, ranges)
+        return known
 
 
 class _Plain(NamedTuple):

@@ -77,14 +77,23 @@ class Launcher:
         self.design = design or DESIGNS[kernel.description.name]
         self.config = self.design.config_type.from_dict(kernel.description.config)
         self.claim = claim
-        self.status, self.cycles, self.launches = None, 0, 0
+        self.cycles, self.launches = 0, 0
+        self._block = self._status = None
         self._buffers, self._sizes = {}, self.design.buffers(self.config)
         self._encode = Encoder(self.design.commands, self.config)
 
+    @property
+    def status(self):
+        if self._status is None and self._block is not None:
+            layout = self.design.status
+            self._status = np.frombuffer(self._block, layout.dtype, 1, STATUS.size)[0]
+        return self._status
+
     def _buffer(self, name, size):
-        """The buffer ``name`` with at least ``size`` bytes; grows to powers of two."""
+        """The buffer ``name`` with at least ``size`` bytes; whole beats, grows to powers of two."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
+            size = aligned(max(size, 1))
             first = self._sizes.get(name, PAGE_BYTES)
             size = first if size <= first else 1 << (size - 1).bit_length()
             buffer = self._buffers[name] = self.kernel.buffer(name, size)
@@ -111,13 +120,13 @@ class Launcher:
         size = 0
         for offset, array in operands:
             size = max(size, offset + array.nbytes)
-        operand_buffer = self._buffer("operands", aligned(max(size, 1)))
-        results = self._buffer("results", aligned(max(results_bytes, 1)))
+        operand_buffer = self._buffer("operands", size)
+        results = self._buffer("results", results_bytes)
         status = self._buffer("status", STATUS.size + layout.size)
-        program_buffer = self._buffer("program", max(len(raw), 1))
+        program_buffer = self._buffer("program", len(raw))
         program_buffer.put(raw)
         for offset, array in operands:
-            operand_buffer.view[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+            operand_buffer.lay(array.tobytes(), offset)
         if size:
             operand_buffer.to_device(size)
         self.kernel.launch(
@@ -130,22 +139,16 @@ class Launcher:
             **self.pointers,
         )
         self.launches += 1
-        block = status.take(STATUS.size + layout.size)
-        shell = STATUS.unpack(block)
-        self.status = np.frombuffer(block, layout.dtype, 1, STATUS.size)[0]
+        self._block, self._status = status.take(STATUS.size + layout.size), None
+        _, _, _, error, position, detail, _, cycles = STATUS.numbers(self._block)
         # A card that cannot count says so by 0 (the model) and is not added up.
-        self.cycles = (
-            None
-            if self.cycles is None or not shell["cycles"]
-            else self.cycles + int(shell["cycles"])
-        )
-        if shell["error"]:
-            position = int(shell["error_command"])
+        self.cycles = None if self.cycles is None or not cycles else self.cycles + cycles
+        if error:
             name, doc = "none", ""
             if position < len(program):
                 command = self.design.commands[program[position][0]]
                 name, doc = command.name, command.doc
-            raise CommandError(
-                shell["error"], self.design.errors, position, shell["error_detail"], name, doc
-            )
-        return results.read(np.uint8, results_bytes) if results_bytes else np.zeros(0, np.uint8)
+            raise CommandError(error, self.design.errors, position, detail, name, doc)
+        if not results_bytes:
+            return np.zeros(0, np.uint8)
+        return np.frombuffer(results.take(results_bytes), np.uint8)

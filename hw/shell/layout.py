@@ -128,9 +128,13 @@ class Layout:
         """The bytes of all fields' numbers in order, and the padding."""
         return self._struct.pack(*numbers).ljust(self.size, b"\0")
 
+    def numbers(self, raw):
+        """All fields' numbers in order, of ``raw`` (bytes): what ``pack`` was given."""
+        return self._struct.unpack_from(raw)
+
     def unpack(self, raw):
         """Fields of ``raw`` (bytes) by name: Python numbers, and lists of them."""
-        words, begin, values = self._struct.unpack_from(raw), 0, {}
+        words, begin, values = self.numbers(raw), 0, {}
         if self._single:
             return dict(zip(self._names, words, strict=True))
         for field in self.fields:

@@ -32,6 +32,7 @@ class bo:
             self._parent, self._group = owner, owner._group
             self._host, self._card = owner._host[part], owner._card[part]
             self._address = owner._address + offset
+            self._sides = memoryview(self._host), memoryview(self._card)
             return
         if group is None:
             raise TypeError("incompatible constructor arguments: group is missing")
@@ -41,6 +42,7 @@ class bo:
         self._parent, self._group, self._allocator = None, group, owner._banks[group]
         self._address = self._allocator.allocate(max(1, size))
         self._host, self._card = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+        self._sides = memoryview(self._host), memoryview(self._card)
 
     def __del__(self):
         if getattr(self, "_parent", self) is None and hasattr(self, "_address"):
@@ -66,7 +68,7 @@ class bo:
 
     def sync(self, direction, size=None, offset=0):
         size = self.size() - offset if size is None else size
-        source, target = self._host, self._card
+        source, target = self._sides
         if direction != _TO_DEVICE:
             source, target = target, source
         self._check(size, offset)

@@ -166,6 +166,7 @@ class Memory:
         self.buffers = buffers
         self._spans = [(b.address, b.address + len(b.data), b.data) for b in buffers]
         self._begins = {begin: data for begin, _, data in reversed(self._spans)}
+        self._bytes = {begin: memoryview(data) for begin, data in self._begins.items()}
 
     def view(self, address, size):
         """The ``size`` bytes at ``address``, writable; IndexError outside of the buffers."""
@@ -176,3 +177,10 @@ class Memory:
             if begin <= address and address + size <= end:
                 return data[address - begin : address - begin + size]
         raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")
+
+    def bytes(self, address, size):
+        """``view`` as a memoryview: several times faster for a few bytes."""
+        data = self._bytes.get(address)
+        if data is not None and size <= len(data):
+            return data[:size]
+        return self.view(address, size).data

@@ -55,6 +55,7 @@ ert_cmd_state = IntEnum(
 # pyxrt does not export this state, but returns it.
 _RUNNING = 3
 _COMPLETED = ert_cmd_state.ERT_CMD_STATE_COMPLETED
+_UNDER_WAY, _DONE = Outcome.RUNNING, Outcome.DONE
 _STATES = {
     Outcome.STALLED: ert_cmd_state.ERT_CMD_STATE_NORESPONSE,
     Outcome.VIOLATION: ert_cmd_state.ERT_CMD_STATE_ERROR,
@@ -249,9 +250,9 @@ class run:
         if self._state == _RUNNING:
             engine = self._device._kernel
             outcome = engine.wait(timeout_ms / 1000 if timeout_ms else None)
-            if outcome is Outcome.RUNNING:
+            if outcome is _UNDER_WAY:
                 return ert_cmd_state.ERT_CMD_STATE_TIMEOUT
-            done = outcome is Outcome.DONE
+            done = outcome is _DONE
             self._state = _COMPLETED if done else _STATES[outcome]
             self.cycles = engine.cycles if done else None
         return self._state

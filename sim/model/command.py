@@ -11,6 +11,9 @@ __all__ = ["CommandCheck"]
 #: Commands that are remembered.
 _KEPT = 1024
 
+# Error and detail of a command that is not refused.
+_RIGHT = ShellError.NONE, 0
+
 
 class _Decoded(NamedTuple):
     """What 64 bytes say by themselves, whatever the state."""
@@ -19,7 +22,7 @@ class _Decoded(NamedTuple):
     fields: dict = {}
     refused: tuple | None = (ShellError.OPCODE, 0)  # error and detail
     values: tuple = ()  # names and functions of the table's values and stages, in order
-    footprints: tuple = ()
+    footprints: tuple = ()  # each with its buffer, its offset, and the bytes of a beat there
 
 
 class CommandCheck:
@@ -52,7 +55,9 @@ class CommandCheck:
         Returns ``(command, c, error, detail)``; ``c`` has fields, values, stages, and in
         ``c.beats`` the beats of each footprint by name.
         """
-        command, fields, refused, values, footprints = self._decoded(bytes(raw))
+        raw = bytes(raw)
+        decoded = self._seen.get(raw) or self._remembered(raw)
+        command, fields, refused, values, footprints = decoded
         c = SimpleNamespace(**fields, beats={})
         if refused:
             return command, c, *refused
@@ -61,37 +66,37 @@ class CommandCheck:
         for rule in command.rules:
             if rule.broken(c, state):
                 return command, c, rule.error, int(rule.detail(c, state))
-        for footprint in footprints:
-            buffer, place = footprint.buffer, footprint.offset
-            size = self._beat_bytes(buffer)
+        for footprint, buffer, place, size in footprints:
             c.beats[place or buffer] = beats = -(-footprint.bytes(c, state) // size)
             offset = fields[place] if place else 0
             if place and beats > MAX_BEATS:
                 return command, c, ShellError.COUNT, 0
             if offset % 64 or offset + beats * size > room(buffer):
                 return command, c, footprint.error, 0
-        return command, c, ShellError.NONE, 0
+        return command, c, *_RIGHT
 
-    def _decoded(self, raw):
+    def _remembered(self, raw):
         """Programs repeat themselves: the last commands are kept."""
-        if raw not in self._seen:
-            if len(self._seen) >= _KEPT:
-                self._seen.clear()
-            self._seen[raw] = self._decode(raw)
-        return self._seen[raw]
+        if len(self._seen) >= _KEPT:
+            self._seen.clear()
+        decoded = self._seen[raw] = self._decode(raw)
+        return decoded
 
     def _decode(self, raw):
         table, command = self._table, self._by_number.get(int.from_bytes(raw[:4], "little"))
         if command is None:
             return _Decoded()
         fields = command.unpack(raw)
-        named = [(name, command.values.get(name, lambda c, s: 0)) for name in table.names]
+        unnamed = {name: 0 for name in table.names if name not in command.values}
         return _Decoded(
             command,
-            fields,
+            fields | unnamed,
             self._refusal(command, raw, fields),
-            (*named, *table.stages.items()),
-            tuple(sorted(command.footprints, key=lambda f: self._order.index(f.name))),
+            (*command.values.items(), *table.stages.items()),
+            tuple(
+                (f, f.buffer, f.offset, self._beat_bytes(f.buffer))
+                for f in sorted(command.footprints, key=lambda f: self._order.index(f.name))
+            ),
         )
 
     def _refusal(self, command, raw, fields):

@@ -12,6 +12,9 @@ from sim.model.command import CommandCheck
 
 __all__ = ["CommandTwin", "ProgramTwin"]
 
+# Members of an enum are slow to look up.
+_NONE = ShellError.NONE
+
 
 class CommandTwin:
     """A core's twin: commands are checked by their table, then executed by a method each.
@@ -28,7 +31,7 @@ class CommandTwin:
     arguments, memory = None, None
 
     def execute(self, raw, arguments, memory):
-        """Run one command (64 uint8); return ``(error, detail)``."""
+        """Run one command (64 bytes); return ``(error, detail)``."""
         self.arguments, self.memory = arguments, memory
         command, c, error, detail = self._check(raw, self, self.room)
         if error:
@@ -93,7 +96,7 @@ class ProgramTwin:
             executed, error, position, detail = self._run(arguments, memory)
         header = (MAGIC, executed, self.description.config_hash, error, position, detail, 0, 0)
         block = STATUS.pack(header) + bytes(self.core.status())
-        memory.view(arguments["status"], size).data[:] = block
+        memory.bytes(arguments["status"], size)[:] = block
 
     def _refusal(self, arguments):
         """``(error, detail)`` of the launch as a whole."""
@@ -102,15 +105,15 @@ class ProgramTwin:
                 return ShellError.POINTER, number
         if arguments["command_count"] * COMMAND_BYTES > arguments["program_bytes"]:
             return ShellError.PROGRAM, 0
-        return ShellError.NONE, 0
+        return _NONE, 0
 
     def _run(self, arguments, memory):
         """``(executed, error, error_command, error_detail)``."""
         count = arguments["command_count"]
         for position in range(count):
             address = arguments["program"] + position * COMMAND_BYTES
-            command = memory.view(address, COMMAND_BYTES)
+            command = memory.bytes(address, COMMAND_BYTES)
             error, detail = self.core.execute(command, arguments, memory)
             if error:
                 return position, error, position, detail
-        return count, ShellError.NONE, 0, 0
+        return count, _NONE, 0, 0

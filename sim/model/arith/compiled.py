@@ -28,8 +28,9 @@ def parts(table):
 def flat(kind, *arrays):
     """``(shape, arrays)``: of one shape, as lists of ``kind``."""
     arrays = [np.asarray(array, kind) for array in arrays]
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    shape = arrays[0].shape
     if any(array.shape != shape for array in arrays):
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
         arrays = [np.broadcast_to(array, shape) for array in arrays]
     return shape, [np.ascontiguousarray(array).reshape(-1) for array in arrays]
 

@@ -5,15 +5,22 @@ import numpy as np
 from hw.replay.commands import BUFFERS, COMMANDS, Given
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.priority import PriorityConfig
-from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_STATUS, Error
+from hw.replay.records import GRANULE_BYTES, ITEM, REPLAY_STATUS, Error
 from hw.replay.weight import WeightConfig
 from hw.shell.command import round_up
 from sim.model.program import CommandTwin, ProgramTwin
 from sim.model.replay.manager import ReplayManager
 from sim.model.replay.priority import priority
-from sim.model.replay.weight import weight
+from sim.model.replay.tree import store, write_batch
+from sim.model.replay.weight import Weights
 
 __all__ = ["ReplayCore", "ReplayKernel"]
+
+# What a command returns whose every item was right.
+_DONE = Error.NONE, 0
+_NOTHING = Given.NOTHING.value
+# The experiences of a batch of headers alone.
+_NO_WORDS = np.zeros(0, np.uint32)
 
 
 class ReplayCore(CommandTwin):
@@ -28,11 +35,12 @@ class ReplayCore(CommandTwin):
             priority_width=self.replay.priority_width,
             priority_fraction=self.replay.priority_fraction,
         )
-        self.weight_config = WeightConfig(
+        weight_config = WeightConfig(
             priority_width=self.replay.priority_width,
             total_width=self.replay.total_width,
             count_width=self.replay.capacity.bit_length(),
         )
+        self.weights = Weights(weight_config)
         self.capacity, self.granules, self.initial = self.replay.capacity, 0, self.replay.one
         self.position = self.fill = self.restored = self.saturations = self.extent = 0
 
@@ -60,61 +68,52 @@ class ReplayCore(CommandTwin):
         self.capacity, self.granules, self.extent = c.capacity, c.granules, c.transfer
         self.initial = c.priority
         self.position = self.fill = self.restored = self.saturations = 0
-        return Error.NONE, 0
+        return _DONE
 
     def _seed(self, c):
         self.manager.seed(c.state)
-        return Error.NONE, 0
+        return _DONE
 
     def _restore(self, c):
         self.position, self.fill, self.restored = c.position, c.fill, c.maximum
-        return Error.NONE, 0
+        return _DONE
 
     def _insert(self, c):
-        runs = self._runs(c.count)
+        manager, begin, capacity = self.manager, self.position, self.capacity
         if self.granules:
-            size, stride = self.granules * GRANULE_BYTES, self.stride
-            records = self.at(c, "source")[: c.count * size].reshape(c.count, size)
-            for begin, end, place in runs:
-                address = self.arguments["storage"] + place * stride
-                run = self.memory.view(address, (end - begin) * stride).reshape(-1, stride)
-                run[:, :size] = records[begin:end]
-                if stride > size:
-                    run[:, size:] = 0
-        error, position, values = self._entering(c)
-        for begin, end, place in runs:
-            self.manager.set(np.arange(place, place + end - begin), values[begin:end])
-        self.position = (self.position + c.count) % self.capacity
-        self.fill = min(self.fill + c.count, self.capacity)
+            stored, records = self._stored(), self._words(c, "source")
+            store(stored, records, begin, c.count, capacity, self.stride // 4, self.granules * 4)
+        if c.given == _NOTHING:
+            error, position = _DONE
+            manager.fill(begin, c.count, capacity, c.priority or self.maximum or self.initial)
+        else:
+            error, position, values = self._entering(c)
+            manager.set((begin + np.arange(c.count)) % capacity, values)
+        self.position = (begin + c.count) % capacity
+        self.fill = min(self.fill + c.count, capacity)
         return error, position
 
     def _entering(self, c):
-        """``(error, position)`` of the first bad item of an INSERT, and all priorities."""
-        if c.given == Given.NOTHING.value:
-            values = np.empty(c.count, np.uint64)
-            values[:] = c.priority or self.maximum or self.initial
-            return Error.NONE, 0, values
+        """``(error, position)`` of the first bad item of an INSERT's list, and all priorities."""
         values = self._list(c, "priorities")["value"]
         if c.given == Given.TD_ERRORS.value:
             return self._priorities(c, values)
         error, position, bad = self._first_error(self._too_large(values))
         return error, position, np.where(bad, 0, values)
 
-    def _runs(self, count):
-        """Pieces of an insert without a wrap: begin, end, and the place of the first."""
-        first = min(count, self.capacity - self.position)
-        runs = [(0, first, self.position)]
-        return [*runs, (first, count, 0)] if first < count else runs
-
     def _list(self, c, name="source", dtype=ITEM.dtype):
         return self.at(c, name)[: c.count * ITEM.size].view(dtype)
+
+    def _words(self, c, name):
+        """The whole beats of a footprint as words, writable."""
+        return self.at(c, name).view(np.uint32)
 
     @staticmethod
     def _first_error(*conditions):
         """``(error, position)`` of the first item that breaks a rule, and which items do."""
         bad = np.logical_or.reduce([mask for mask, _ in conditions])
         if not bad.any():
-            return Error.NONE, 0, bad
+            return *_DONE, bad
         position = int(np.argmax(bad))
         error = next(code for mask, code in conditions if mask[position])
         return error, position, bad
@@ -133,12 +132,11 @@ class ReplayCore(CommandTwin):
         return error, position, np.where(bad, 0, values)
 
     def _set(self, c):
-        items = self._list(c)
-        error, position, bad = self._first_error(
-            self._beyond(items), self._too_large(items["value"])
-        )
-        self.manager.set(items["index"][~bad], items["value"][~bad])
-        return error, position
+        items = self._words(c, "source")
+        bad = self.manager.set_items(items, c.count, self.fill)
+        if bad < 0:
+            return _DONE
+        return (Error.INDEX if items[2 * bad] >= self.fill else Error.PRIORITY), bad
 
     def _update(self, c):
         items = self._list(c)
@@ -151,44 +149,30 @@ class ReplayCore(CommandTwin):
     def _sample(self, c):
         indexes, priorities, _ = self.manager.sample(c.count, step=c.step)
         self._write_batch(c, indexes, priorities, self.granules)
-        return Error.NONE, 0
+        return _DONE
 
     def _find(self, c):
         indexes, priorities, errors = self.manager.find(self._list(c, dtype="<u8"))
         self._write_batch(c, indexes, priorities, self.granules)
-        return (Error.TARGET, int(np.argmax(errors))) if errors.any() else (Error.NONE, 0)
+        return (Error.TARGET, int(np.argmax(errors))) if errors.any() else _DONE
 
     def _get(self, c):
-        items = self._list(c)
-        error, position, bad = self._first_error(self._beyond(items))
-        indexes = np.where(bad, 0, items["index"])
-        priorities = np.where(bad, 0, self.manager.get(indexes)[0])
+        items = self._words(c, "source")
+        indexes, priorities, bad = self.manager.get_items(items, c.count, self.fill)
         self._write_batch(c, indexes, priorities, 0)
-        return error, position
+        return _DONE if bad < 0 else (Error.INDEX, bad)
 
     def _write_batch(self, c, indexes, priorities, granules):
-        count, size = len(indexes), granules * GRANULE_BYTES
-        headers = np.zeros(count, HEADER.dtype)
-        headers["index"], headers["priority"] = indexes, priorities
-        headers["weight"] = weight(
-            priorities,
-            np.uint64(self.manager.total),
-            np.uint64(self.fill),
-            c.beta,
-            self.weight_config,
-        )
-        used = count * (HEADER.size + size)
-        out = self.at(c, "destination")
-        out[used:] = 0
-        records = out[:used].reshape(count, HEADER.size + size)
-        records[:, : HEADER.size] = headers.view(np.uint8).reshape(count, HEADER.size)
+        weights = self.weights(priorities, self.manager.total, self.fill, c.beta)
+        out, stored, stride = self._words(c, "destination"), _NO_WORDS, 0
         if granules:
-            stride = self.stride
-            first = int(indexes.min())
-            count = int(indexes.max()) + 1 - first
-            storage = self.memory.view(self.arguments["storage"] + first * stride, count * stride)
-            rows = storage.reshape(count, stride)[:, :size]
-            records[:, HEADER.size :] = rows[indexes - first]
+            stored, stride = self._stored(), self.stride // 4
+        write_batch(out, stored, stride, granules * 4, indexes, priorities, weights)
+
+    def _stored(self):
+        """The experiences as words, writable."""
+        size = self.extent * GRANULE_BYTES
+        return self.memory.view(self.arguments["storage"], size).view(np.uint32)
 
 
 class ReplayKernel(ProgramTwin):

@@ -6,7 +6,7 @@ the least i with p_0 + ... + p_i > target is the same leaf either way.
 
 import numpy as np
 
-from sim.model.replay.tree import UNIFORM, find, put, targets_of
+from sim.model.replay.tree import UNIFORM, fill, find, get_items, put, put_items, targets_of
 
 __all__ = ["GET", "SET", "SAMPLE", "FIND", "UNIFORM", "ReplayManager"]
 
@@ -72,6 +72,26 @@ class ReplayManager:
         )
         self.maximum = max(self.maximum, largest)
         return indexes >= config.capacity
+
+    def set_items(self, items, count, fill):
+        """``set`` of ``count`` pairs of index and priority (uint32), but for those whose index is
+        not below ``fill`` or whose priority is too large; return the first of these, or -1."""
+        config = self.config
+        largest, self.total, bad = put_items(
+            self._tree, self._offsets, config.fanout, items, count, fill, config.priority_limit
+        )
+        self.maximum = max(self.maximum, largest)
+        return bad
+
+    def fill(self, begin, count, capacity, priority):
+        """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority."""
+        fanout = self.config.fanout
+        self.total = fill(self._tree, self._offsets, fanout, begin, count, capacity, priority)
+        self.maximum = max(self.maximum, priority)
+
+    def get_items(self, items, count, fill):
+        """``(indexes, priorities, bad)`` of pairs as of ``set_items``."""
+        return get_items(self.priorities, items, count, fill)
 
     def sample(self, count, *, step=UNIFORM, first=True):
         """Draw ``count`` leaves; return ``(indexes, priorities, errors)``.

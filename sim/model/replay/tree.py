@@ -9,7 +9,8 @@ from numba import njit
 
 from hw.replay.config import FRACTION_WIDTH
 
-__all__ = ["UNIFORM", "find", "put", "scale", "targets_of"]
+__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "scale", "store"]
+__all__ += ["targets_of", "write_batch"]
 
 #: ``step`` of uniform draws: one stratum that is everything.
 UNIFORM = 1 << FRACTION_WIDTH
@@ -30,22 +31,99 @@ def scale(a, b):
 
 
 @njit(cache=True)
+def _put(tree, offsets, fanout, place, priority):
+    change = priority - tree[place]  # modulo 2**64, as the sums
+    for level in range(len(offsets)):
+        tree[offsets[level] + place] += change
+        place //= fanout
+
+
+@njit(cache=True)
+def _total(tree, offsets):
+    total = _ZERO
+    for k in range(offsets[-1], len(tree)):
+        total += tree[k]
+    return total
+
+
+@njit(cache=True)
 def put(tree, offsets, fanout, capacity, indexes, priorities):
     """Set leaves in order, but for those from ``capacity`` on; return the largest of
     ``priorities``, and the total."""
-    largest, total = _ZERO, _ZERO
+    largest = _ZERO
     for k in range(len(indexes)):
-        place = indexes[k]
-        if place >= capacity:
-            continue
-        largest = max(largest, priorities[k])
-        change = priorities[k] - tree[place]  # modulo 2**64, as the sums
-        for level in range(len(offsets)):
-            tree[offsets[level] + place] += change
-            place //= fanout
-    for k in range(offsets[-1], len(tree)):
-        total += tree[k]
-    return largest, total
+        if indexes[k] < capacity:
+            largest = max(largest, priorities[k])
+            _put(tree, offsets, fanout, indexes[k], priorities[k])
+    return largest, _total(tree, offsets)
+
+
+@njit(cache=True)
+def put_items(tree, offsets, fanout, items, count, fill, limit):
+    """``put`` of ``count`` items, pairs of index and priority, but for those whose index is not
+    below ``fill`` or whose priority is above ``limit``; return the position of the first of
+    these, or -1, too."""
+    largest, bad = _ZERO, -1
+    for k in range(count):
+        place, priority = np.int64(items[2 * k]), np.uint64(items[2 * k + 1])
+        if place < fill and priority <= np.uint64(limit):
+            largest = max(largest, priority)
+            _put(tree, offsets, fanout, place, priority)
+        elif bad < 0:
+            bad = k
+    return largest, _total(tree, offsets), bad
+
+
+@njit(cache=True)
+def fill(tree, offsets, fanout, begin, count, capacity, priority):
+    """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority; return
+    the total."""
+    for k in range(count):
+        _put(tree, offsets, fanout, (begin + k) % capacity, np.uint64(priority))
+    return _total(tree, offsets)
+
+
+@njit(cache=True)
+def get_items(tree, items, count, fill):
+    """``(indexes, priorities, bad)`` of items: 0 and 0 where the index is not below ``fill``,
+    and the position of the first of these, or -1."""
+    indexes, priorities, bad = np.zeros(count, np.int64), np.zeros(count, np.uint64), -1
+    for k in range(count):
+        if items[2 * k] < fill:
+            indexes[k], priorities[k] = items[2 * k], tree[items[2 * k]]
+        elif bad < 0:
+            bad = k
+    return indexes, priorities, bad
+
+
+@njit(cache=True)
+def store(storage, records, begin, count, capacity, stride, size):
+    """Copy ``count`` dense ``records`` of ``size`` to the places from ``begin`` on of a ring, each
+    filled with zeros to ``stride``; words as of ``write_batch``."""
+    for k in range(count):
+        place = (begin + k) % capacity * stride
+        for word in range(size):
+            storage[place + word] = records[k * size + word]
+        storage[place + size : place + stride] = 0
+
+
+@njit(cache=True)
+def write_batch(out, storage, stride, size, indexes, priorities, weights):
+    """Fill ``out`` with a header and an experience of ``size`` for each index, then zeros.
+
+    ``out`` and ``storage`` are words, uint32, as are ``stride``, from one experience to the next
+    in ``storage``, and ``size``; ``weights`` are bits.
+    """
+    end = 0
+    for k in range(len(indexes)):
+        begin = indexes[k] * stride
+        out[end], out[end + 1] = indexes[k], priorities[k]
+        out[end + 2], out[end + 3] = weights[k], 0
+        end += 4
+        for word in range(size):
+            out[end + word] = storage[begin + word]
+        end += size
+    out[end:] = 0
 
 
 @njit(cache=True)

@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.model.arith.compiled import flat, parts, weights
 
-__all__ = ["weight"]
+__all__ = ["Weights", "weight"]
 
 
 def weight(priority, total, count, beta, config):
@@ -12,12 +12,23 @@ def weight(priority, total, count, beta, config):
 
     ``priority`` and ``total`` are raw values of one fraction; ``beta`` is raw UQ(1, 15).
     """
-    if np.ndim(total) or np.ndim(count):
-        shape, arrays = flat(np.uint64, priority, total, count)
-    else:
-        shape, (priority,) = flat(np.uint64, priority)
-        arrays = priority, np.array([total], np.uint64), np.array([count], np.uint64)
-    log = config.log2["priority"]  # the three differ in width alone
-    tables = parts(log.table), parts(config.power.exp2.table)
-    bits = weights(*arrays, int(beta), log.mantissa_width, *tables)
+    shape, arrays = flat(np.uint64, priority, total, count)
+    bits = weights(*arrays, int(beta), *_tables(config))
     return bits.view(np.float32).reshape(shape)
+
+
+class Weights:
+    """``weight`` of many priorities of one memory, with what its config says looked up once."""
+
+    def __init__(self, config):
+        self._tables = _tables(config)
+
+    def __call__(self, priority, total, count, beta):
+        """Bits (uint32) of the weights of ``priority`` (uint64 [n]); the others are integers."""
+        whole = np.array((total, count), np.uint64)
+        return weights(priority, whole[:1], whole[1:], beta, *self._tables)
+
+
+def _tables(config):
+    log = config.log2["priority"]  # the three differ in width alone
+    return log.mantissa_width, parts(log.table), parts(config.power.exp2.table)
