@@ -15,6 +15,7 @@ DEMO_KERNEL := --set kernel.learner.arithmetic.kind=fixed --set kernel.multiplie
 # Modules are run by name, from here, so that a moved or copied checkout runs its own code.
 RUN := .venv/bin/python
 RLFABRIC := $(RUN) -m host.cli
+SOURCES := hw host sim boards bench scripts examples tests
 READY := .venv/.ready
 READY_LONG := .venv/.ready-long
 READY_BENCH := .venv/.ready-bench
@@ -40,9 +41,10 @@ test-long: $(READY_LONG) ## what takes minutes: all benches under Verilator, tor
 cocotb: $(READY) ## benches of UNIT=replay/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
-lint: $(READY) ## ruff: rules and format
+lint: $(READY) ## ruff: rules and format; vermin: all of it is Python 3.10
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	.venv/bin/vermin --quiet --violations --target=3.10- --exclude long $(SOURCES)
 
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
 	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint

@@ -7,6 +7,14 @@ from hw.shell.program import PAGE_BYTES
 __all__ = ["Buffer"]
 
 
+class _Memory:
+    """Memory of ``bo``, as an owner that NumPy keeps: pyxrt's ``map`` does not keep its object."""
+
+    def __init__(self, bo):
+        self.bo, self._map = bo, bo.map()
+        self.__array_interface__ = np.frombuffer(self._map, np.uint8).__array_interface__
+
+
 class Buffer:
     """Bytes that host and kernel share: a copy on each side.
 
@@ -23,7 +31,7 @@ class Buffer:
     def __init__(self, api, bo, size, room, group):
         self.bo, self.size, self.room, self.group = bo, size, room, group
         self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
-        self.view = np.frombuffer(bo.map(), np.uint8)[:size]
+        self.view = np.asarray(_Memory(bo))[:size]
         self._bytes = self.view.data
         self._to_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
         self._from_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE

@@ -15,11 +15,10 @@ import numpy as np
 
 from host.buffer import Buffer
 from host.claims import Claims
-from host.flight import Flight
+from host.flight import Flight, GivenUp
 from hw.shell.description import KernelDescription
 from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
 from sim.card import xrt as simulated
-from sim.tools import MissingTool
 
 __all__ = [
     "Buffer",
@@ -39,9 +38,13 @@ _BEAT = 64
 _UNFINISHED = (1, 2, 3, 7, 8)
 _COMPLETED, _NORESPONSE = 4, 9
 
+# Arguments of launches that did not end, to the end of the process: the card may still write them.
+_KEPT = []
+
 _XRT_ADVICE = (
-    "the kernel does not answer: `xrt-smi examine -r all` shows what the card does, "
-    "`xrt-smi reset` frees it; the same program on card sim names the channel that stands still"
+    "the kernel does not answer: `xbutil examine -r all -d BDF` shows what the card does, `xbutil "
+    "reset -d BDF` frees it (xrt-smi from XRT 2024.2 on); the same program on card sim names the "
+    "channel that stands still"
 )
 
 
@@ -81,14 +84,8 @@ def open_card(name, **options):
     if kind:
         api = importlib.import_module(f"host.cards.{kind}")
         return Card(name, api, api.device(place))
-    try:
-        import pyxrt
-    except ImportError as error:
-        raise MissingTool(
-            "pyxrt must be importable for card xrt (source /opt/xilinx/xrt/setup.sh, and run the "
-            f"distribution's own python3, for which XRT builds it), not missing: {error}"
-        ) from error
-    return Card(name, pyxrt, pyxrt.device(int(index or 0)), built=True)
+    api = importlib.import_module("host.cards.xrt").pyxrt()
+    return Card(name, api, api.device(int(index or 0)), built=True)
 
 
 class Card:
@@ -125,10 +122,11 @@ class Card:
         binary = self.api.xclbin(str(path))
         try:
             # XRT 2026.1 and later; from 2023.2 on this class exists, but takes only a uuid.
-            owner = (self.api.hw_context(self.device, binary),)
+            owner, mode = (self.api.hw_context(self.device, binary),), ()
         except (AttributeError, TypeError):
             owner = (self.device, self.device.load_xclbin(binary))
-        handle = self.api.kernel(*owner, description.name)
+            mode = (self.api.kernel.shared,)  # the default from 2022.1 on, before that mandatory
+        handle = self.api.kernel(*owner, description.name, *mode)
         banks = {m.get_index(): m for m in binary.get_mems()}
         kernel = Kernel(self, description, handle, banks)
         self._loaded = weakref.ref(kernel)
@@ -153,7 +151,7 @@ class Kernel:
     def __init__(self, card, description, handle, banks):
         self.card, self.description, self.flight = card, description, Flight()
         self._handle, self._banks = handle, banks
-        self._run, self._given = card.api.run(handle), None
+        self._run, self._given, self._unended = card.api.run(handle), None, False
         self._buffers = weakref.WeakSet()
         self.claims = Claims()
 
@@ -190,6 +188,13 @@ class Kernel:
                 f"kernel {self.description.name} must be the one that its card loaded last, not "
                 "one that another replaced: open a card for each"
             )
+        if self._unended:
+            self.flight.check()
+            raise CardError(
+                f"kernel {self.description.name} must have ended its last launch, not run on: "
+                "reset a card in a slot (`xbutil reset -d BDF`, xrt-smi from XRT 2024.2 on), then "
+                "open the card and load the kernel again"
+            )
         # A run keeps its arguments: only what is not the same object as before is set again.
         given, self._given = self._given, None
         if given is None or arguments.keys() != given.keys():
@@ -201,7 +206,12 @@ class Kernel:
         self._given = arguments
         with self.flight:
             self._run.start()
-            self._wait(timeout_s)
+            try:
+                self._wait(timeout_s)
+            except (CardTimeout, GivenUp, KeyboardInterrupt):
+                self._unended = True
+                _KEPT.append(arguments)
+                raise
         return getattr(self._run, "cycles", None)
 
     def _set(self, arguments, new=None):

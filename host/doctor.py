@@ -149,8 +149,8 @@ def _install(extra):
 
 def _python():
     return Finding(
-        name="python >=3.11",
-        found=sys.version.split()[0] if sys.version_info >= (3, 11) else None,
+        name="python >=3.10",
+        found=sys.version.split()[0] if sys.version_info >= (3, 10) else None,
         enables="everything",
         required=True,
         install="apt-get install python3, or make PYTHON=python3.12",

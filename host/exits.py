@@ -13,7 +13,7 @@ from boards import DoesNotFit
 from boards.bitstream import ToolsMissing, WrongVersion
 from sim.tools import MissingTool
 
-__all__ = ["MISSING_TOOL", "TRACEBACK", "report"]
+__all__ = ["MISSING_TOOL", "TRACEBACK", "note", "report"]
 
 FAILED, USAGE, MISSING_TOOL, DOES_NOT_FIT, INPUTS_ONLY = 1, 2, 3, 4, 5
 WRONG_VERSION, UNWRITABLE, INTERRUPTED = 6, 7, 130
@@ -76,6 +76,11 @@ def _raised(error):
     return any(each.offset == where and each.opname == "RAISE_VARARGS" for each in code)
 
 
+def note(error, text):
+    """``error.add_note(text)`` of Python 3.11, on every Python."""
+    error.__notes__ = [*getattr(error, "__notes__", ()), text]
+
+
 def report(error):
     """Print ``error`` and return its code: as a line, or with its traceback if it is a bug, whose
     code is 1, or on request."""
@@ -83,6 +88,8 @@ def report(error):
     bug = code is None or not _meant(error)
     if bug or os.environ.get(TRACEBACK):
         traceback.print_exception(error)
+        if sys.version_info < (3, 11):  # whose tracebacks know no notes
+            print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         return FAILED if bug else code
     message = "interrupted" if code == INTERRUPTED else str(error)
     notes = getattr(error, "__notes__", ())

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from host import checkpoint
 from host.agents.policy import load_policy, save_policy
+from host.exits import note
 from host.folder import BEST, CHECKPOINT, LAST
 from host.log import plot_returns, write_summary
 
@@ -106,16 +107,16 @@ class Records:
         and notes on ``error`` that say where they are."""
         try:
             self._write_policy(self.last, None)
-            error.add_note(f"the policy as it was is in {self.last}")
+            note(error, f"the policy as it was is in {self.last}")
         except OSError as full:
-            error.add_note(f"the policy as it was could not be written to {self.last}: {full}")
+            note(error, f"the policy as it was could not be written to {self.last}: {full}")
         if state is not None:
             try:
                 self.save(state)
             except Exception as second:  # the first failure is what there is to be said
-                error.add_note(f"a checkpoint could not be made: {second}")
+                note(error, f"a checkpoint could not be made: {second}")
         if self.saved is not None:
-            error.add_note(f"--resume goes on from step {self.saved}, in {self.checkpoint}")
+            note(error, f"--resume goes on from step {self.saved}, in {self.checkpoint}")
 
     def lacking(self):
         """At the end: what could not be written, and what there is to resume from."""

@@ -36,8 +36,8 @@ case $PWD in
 esac
 command -v "$python" >/dev/null || stop "$python must be installed (apt-get install python3)"
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    stop "python must be at least 3.11, not $version (name another one: make PYTHON=...)"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    stop "python must be at least 3.10, not $version (name another one: make PYTHON=...)"
 
 missing=""
 for tool in iverilog g++; do

@@ -96,8 +96,7 @@ def _digests(folder):
 
 
 def _digest(path):
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def is_whole(folder):

@@ -67,7 +67,7 @@ class _Child:
         self._printed = [tempfile.TemporaryFile("w+") for _ in range(2)]
         self.process = subprocess.Popen(
             [program, *command[1:]], cwd=work, env=environment, stdin=subprocess.DEVNULL,
-            stdout=self._printed[0], stderr=self._printed[1], process_group=0,
+            stdout=self._printed[0], stderr=self._printed[1], start_new_session=True,
         )  # fmt: skip
 
     def output(self):

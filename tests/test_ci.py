@@ -1,8 +1,10 @@
 """The workflow that a public host runs: what a user runs, and nothing else."""
 
+import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
@@ -28,6 +30,47 @@ def test_jobs():
         assert job["runs-on"].startswith("ubuntu-"), name
         assert 0 < job["timeout-minutes"] <= 90, f"{name} must be bounded"
         assert job["steps"][0]["uses"].startswith("actions/checkout@"), name
+
+
+def test_the_oldest_python_is_one_everywhere():
+    project = (ROOT / "pyproject.toml").read_text()
+    (oldest,) = re.findall(r'requires-python = ">=(.+)"', project)
+    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"][0] == oldest
+    assert f'target-version = "py{oldest.replace(".", "")}"' in project
+    rule = f"sys.version_info < ({oldest.replace('.', ', ')})"
+    assert rule in (ROOT / "scripts" / "setup.sh").read_text()
+    assert f"`python3` ({oldest} or newer)" in (ROOT / "README.md").read_text()
+
+
+def _vermin():
+    """``make lint``'s command that holds the sources to the oldest Python, as a list."""
+    lines = subprocess.run(["make", "-n", "lint"], cwd=ROOT, capture_output=True, text=True).stdout
+    (command,) = (line for line in lines.splitlines() if "/vermin " in line)
+    return command.split()
+
+
+def test_lint_holds_every_folder_to_the_oldest_python():
+    folders = {path.parent.name for path in ROOT.glob("*/**/*.py") if path.parent.parent == ROOT}
+    assert {name for name in folders if name != "build" and name[0] != "."} <= set(_vermin())
+
+
+@pytest.mark.parametrize(
+    "source, good",
+    [
+        ("import ast\nfrom typing import Any", True),
+        ("import tomllib", False),
+        ("from enum import StrEnum", False),
+        ("import hashlib\nhashlib.file_digest(1, '')", False),
+        ("try:\n    pass\nexcept* OSError:\n    pass", False),
+        ("with open('a', 'b') as a:\n    pass\ntype B = int", False),
+    ],
+)
+def test_lint_finds_a_newer_python(tmp_path, source, good):
+    (tmp_path / "file.py").write_text(source)
+    command = _vermin()
+    options = command[: command.index("hw")]
+    result = subprocess.run([*options, str(tmp_path)], cwd=ROOT, capture_output=True)
+    assert (result.returncode == 0) == good, result.stdout
 
 
 def test_every_command_is_known_to_make():

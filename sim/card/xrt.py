@@ -170,7 +170,10 @@ class hw_context:
 
 
 class kernel:
-    """``kernel(device, uuid, name[, mode])`` or ``kernel(hw_context, name)``."""
+    """``kernel(device, uuid, name, mode)`` or ``kernel(hw_context, name)``.
+
+    From 2022.1 on ``mode`` may be left out; here it may not, as before.
+    """
 
     exclusive, shared, none = range(3)
     cu_access_mode = SimpleNamespace(exclusive=0, shared=1, none=2)
@@ -179,7 +182,9 @@ class kernel:
         if isinstance(owner, hw_context):
             self._device, (name,) = owner._device, arguments
         else:
-            self._device, (_, name) = owner, arguments[:2]
+            if len(arguments) != 3:
+                raise TypeError("incompatible constructor arguments: device, uuid, name, mode")
+            self._device, (_, name, _) = owner, arguments
         self._description = self._device._xclbin._description
         if name.split(":")[0] != self._description.name:
             raise RuntimeError(f"No such kernel '{name}'")

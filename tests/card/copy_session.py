@@ -18,7 +18,7 @@ class Session:
 
     def __init__(self, path, size=4096, seed=0, **options):
         self.device = xrt.device(0, **options)
-        self.kernel = xrt.kernel(self.device, self.device.load_xclbin(str(path)), "copy")
+        self.kernel = xrt.kernel(self.device, self.device.load_xclbin(str(path)), "copy", 1)
         names = [a.name for a in self.kernel._description.arguments if a.kind == "pointer"]
         self.bos = {
             name: xrt.bo(self.device, size, xrt.bo.normal, self.kernel.group_id(index))

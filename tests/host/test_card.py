@@ -1,15 +1,19 @@
 """host.card on simulated cards, and on stand-ins for both eras of pyxrt."""
 
+import gc
 import json
 import sys
 import time
+import weakref
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from card.copy_kernel import CopyConfig, CopyTwin, breach, generate, prepared
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
+from host.flight import GivenUp
 from hw.shell.program import STATUS
 from sim.card import xrt
 from sim.card.memory import Bank, Fault, MemoryConfig
@@ -45,6 +49,19 @@ def pyxrt_of(era, monkeypatch):
                 raise DeprecationWarning("load_xclbin")
             return self.real.load_xclbin(binary)
 
+    def Kernel(owner, *arguments):
+        if isinstance(owner, Device):
+            assert era != "2026.1", "deprecated"
+            # Before 2022.1 there is no default; a number is not an enumerator.
+            if len(arguments) != 3 and (era == "2021.2" or len(arguments) != 2):
+                raise TypeError("incompatible constructor arguments")
+            if len(arguments) == 3 and arguments[2] is not Kernel.shared:
+                raise TypeError("incompatible constructor arguments")
+            arguments = (*arguments[:2], 1)
+        return xrt.kernel(unwrapped(owner), *arguments)
+
+    Kernel.shared = object()
+
     def context(device, binary):
         if era == "2024.1":
             raise TypeError("incompatible constructor arguments")
@@ -69,16 +86,16 @@ def pyxrt_of(era, monkeypatch):
 
     module = SimpleNamespace(
         **{name: getattr(xrt, name) for name in ("xclbin", "uuid", "xclBOSyncDirection")},
-        kernel=lambda owner, *arguments: xrt.kernel(unwrapped(owner), *arguments),
+        kernel=Kernel,
         **dict(device=Device, bo=Bo, run=Run, waits=[], states=[]),
     )
-    if era != "2022.2":
+    if era not in ("2021.2", "2022.2"):
         module.hw_context = context
     monkeypatch.setitem(sys.modules, "pyxrt", module)
     return module
 
 
-@pytest.mark.parametrize("name", ["model", "sim", "2022.2", "2024.1", "2026.1"])
+@pytest.mark.parametrize("name", ["model", "sim", "2021.2", "2022.2", "2024.1", "2026.1"])
 def test_every_card_copies(path, name, monkeypatch):
     if name[0] == "2":
         module, name = pyxrt_of(name, monkeypatch), "xrt:3"
@@ -103,10 +120,29 @@ def test_unknown_card(name):
 
 def test_pyxrt_missing_is_explained(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyxrt", None)
-    with pytest.raises(MissingTool, match="pyxrt must be importable.*distribution's own python3"):
+    with pytest.raises(MissingTool, match="pyxrt must be importable.*build_pyxrt.sh RELEASE"):
         open_card("xrt")
     with pytest.raises(ValueError, match="options must be none for card xrt, not trace"):
         open_card("xrt", trace="x")
+
+
+def test_pyxrt_of_another_python_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyxrt", None)
+    monkeypatch.setenv("XILINX_XRT", str(tmp_path))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    ours = f"this is Python {sys.version_info[0]}.{sys.version_info[1]};"
+    with pytest.raises(MissingTool, match=f"no XRT was found, {ours}"):
+        open_card("xrt")
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python" / "pyxrt.cpython-36m-x86_64-linux-gnu.so").write_text("")
+    with pytest.raises(MissingTool, match=f"36m-.*so is for Python 3.6, {ours}"):
+        open_card("xrt")
+
+
+def test_pyxrt_without_the_banks(monkeypatch):
+    pyxrt_of("2021.2", monkeypatch).xclbin = object
+    with pytest.raises(MissingTool, match=r"XRT must be 2.12 \(2021.2\) or newer"):
+        open_card("xrt")
 
 
 def test_bitstream_missing_is_explained(tmp_path, monkeypatch):
@@ -221,11 +257,64 @@ def test_real_cards_get_advice(path, monkeypatch):
         module.states = [8, 3, 7, 4]
         kernel.launch(**arguments)
         module.states = [3] * 1000
-        with pytest.raises(CardTimeout, match="within 0.01 s.*xrt-smi examine"):
+        with pytest.raises(CardTimeout, match="within 0.01 s.*xbutil examine"):
             kernel.launch(timeout_s=0.01, **arguments)
+        kernel, _, arguments = prepared(card, path)
         module.states = [6]
         with pytest.raises(CardError, match="not end in state 6"):
             kernel.launch(**arguments)
+
+
+@pytest.mark.parametrize("end", ["timeout", "given up", "Ctrl-C"])
+def test_nothing_follows_a_launch_that_did_not_end(path, monkeypatch, end):
+    """XRT refuses it with other words, and what Python frees may be written still."""
+    module = pyxrt_of("2022.2", monkeypatch)
+    with open_card("xrt") as card:
+        kernel, data, arguments = prepared(card, path)
+        module.states = [3] * 1000
+        error = {"timeout": CardTimeout, "given up": GivenUp, "Ctrl-C": KeyboardInterrupt}[end]
+        with monkeypatch.context() as patch:
+            if end != "timeout":
+                check = Mock(side_effect=[None, None, error])
+                patch.setattr(kernel.flight, "check", check)
+            with pytest.raises(error):
+                kernel.launch(timeout_s=0.01, **arguments)
+        for _ in range(2):
+            with pytest.raises(CardError, match="kernel copy must have ended .*load the kernel a"):
+                kernel.launch(**arguments)
+        held = [weakref.ref(arguments[name].bo) for name in ("results", "status")]
+        del kernel, arguments
+        module.states = []
+        gc.collect()
+        assert all(ref() is not None for ref in held)
+        kernel, data, arguments = prepared(card, path)
+        kernel.launch(**arguments)
+        assert (arguments["results"].read(np.uint32, 1024) == data).all()
+
+
+def test_a_failed_launch_is_over(path, monkeypatch):
+    module = pyxrt_of("2022.2", monkeypatch)
+    with open_card("xrt") as card:
+        kernel, data, arguments = prepared(card, path)
+        module.states = [5]
+        with pytest.raises(CardError, match="not end in state 5"):
+            kernel.launch(**arguments)
+        kernel.launch(**arguments)
+
+
+def test_a_view_keeps_its_buffer(path):
+    with open_card("model") as card:
+        buffer = card.load(path).buffer("operands", 100)
+        held, part = weakref.ref(buffer.bo), buffer.view[5:]
+        assert np.shares_memory(part, np.frombuffer(buffer.bo.map(), np.uint8))
+        part[:] = 3
+        assert (buffer.view == [0] * 5 + [3] * 95).all()
+        del buffer
+        gc.collect()
+        assert held() is not None
+        del part
+        gc.collect()
+        assert held() is None
 
 
 @pytest.mark.parametrize("name", ["model", "sim"])

@@ -37,7 +37,7 @@ def only(tmp_path, monkeypatch):
 def test_this_machine_runs_the_tests_so_nothing_required_is_missing():
     findings = doctor.examine()
     assert [f.name for f in findings if (f.required or f.for_tests) and not f.found] == []
-    assert {"python >=3.11", "libpython", *NAMES} <= {finding.name for finding in findings}
+    assert {"python >=3.10", "libpython", *NAMES} <= {finding.name for finding in findings}
 
 
 def test_versions_are_the_first_line_that_a_program_prints(only):

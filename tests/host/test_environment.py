@@ -165,7 +165,8 @@ def test_images_are_flattened_aloud(register):
     )
     with pytest.warns(FlattenedImages, match=words):
         assert sizes(make_envs("Camera", 2, "ppo")) == (27648, 2)
-    with warnings.catch_warnings(action="error", category=FlattenedImages):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FlattenedImages)
         assert sizes(make_envs("Grid", 1, "ppo")) == (9600, 2), "numbers, not images"
         make_envs("CartPole-v1", 1)
 

@@ -6,7 +6,7 @@ import pytest
 
 from host.agents.environment import Actor
 from host.card import CapacityError
-from host.exits import TRACEBACK, report
+from host.exits import TRACEBACK, note, report
 from sim.tools import MissingTool
 from tests.host.code_of import function, ours
 
@@ -43,7 +43,7 @@ def test_what_we_raise_is_a_line(reported, error, code):
 
 def test_notes_are_on_the_line(reported):
     error = ValueError("it must be")
-    error.add_note("the policy is there")
+    note(error, "the policy is there")
     code, err = reported(ours("raise error", error=error))
     assert (code, err) == (2, "rlfabric: it must be; the policy is there\n")
 

@@ -1,0 +1,44 @@
+"""Where pyxrt is, and why it cannot be imported: it is one file for one Python."""
+
+import importlib
+import os
+import re
+import sys
+from pathlib import Path
+
+from sim.tools import MissingTool
+
+__all__ = ["pyxrt"]
+
+_CURE = (
+    "source /opt/xilinx/xrt/setup.sh, and run the Python that XRT built it for (the distribution's "
+    "own), or build it for this one: sh scripts/build_pyxrt.sh RELEASE"
+)
+
+
+def _built_for():
+    """What an installed XRT has, in words; None without one."""
+    places = [Path(os.environ.get("XILINX_XRT", "/opt/xilinx/xrt")) / "python"]
+    places += [Path(place) for place in os.environ.get("PYTHONPATH", "").split(":") if place]
+    for place in places:
+        for file in sorted(place.glob("pyxrt*.so")):
+            found = re.search(r"cpython-(\d)(\d+)", file.name)
+            return f"{file} is for Python {found[1]}.{found[2]}" if found else f"{file} is there"
+    return None
+
+
+def pyxrt():
+    """The module pyxrt; MissingTool, with the Python that it was found for, if there is none."""
+    try:
+        module = importlib.import_module("pyxrt")
+    except ImportError as error:
+        ours = f"this is Python {sys.version_info[0]}.{sys.version_info[1]}"
+        found = f"{_built_for() or 'no XRT was found'}, {ours}"
+        raise MissingTool(
+            f"pyxrt must be importable for card xrt, not missing: {error}; {found}; {_CURE}"
+        ) from error
+    if not hasattr(module.xclbin, "get_mems"):
+        raise MissingTool(
+            "XRT must be 2.12 (2021.2) or newer, not older: its pyxrt has no xclbin.get_mems"
+        )
+    return module
