@@ -82,7 +82,7 @@ class LearnerCore(CommandTwin):
 
     def execute(self, raw, arguments, memory):
         """Run one command; return ``(error, detail)``."""
-        if int(raw[:4].view("<u4")[0]) not in _OWN:
+        if int.from_bytes(raw[:4], "little") not in _OWN:
             return self.replay.execute(raw, arguments, memory)
         return super().execute(raw, arguments, memory)
 

@@ -18,7 +18,7 @@ __all__ = ["ReplayCore", "ReplayKernel"]
 
 # What a command returns whose every item was right.
 _DONE = Error.NONE, 0
-_NOTHING = Given.NOTHING.value
+_NOTHING, _TD_ERRORS = Given.NOTHING.value, Given.TD_ERRORS.value
 # The experiences of a batch of headers alone.
 _NO_WORDS = np.zeros(0, np.uint32)
 
@@ -94,12 +94,21 @@ class ReplayCore(CommandTwin):
         return error, position
 
     def _entering(self, c):
-        """``(error, position)`` of the first bad item of an INSERT's list, and all priorities."""
+        """``(error, position)`` of the first bad item of an INSERT's list, and all priorities: bad
+        ones have the priority 0."""
         values = self._list(c, "priorities")["value"]
-        if c.given == Given.TD_ERRORS.value:
-            return self._priorities(c, values)
-        error, position, bad = self._first_error(self._too_large(values))
-        return error, position, np.where(bad, 0, values)
+        if c.given == _TD_ERRORS:
+            error = Error.TD
+            values, saturated, bad = priority(values, c.alpha, c.epsilon, self.priority_config)
+            self._count_saturations(int(saturated.sum()))
+        else:
+            error, bad = Error.PRIORITY, values > self.replay.priority_limit
+        if not bad.any():
+            return *_DONE, values
+        return error, int(np.argmax(bad)), np.where(bad, 0, values)
+
+    def _count_saturations(self, clipped):
+        self.saturations = min(self.saturations + clipped, 0xFFFF_FFFF)
 
     def _list(self, c, name="source", dtype=ITEM.dtype):
         return self.at(c, name)[: c.count * ITEM.size].view(dtype)
@@ -107,29 +116,6 @@ class ReplayCore(CommandTwin):
     def _words(self, c, name):
         """The whole beats of a footprint as words, writable."""
         return self.at(c, name).view(np.uint32)
-
-    @staticmethod
-    def _first_error(*conditions):
-        """``(error, position)`` of the first item that breaks a rule, and which items do."""
-        bad = np.logical_or.reduce([mask for mask, _ in conditions])
-        if not bad.any():
-            return *_DONE, bad
-        position = int(np.argmax(bad))
-        error = next(code for mask, code in conditions if mask[position])
-        return error, position, bad
-
-    def _too_large(self, values):
-        return values > self.replay.priority_limit, Error.PRIORITY
-
-    def _beyond(self, items):
-        return items["index"] >= self.fill, Error.INDEX
-
-    def _priorities(self, c, errors, *others):
-        """``(error, position, priorities)`` of TD errors; bad ones have the priority 0."""
-        values, saturated, invalid = priority(errors, c.alpha, c.epsilon, self.priority_config)
-        error, position, bad = self._first_error(*others, (invalid, Error.TD))
-        self.saturations = min(self.saturations + int((saturated & ~bad).sum()), 0xFFFF_FFFF)
-        return error, position, np.where(bad, 0, values)
 
     def _set(self, c):
         items = self._words(c, "source")
@@ -139,12 +125,14 @@ class ReplayCore(CommandTwin):
         return (Error.INDEX if items[2 * bad] >= self.fill else Error.PRIORITY), bad
 
     def _update(self, c):
-        items = self._list(c)
-        beyond = self._beyond(items)
-        error, position, values = self._priorities(c, items["value"], beyond)
-        good = ~beyond[0] & np.isfinite(items["value"].view(np.float32))
-        self.manager.set(items["index"][good], values[good])
-        return error, position
+        items = self._words(c, "source")
+        errors = items[1 : 2 * c.count : 2]
+        found = priority(errors, c.alpha, c.epsilon, self.priority_config)
+        bad, clipped = self.manager.update_items(items, self.fill, *found)
+        self._count_saturations(clipped)
+        if bad < 0:
+            return _DONE
+        return (Error.INDEX if items[2 * bad] >= self.fill else Error.TD), bad
 
     def _sample(self, c):
         indexes, priorities, _ = self.manager.sample(c.count, step=c.step)

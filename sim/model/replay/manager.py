@@ -6,7 +6,16 @@ the least i with p_0 + ... + p_i > target is the same leaf either way.
 
 import numpy as np
 
-from sim.model.replay.tree import UNIFORM, fill, find, get_items, put, put_items, targets_of
+from sim.model.replay.tree import (
+    UNIFORM,
+    fill,
+    find,
+    get_items,
+    put,
+    put_items,
+    put_updates,
+    targets_of,
+)
 
 __all__ = ["GET", "SET", "SAMPLE", "FIND", "UNIFORM", "ReplayManager"]
 
@@ -82,6 +91,22 @@ class ReplayManager:
         )
         self.maximum = max(self.maximum, largest)
         return bad
+
+    def update_items(self, items, fill, priorities, saturated, invalid):
+        """``set_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
+        return ``(bad, clipped)``, the latter the number of others that are ``saturated``."""
+        largest, self.total, bad, clipped = put_updates(
+            self._tree,
+            self._offsets,
+            self.config.fanout,
+            items,
+            fill,
+            priorities,
+            saturated,
+            invalid,
+        )
+        self.maximum = max(self.maximum, largest)
+        return bad, clipped
 
     def fill(self, begin, count, capacity, priority):
         """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority."""

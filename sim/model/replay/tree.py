@@ -9,8 +9,8 @@ from numba import njit
 
 from hw.replay.config import FRACTION_WIDTH
 
-__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "scale", "store"]
-__all__ += ["targets_of", "write_batch"]
+__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "put_updates", "scale"]
+__all__ += ["store", "targets_of", "write_batch"]
 
 #: ``step`` of uniform draws: one stratum that is everything.
 UNIFORM = 1 << FRACTION_WIDTH
@@ -72,6 +72,22 @@ def put_items(tree, offsets, fanout, items, count, fill, limit):
         elif bad < 0:
             bad = k
     return largest, _total(tree, offsets), bad
+
+
+@njit(cache=True)
+def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, invalid):
+    """``put_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
+    return how many of the others are ``saturated``, too."""
+    largest, bad, clipped = _ZERO, -1, 0
+    for k in range(len(priorities)):
+        place, priority = np.int64(items[2 * k]), np.uint64(priorities[k])
+        if place < fill and not invalid[k]:
+            largest = max(largest, priority)
+            _put(tree, offsets, fanout, place, priority)
+            clipped += saturated[k]
+        elif bad < 0:
+            bad = k
+    return largest, _total(tree, offsets), bad, clipped
 
 
 @njit(cache=True)
