@@ -183,7 +183,8 @@ def _pyxrt():
         found=found,
         enables="--card xrt",
         required=False,
-        install="install XRT, source /opt/xilinx/xrt/setup.sh, and use the Python it is built for",
+        install="install XRT, source /opt/xilinx/xrt/setup.sh, use the Python it is built for or "
+        "sh scripts/build_pyxrt.sh RELEASE",
     )
 
 

@@ -32,7 +32,7 @@ U200 = Board(
     ),
     platform="xilinx_u200_gen3x16_xdma_2_202110_1",
     flow="vitis",
-    releases=("2021.1", "2025.1"),
+    releases=("2021.2", "2025.1"),
     unverified=(
         "total: counts of the VU9P, taken to be the same die",
         "releases: users of 2022.2 and 2023.2 are known, of what lies between them and 2025.1 not",

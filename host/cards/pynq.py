@@ -5,8 +5,9 @@ BITFILE and the .hwh beside it, registers are read and written through ``pynq.MM
 
 - in the memory that the overlay has on chip for processor and kernel, where it has one: ``sync``
   moves words between it and a copy in the processor's memory;
-- else in the processor's memory, ``pynq.allocate``'s: there is one copy of their bytes, and
-  ``sync`` writes the cache back, or drops it.
+- else in the processor's memory, ``pynq.allocate``'s, which is not cached by default and must stay
+  so: there is one copy of their bytes. ``sync`` would write a cache back, or drop it, but PYNQ 3.1
+  does so for the whole buffer whatever the part, and would drop what is dirty beside it.
 
 Source: PYNQ 3, documentation of Overlay, MMIO and allocate.
 """
@@ -27,10 +28,35 @@ __all__ = ["bo", "device", "hw_context", "kernel", "run", "xclBOSyncDirection", 
 
 _WORD = 4
 
+# A clock is read as a quotient of whole numbers, and written so.
+_CLOCK_TOLERANCE = 1.001
+
 
 def _entries(overlay, name):
     """Those of the overlay's ``ip_dict`` whose type is called ``name``."""
     return [e for e in overlay.ip_dict.values() if e["type"].split(":")[2:3] == [name]]
+
+
+def _check_clock(pynq, file):
+    """CardError if the logic's clock is faster than ``file``, as the build left it, says that
+    timing was met at.
+
+    PYNQ sets a clock's dividers, but not the PLL before them, which the board's boot image chose.
+    A slower clock is right, only slow.
+    """
+    if not file.exists():
+        return
+    _, asked, actual, slack = file.read_text().split()
+    # A negative slack is of the period that was built for; a positive one is not relied upon.
+    limit = 1000 / (1000 / float(actual) - min(0.0, float(slack)))
+    if pynq.Clocks.fclk0_mhz > _CLOCK_TOLERANCE * limit:
+        pynq.Clocks.fclk0_mhz = min(float(asked), limit)
+    found = pynq.Clocks.fclk0_mhz
+    if found > _CLOCK_TOLERANCE * limit:
+        raise CardError(
+            f"pl_clk0 must be at most {limit:.3f} MHz, at which the build met its timing, not "
+            f"{found:.3f}: the boot image feeds it from another PLL than the design's"
+        )
 
 
 class device:
@@ -49,6 +75,11 @@ class device:
                 raise FileNotFoundError(
                     f"{each} must be built first (make bitstream BOARD=zcu106), not missing"
                 )
+        if path.with_suffix(".xsa").exists():
+            raise FileExistsError(
+                f"{path.with_suffix('.xsa')} must have another name or place, not lie beside "
+                f"{path.name}: PYNQ 3.0 and 3.1 would take it for the overlay's, and refuse to load"
+            )
         try:
             import pynq
         except ImportError as error:
@@ -58,6 +89,7 @@ class device:
             ) from error
         self.pynq = pynq
         self.overlay = pynq.Overlay(str(path))
+        _check_clock(pynq, path.with_name("clock.txt"))
         controllers = _entries(self.overlay, "axi_bram_ctrl")
         self.shared = _Shared(pynq, controllers[0]) if controllers else None
 

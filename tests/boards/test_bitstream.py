@@ -159,7 +159,7 @@ def test_emulation_needs_one_more(tmp_path, tools):
 @pytest.mark.parametrize(
     "board, version, fits",
     [
-        ("u200", "2020.2", False), ("u200", "2021.1", True), ("u200", "2025.1.1", True),
+        ("u200", "2021.1", False), ("u200", "2021.2", True), ("u200", "2025.1.1", True),
         ("u200", "2025.2", False), ("u50", "2021.2", False), ("u50", "2026.1", True),
         ("u50", "2030.2", True),
     ],

@@ -1,5 +1,6 @@
 """A stand-in for the package pynq: a Zynq whose overlay's registers start a kernel's twin."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ from card.copy_kernel import CopyConfig, CopyTwin, describe
 from hw.shell.control_map import CTRL
 from sim.card.memory import Buffer, Memory
 
-__all__ = ["CONTROLLER", "DESCRIPTION", "DONE", "SHARED", "SHARED_SIZE", "Board"]
+__all__ = ["CONTROLLER", "DESCRIPTION", "DONE", "SHARED", "SHARED_SIZE", "Board", "Clocks"]
 
 BASE, RANGE = 0xA0000000, 4096
 SHARED, SHARED_SIZE = 0xA0100000, 1 << 16
@@ -56,6 +57,25 @@ class Words:
         return SimpleNamespace(tolist=self.words[index].tolist)
 
 
+class Clocks:
+    """``pynq.Clocks``: what is written are two dividers of a PLL that is what it is."""
+
+    def __init__(self, pll, divider):
+        self.pll, self.divider, self.written = pll, divider, []
+
+    @property
+    def fclk0_mhz(self):
+        return round(self.pll / self.divider, 6)
+
+    @fclk0_mhz.setter
+    def fclk0_mhz(self, wanted):
+        self.written.append(wanted)
+        divider = round(self.pll / wanted)
+        if not 0 < divider < 64 * 64:
+            raise ValueError("Frequency divider 0 value out of range.")
+        self.divider = divider
+
+
 class Board:
     """The board's logic and memory, with the names of the package pynq."""
 
@@ -63,10 +83,16 @@ class Board:
         self.twin, self.registers, self.cells, self.log = CopyTwin(DESCRIPTION), {}, [], []
         self.types = ["xilinx.com:ip:zynq_ultra_ps_e:3.4", "rlfabric:kernel:copy:1.0"]
         self.busy_reads, self.stuck, self.dead = 0, False, False
+        self.Clocks = Clocks(1499.985, 8)
         self.shared = np.full(SHARED_SIZE, 0xEE, np.uint8)
         self.window = Words(self.shared)
 
     def Overlay(self, path):
+        # PYNQ 3.0 and 3.1: a .xsa of this name makes the .bit the metadata, which it cannot read.
+        if Path(path).with_suffix(".xsa").exists():
+            raise RuntimeError(f"UnknownInputFileExtension: {Path(path).suffix}")
+        if not Path(path).with_suffix(".hwh").exists():
+            raise RuntimeError("no metadata")
         entries = {
             f"cell_{k}": {"type": kind, "phys_addr": BASE, "addr_range": RANGE}
             for k, kind in enumerate(self.types)

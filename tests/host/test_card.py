@@ -3,7 +3,6 @@
 import gc
 import json
 import sys
-import time
 import weakref
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -15,10 +14,10 @@ from card.copy_kernel import CopyConfig, CopyTwin, breach, generate, prepared
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
 from host.flight import GivenUp
 from hw.shell.program import STATUS
-from sim.card import xrt
 from sim.card.memory import Bank, Fault, MemoryConfig
 from sim.model.kernels import KERNELS
 from sim.tools import MissingTool
+from tests.host.pyxrt_eras import pyxrt_of
 
 
 @pytest.fixture(autouse=True)
@@ -32,67 +31,6 @@ def path(tmp_path_factory):
     # What a real card loads in its place.
     path.with_suffix(".xclbin").write_text(path.read_text())
     return path
-
-
-def pyxrt_of(era, monkeypatch):
-    """Put a module like pyxrt of ``era`` on the path: twins, and nothing that pyxrt has not."""
-
-    def unwrapped(owner):
-        return getattr(owner, "real", owner)
-
-    class Device:
-        def __init__(self, index):
-            self.real, self.index = xrt.device(index, backend="model"), index
-
-        def load_xclbin(self, binary):
-            if era == "2026.1":
-                raise DeprecationWarning("load_xclbin")
-            return self.real.load_xclbin(binary)
-
-    def Kernel(owner, *arguments):
-        if isinstance(owner, Device):
-            assert era != "2026.1", "deprecated"
-            # Before 2022.1 there is no default; a number is not an enumerator.
-            if len(arguments) != 3 and (era == "2021.2" or len(arguments) != 2):
-                raise TypeError("incompatible constructor arguments")
-            if len(arguments) == 3 and arguments[2] is not Kernel.shared:
-                raise TypeError("incompatible constructor arguments")
-            arguments = (*arguments[:2], 1)
-        return xrt.kernel(unwrapped(owner), *arguments)
-
-    Kernel.shared = object()
-
-    def context(device, binary):
-        if era == "2024.1":
-            raise TypeError("incompatible constructor arguments")
-        return xrt.hw_context(device.real, binary)
-
-    class Bo(xrt.bo):
-        def __init__(self, owner, *arguments):
-            super().__init__(unwrapped(owner), *arguments)
-
-    class Run:
-        def __init__(self, kernel):
-            self.real = xrt.run(kernel)
-            self.set_arg, self.start = self.real.set_arg, self.real.start
-
-        def wait(self, timeout_ms):
-            module.waits.append(timeout_ms)
-            state = self.real.wait(timeout_ms)
-            if not module.states:
-                return state
-            time.sleep(1e-3)
-            return module.states.pop(0)
-
-    module = SimpleNamespace(
-        **{name: getattr(xrt, name) for name in ("xclbin", "uuid", "xclBOSyncDirection")},
-        kernel=Kernel,
-        **dict(device=Device, bo=Bo, run=Run, waits=[], states=[]),
-    )
-    if era not in ("2021.2", "2022.2"):
-        module.hw_context = context
-    monkeypatch.setitem(sys.modules, "pyxrt", module)
-    return module
 
 
 @pytest.mark.parametrize("name", ["model", "sim", "2021.2", "2022.2", "2024.1", "2026.1"])

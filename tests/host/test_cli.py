@@ -83,7 +83,7 @@ def test_verilog_prints_where(run, tmp_path, monkeypatch):
 def test_list_of_one_kind(run, what):
     code, out, _ = run("list", what)
     assert code == 0 and what.title() in out
-    assert ("xilinx_u200_gen3x16_xdma_2_202110_1, tools of release 2021.1 to 2025.1" in out) == (
+    assert ("xilinx_u200_gen3x16_xdma_2_202110_1, tools of release 2021.2 to 2025.1" in out) == (
         what == "boards"
     )
 

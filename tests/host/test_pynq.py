@@ -8,7 +8,7 @@ import pytest
 from host.card import CapacityError, CardError, CardTimeout, open_card
 from hw.shell.control_map import CTRL
 from sim.tools import MissingTool
-from tests.host.pynq_board import CONTROLLER, DESCRIPTION, DONE, SHARED, SHARED_SIZE, Board
+from tests.host.pynq_board import CONTROLLER, DESCRIPTION, DONE, SHARED, SHARED_SIZE, Board, Clocks
 
 
 @pytest.fixture
@@ -184,6 +184,43 @@ def test_files_that_are_missing(board, files, missing):
     (files / missing).unlink()
     with pytest.raises(FileNotFoundError, match=f"{missing} must be built first"):
         open_card(f"pynq:{files / 'copy.bit'}")
+
+
+def test_a_hardware_description_beside_the_bitstream(board, files):
+    """The stand-in refuses it as PYNQ does; the card says why."""
+    (files / "copy.xsa").write_text("")
+    with pytest.raises(RuntimeError, match="UnknownInputFileExtension"):
+        board.Overlay(str(files / "copy.bit"))
+    with pytest.raises(FileExistsError, match="copy.xsa must have another name .* beside copy.bit"):
+        open_card(f"pynq:{files / 'copy.bit'}")
+    (files / "copy.xsa").rename(files / "system.xsa")
+    open_card(f"pynq:{files / 'copy.bit'}")
+
+
+@pytest.mark.parametrize(
+    "text, pll, divider, then",
+    [
+        ("pl_clk0 200 187.498125 0.125", 1499.985, 8, 187.498125),
+        ("pl_clk0 200 187.498125 0.125", 1499.985, 9, 166.665),  # slower is right
+        ("pl_clk0 200 187.498125 0.125", 1500, 8, 187.5),  # 0.001 % is none
+        ("pl_clk0 200 187.498125 0.125", 1499.985, 7, 187.498125),  # faster is set
+        ("pl_clk0 200 200.0 -0.556", 1800, 9, 180),  # what missed its timing runs slower
+        ("pl_clk0 200 187.498125 0.125", 1333.32, 7, None),  # no divider gives 187, 7 gives 190
+        ("pl_clk0 200 187.498125 0.125", 187.7, 1, None),
+        (None, 3000, 1, 3000),
+    ],
+)
+def test_clock(board, files, text, pll, divider, then):
+    board.Clocks = Clocks(pll, divider)
+    if text:
+        (files / "clock.txt").write_text(f"{text}\n")
+    if then is None:
+        with pytest.raises(CardError, match=r"pl_clk0 must be at most 187.498 MHz.*, not 1\d\d\."):
+            open_card(f"pynq:{files / 'copy.bit'}")
+        assert board.Clocks.written
+    else:
+        open_card(f"pynq:{files / 'copy.bit'}")
+        assert board.Clocks.fclk0_mhz == then
 
 
 def test_pynq_missing(monkeypatch, files):
