@@ -22,11 +22,12 @@ CARDS = {
 console = Console()
 
 
-def table(title, heads, rows, *, whole=False):
+def table(title, heads, rows):
     """Print a table of texts; None is an empty cell. Where the console is narrow, nothing is cut,
-    and the names in front, which are copied, are not wrapped, unless ``whole``: long ones are."""
+    and names in front that take half of it at most, to be copied, are not wrapped."""
     columns = [Column(head, overflow="fold") for head in heads]
-    columns[0].no_wrap = not whole
+    # Longer ones would take the numbers' place.
+    columns[0].no_wrap = all(2 * len(str(row[0])) <= console.width for row in rows)
     shown = Table(*columns, title=title, title_justify="left")
     for row in rows:
         shown.add_row(*("" if cell is None else escape(str(cell)) for cell in row))

@@ -43,6 +43,15 @@ def test_all_run_and_the_first_failure_ends_the_others(tmp_path):
     assert time.monotonic() - began < 10
 
 
+@pytest.fixture
+def interrupts():
+    """SIGINT is KeyboardInterrupt, also where this process was begun in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("many", [False, True])
 def test_o_an_interrupt_leaves_no_orphans(tmp_path, many):
     """Neither a child nor a child's child, as a compiler has them."""
