@@ -75,9 +75,7 @@ def show(result, board, folder):
          row["depth"]]
         for row in result["units"]
     ]  # fmt: skip
-    table(
-        f"{result['design']} as yosys maps it to {board.family} (estimate)", heads, rows, whole=True
-    )
+    table(f"{result['design']} as yosys maps it to {board.family} (estimate)", heads, rows)
     rows = [
         [title, *(_text(part[name]) for part in (result["mapped"], result["estimate"])),
          _text(result["total"][name]), _percent(result["share"][name]),
