@@ -19,7 +19,9 @@ import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,8 @@ OUTCOME = "outcome.json"
 
 #: Seconds that a tool may take: a large design links for most of a day.
 LIMIT_S = 36 * 3600
+#: Seconds that it has to give its licence back.
+_GRACE_S = 10
 
 
 class ToolsMissing(RuntimeError):
@@ -152,17 +156,20 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
     """
     path = Path(folder) / log
     with path.open("w") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
-            code = subprocess.run(
-                command,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=limit_s,
-            ).returncode
+            code = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             code = f"no end after {limit_s} s"
+        finally:
+            _end(process)
     text = path.read_text(errors="replace")
     if code:
         last = "\n".join(text.strip().splitlines()[-12:])
@@ -171,3 +178,16 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
             f"({os.path.relpath(path)} has all of it):\n{last}"
         )
     return text
+
+
+def _end(process):
+    """End ``process`` and all that it began: behind ``make`` a vendor's tool would go on for hours,
+    and keep its licence. First as a terminal does it, so that it can give that back."""
+    if process.poll() is not None:
+        return
+    with suppress(ProcessLookupError):  # it has ended since
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
