@@ -22,7 +22,7 @@ _OPERANDS, _RESULTS, _STATUS = 0x1_0000, 0x4_0000, 0x8_0000  # in one RAM of the
 
 
 def _config():
-    return DESIGNS["replay"].default({"data_width": 512, "uram": 1})
+    return DESIGNS["replay"].default({"data_width": 512, "uram": 640})
 
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
