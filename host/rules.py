@@ -12,7 +12,7 @@ from typing import Annotated, get_args, get_origin
 from hw.config import check_range
 
 __all__ = ["FINITE", "FRACTION", "NOT_NEGATIVE", "POSITIVE", "Choice", "Flag", "Integer", "Number"]
-__all__ += ["check_choice", "check_fields", "check_number", "check_positive", "rules"]
+__all__ += ["check_choice", "check_fields", "check_number", "rules"]
 
 
 def check_number(name, value, rule, holds):
@@ -20,11 +20,6 @@ def check_number(name, value, rule, holds):
     ``holds(value)``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
         raise ValueError(f"{name} must be {rule}, not {value!r}")
-
-
-def check_positive(name, value):
-    """Raise ``ValueError`` unless value is a positive, finite number."""
-    POSITIVE.check(name, value)
 
 
 def check_choice(name, value, choices):

@@ -5,48 +5,34 @@ import json
 
 import pytest
 
-from host import start as module
 from host.agents.ppo_config import HEPPO
 from host.log import read_progress
-from host.start import start
 from tests.host.ppo_parts import require_torch
+from tests.host.short_runs import *
 
 pytestmark = pytest.mark.long
 
-SMALL = {
+SETTINGS = {
     "env_count": "2",
     "steps_per_launch": "64",
     "batch_size": "64",
+    "log_interval_steps": "128",  # of every launch
     "hidden": "8",
     "evaluation_episodes": "1",
 }
 
 
 @pytest.fixture
-def options(tmp_path, monkeypatch):
+def ppo(options):
     require_torch()
-    monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
-    return dict(
-        algo="ppo",
-        learner="cpu",
-        env="Pendulum-v1",
-        card="model",
-        board="zcu106",
-        steps=512,
-        seed=1,
-        out=tmp_path / "run",
-        resume=False,
-        until_solved=False,
-        trace=False,
-        settings=SMALL,
-    )
+    return {**options, **PPO, "steps": 512, "settings": SETTINGS}
 
 
 @pytest.mark.parametrize("name", HEPPO)
-def test_every_preset_trains_and_resumes(options, tmp_path, name):
+def test_every_preset_trains_and_resumes(ppo, tmp_path, name):
     """Truncated episodes, of 200 steps, are among them."""
-    assert start(**options, preset_name=name) == 0
-    more = {**options, "steps": 1024, "resume": True}
+    assert start(**ppo, preset_name=name) == 0
+    more = {**ppo, "steps": 1024, "resume": True}
     assert start(**more, preset_name=name) == 0
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["algo"], summary["launches"], summary["episodes"] > 0) == ("ppo", 8, True)
@@ -66,6 +52,6 @@ def test_every_preset_trains_and_resumes(options, tmp_path, name):
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "Acrobot-v1"])
 @pytest.mark.parametrize("name", HEPPO)
-def test_rewards_that_are_all_equal(options, name, env):
+def test_rewards_that_are_all_equal(ppo, name, env):
     """README's own command among them."""
-    assert start(**{**options, "env": env}, preset_name=name) == 0
+    assert start(**{**ppo, "env": env}, preset_name=name) == 0
