@@ -13,17 +13,17 @@ from hw.arith.log2 import Log2, Log2Config
 from hw.arith.multiply import Multiply
 from hw.replay.commands import BUFFERS
 from hw.replay.config import ReplayConfig
-from hw.replay.draw import Draw
-from hw.replay.level import TreeLevel
-from hw.replay.manager import ReplayManager
 from hw.replay.priority import PriorityUnit
-from hw.replay.table import PriorityTable
+from hw.replay.tree.draw import Draw
+from hw.replay.tree.manager import ReplayManager
+from hw.replay.tree.priority_table import PriorityTable
+from hw.replay.tree.tree_level import TreeLevel
 from hw.replay.weight import WeightUnit
 from hw.shell.axi import EngineConfig
 from hw.shell.control import Control
 from hw.shell.description import standard_arguments
-from hw.shell.read import ReadEngine
-from hw.shell.write import WriteEngine
+from hw.shell.read_engine import ReadEngine
+from hw.shell.write_engine import WriteEngine
 from hw.stream.pack import Pack, Unpack
 from hw.stream.queue import Queue
 from hw.stream.skid import SkidBuffer

@@ -14,8 +14,8 @@ from amaranth.lib.wiring import In, Out
 from arith.free_running import FreeRunning, check
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.chain.forward import Forward
 from hw.learner.config import LayerShape, LearnerConfig
-from hw.learner.forward import Forward
 from hw.shared import Shared
 from hw.stream.ram import Ram
 from hw.verilog import to_verilog

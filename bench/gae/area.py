@@ -10,11 +10,11 @@ from amaranth.lib.wiring import In, Out
 from bench import row
 from boards.area import synthesize
 from boards.timing import fmax, logic_depth
-from hw.gae.blend import blend
+from hw.gae.array.pe import PE
+from hw.gae.array.rounded_mac import blend
+from hw.gae.array.stack import Stack
 from hw.gae.config import GaeConfig
 from hw.gae.design import HEPPO_WIDTHS
-from hw.gae.pe import PE
-from hw.gae.stack import Stack
 from hw.stream.delay import delay
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY

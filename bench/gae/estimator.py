@@ -7,11 +7,11 @@ from amaranth.lib.wiring import flipped
 
 from bench import row
 from host.runtime.slots import pack
+from hw.gae.array.estimator import Estimator
 from hw.gae.config import GaeConfig
 from hw.gae.design import HEPPO_WIDTHS
-from hw.gae.estimator import Estimator
 from hw.gae.records import Kind
-from sim.model.gae.estimator import Estimator as Twin
+from sim.model.gae.array.estimator import Estimator as Twin
 from sim.streams import StreamUnit
 
 __all__ = ["measure", "rows"]

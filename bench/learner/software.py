@@ -11,7 +11,7 @@ from bench import medians, row
 from host.agents.threads import single_blas_thread
 from host.runtime.step import step_records
 from hw.learner.config import LearnerConfig
-from sim.model.learner.learner import Learner
+from sim.model.learner.network.trainer import Learner
 
 __all__ = ["CLOCK", "rows", "torch_step", "twin_step"]
 

@@ -5,7 +5,7 @@ from boards.area import synthesize
 from boards.timing import fmax
 from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig
-from hw.replay.manager import ReplayManager
+from hw.replay.tree.manager import ReplayManager
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 

@@ -4,7 +4,7 @@ import random
 
 from bench import row
 from hw.replay.config import ReplayConfig
-from hw.replay.manager import Operation, ReplayManager
+from hw.replay.tree.manager import Operation, ReplayManager
 from sim.streams import StreamUnit
 
 __all__ = ["BATCHES", "FANOUTS", "rows"]

@@ -17,7 +17,7 @@ from host.runtime.step import Diverged, check_floor, checked_steps, step_records
 from hw.designs import DESIGNS
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import KINDS
-from hw.learner.image import sections
+from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hw.learner.config import KINDS
-from hw.learner.image import pack, sections, unpack
+from hw.learner.parameters.parameter_image import pack, sections, unpack
 
 __all__ = ["from_image", "kind_bits", "to_image", "zero_moments"]
 

@@ -2,8 +2,8 @@
 
 from amaranth.lib import enum
 
-from hw.gae.moments import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH
 from hw.gae.records import MOMENTS, Error, Phase
+from hw.gae.statistics.mean_deviation import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH
 from hw.shell.command import Command, CommandTable, Rule, counted, operands, results
 from hw.shell.layout import Field
 

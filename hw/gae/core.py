@@ -10,11 +10,11 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
 
+from hw.gae.array.estimator import Estimator
+from hw.gae.array.pe import settings
 from hw.gae.commands import COMMANDS, Opcode
-from hw.gae.estimator import Estimator
-from hw.gae.intake import Intake
+from hw.gae.intake.intake import Intake
 from hw.gae.output import Output
-from hw.gae.pe import settings
 from hw.gae.records import GAE_STATUS, Error, Kind, Phase
 from hw.shell.core import CommandCore
 

@@ -1,7 +1,7 @@
 """Resources of the whole kernel ``gae``, and the largest that fits a board."""
 
-from hw.gae.estimator import Estimator
-from hw.gae.intake import Intake
+from hw.gae.array.estimator import Estimator
+from hw.gae.intake.intake import Intake
 from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["estimate"]

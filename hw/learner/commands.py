@@ -7,7 +7,7 @@ these.
 from amaranth.lib import enum
 
 from hw.learner.config import KINDS
-from hw.learner.image import kind_bytes
+from hw.learner.parameters.parameter_image import kind_bytes
 from hw.learner.records import REPORT, STEP, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
@@ -142,7 +142,7 @@ LEARNING = CommandTable(
         _image(
             LearnOpcode.LOAD,
             "Parameters from operands: for each network, layer and kind of `kinds`, in this order, "
-            "a section (`hw.learner.image`). If memory fails it, these kinds are not loaded.",
+            "a section (`parameter_image`). If memory fails it, these kinds are not loaded.",
             operands(lambda c, s: c.count, "the sections"),
         ),
         _image(

@@ -9,15 +9,15 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.capture import Capture
 from hw.learner.commands import COMMANDS, LEARNING, LearnOpcode
 from hw.learner.config import KINDS
-from hw.learner.iterate import LEARNER_FLAGS, LEARNER_NUMBERS, LEARNER_PULSES, Iterate
-from hw.learner.learner import Learner
+from hw.learner.control.batch_redirect import Capture
+from hw.learner.control.iteration import LEARNER_FLAGS, LEARNER_NUMBERS, LEARNER_PULSES, Iterate
+from hw.learner.network.trainer import Learner
 from hw.learner.records import LEARNER_STATUS
 from hw.replay.core import ReplayCore
 from hw.replay.records import ITEM, REPLAY_STATUS
-from hw.replay.ring import state_shapes
+from hw.replay.replay_state import state_shapes
 from hw.shell.command import round_up
 from hw.shell.core import CommandCore
 from hw.shell.ports import share

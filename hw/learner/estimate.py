@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from amaranth import Shape
 
-from hw.learner.backward import Backward
-from hw.learner.forward import Forward
-from hw.learner.loss import Loss
-from hw.learner.parameters import Parameters
+from hw.learner.chain.backward import Backward
+from hw.learner.chain.forward import Forward
+from hw.learner.network.loss import Loss
+from hw.learner.parameters.layer_parameters import Parameters
 from hw.learner.records import record_granules
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.core import ReplayCore

@@ -9,14 +9,14 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.replay.ask import Ask
 from hw.replay.commands import BUFFERS, COMMANDS, Opcode
 from hw.replay.gather import Gather
 from hw.replay.insert import Insert
-from hw.replay.items import Items
-from hw.replay.manager import ReplayManager
+from hw.replay.item_reader import Items
+from hw.replay.operation_issuer import Ask
 from hw.replay.records import HEADER, REPLAY_STATUS, Error
-from hw.replay.ring import Ring, state_shapes
+from hw.replay.replay_state import Ring, state_shapes
+from hw.replay.tree.manager import ReplayManager
 from hw.shell.core import CommandCore
 from hw.stream.ram import memory_blocks, style_of
 

@@ -2,8 +2,8 @@
 
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
-from hw.replay.manager import ReplayManager
 from hw.replay.records import HEADER, ITEM, REPLAY_ERRORS
+from hw.replay.tree.manager import ReplayManager
 from hw.shell.design import Design, default_engine
 
 __all__ = ["DESIGN", "default_config"]

@@ -12,9 +12,9 @@ from hw.shell.axi import connect_master, engine_of, master_members, slave_member
 from hw.shell.control import Control
 from hw.shell.description import HOST_MASTER
 from hw.shell.ports import share
-from hw.shell.read import ReadEngine
+from hw.shell.read_engine import ReadEngine
 from hw.shell.sequencer import Sequencer
-from hw.shell.write import WriteEngine
+from hw.shell.write_engine import WriteEngine
 
 __all__ = ["Kernel"]
 

@@ -1,4 +1,4 @@
-"""Numbers to codes by exact fractions, one at a time: the formula of ``hw.gae.standardize``."""
+"""Numbers to codes by exact fractions, one at a time: the formula of ``standardize``."""
 
 from fractions import Fraction
 from math import floor

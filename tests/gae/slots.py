@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from hw.gae.beats import Plane
 from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.intake.beat_counter import Plane
 from hw.gae.layouts import slot_layout
 from hw.gae.records import Kind
 from hw.shell.axi import EngineConfig

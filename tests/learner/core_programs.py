@@ -7,7 +7,7 @@ from replay.programs import Program, status_of
 
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.config import KINDS
-from hw.learner.image import pack, sections
+from hw.learner.parameters.parameter_image import pack, sections
 from hw.learner.records import LEARNER_STATUS, REPORT, STEP, record_granules
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES

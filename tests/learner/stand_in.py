@@ -12,12 +12,12 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.batch import Batch
 from hw.learner.config import KINDS
 from hw.learner.core import LearnerCore
-from hw.learner.image import sections
 from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import STEP, record_words
+from hw.learner.samples.batch_memory import Batch
 from hw.replay.records import ITEM
 from hw.stream.ram import Ram
 from sim.model.learner.kernel import LearnerCore as Twin
@@ -30,7 +30,7 @@ _FINITE = 0x3FFF_FFFF  #: bits of the sums, so that none is a NaN
 
 
 class StandIn(wiring.Component):
-    """Members of ``hw.learner.learner.Learner``."""
+    """Members of ``hw.learner.network.trainer.Learner``."""
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width

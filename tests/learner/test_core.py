@@ -12,7 +12,7 @@ from replay.kernels import opened as cards
 from replay.programs import Rig, status_of
 
 from host.card import CardTimeout
-from hw.learner.iterate import encode
+from hw.learner.control.iteration import encode
 from hw.learner.records import REPORT, STEP, LearnError
 from hw.replay.records import Error
 from sim.card.memory import CHANNELS, Fault, MemoryConfig

@@ -15,7 +15,7 @@ from learner.fault_courses import (
 from replay.programs import status_of
 
 from hw.learner.config import KINDS
-from hw.learner.image import sections
+from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import LearnError
 from hw.replay.records import Error
 

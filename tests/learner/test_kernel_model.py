@@ -10,12 +10,12 @@ from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import KINDS
-from hw.learner.image import sections
+from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import ERRORS, LearnError
 from hw.replay.commands import Opcode
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.records import Error
-from sim.model.learner.learner import Learner
+from sim.model.learner.network.trainer import Learner
 
 BATCH = 8
 CASES = {

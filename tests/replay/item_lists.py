@@ -1,4 +1,4 @@
-"""Lists of items for ``hw.replay.items``, and what must come of them, item by item."""
+"""Lists of items for ``hw.replay.item_reader``, and what must come of them, item by item."""
 
 import math
 import struct
@@ -6,9 +6,9 @@ import struct
 import numpy as np
 
 from hw.replay.commands import Given, Opcode
-from hw.replay.manager import Operation, request_layout
 from hw.replay.priority import PriorityConfig
 from hw.replay.records import Error
+from hw.replay.tree.manager import Operation, request_layout
 from sim.model.replay.priority import priority
 
 __all__ = ["ALPHA", "EPSILON", "KINDS", "ItemList"]

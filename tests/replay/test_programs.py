@@ -12,8 +12,8 @@ from replay.programs import Program, Rig, status_of
 from replay.random_programs import MAX_RECORD, RandomPrograms
 
 from hw.replay.commands import Opcode
-from hw.replay.manager import ReplayManager
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, Error
+from hw.replay.tree.manager import ReplayManager
 from sim.card.memory import MemoryConfig
 
 PROGRAMS = 200

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.shell.axi import REQUEST, connect_master, master_members
 from hw.shell.ports import read_beats
-from hw.shell.read import ReadEngine
-from hw.shell.write import WriteEngine
+from hw.shell.read_engine import ReadEngine
+from hw.shell.write_engine import WriteEngine
 
 
 class EngineTop(wiring.Component):

@@ -16,7 +16,7 @@ from shell.small_table import CONFIG, STATE, TABLE, Small, buffers
 
 from hw.gae.core import GaeCore
 from hw.learner.core import LearnerCore
-from hw.learner.image import kind_bytes
+from hw.learner.parameters.parameter_image import kind_bytes
 from hw.learner.records import record_granules
 from hw.replay.core import ReplayCore
 from hw.shell.axi import engine_of

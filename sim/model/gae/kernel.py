@@ -5,8 +5,8 @@ import numpy as np
 from hw.gae.commands import COMMANDS
 from hw.gae.config import GaeKernelConfig
 from hw.gae.records import GAE_STATUS, Error, Kind, Phase
-from sim.model.gae.estimator import Estimator
-from sim.model.gae.intake import Intake
+from sim.model.gae.array.estimator import Estimator
+from sim.model.gae.intake.intake import Intake
 from sim.model.program import CommandTwin, ProgramTwin
 
 __all__ = ["GaeCore", "GaeKernel"]

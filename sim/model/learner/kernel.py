@@ -14,7 +14,7 @@ from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
 from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
-from sim.model.learner.learner import Learner
+from sim.model.learner.network.trainer import Learner
 from sim.model.program import CommandTwin, ProgramTwin
 from sim.model.replay.kernel import ReplayCore
 
@@ -41,7 +41,7 @@ class _Inside:
 class LearnerCore(CommandTwin):
     """The commands of ``hw.learner.commands``.
 
-    ``make_learner(LearnerConfig)``: the learner's twin, ``sim.model.learner.learner.Learner``.
+    ``make_learner(LearnerConfig)``: the learner's twin, ``Learner``.
     """
 
     COMMANDS, BUFFERS = LEARNING, ReplayCore.BUFFERS

@@ -9,9 +9,9 @@ from hw.replay.records import GRANULE_BYTES, ITEM, REPLAY_STATUS, Error
 from hw.replay.weight import WeightConfig
 from hw.shell.command import round_up
 from sim.model.program import CommandTwin, ProgramTwin
-from sim.model.replay.manager import ReplayManager
 from sim.model.replay.priority import priority
-from sim.model.replay.tree import store, write_batch
+from sim.model.replay.tree.loops import store, write_batch
+from sim.model.replay.tree.manager import ReplayManager
 from sim.model.replay.weight import Weights
 
 __all__ = ["ReplayCore", "ReplayKernel"]

@@ -4,7 +4,7 @@ from design.adder.config import NUMBER_BYTES
 from design.adder.sums import Sums
 
 from hw.shell.interconnect import ReadInterconnect
-from hw.shell.read import ReadEngine
+from hw.shell.read_engine import ReadEngine
 from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["estimate"]

@@ -1,0 +1,148 @@
+"""The array: rows of PEs beside the stack, and what is counted of them (HEPPO III-C, IV).
+
+One slot of all rows a clock: an ESTIMATE of n slots takes n + a constant, see ``estimate``.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.gae.array.pe import PE, settings
+from hw.gae.array.stack import Stack
+from hw.gae.layouts import result_layout, slot_layout
+from hw.gae.records import Kind
+from hw.shared import Shared
+from hw.stream.delay import delay
+
+__all__ = ["Estimator"]
+
+#: Signals of one bit that are counted at once: a lookup table's inputs.
+_GROUP = 6
+
+
+class Estimator(wiring.Component):
+    """Advantages and rewards-to-go of all slots on the stack take the places of their codes.
+
+    Parameters
+    ----------
+    config : GaeConfig
+
+    Members
+    -------
+    clear, push, fill, rewind, rewind_to, pull, pull_count, o :
+        As ``Stack``. ``clear`` also zeroes ``saturated`` and ``overflows``.
+    start : In(1), done : Out(1)
+        Pulses: an ESTIMATE begins; it has ended, and what was counted stands.
+    settings(config) : In
+        Steady from ``start`` to ``done``.
+    cycles : Out(32)
+        Clocks of the last ESTIMATE, from ``start`` to ``done``.
+    busy : Out(40)
+        STEPs and TERMINALs of all rows in the last ESTIMATE.
+    saturated, overflows : Out(32)
+        Slots since ``clear`` in which a row's result was clipped; in which a row's sum wrapped.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config):
+        self.config = config
+        count = range(config.depth + 2)
+        super().__init__(
+            {
+                "clear": In(1),
+                "push": In(stream.Signature(slot_layout(config))),
+                "fill": Out(count),
+                "rewind": In(1),
+                "rewind_to": In(count),
+                "start": In(1),
+                "done": Out(1),
+                **{name: In(shape) for name, shape in settings(config).items()},
+                "pull": In(1),
+                "pull_count": In(count),
+                "o": Out(stream.Signature(result_layout(config))),
+                "cycles": Out(32),
+                "busy": Out(40),
+                "saturated": Out(32),
+                "overflows": Out(32),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config, slots=1):
+        """Clocks of an ESTIMATE of ``slots``, DSP and memory blocks; None where unknown."""
+        pe, stack = PE.estimate(config), Stack.estimate(config)
+        # From the stack: its pointer, its read; to the counters: any row, the sum.
+        return {
+            "cycles": max(slots, 1) + 1 + pe["latency"] + 2,
+            "interval": cls.INTERVAL,
+            "dsp": config.rows * pe["dsp"],
+            "bram36": stack["bram36"],
+            "uram": stack["uram"],
+            "lut": None,
+            "ff": None,
+        }
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        m.submodules.stack = stack = Stack(config)
+        for name in ("clear", "rewind", "rewind_to", "pull", "pull_count"):
+            m.d.comb += getattr(stack, name).eq(getattr(self, name))
+        m.d.comb += [stack.pop.eq(self.start), self.fill.eq(stack.fill)]
+        wiring.connect(m, wiring.flipped(self.push), stack.push)
+        wiring.connect(m, stack.o, wiring.flipped(self.o))
+
+        latency = PE.latency_of(config)
+        valid = delay(m, stack.popped.valid, latency, name="valid", reset=True)
+        last = delay(m, stack.popped.last, latency, name="last", reset=True)
+        m.d.comb += stack.results.valid.eq(valid)
+        active, saturated, overflow = (Signal(config.rows) for _ in range(3))
+        for row in range(config.rows):
+            m.submodules[f"pe_{row}"] = pe = Shared(PE, config)
+            slot = stack.popped.slot[row]
+            m.d.comb += [
+                pe.i.eq(slot),
+                *(getattr(pe, name).eq(getattr(self, name)) for name in settings(config)),
+                stack.results.result[row].eq(pe.o),
+                active[row].eq((slot.kind == Kind.STEP) | (slot.kind == Kind.TERMINAL)),
+                saturated[row].eq(pe.saturated),
+                overflow[row].eq(pe.overflow),
+            ]
+        self._count(m, active, valid, saturated, overflow)
+
+        running = Signal()
+        m.d.comb += self.done.eq(delay(m, last, 2, name="done", reset=True))
+        with m.If(self.start):
+            m.d.sync += [running.eq(1), self.cycles.eq(1)]
+        with m.Elif(self.done):
+            m.d.sync += running.eq(0)
+        with m.Elif(running):
+            m.d.sync += self.cycles.eq(self.cycles + 1)
+        return m
+
+    def _count(self, m, active, valid, saturated, overflow):
+        # The sum of 256 rows is in ``busy`` before the first result leaves a PE.
+        with m.If(self.start):
+            m.d.sync += self.busy.eq(0)
+        with m.Else():
+            m.d.sync += self.busy.eq(self.busy + _population(m, active))
+        for count, rows in ((self.saturated, saturated), (self.overflows, overflow)):
+            any_row = delay(m, rows.any() & valid, 1, name="any_row", reset=True)
+            with m.If(self.clear):
+                m.d.sync += count.eq(0)
+            with m.Elif(any_row):
+                m.d.sync += count.eq(count + 1)
+
+
+def _population(m, bits):
+    """Ones among ``bits``, of some clocks ago: sums of a few, registered, until one is left."""
+    numbers, level = list(bits), 0
+    while len(numbers) > 1:
+        groups = [numbers[k : k + _GROUP] for k in range(0, len(numbers), _GROUP)]
+        numbers = [
+            delay(m, sum(group), 1, name=f"ones_{level}_{k}", reset=True)
+            for k, group in enumerate(groups)
+        ]
+        level += 1
+    return numbers[0]

@@ -1,0 +1,221 @@
+"""One row: a slot in, an advantage and a reward-to-go out, with lookahead in its only loop.
+
+Interval 1, latency ``PE.latency_of(config)``. HEPPO III-B (lookahead), III-C (PE).
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.gae.array.dequantize import blend_clocks, load, loader_latency
+from hw.gae.array.rounded_mac import blend
+from hw.gae.layouts import result_layout, slot_layout
+from hw.gae.records import Kind
+from hw.stream.delay import delay
+
+__all__ = ["PE", "settings"]
+
+
+def settings(config):
+    """Name -> shape of what an ESTIMATE gives every row."""
+    return {
+        "gamma": config.coefficient.shape,
+        "decay": config.coefficient.shape,
+        "decay_power": config.coefficient.shape,
+        "reward_scale": config.scale.shape,
+        "reward_mean": config.word.shape,
+        "value_scale": config.scale.shape,
+        "value_mean": config.word.shape,
+        "result_mean": config.word.shape,
+    }
+
+
+class PE(wiring.Component):
+    """Of slots t in reverse order of time, p the one before t in ``i``, which is the next in time::
+
+        delta(t) = R(t) - V(t) + (t is a STEP ? gamma * V(p) : 0)
+        b_1(t) = delta(t),  b_j(t) = delta(t) + m(t) * decay * b_(j-1)(p)
+        A(t) = b_k(t) + M(t) * decay_power * A(k slots before t)
+        advantage = A(t),  reward_to_go = A(t) + V(t) - result_mean
+
+    k is the config's lookahead; m(t) is 1 where t is a STEP; M(t) is the product of m over the k
+    slots from t. Nothing comes over from another trajectory: a STEP's p is of its own, and of a
+    BOOTSTRAP all of the above are 0. Every product is rounded half up (``blend``). V is 0 where
+    the kind has none. Results are rounded to 2**``config.result_shift`` and clipped to
+    +-``config.result_limit``; of what is neither STEP nor TERMINAL they are 0.
+
+    Parameters
+    ----------
+    config : GaeConfig
+
+    Members
+    -------
+    i : In({kind, reward, value})
+        One in every clock; NONE where there is none.
+    settings(config) : In
+        Steady.
+    o : Out({advantage, reward_to_go})
+        Registered, of the slot ``latency_of`` clocks ago.
+    saturated : Out(1)
+        A result was clipped.
+    overflow : Out(1)
+        A sum of this slot left the words, and wrapped.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "i": In(slot_layout(config).elem_shape),
+                **{name: In(shape) for name, shape in settings(config).items()},
+                "o": Out(result_layout(config).elem_shape),
+                "saturated": Out(1),
+                "overflow": Out(1),
+            }
+        )
+
+    @staticmethod
+    def latency_of(config):
+        """Clocks from a slot to its results: registered, loaded, subtracted; k blends and the
+        loop; rounded, clipped."""
+        blends = config.lookahead * blend_clocks(config)
+        return 1 + loader_latency(config) + 1 + blends + config.lookahead + 2
+
+    @classmethod
+    def estimate(cls, config):
+        """Cycles, and DSP blocks: two a product of 35 bits, or where the product is cut."""
+        parts = 2 if config.word.width > 27 or config.lookahead == 3 else 1
+        loaders = 2 * bool(loader_latency(config))
+        # The scale is the wider operand of a loader, and is cut as well.
+        loaders *= 2 if config.lookahead == 3 else 1
+        return dict(
+            latency=cls.latency_of(config),
+            interval=cls.INTERVAL,
+            dsp=loaders + parts * (config.lookahead + 1),
+            lut=None,
+            ff=None,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, word = self.config, self.config.word
+        # Reset, unlike what follows, so that no slot before the first can be taken for its p.
+        kind = Signal(Kind)
+        m.d.sync += kind.eq(self.i.kind)
+        step, active, present = Signal(), Signal(), Signal()
+        m.d.comb += [
+            step.eq(kind == Kind.STEP),
+            active.eq(step | (kind == Kind.TERMINAL)),
+            present.eq(kind != Kind.NONE),
+        ]
+
+        # A stage is the clocks that a number is behind ``kind``.
+        stage = loader_latency(config)
+        reward, value, overflow = self._load(m)
+        is_active = delay(m, active, stage, name="is_active")
+        is_present = delay(m, present, stage, name="is_present")
+        overflow = delay(
+            m, (overflow[0] & is_active) | (overflow[1] & is_present), 1, name="load_overflow"
+        )
+        difference = Signal(signed(word.width + 1))
+        masked = Signal(word.shape)
+        m.d.comb += [
+            difference.eq(Mux(is_active, reward - value, 0)),
+            masked.eq(Mux(is_present, value, 0)),
+        ]
+        difference = delay(m, difference, 1, name="difference")
+        value = delay(m, masked, 1, name="value")
+        stage += 1
+
+        # Without a register in a loop: x is of the slot before, a clock further.
+        clocks, first = blend_clocks(config), stage
+        total, overflow = self._blend(
+            m, stage, difference, self.gamma, step, delay(m, value, 1, name="value_before"),
+            overflow, clocks=clocks, name="delta",
+        )  # fmt: skip
+        delta, stage = total, stage + clocks
+        for j in range(2, config.lookahead + 1):
+            total, overflow = self._blend(
+                m, stage, delay(m, delta, (j - 2) * clocks, name=f"delta_{j}"), self.decay, step,
+                delay(m, total, 1, name=f"b_{j}_before"), overflow, clocks=clocks, name=f"b_{j}",
+            )  # fmt: skip
+            stage += clocks
+
+        run = [delay(m, step, k, name=f"step_{k}") for k in range(config.lookahead)]
+        chained = Signal()
+        m.d.comb += chained.eq(Cat(run).all())
+        advantage = Signal(word.shape)
+        total, overflow = self._blend(
+            m, stage, total, self.decay_power, chained, advantage,
+            overflow, clocks=config.lookahead, name="advantage",
+        )  # fmt: skip
+        m.d.comb += advantage.eq(total)
+        stage += config.lookahead
+
+        is_active = delay(m, active, stage + 1, name="is_result")
+        value = delay(m, value, stage - first - 1, name="value_kept")
+        self._finish(m, advantage, value, is_active)
+        m.d.comb += self.overflow.eq(delay(m, overflow, 2, name="overflow"))
+        return m
+
+    def _load(self, m):
+        """Reward, value, and the overflows of both."""
+        config = self.config
+        codes = [delay(m, self.i[name], 1, name=f"{name}_code") for name in ("reward", "value")]
+        reward, reward_overflow = load(
+            m, config, codes[0], self.reward_scale, self.reward_mean, name="reward"
+        )
+        value, value_overflow = load(
+            m, config, codes[1], self.value_scale, self.value_mean, name="value"
+        )
+        return reward, value, (reward_overflow, value_overflow)
+
+    def _blend(self, m, stage, addend, setting, flag, x, overflow, *, clocks, name):
+        """A blend at ``stage`` with ``setting`` where ``flag``; its overflow, or that before it."""
+        config = self.config
+        coefficient = Signal(config.coefficient.shape, name=f"{name}_setting")
+        m.d.comb += coefficient.eq(Mux(delay(m, flag, stage - 1, name=f"{name}_on"), setting, 0))
+        value, wrapped = blend(
+            m,
+            addend,
+            delay(m, coefficient, 1, name=f"{name}_coefficient"),
+            x,
+            clocks=clocks,
+            shape=config.word.shape,
+            fraction=config.coefficient.fraction,
+            name=name,
+        )
+        return value, delay(m, overflow, clocks, name=f"{name}_overflow") | wrapped
+
+    def _finish(self, m, advantage, value, is_active):
+        """Results of ``advantage`` and, of a clock before it, ``value``: rounded, then clipped.
+
+        ``is_active`` is of the clock of the clipping.
+        """
+        config = self.config
+        shift = config.result_shift
+        half = 1 << shift >> 1
+        offset = delay(m, value + (half - self.result_mean), 1, name="offset")
+        rounded = {
+            "advantage": delay(m, (advantage + half)[shift:].as_signed(), 1, name="rounded"),
+            "reward_to_go": delay(m, (advantage + offset)[shift:].as_signed(), 1, name="rounded_g"),
+        }
+        outside = []
+        for name, number in rounded.items():
+            result, beyond = _clip(number, config.result_limit)
+            m.d.sync += self.o[name].eq(Mux(is_active, result, 0))
+            outside.append(beyond)
+        m.d.sync += self.saturated.eq(is_active & Cat(outside).any())
+
+
+def _clip(number, limit):
+    """``(clipped, beyond)`` of a signed number and the limits +-``limit``, 2**n - 1."""
+    width = limit.bit_length() + 1
+    if len(number) < width:
+        return number, Const(0)
+    sign, above = number[-1], number[width - 1 :]
+    lowest = sign & ~number[: width - 1].any()
+    beyond = (above.any() & ~above.all()) | lowest
+    return Mux(beyond, Mux(sign, -limit, limit), number[:width].as_signed()), beyond

@@ -1,0 +1,85 @@
+"""Codes of a beat to whole slots: registers of one slot, which wait until it is taken."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.gae.intake.beat_counter import Plane, beat_layout
+from hw.gae.layouts import slot_layout
+
+__all__ = ["Collect"]
+
+
+class Collect(wiring.Component):
+    """A slot leaves in the clock after its last beat, while the next one's first comes in.
+
+    Parameters
+    ----------
+    config : GaeConfig
+    beat_bytes : int
+
+    Members
+    -------
+    advance : Out(1)
+        No slot waits: what comes is taken.
+    step : In(1), beat : In(beat_layout(rows))
+        What follows is of this beat.
+    kinds : In(2 * beat_bytes)
+        The kinds of a beat of them.
+    codes : In(code_width * count)
+        As many as lie in a beat of codes; a number's code is repeated.
+    numbers : In(1)
+        Beats are of numbers; steady.
+    o : Out(stream.Signature(slot_layout(config)))
+    """
+
+    LATENCY = 1
+
+    def __init__(self, config, beat_bytes):
+        self.config, self.beat_bytes = config, beat_bytes
+        super().__init__(
+            {
+                "advance": Out(1),
+                "step": In(1),
+                "beat": In(beat_layout(config.rows)),
+                "kinds": In(2 * beat_bytes),
+                "codes": In(8 * beat_bytes),
+                "numbers": In(1),
+                "o": Out(stream.Signature(slot_layout(config))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        width, kinds = self.config.code_width, self.beat_bytes
+        codes, numbers = 8 * self.beat_bytes // width, self.beat_bytes // 4
+        row = self.beat.row
+
+        def holds(elements, k):
+            """Whether the beat, of so many elements, has that of row ``k``."""
+            return row[elements.bit_length() - 1 :] == k // elements
+
+        def here(plane, size):
+            return self.advance & self.step & (self.beat.plane == plane) & size
+
+        for k, cell in enumerate(self.o.payload):
+            kind = Signal(2, name=f"kind_{k}", reset_less=True)
+            reward = Signal(signed(width), name=f"reward_{k}", reset_less=True)
+            value = Signal(signed(width), name=f"value_{k}", reset_less=True)
+            m.d.comb += [
+                Value.cast(cell.kind).eq(kind),
+                cell.reward.eq(reward),
+                cell.value.eq(value),
+            ]
+            code = self.codes.word_select(k % codes, width)
+            mine = Mux(self.numbers, holds(numbers, k), holds(codes, k))
+            with m.If(here(Plane.KINDS, holds(kinds, k))):
+                m.d.sync += kind.eq(self.kinds.word_select(k % kinds, 2))
+            with m.If(here(Plane.REWARDS, mine)):
+                m.d.sync += reward.eq(code)
+            with m.If(here(Plane.VALUES, mine)):
+                m.d.sync += value.eq(code)
+        m.d.comb += self.advance.eq(~self.o.valid | self.o.ready)
+        with m.If(self.advance):
+            m.d.sync += self.o.valid.eq(self.step & self.beat.ends_slot)
+        return m

@@ -1,0 +1,85 @@
+"""The kinds of a slot: what they say of its numbers, and whether they may follow those before."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.gae.intake.beat_counter import of_beat
+from hw.gae.records import Kind
+
+__all__ = ["Kinds", "reward_counts", "value_counts"]
+
+
+def reward_counts(kind):
+    return kind.matches(Kind.STEP, Kind.TERMINAL)
+
+
+def value_counts(kind):
+    return kind.matches(Kind.STEP, Kind.TERMINAL, Kind.BOOTSTRAP)
+
+
+class Kinds(wiring.Component):
+    """Keeps the kinds of the newest slot; ``bad`` and ``unfinished`` judge a beat of the next one.
+
+    A kind is bad where it is over 3, or a BOOTSTRAP that does not follow a STEP; a row is
+    unfinished where a STEP is followed by NONE.
+
+    Parameters
+    ----------
+    config : GaeConfig
+    beat_bytes : int
+
+    Members
+    -------
+    start : In(1), open : In(rows)
+        Strobe: the slots of a command follow on these, rows whose newest slot is a STEP.
+    ordered : In(1)
+        Judge what follows on what; steady.
+    beat : In(8 * beat_bytes), row : In(range(rows))
+        Kinds, the first of ``row``.
+    step : In(1)
+        Strobe: keep the kinds of this beat.
+    kinds : Out([Kind], rows)
+    bad, unfinished : Out(beat_bytes)
+        A bit an element of the beat; 0 behind the last row.
+    """
+
+    def __init__(self, config, beat_bytes):
+        self.rows, self.beat_bytes = config.rows, beat_bytes
+        super().__init__(
+            {
+                "start": In(1),
+                "open": In(self.rows),
+                "ordered": In(1),
+                "beat": In(8 * beat_bytes),
+                "row": In(range(self.rows)),
+                "step": In(1),
+                "kinds": Out(data.ArrayLayout(Kind, self.rows)),
+                "bad": Out(beat_bytes),
+                "unfinished": Out(beat_bytes),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        rows, size = self.rows, self.beat_bytes
+        position = self.row[size.bit_length() - 1 :]
+        kinds = [Signal(2, name=f"kind_{row}", reset_less=True) for row in range(rows)]
+        for row, kind in enumerate(kinds):
+            element = self.beat.word_select(row % size, 8)
+            with m.If(self.step & (position == row // size)):
+                m.d.sync += kind.eq(element[:2])
+            with m.If(self.start):
+                m.d.sync += kind.eq(Mux(self.open[row], Kind.STEP, Kind.NONE))
+            m.d.comb += Value.cast(self.kinds[row]).eq(kind)
+        for k, before in enumerate(of_beat(kinds, self.row, size)):
+            element = self.beat.word_select(k, 8)
+            follows_step = before == Kind.STEP
+            misplaced = self.ordered & (element[:2] == Kind.BOOTSTRAP) & ~follows_step
+            bad = element[2:].any() | misplaced
+            # Padding has zeros before it, so that it is never unfinished.
+            m.d.comb += [
+                self.bad[k].eq(bad & (position < -(-(rows - k) // size))),
+                self.unfinished[k].eq(self.ordered & (element == Kind.NONE) & follows_step),
+            ]
+        return m

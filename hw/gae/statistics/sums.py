@@ -1,0 +1,104 @@
+"""Exact sums of rewards and of values: trees over the lanes, and two sets of accumulators.
+
+One beat a clock; latency: ``Sums.latency_of(lanes)``.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.gae.intake.standardize import NUMBER, Standardize
+from hw.gae.statistics.mean_deviation import SUMS
+from hw.stream.delay import delay
+
+__all__ = ["LAG", "Sums"]
+
+#: Clocks by which products are behind their numbers.
+LAG = Standardize.PRODUCT_LATENCY - Standardize.X_LATENCY
+
+_SQUARE_WIDTH = 2 * NUMBER.width - 1
+
+
+class Sums(wiring.Component):
+    """``count``, ``sum`` and ``squares`` of the numbers since ``start``, on top of ``prior``.
+
+    Parameters
+    ----------
+    lanes : int
+        A power of two.
+
+    Members
+    -------
+    advance : In(1)
+        Moves every stage.
+    start : In(1), prior : In(SUMS)
+        Strobe: rewards begin with these sums, values with none.
+    x : In([NUMBER], lanes)
+        0 of no number. LAG clocks ahead of the members below.
+    squares : In([NUMBER squared], lanes)
+    step : In(1), counts : In(lanes), values : In(1)
+        A beat of numbers, of values or of rewards; lanes that have one.
+    rewards_sums, values_sums : Out(SUMS)
+        Right LATENCY clocks later.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, lanes):
+        self.lanes = lanes
+        self.LATENCY = self.latency_of(lanes)
+        super().__init__(
+            {
+                "advance": In(1),
+                "start": In(1),
+                "prior": In(SUMS),
+                "x": In(data.ArrayLayout(NUMBER.shape, lanes)),
+                "squares": In(data.ArrayLayout(_SQUARE_WIDTH, lanes)),
+                "step": In(1),
+                "counts": In(lanes),
+                "values": In(1),
+                "rewards_sums": Out(SUMS),
+                "values_sums": Out(SUMS),
+            }
+        )
+
+    @staticmethod
+    def latency_of(lanes):
+        """A stage for each doubling of the lanes, and the accumulators."""
+        return lanes.bit_length()
+
+    def _later(self, m, value, clocks, name, reset=False):
+        return delay(m, value, clocks, name=name, enable=self.advance, reset=reset)
+
+    def _tree(self, m, terms, name):
+        """Their sum, a clock later for each level."""
+        level = 0
+        while len(terms) > 1:
+            level += 1
+            sums = []
+            for k, (a, b) in enumerate(zip(terms[0::2], terms[1::2], strict=True)):
+                sums.append(Signal((a + b).shape(), name=f"{name}_{level}_{k}", reset_less=True))
+                with m.If(self.advance):
+                    m.d.sync += sums[-1].eq(a + b)
+            terms = sums
+        return terms[0]
+
+    def elaborate(self, platform):
+        m = Module()
+        depth = self.LATENCY - 1
+        count = self._tree(m, [self.counts[lane] for lane in range(self.lanes)], "count")
+        squares = self._tree(m, [self.squares[lane] for lane in range(self.lanes)], "squares")
+        sum_ = self._tree(m, [self.x[lane] for lane in range(self.lanes)], "x")
+        sum_ = self._later(m, sum_, LAG, "sum")
+        step = self._later(m, self.step, depth, "step", reset=True)
+        values = self._later(m, self.values, depth, "values")
+        for plane, sums in enumerate((self.rewards_sums, self.values_sums)):
+            with m.If(self.advance & step & (values == plane)):
+                m.d.sync += [
+                    sums.count.eq(sums.count + count),
+                    sums.sum.eq(sums.sum + sum_),
+                    sums.squares.eq(sums.squares + squares),
+                ]
+        with m.If(self.start):
+            m.d.sync += [self.rewards_sums.eq(self.prior), self.values_sums.eq(0)]
+        return m

@@ -1,0 +1,266 @@
+"""Backward pass and weight gradients of a layer: a systolic chain of PEs, then one tail for dx.
+
+Interval and latencies: ``estimate``.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.multiply import Float32Multiply
+from hw.config import check_range
+from hw.learner.chain.backward_pe import TOKEN, BackwardPE, gradient_sum_shape
+from hw.learner.chain.backward_tail import BackwardTail, dx_layout
+from hw.learner.chain.delta_banks import DeltaBanks
+from hw.learner.config import ACTIVATIONS, READ_LATENCY
+from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
+from hw.nn.layouts import vector_layout
+from hw.shared import Shared
+from hw.stream.delay import delay
+
+__all__ = ["Backward"]
+
+#: A gradient is written so many clocks before its address is read again, or its sample finished.
+_APART = 2
+
+
+class Backward(wiring.Component):
+    """For each group and lane, with o = PE * rows + row::
+
+        dx[i] = derivative(x[i]) * sum over rows of (sum over PEs of weight[o, i] * delta[o])
+        gradient[o, i] += sum over trained groups and lanes of delta[o] * x[i]
+        bias_gradient[o] += sum over trained groups and lanes of delta[o]
+
+    delta stays in the PEs, in two banks; x words move from PE to PE, and a macro-cycle with them
+    the sums over PEs, whose rows ``window_sum`` adds behind the last PE. The order of every
+    addition is in ``BackwardPE``, ``DeltaBanks`` and there. Nothing stalls but the intake of words;
+    bubbles between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+        On a chain ``rows`` must be at least the latency of an addition; ValueError otherwise.
+    groups, trained : int
+        Data paths that share control, addresses and weights; how many of them, the first, give
+        weight gradients.
+    input_gradient : bool
+        Whether dx is wanted; without it there is no ``dx``, and ``weight`` is not read.
+    input_activation : str
+        The function that made x; one of ``ACTIVATIONS``.
+
+    Members
+    -------
+    delta : In(stream of [groups][lanes] gradient)
+        Outputs 0, 1, ... of a sample; ready while a bank is free.
+    x : In(stream of [groups][lanes][vector] activation)
+        ``layer.words`` words a sample, zeros behind the last input.
+    room : In(1)
+        Looked at where a sample would begin: whether it may.
+    start : In(1)
+        The next sample whose delta comes is the first of a batch: its gradients overwrite.
+    dx : Out(struct {valid, value: [groups][lanes][vector] gradient})
+        ``layer.words`` words a sample, in order.
+    address : Out(range(layer.depth)).array(layer.length)
+    weight, gradient : In([vector]).array(layer.length), READ_LATENCY clocks after ``address``
+    gradient_write : Out(struct {enable, address, value: [vector]}).array(layer.length)
+        At least two clocks before the same address is read again.
+    bias_address, bias_gradient, bias_write
+        The same for the bias gradients, a number a word.
+    started : Out(1)
+        The first word of a sample is taken in this clock.
+    finished : Out(1)
+        All gradients of a sample are written and its dx has left; a clock for each sample.
+    saturations : Out
+        Gradients that were clipped, counted clock by clock.
+    """
+
+    def __init__(
+        self, config, layer, groups=1, trained=1, input_gradient=True, input_activation="linear"
+    ):
+        check_range("groups", groups, 1, 2)
+        check_range("trained", trained, 1, groups, " (groups)")
+        if not isinstance(input_gradient, bool):
+            raise ValueError(f"input_gradient must be True or False, not {input_gradient!r}")
+        if input_activation not in ACTIVATIONS:
+            raise ValueError(
+                f"input_activation must be one of {', '.join(ACTIVATIONS)}, "
+                f"not {input_activation!r}"
+            )
+        arithmetic = config.arithmetic
+        if layer.length > 1 and layer.rows < arithmetic.add_latency:
+            raise ValueError(
+                f"rows must be at least {arithmetic.add_latency} on a chain, the latency of an "
+                f"addition, not {layer.rows!r}"
+            )
+        self.config, self.layer, self.groups, self.trained = config, layer, groups, trained
+        self.input_gradient, self.input_activation = input_gradient, input_activation
+
+        lanes, vector, length = config.lanes, layer.vector, layer.length
+        activation, gradient = arithmetic.shape("activation"), arithmetic.shape("gradient")
+        total, bias = gradient_sum_shape(config), bias_sum_shape(config)
+        ports = {
+            "delta": In(stream.Signature(vector_layout(gradient, groups, lanes))),
+            "x": In(stream.Signature(vector_layout(activation, groups, lanes, vector))),
+            "room": In(1),
+            "start": In(1),
+            "address": Out(range(layer.depth)).array(length),
+            "weight": In(vector_layout(arithmetic.shape("weight"), vector)).array(length),
+            "gradient": In(vector_layout(total, vector)).array(length),
+            "gradient_write": Out(gradient_write_layout(total, layer.depth, vector)).array(length),
+            "bias_address": Out(range(layer.outputs)),
+            "bias_gradient": In(bias),
+            "bias_write": Out(gradient_write_layout(bias, layer.outputs)),
+            "started": Out(1),
+            "finished": Out(1),
+            "saturations": Out(range(groups * lanes * vector + 1)),
+        }
+        if input_gradient:
+            ports["dx"] = Out(dx_layout(config, layer, groups))
+        super().__init__(ports)
+
+    @classmethod
+    def estimate(
+        cls, config, layer, groups=1, trained=1, input_gradient=True, input_activation="linear"
+    ):
+        """Clocks a sample, latencies, multipliers and DSP blocks.
+
+        interval : between samples, ``layer.cycles`` but in the smallest layers.
+        latency, last_latency : from a sample's first word taken to its first and its last word at
+            ``dx``, when no word is late; None without ``input_gradient``.
+        finished_latency : to ``finished``.
+        """
+        arithmetic = config.arithmetic
+        spare = _spare(config, layer, trained)
+        pause = DeltaBanks.pause_of(config, layer, trained)
+        chain = layer.length * layer.rows
+        latency = last = None
+        written = BackwardPE.write_latency(config, trained)
+        if input_gradient:
+            tail = BackwardTail.latency_of(config, layer, input_activation)
+            latency = chain + tail
+            last = latency + (layer.words - 1) * layer.rows
+            written = max(written, tail)
+        multipliers = layer.multipliers * config.lanes * (trained + groups * input_gradient)
+        if input_gradient and input_activation == "tanh":
+            multipliers += 2 * groups * config.lanes * layer.vector
+        return dict(
+            interval=max((layer.words + spare) * layer.rows, layer.outputs + pause),
+            latency=latency,
+            last_latency=last,
+            finished_latency=chain + (layer.words - 1) * layer.rows + written + _APART,
+            multipliers=multipliers,
+            dsp=multipliers * (Float32Multiply.DSP if arithmetic.is_float else 1),
+            lut=None,
+            ff=None,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.banks = banks = DeltaBanks(self.config, self.layer, self.groups, self.trained)
+        wiring.connect(m, wiring.flipped(self.delta), banks.i)
+        m.d.comb += [
+            banks.start.eq(self.start),
+            self.bias_address.eq(banks.bias_address),
+            banks.bias_gradient.eq(self.bias_gradient),
+            self.bias_write.eq(banks.bias_write),
+        ]
+        hop, row, token, x = self._issue(m, banks)
+        pe = self._chain(m, banks, hop, row, token, x)
+
+        ends = Signal()  # a word's last row in the last PE
+        m.d.comb += ends.eq(pe.token.valid & hop)
+        latency = BackwardPE.write_latency(self.config, self.trained)
+        if self.input_gradient:
+            m.submodules.tail = tail = BackwardTail(
+                self.config, self.layer, self.groups, self.input_activation
+            )
+            latency = max(latency, tail.latency)
+            m.d.comb += [
+                tail.hop.eq(hop),
+                tail.row.eq(row),
+                tail.ends.eq(ends),
+                tail.x.eq(pe.x),
+                tail.partial.eq(pe.partial_o),
+                self.dx.eq(tail.dx),
+                self.saturations.eq(tail.saturations),
+            ]
+        else:
+            m.d.comb += self.saturations.eq(0)
+        m.d.comb += self.finished.eq(
+            delay(m, ends & pe.token.last, latency + _APART, name="finished", reset=True)
+        )
+        return m
+
+    def _issue(self, m, banks):
+        """A word is taken at the end of a macro-cycle and is the first PE's in the next one."""
+        layer = self.layer
+        spare = _spare(self.config, layer, self.trained)
+        row, word = Signal(range(layer.rows)), Signal(range(layer.words))
+        waiting = Signal(range(spare + 1))  # macro-cycles
+        token = Signal(TOKEN)
+        hop, take, first, last = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            hop.eq(row == layer.rows - 1),
+            first.eq(word == 0),
+            last.eq(word == layer.words - 1),
+            self.x.ready.eq(hop & (~first | (self.room & banks.available & (waiting == 0)))),
+            take.eq(self.x.valid & self.x.ready),
+            self.started.eq(take & first),
+            banks.release.eq(take & last),
+        ]
+        m.d.sync += row.eq(Mux(hop, 0, row + 1))
+        with m.If(hop):
+            m.d.sync += token.eq(Cat(take, last, banks.bank, banks.fresh))
+            with m.If(waiting != 0):
+                m.d.sync += waiting.eq(waiting - 1)
+        with m.If(take):
+            m.d.sync += word.eq(word + 1)
+            with m.If(last):
+                m.d.sync += [word.eq(0), waiting.eq(spare)]
+
+        # A word meets its weights READ_LATENCY clocks behind its token.
+        x = Signal(self.x.payload.shape(), reset_less=True)
+        late = delay(m, self.x.payload.as_value(), READ_LATENCY, name="word")
+        with m.If(delay(m, hop, READ_LATENCY, name="hop", reset=True)):
+            m.d.sync += x.eq(late)
+        return hop, row, token, x
+
+    def _chain(self, m, banks, hop, row, token, x):
+        """The PEs; returns the last one."""
+        load, partial = banks.load, None
+        for position in range(self.layer.length):
+            m.submodules[f"pe_{position}"] = pe = Shared(
+                BackwardPE,
+                self.config,
+                self.layer,
+                self.groups,
+                self.trained,
+                self.input_gradient,
+                self.layer.outputs_of(position),
+                min(position, 2),
+            )
+            m.d.comb += [
+                pe.position.eq(position),
+                pe.hop.eq(hop),
+                pe.row.eq(row),
+                pe.token.eq(token),
+                pe.x.eq(x),
+                pe.load.eq(load),
+                pe.gradient.eq(self.gradient[position]),
+                self.address[position].eq(pe.address),
+                self.gradient_write[position].eq(pe.gradient_write),
+            ]
+            if self.input_gradient:
+                m.d.comb += pe.weight.eq(self.weight[position])
+                if position:
+                    m.d.comb += pe.partial.eq(partial)
+                partial = pe.partial_o
+            token, x, load = pe.token_o, pe.x_o, pe.load_o
+        return pe
+
+
+def _spare(config, layer, trained):
+    """Macro-cycles between samples, so that a gradient is written before its next read."""
+    apart = BackwardPE.write_latency(config, trained) + _APART
+    return max(0, -(-apart // layer.rows) - layer.words)

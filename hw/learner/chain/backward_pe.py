@@ -1,0 +1,211 @@
+"""One PE of a backward chain: delta stays, x and the sums of dx move on.
+
+Interval 1; ``product_latency`` clocks from a row of a token to its products, ``write_latency`` to
+the write of its weight gradients.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.chain.delta_banks import load_layout
+from hw.learner.config import READ_LATENCY
+from hw.learner.parameters.parameter_memory import gradient_write_layout
+from hw.nn.adder_tree import tree
+from hw.nn.layouts import vector_layout
+from hw.stream.delay import delay
+from hw.stream.ram import Ram, style_of
+
+__all__ = ["TOKEN", "BackwardPE", "gradient_sum_shape", "partial_layout"]
+
+#: A word under way, of a sample with its delta in ``bank``; ``fresh`` in the first of a batch.
+TOKEN = data.StructLayout({"valid": 1, "last": 1, "bank": 1, "fresh": 1})
+
+
+def gradient_sum_shape(config):
+    """Shape that holds the products of a batch for one weight."""
+    return config.arithmetic.sum_shape("activation", "gradient", config.batch)
+
+
+def partial_layout(config, layer, groups):
+    """Sums of the products of all outputs for an input word."""
+    count = layer.rows * layer.length
+    shape = config.arithmetic.sum_shape("weight", "gradient", count)
+    return vector_layout(shape, groups, config.lanes, layer.vector)
+
+
+class BackwardPE(wiring.Component):
+    """In each clock, with one output o and one word of inputs::
+
+        partial_o = partial + weight[o, word] * delta[o]      (each group, lane, input)
+        gradient[o, word] = (fresh ? 0 : gradient[o, word])
+                            + tree over lanes of delta[o] * x[word]     (trained groups)
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    groups, trained : int
+    input_gradient : bool
+        Whether dx is wanted; without it there are neither ``weight`` nor ``partial``.
+    outputs : int
+        Of this PE: its rows, the first, that are not padding.
+    before : int
+        PEs before this one in its chain, or 2 where there are more: those are all alike. The first
+        passes its products as they are.
+
+    Members
+    -------
+    position : In(range(layer.length))
+        Of this PE in its chain, for ``load``.
+    hop, row : In
+        Last clock of a macro-cycle; the row of all PEs.
+    token : In(TOKEN), token_o : Out(TOKEN)
+        This PE's, and the next one's.
+    x, x_o : In, Out [groups][lanes][vector]
+        The token's word, READ_LATENCY clocks behind ``token``.
+    load, load_o : In, Out(load_layout)
+    address : Out(range(layer.depth))
+    weight : In [vector], gradient : In [vector]
+        READ_LATENCY clocks after ``address``.
+    gradient_write : Out(gradient_write_layout)
+    partial, partial_o : In, Out(partial_layout)
+        Of the same row: ``partial_o`` is ``result_latency`` clocks behind this PE's token.
+    """
+
+    def __init__(self, config, layer, groups, trained, input_gradient, outputs, before):
+        self.config, self.layer, self.groups, self.trained = config, layer, groups, trained
+        self.input_gradient, self.outputs, self.before = input_gradient, outputs, before
+        arithmetic = config.arithmetic
+        word = vector_layout(arithmetic.shape("activation"), groups, config.lanes, layer.vector)
+        load = load_layout(config, layer, groups)
+        gradient = gradient_sum_shape(config)
+        ports = {
+            "position": In(range(layer.length)),
+            "hop": In(1),
+            "row": In(range(layer.rows)),
+            "token": In(TOKEN),
+            "token_o": Out(TOKEN),
+            "x": In(word),
+            "x_o": Out(word),
+            "load": In(load),
+            "load_o": Out(load),
+            "address": Out(range(layer.depth)),
+            "gradient": In(vector_layout(gradient, layer.vector)),
+            "gradient_write": Out(gradient_write_layout(gradient, layer.depth, layer.vector)),
+        }
+        if input_gradient:
+            partial = partial_layout(config, layer, groups)
+            ports["weight"] = In(vector_layout(arithmetic.shape("weight"), layer.vector))
+            ports["partial"], ports["partial_o"] = In(partial), Out(partial)
+        super().__init__(ports)
+
+    @staticmethod
+    def product_latency(config):
+        """Clocks from a row of a token to its products."""
+        return READ_LATENCY + config.arithmetic.multiply_latency
+
+    @classmethod
+    def result_latency(cls, config, before):
+        """Clocks from a row of a token to its sums at ``partial_o``."""
+        return cls.product_latency(config) + bool(before) * config.arithmetic.add_latency
+
+    @classmethod
+    def write_latency(cls, config, trained):
+        """Clocks from a gradient's address to its write."""
+        additions = (trained * config.lanes).bit_length()  # of the tree, and to the gradient
+        return cls.product_latency(config) + additions * config.arithmetic.add_latency
+
+    def elaborate(self, platform):
+        m = Module()
+        layer = self.layer
+
+        # Tokens come in the order of the addresses, so a PE counts them by itself.
+        with m.If(self.token.valid):
+            m.d.sync += self.address.eq(Mux(self.address == layer.depth - 1, 0, self.address + 1))
+        with m.If(self.hop):
+            m.d.sync += self.token_o.eq(self.token)
+        x_o = Signal.like(self.x, reset_less=True)
+        with m.If(delay(m, self.hop, READ_LATENCY, name="hop", reset=True)):
+            m.d.sync += x_o.eq(self.x)
+        m.d.comb += self.x_o.eq(x_o)
+
+        delta = self._delta(m)
+        self._sum_gradient(m, delta)
+        if self.input_gradient:
+            self._sum_partial(m, delta)
+        return m
+
+    def _delta(self, m):
+        """The row's delta, READ_LATENCY clocks behind the token; 0 past the layer's outputs."""
+        layer, load = self.layer, self.load
+        rest = Signal(len(load.as_value()) - 1, reset_less=True)
+        valid = Signal()
+        m.d.sync += [valid.eq(load.valid), rest.eq(load.as_value()[1:])]
+        m.d.comb += self.load_o.eq(Cat(valid, rest))
+
+        depth = 2 << (layer.rows - 1).bit_length()
+        m.submodules.delta = ram = Ram(
+            width=len(load.value.as_value()),
+            depth=depth,
+            style=style_of(depth),
+        )
+        m.d.comb += [
+            ram.write_enable.eq(load.valid & (load.position == self.position)),
+            ram.write_address.eq(Cat(load.row, load.bank)),
+            ram.write_data.eq(load.value),
+            ram.read_address.eq(Cat(self.row, self.token.bank)),
+        ]
+        s2_delta = Signal(load.value.shape(), reset_less=True)
+        if self.outputs == layer.rows:
+            m.d.sync += s2_delta.eq(ram.read_data)
+        else:
+            beyond = Signal()
+            m.d.comb += beyond.eq(self.row >= self.outputs)
+            s1_beyond = delay(m, beyond, 1, name="beyond")
+            m.d.sync += s2_delta.eq(Mux(s1_beyond, 0, ram.read_data))
+        return s2_delta
+
+    def _sum_gradient(self, m, delta):
+        config, arithmetic = self.config, self.config.arithmetic
+        latency = self.write_latency(config, self.trained)
+        waiting = latency - READ_LATENCY - arithmetic.add_latency
+        shape = gradient_sum_shape(config)
+        s2_fresh = delay(m, self.token.fresh, READ_LATENCY, name="fresh")
+        write = self.gradient_write
+        m.d.comb += [
+            write.enable.eq(delay(m, self.token.valid, latency, name="enable", reset=True)),
+            write.address.eq(delay(m, self.address, latency, name="address")),
+        ]
+        for k in range(self.layer.vector):
+            products = [
+                arithmetic.multiply(
+                    m, delta[group][lane], self.x[group][lane][k], name=f"step_{group}_{lane}_{k}"
+                )
+                for group in range(self.trained)
+                for lane in range(config.lanes)
+            ]
+            step = tree(m, arithmetic, products, name=f"lanes_{k}")
+            before = Signal(shape, name=f"before_{k}")
+            m.d.comb += before.eq(Mux(s2_fresh, Const(arithmetic.zero, shape), self.gradient[k]))
+            before = delay(m, before, waiting, name=f"before_{k}")
+            total = arithmetic.add(m, step, before, name=f"gradient_{k}", shape=shape)
+            m.d.comb += write.value[k].eq(total)
+
+    def _sum_partial(self, m, delta):
+        config, arithmetic = self.config, self.config.arithmetic
+        # The sums of the PE before are this early: its token came a macro-cycle ago.
+        early = self.layer.rows - (self.before > 1) * arithmetic.add_latency
+        for group in range(self.groups):
+            for lane in range(config.lanes):
+                for k in range(self.layer.vector):
+                    name = f"{group}_{lane}_{k}"
+                    total = arithmetic.multiply(
+                        m, self.weight[k], delta[group][lane], name=f"product_{name}"
+                    )
+                    if self.before:
+                        partial = self.partial[group][lane][k]
+                        before = delay(m, partial, early, name=f"partial_{name}")
+                        shape = partial.shape()
+                        total = arithmetic.add(m, before, total, name=f"sum_{name}", shape=shape)
+                    m.d.comb += self.partial_o[group][lane][k].eq(total)

@@ -1,0 +1,129 @@
+"""Behind the last PE of a backward chain: sums over rows, rounded, times the derivative.
+
+Interval 1; ``latency`` clocks from a word's last row in the last PE to its dx.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.chain.backward_pe import BackwardPE, partial_layout
+from hw.learner.config import READ_LATENCY
+from hw.nn.activation import derivative, derivative_latency
+from hw.nn.adder_tree import window_latency, window_sum
+from hw.nn.layouts import vector_layout
+from hw.stream.delay import delay
+
+__all__ = ["BackwardTail", "dx_layout"]
+
+
+def dx_layout(config, layer, groups):
+    """A word of input gradients; no back-pressure."""
+    shape = config.arithmetic.shape("gradient")
+    value = vector_layout(shape, groups, config.lanes, layer.vector)
+    return data.StructLayout({"valid": 1, "value": value})
+
+
+class BackwardTail(wiring.Component):
+    """``dx = derivative(x) * sum over rows of partial`` for each group, lane and input of a word.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    groups : int
+    activation : str
+        The function that made x.
+
+    Members
+    -------
+    hop, row : In
+        Of all PEs.
+    ends : In(1)
+        A word is in its last row in the last PE.
+    x : In [groups][lanes][vector]
+        The last PE's, READ_LATENCY clocks behind its token.
+    partial : In(partial_layout)
+        The last PE's sums.
+    dx : Out(dx_layout)
+    saturations : Out
+        Gradients that were clipped.
+    """
+
+    def __init__(self, config, layer, groups, activation):
+        self.config, self.layer, self.groups, self.activation = config, layer, groups, activation
+        self.latency = self.latency_of(config, layer, activation)
+        shape = config.arithmetic.shape("activation")
+        super().__init__(
+            {
+                "hop": In(1),
+                "row": In(range(layer.rows)),
+                "ends": In(1),
+                "x": In(vector_layout(shape, groups, config.lanes, layer.vector)),
+                "partial": In(partial_layout(config, layer, groups)),
+                "dx": Out(dx_layout(config, layer, groups)),
+                "saturations": Out(range(groups * config.lanes * layer.vector + 1)),
+            }
+        )
+
+    @classmethod
+    def latency_of(cls, config, layer, activation):
+        return cls._rounded(config, layer) + derivative_latency(config.arithmetic, activation)
+
+    @staticmethod
+    def _rounded(config, layer):
+        """Clocks from ``ends`` to the sum as a gradient."""
+        arithmetic = config.arithmetic
+        entry = BackwardPE.result_latency(config, layer.length - 1)
+        return entry + window_latency(arithmetic, layer.rows) + arithmetic.requantize_latency
+
+    def elaborate(self, platform):
+        m = Module()
+        config, layer = self.config, self.layer
+        entry = BackwardPE.result_latency(config, layer.length - 1)
+        rounded = self._rounded(config, layer)
+        position = delay(m, self.row, entry, name="position")
+
+        # The word whose sums are rounded is by now so many macro-cycles behind the last PE.
+        hop = delay(m, self.hop, READ_LATENCY, name="hop", reset=True)
+        hops = (layer.rows - 1 + rounded - READ_LATENCY) // layer.rows
+        x = delay(m, self.x.as_value(), hops, name="x", enable=hop)
+        x = data.View(self.x.shape(), x)
+
+        clipped = []
+        for group in range(self.groups):
+            for lane in range(config.lanes):
+                for k in range(layer.vector):
+                    result, saturated = self._finish(
+                        m,
+                        position,
+                        self.partial[group][lane][k],
+                        x[group][lane][k],
+                        f"{group}_{lane}_{k}",
+                    )
+                    m.d.comb += self.dx.value[group][lane][k].eq(result)
+                    clipped.append(saturated)
+        valid = delay(m, self.ends, rounded, name="rounded", reset=True)
+        m.d.sync += self.saturations.eq(Mux(valid, sum(clipped), 0))
+        m.d.comb += self.dx.valid.eq(
+            delay(m, valid, self.latency - rounded, name="valid", reset=True)
+        )
+        return m
+
+    def _finish(self, m, position, partial, x, name):
+        arithmetic = self.config.arithmetic
+        total, _ = window_sum(
+            m,
+            arithmetic,
+            partial,
+            position,
+            self.layer.rows,
+            1,
+            name=f"sum_{name}",
+            shape=partial.shape(),
+        )
+        error, saturated = arithmetic.requantize(
+            m, total, "weight", "gradient", kind="gradient", name=f"error_{name}"
+        )
+        result, _ = derivative(m, arithmetic, self.activation, error, x, name=f"dx_{name}")
+        return result, saturated

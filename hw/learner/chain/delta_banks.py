@@ -1,0 +1,172 @@
+"""The errors of a layer's outputs on their way into the PEs, and the bias gradient.
+
+One element a clock. The next sample's elements wait while both banks of the PEs are taken, and
+after a sample of very few outputs until its bias gradients are written.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.config import READ_LATENCY
+from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
+from hw.nn.adder_tree import tree
+from hw.nn.layouts import vector_layout
+from hw.stream.delay import delay
+
+__all__ = ["DeltaBanks", "load_layout"]
+
+
+def load_layout(config, layer, groups):
+    """An element of delta: for row ``row`` of ``bank`` in PE ``position``."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "bank": 1,
+            "position": range(layer.length),
+            "row": range(layer.rows),
+            "value": vector_layout(config.arithmetic.shape("gradient"), groups, config.lanes),
+        }
+    )
+
+
+class DeltaBanks(wiring.Component):
+    """``bias_gradient[o] = (first sample ? 0 : bias_gradient[o]) + sum over lanes of delta[o]``.
+
+    Elements pass to the PEs by a chain of registers, a PE a clock. A bank may be loaded again as
+    soon as the last token of its sample is issued: that token is ``rows`` clocks in a PE, element
+    after element and PE after PE, and the new elements come no faster.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    groups, trained : int
+        Data paths beside each other, and how many of them, the first, give weight gradients.
+
+    Members
+    -------
+    i : In(stream of [groups][lanes] gradient)
+        Outputs 0, 1, ... of a sample.
+    start : In(1)
+        The next sample is the first of a batch.
+    load : Out(load_layout)
+    available : Out(1)
+        All elements of the next sample to begin are in, for PEs that look ``rows`` clocks later.
+    bank, fresh : Out(1)
+        Of that sample: its bank, and whether it is the first of its batch.
+    release : In(1)
+        Its last token is issued in this clock.
+    bias_address : Out(range(layer.outputs))
+    bias_gradient : In, READ_LATENCY clocks after ``bias_address``
+    bias_write : Out(gradient_write_layout)
+    """
+
+    def __init__(self, config, layer, groups, trained):
+        self.config, self.layer, self.groups, self.trained = config, layer, groups, trained
+        value = vector_layout(config.arithmetic.shape("gradient"), groups, config.lanes)
+        total = bias_sum_shape(config)
+        super().__init__(
+            {
+                "i": In(stream.Signature(value)),
+                "start": In(1),
+                "load": Out(load_layout(config, layer, groups)),
+                "available": Out(1),
+                "bank": Out(1),
+                "fresh": Out(1),
+                "release": In(1),
+                "bias_address": Out(range(layer.outputs)),
+                "bias_gradient": In(total),
+                "bias_write": Out(gradient_write_layout(total, layer.outputs)),
+            }
+        )
+
+    @staticmethod
+    def latency_of(config, trained):
+        """Clocks from a bias gradient's address to its write."""
+        arithmetic = config.arithmetic
+        levels = (trained * config.lanes).bit_length() - 1
+        return max(READ_LATENCY, levels * arithmetic.add_latency) + arithmetic.add_latency
+
+    @classmethod
+    def pause_of(cls, config, layer, trained):
+        """Clocks between two samples, so that a bias gradient is written before its next read."""
+        return max(0, cls.latency_of(config, trained) + 2 - layer.outputs)
+
+    def elaborate(self, platform):
+        m = Module()
+        layer = self.layer
+        pause = self.pause_of(self.config, layer, self.trained)
+
+        # Banks are taken in turn; full from a sample's last element to its last token.
+        full, fresh = Signal(2), Signal(2)
+        loading = Signal()
+        waiting = Signal(range(pause + 1))
+        take, ends, first = Signal(), Signal(), Signal()
+        new_batch = Signal()
+        m.d.comb += [
+            self.i.ready.eq(~full.bit_select(loading, 1) & (waiting == 0)),
+            take.eq(self.i.valid & self.i.ready),
+            ends.eq(self.bias_address == layer.outputs - 1),
+            first.eq(new_batch | self.start),
+            self.available.eq(full.bit_select(self.bank, 1)),
+            self.fresh.eq(fresh.bit_select(self.bank, 1)),
+        ]
+        with m.If(self.start):
+            m.d.sync += new_batch.eq(1)
+        with m.If(waiting != 0):
+            m.d.sync += waiting.eq(waiting - 1)
+        with m.If(self.release):
+            m.d.sync += [full.bit_select(self.bank, 1).eq(0), self.bank.eq(~self.bank)]
+
+        row, position = Signal(range(layer.rows)), Signal(range(layer.length))
+        with m.If(take):
+            m.d.sync += [self.bias_address.eq(self.bias_address + 1), row.eq(row + 1)]
+            with m.If(row == layer.rows - 1):
+                m.d.sync += [row.eq(0), position.eq(position + 1)]
+            with m.If(ends):
+                m.d.sync += [
+                    self.bias_address.eq(0),
+                    row.eq(0),
+                    position.eq(0),
+                    full.bit_select(loading, 1).eq(1),
+                    fresh.bit_select(loading, 1).eq(first),
+                    loading.eq(~loading),
+                    new_batch.eq(0),
+                    waiting.eq(pause),
+                ]
+
+        valid = Signal()
+        rest = Signal(len(self.load.as_value()) - 1, reset_less=True)
+        m.d.sync += [
+            valid.eq(take),
+            rest.eq(Cat(loading, position, row, self.i.payload)),
+        ]
+        m.d.comb += self.load.eq(Cat(valid, rest))
+        self._sum_bias(m, take, first)
+        return m
+
+    def _sum_bias(self, m, take, first):
+        config, arithmetic = self.config, self.config.arithmetic
+        latency = self.latency_of(config, self.trained)
+        values = [
+            self.i.payload[group][lane]
+            for group in range(self.trained)
+            for lane in range(config.lanes)
+        ]
+        meet = latency - arithmetic.add_latency
+        tree_latency = (len(values).bit_length() - 1) * arithmetic.add_latency
+        total = delay(
+            m, tree(m, arithmetic, values, name="lanes"), meet - tree_latency, name="total"
+        )
+        s2_first = delay(m, first, READ_LATENCY, name="first")
+        zero = Const(arithmetic.zero, self.bias_gradient.shape())
+        before = Signal(self.bias_gradient.shape())
+        m.d.comb += before.eq(Mux(s2_first, zero, self.bias_gradient))
+        before = delay(m, before, meet - READ_LATENCY, name="before")
+        shape = bias_sum_shape(config)
+        m.d.comb += [
+            self.bias_write.enable.eq(delay(m, take, latency, name="enable", reset=True)),
+            self.bias_write.address.eq(delay(m, self.bias_address, latency, name="address")),
+            self.bias_write.value.eq(arithmetic.add(m, total, before, name="sum", shape=shape)),
+        ]

@@ -1,0 +1,236 @@
+"""Forward pass of a layer: a systolic chain of PEs, then one head for bias and activation.
+
+Interval: ``layer.cycles`` clocks a sample; latency: ``forward_latency``.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.multiply import Float32Multiply
+from hw.arith.tanh import Tanh, TanhFixed
+from hw.learner.chain.forward_pe import ForwardPE
+from hw.learner.chain.token_issue import Issue, sum_shape, weights_layout
+from hw.learner.config import READ_LATENCY
+from hw.nn.activation import activate, activation_latency
+from hw.nn.adder_tree import window_latency, window_sum
+from hw.nn.layouts import element_layout, vector_layout
+from hw.shared import Shared
+from hw.stream.delay import delay
+
+__all__ = ["Forward"]
+
+_NETWORKS = ("online", "target")
+
+
+class Forward(wiring.Component):
+    """``o[n] = activation(sum of partial sums[n] + bias[n])`` for each group and lane.
+
+    x words move from PE to PE and sums stay, until they leave through the first PE in the order of
+    the outputs. ``interleave`` partial sums of an output are added by ``window_sum``. The order of
+    every addition is in ``ForwardPE`` and there. Nothing stalls but the intake of words; bubbles
+    between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+        ``rows * interleave`` at least the latency of an addition; ValueError otherwise.
+    groups : tuple of "online" or "target"
+        Data paths that share control and addresses, and whose weights each of them takes.
+
+    Members
+    -------
+    i : In(stream of [groups][lanes][vector])
+        ``layer.words`` words a sample, zeros behind the last input. With ``interleave`` > 1, once
+        the first word of a group of ``interleave`` is valid the others follow without a gap.
+    room : In(1)
+        Looked at where a sample would begin: whether it may.
+    o : Out(element_layout)
+        ``layer.outputs`` elements a sample, in order.
+    address : Out(range(layer.depth)).array(layer.length)
+    weight : In(weights_layout).array(layer.length), READ_LATENCY clocks after ``address``
+    bias_address : Out(range(layer.outputs))
+    bias : In(struct {online, target}), READ_LATENCY clocks after ``bias_address``
+    started : Out(1)
+        The first word of a sample is taken in this clock.
+    idle : Out(1)
+        No sample has begun that has not left.
+    saturations : Out
+        Activations that were clipped, counted clock by clock.
+
+    Attributes
+    ----------
+    latency, last_latency : int
+        Clocks from a sample's first word taken to its first and its last element at ``o``, when
+        no word is late.
+    """
+
+    def __init__(self, config, layer, groups):
+        groups = tuple(groups)
+        if not groups or any(network not in _NETWORKS for network in groups):
+            raise ValueError(f"groups must be of {', '.join(_NETWORKS)}, not {groups!r}")
+        arithmetic = config.arithmetic
+        if layer.rows * layer.interleave < arithmetic.add_latency:
+            raise ValueError(
+                f"rows * interleave must be at least {arithmetic.add_latency}, the latency of an "
+                f"addition, not {layer.rows * layer.interleave!r}"
+            )
+        self.config, self.layer, self.groups = config, layer, groups
+        figures = self.estimate(config, layer, groups)
+        self.latency, self.last_latency = figures["latency"], figures["last_latency"]
+        activation = arithmetic.shape("activation")
+        bias = data.StructLayout(dict.fromkeys(_NETWORKS, arithmetic.shape("weight")))
+        word = vector_layout(activation, len(groups), config.lanes, layer.vector)
+        super().__init__(
+            {
+                "i": In(stream.Signature(word)),
+                "room": In(1),
+                "o": Out(element_layout(activation, layer.outputs, len(groups), config.lanes)),
+                "address": Out(range(layer.depth)).array(layer.length),
+                "weight": In(weights_layout(config, layer.vector)).array(layer.length),
+                "bias_address": Out(range(layer.outputs)),
+                "bias": In(bias),
+                "started": Out(1),
+                "idle": Out(1, init=1),
+                "saturations": Out(range(len(groups) * config.lanes + 1)),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config, layer, groups):
+        """Clocks a sample, latencies as the attributes, multipliers and DSP blocks."""
+        arithmetic = config.arithmetic
+        paths = len(groups) * config.lanes
+        multipliers = paths * layer.multipliers
+        # A word is a macro-cycle; sums leave in the last interleave of them.
+        latency = 1 + (layer.words - 1) * layer.rows + ForwardPE.latency_of(config, layer)
+        latency += _head_latency(arithmetic, layer)
+        last = layer.outputs - 1
+        hops = last // layer.rows
+        tanh = Tanh if arithmetic.is_float else TanhFixed
+        return dict(
+            cycles=layer.cycles,
+            latency=latency,
+            last_latency=latency + last + hops,
+            multipliers=multipliers,
+            dsp=multipliers * (Float32Multiply.DSP if arithmetic.is_float else 1)
+            + (paths * tanh.DSP if layer.activation == "tanh" else 0),
+            lut=None,
+            ff=None,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.issue = issue = Issue(self.layer)
+        m.d.comb += [
+            issue.valid.eq(self.i.valid),
+            issue.room.eq(self.room),
+            self.i.ready.eq(issue.ready),
+            self.started.eq(issue.started),
+        ]
+        head = self._chain(m, issue)
+        self._head(m, head.valid, head.value)
+        self._count(m)
+        return m
+
+    def _chain(self, m, issue):
+        """The PEs; returns the sums that leave the first one."""
+        pes = [
+            Shared(ForwardPE, self.config, self.layer, self.groups, self.layer.outputs_of(position))
+            for position in range(self.layer.length)
+        ]
+        # A word meets its weights READ_LATENCY clocks behind its token.
+        word = delay(m, self.i.payload.as_value(), READ_LATENCY, name="word")
+        x = Signal(self.i.payload.shape(), reset_less=True)
+        with m.If(delay(m, issue.hop, READ_LATENCY, name="hop", reset=True)):
+            m.d.sync += x.eq(word)
+        token = issue.token
+        for position, pe in enumerate(pes):
+            m.submodules[f"pe_{position}"] = pe
+            m.d.comb += [
+                pe.hop.eq(issue.hop),
+                pe.row.eq(issue.row),
+                pe.token.eq(token),
+                pe.x.eq(x),
+                pe.weight.eq(self.weight[position]),
+                self.address[position].eq(pe.address),
+            ]
+            token, x = pe.token_o, pe.x_o
+        for before, pe in zip(pes, pes[1:], strict=False):
+            m.d.comb += before.sum_i.eq(pe.sum_o)
+        return pes[0].sum_o
+
+    def _head(self, m, valid, sums):
+        arithmetic, layer = self.config.arithmetic, self.layer
+        shape = sum_shape(self.config, layer)
+        index = Signal(range(layer.outputs))
+        turn = Signal(range(layer.interleave))
+        final = Signal()  # the last partial sum of its output
+        m.d.comb += final.eq(valid & (turn == layer.interleave - 1))
+        with m.If(valid):
+            m.d.sync += index.eq(index + 1)
+            with m.If(index == layer.outputs - 1):
+                m.d.sync += [index.eq(0), turn.eq(Mux(final, 0, turn + 1))]
+
+        # The bias is read while the window is summed, or that waits for it.
+        summed = window_latency(arithmetic, layer.interleave)
+        ahead, wait = max(0, summed - READ_LATENCY), max(0, READ_LATENCY - summed)
+        m.d.comb += self.bias_address.eq(delay(m, index, ahead, name="bias_address"))
+
+        clipped = []
+        for group, network in enumerate(self.groups):
+            bias = self.bias[network]
+            if not arithmetic.is_float:
+                bias = bias << arithmetic.activation.fraction
+            for lane in range(self.config.lanes):
+                name = f"{group}_{lane}"
+                total, _ = window_sum(
+                    m,
+                    arithmetic,
+                    sums[group][lane],
+                    turn,
+                    layer.interleave,
+                    layer.rows,
+                    name=f"window_{name}",
+                    shape=shape,
+                )
+                total = delay(m, total, wait, name=f"total_{name}")
+                biased = arithmetic.add(m, total, bias, name=f"biased_{name}", shape=shape)
+                result, saturated = arithmetic.requantize(
+                    m, biased, "weight", "activation", kind="activation", name=f"result_{name}"
+                )
+                output, _ = activate(
+                    m, arithmetic, layer.activation, result, name=f"activation_{name}"
+                )
+                m.d.comb += self.o.value[group][lane].eq(output)
+                clipped.append(saturated)
+
+        total_latency = _head_latency(arithmetic, layer)
+        rounded = total_latency - activation_latency(arithmetic, layer.activation)
+        counted = delay(m, final, rounded, name="final", reset=True)
+        m.d.sync += self.saturations.eq(Mux(counted, sum(clipped), 0))
+        m.d.comb += self.o.valid.eq(
+            delay(m, counted, total_latency - rounded, name="valid", reset=True)
+        )
+
+    def _count(self, m):
+        """Indices of the elements that leave, and samples that have not."""
+        layer = self.layer
+        index, left = Signal(range(layer.outputs)), Signal()
+        under_way = Signal(range(self.last_latency // layer.cycles + 2))
+        m.d.comb += [
+            self.o.index.eq(index),
+            left.eq(self.o.valid & (index == layer.outputs - 1)),
+            self.idle.eq(under_way == 0),
+        ]
+        with m.If(self.o.valid):
+            m.d.sync += index.eq(Mux(left, 0, index + 1))
+        m.d.sync += under_way.eq(under_way + self.started - left)
+
+
+def _head_latency(arithmetic, layer):
+    """Clocks from a sum that leaves the first PE to its element at ``o``."""
+    summed = max(READ_LATENCY, window_latency(arithmetic, layer.interleave))
+    biased = arithmetic.add_latency + arithmetic.requantize_latency
+    return summed + biased + activation_latency(arithmetic, layer.activation)

@@ -1,0 +1,133 @@
+"""One PE of a forward chain: products, their tree, the accumulator, and the way out.
+
+Interval 1; ``latency`` clocks from a row of a token to its sum at ``sum_o``.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.chain.token_issue import TOKEN, sum_shape, weights_layout
+from hw.learner.config import READ_LATENCY
+from hw.nn.adder_tree import tree
+from hw.nn.layouts import vector_layout
+from hw.stream.delay import delay
+
+__all__ = ["ForwardPE"]
+
+
+class ForwardPE(wiring.Component):
+    """``sum[row] = sum over words of weight[row, word] . x[word]`` for each group and lane.
+
+    In each clock dot, the tree over the ``vector`` products, is added to the sum of ``rows *
+    interleave`` clocks ago, which is how long the loop of adder and registers is. The first
+    ``interleave`` tokens of a sample are added to zero; a bubble adds zero. Sums leave in the last
+    ``interleave`` tokens, and those of the PEs behind this one follow after them: they come
+    ``rows`` clocks and a register later.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    groups : tuple of "online" or "target"
+        Whose weights a data path takes.
+    outputs : int
+        Of this PE: its rows, the first, whose sums leave.
+
+    Members
+    -------
+    hop, row, token : In
+        As of ``Issue``; ``token`` is this PE's own.
+    token_o : Out(TOKEN)
+        The next PE's.
+    x, x_o : In, Out [groups][lanes][vector]
+        The token's word, ``READ_LATENCY`` clocks behind ``token``, with the weights.
+    address : Out(range(layer.depth))
+    weight : In(weights_layout), READ_LATENCY clocks after ``address``
+    sum_i, sum_o : In, Out struct {valid, value: [groups][lanes]}
+    """
+
+    def __init__(self, config, layer, groups, outputs):
+        self.config, self.layer, self.groups, self.outputs = config, layer, groups, outputs
+        sizes = len(groups), config.lanes
+        word = vector_layout(config.arithmetic.shape("activation"), *sizes, layer.vector)
+        sums = data.StructLayout(
+            {"valid": 1, "value": vector_layout(sum_shape(config, layer), *sizes)}
+        )
+        super().__init__(
+            {
+                "hop": In(1),
+                "row": In(range(layer.rows)),
+                "token": In(TOKEN),
+                "token_o": Out(TOKEN),
+                "x": In(word),
+                "x_o": Out(word),
+                "address": Out(range(layer.depth)),
+                "weight": In(weights_layout(config, layer.vector)),
+                "sum_i": In(sums),
+                "sum_o": Out(sums),
+            }
+        )
+
+    @staticmethod
+    def latency_of(config, layer):
+        """Clocks from a row of a token to its sum at ``sum_o``."""
+        arithmetic = config.arithmetic
+        levels = layer.vector.bit_length()  # of the tree, and the accumulator
+        products = READ_LATENCY + arithmetic.multiply_latency
+        return products + levels * arithmetic.add_latency + 1
+
+    def elaborate(self, platform):
+        m = Module()
+        config, layer = self.config, self.layer
+        arithmetic = config.arithmetic
+        latency = self.latency_of(config, layer)
+
+        # Tokens come in the order of the addresses, so a PE counts them by itself.
+        x_hop = delay(m, self.hop, READ_LATENCY, name="hop", reset=True)
+        with m.If(self.token.valid):
+            m.d.sync += self.address.eq(Mux(self.address == layer.depth - 1, 0, self.address + 1))
+        with m.If(self.hop):
+            m.d.sync += self.token_o.eq(self.token)
+        x_o = Signal.like(self.x, reset_less=True)
+        with m.If(x_hop):
+            m.d.sync += x_o.eq(self.x)
+        m.d.comb += self.x_o.eq(x_o)
+
+        # Flags wait for the dot, the last of them for the sum.
+        emit = Signal()
+        m.d.comb += emit.eq(self.token.valid & self.token.last & (self.row < self.outputs))
+        dot_clocks = latency - 1 - arithmetic.add_latency
+        valid = delay(m, self.token.valid, dot_clocks, name="valid")
+        first = delay(m, self.token.first, dot_clocks, name="first")
+        emit = delay(m, emit, latency - 1, name="emit", reset=True)
+        m.d.sync += self.sum_o.valid.eq(emit | self.sum_i.valid)
+
+        value = Signal(self.sum_o.value.shape(), reset_less=True)
+        m.d.comb += self.sum_o.value.eq(value)
+        for group, network in enumerate(self.groups):
+            for lane in range(config.lanes):
+                dot = self._dot(m, self.weight[network], self.x[group][lane], f"{group}_{lane}")
+                total = self._accumulate(m, dot, valid, first, f"{group}_{lane}")
+                m.d.sync += value[group][lane].eq(Mux(emit, total, self.sum_i.value[group][lane]))
+        return m
+
+    def _dot(self, m, weight, x, name):
+        arithmetic = self.config.arithmetic
+        values = [
+            arithmetic.multiply(m, weight[k], x[k], name=f"product_{name}_{k}")
+            for k in range(self.layer.vector)
+        ]
+        return tree(m, arithmetic, values, name=f"tree_{name}")
+
+    def _accumulate(self, m, dot, valid, first, name):
+        arithmetic, layer = self.config.arithmetic, self.layer
+        shape = sum_shape(self.config, layer)
+        zero = Const(arithmetic.zero, shape)
+        before = Signal(shape, name=f"before_{name}")
+        addend = Mux(valid, dot, Const(arithmetic.zero, dot.shape()))
+        total = arithmetic.add(m, addend, before, name=f"sum_{name}", shape=shape)
+        waiting = layer.rows * layer.interleave - arithmetic.add_latency
+        again = delay(m, total, waiting, name=f"again_{name}")
+        m.d.comb += before.eq(Mux(first, zero, again))
+        return total

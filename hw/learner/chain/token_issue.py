@@ -1,0 +1,96 @@
+"""What the chains of PEs share: payload layouts, and the issue of tokens.
+
+A chain steps in macro-cycles of ``rows`` clocks. A token, one input word, enters the first PE at
+the start of a macro-cycle, stays for all of it, one row of the memory word after the other, then
+hops to the next PE. All PEs are in the same row in the same clock.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.nn.layouts import vector_layout
+
+__all__ = ["TOKEN", "Issue", "sum_shape", "weights_layout"]
+
+#: A word under way; ``first`` and ``last`` are the first and last ``interleave`` of a sample.
+TOKEN = data.StructLayout({"valid": 1, "first": 1, "last": 1})
+
+
+def weights_layout(config, vector):
+    """A memory word of the online network and, of the same address, of the target."""
+    word = vector_layout(config.arithmetic.shape("weight"), vector)
+    return data.StructLayout({"online": word, "target": word})
+
+
+def sum_shape(config, layer):
+    """Shape of a forward sum: the products of all inputs, and the bias as one more."""
+    return config.arithmetic.sum_shape("weight", "activation", layer.inputs + 1)
+
+
+class Issue(wiring.Component):
+    """Takes a word at the end of a macro-cycle and makes it the token of the next one.
+
+    With ``interleave`` > 1, tokens and bubbles come in groups of ``interleave`` macro-cycles, so
+    that a partial sum meets its next token ``rows * interleave`` clocks later. A group begins where
+    its first word is valid; the source has the rest of it ready in time.
+
+    Parameters
+    ----------
+    layer : LayerShape
+
+    Members
+    -------
+    valid : In(1), ready : Out(1)
+        Of the stream of words; a word is taken where both are high.
+    room : In(1)
+        Looked at where a sample would begin: whether it may.
+    hop : Out(1)
+        Last clock of a macro-cycle: tokens move on.
+    row : Out(range(layer.rows))
+    token : Out(TOKEN)
+        In the first PE.
+    started : Out(1)
+        The first word of a sample is taken in this clock.
+    """
+
+    def __init__(self, layer):
+        self.layer = layer
+        super().__init__(
+            {
+                "valid": In(1),
+                "ready": Out(1),
+                "room": In(1),
+                "hop": Out(1),
+                "row": Out(range(layer.rows)),
+                "token": Out(TOKEN),
+                "started": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layer = self.layer
+        word = Signal(range(layer.words))
+        turn = Signal(range(layer.interleave))  # of the macro-cycle that hop starts
+        going = Signal()  # this group is one of tokens
+        begin, take = Signal(), Signal()
+        m.d.comb += [
+            self.hop.eq(self.row == layer.rows - 1),
+            begin.eq(word == 0),
+            self.ready.eq(self.hop & Mux(turn == 0, ~begin | self.room, going)),
+            take.eq(self.valid & self.ready),
+            self.started.eq(take & begin),
+        ]
+        m.d.sync += self.row.eq(Mux(self.hop, 0, self.row + 1))
+        with m.If(self.hop):
+            m.d.sync += [
+                turn.eq(Mux(turn == layer.interleave - 1, 0, turn + 1)),
+                going.eq(take),
+                self.token.eq(
+                    Cat(take, word < layer.interleave, word >= layer.words - layer.interleave)
+                ),
+            ]
+        with m.If(take):
+            m.d.sync += word.eq(Mux(word == layer.words - 1, 0, word + 1))
+        return m

@@ -1,0 +1,281 @@
+"""Iterations of LEARN: commands to the replay core, pulses to the learner, a report each.
+
+Besides the work of replay core and learner an iteration takes some 30 clocks.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.learner.commands import COMMANDS, LearnOpcode
+from hw.learner.control.hyperparameter_reader import Steps
+from hw.learner.control.report_writer import Reports
+from hw.learner.records import REPORT, STEP, LearnError
+from hw.replay.commands import MAX_COUNT, Opcode
+from hw.replay.records import REPLAY_STATUS, Error
+from hw.shell.ports import read_port, write_port
+from hw.shell.program import COMMAND_BYTES, OUTCOME
+
+__all__ = ["LEARNER_FLAGS", "LEARNER_NUMBERS", "LEARNER_PULSES", "Iterate", "encode"]
+
+#: Members of the learner: what an iteration tells it, what it waits for, what it reports.
+LEARNER_PULSES = ("begin", "train", "update")
+LEARNER_FLAGS = ("loaded", "bad", "trained", "diverged", "busy")
+LEARNER_NUMBERS = ("bad_index", "diverged_index", "loss", "td_sum", "value", "weight")
+
+
+def encode(layout, **values):
+    """The bits of ``layout`` with these fields, each cut or filled to its width; others are 0."""
+    words, end = [], 0
+    for field in layout.fields:
+        start, width = 8 * layout.offsets[field.name], 8 * field.size
+        value = Value.cast(values.pop(field.name, 0))[:width]
+        words += [C(0, start - end), value, C(0, width - len(value))]
+        end = start + width
+    if values:
+        raise ValueError(f"field must be one of {layout.name}'s, not {', '.join(values)}")
+    return Cat(*words, C(0, 8 * layout.size - end))
+
+
+class Iterate(wiring.Component):
+    """Draw, train, give new priorities, insert, update, report; ``count`` times or to an error.
+
+    The next STEP is fetched beside SAMPLE. UPDATE begins when all TD errors of the batch are known
+    to be finite, so that a batch that diverged leaves the priorities alone; INSERT follows. Both
+    run while the learner computes gradients, whose layers update their parameters one by one as
+    these are complete.
+
+    Parameters
+    ----------
+    config : LearnerKernelConfig
+
+    Members
+    -------
+    start : In(1), raw : In(512), advance, advance_list : In(32)
+        Begin the LEARN ``raw``, which breaks no rule; bytes between iterations' experiences, and
+        between their lists of priorities.
+    operands, results : In(64)
+    done : Out(1), error, detail : Out(32)
+        The command's end, one clock; its outcome.
+    command, outcome : streams
+        Of the replay core.
+    status : In(REPLAY_STATUS)
+        Its state.
+    drawing, giving, drop : Out(1), complete, empty : In(1)
+        See ``Capture``; ``begin`` is its start.
+    step : Out(STEP)
+    begin, train, update, loaded, ... saturations :
+        Of the learner, from the other side.
+    iterations : Out(64)
+        Gradient steps since reset.
+    reading : Out(1), read : Out(read_port), write : Out(write_port)
+        STEPs and REPORTs; ``reading`` while the former are on their way.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        width = config.engine.data_width
+        super().__init__(
+            {
+                "start": In(1),
+                "raw": In(8 * COMMAND_BYTES),
+                "advance": In(32),
+                "advance_list": In(32),
+                "operands": In(64),
+                "results": In(64),
+                "done": Out(1),
+                "error": Out(32),
+                "detail": Out(32),
+                "command": Out(stream.Signature(unsigned(8 * COMMAND_BYTES))),
+                "outcome": In(stream.Signature(OUTCOME)),
+                "status": In(REPLAY_STATUS.shape),
+                "drawing": Out(1),
+                "giving": Out(1),
+                "drop": Out(1),
+                "complete": In(1),
+                "empty": In(1),
+                "step": Out(STEP.shape),
+                **{name: Out(1) for name in LEARNER_PULSES},
+                **{name: In(1) for name in LEARNER_FLAGS},
+                **{name: In(32) for name in LEARNER_NUMBERS},
+                "saturations": In(data.ArrayLayout(unsigned(32), 3)),
+                "iterations": Out(64),
+                "reading": Out(1),
+                "read": Out(read_port(width)),
+                "write": Out(write_port(width)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        width = self.config.engine.data_width
+        m.submodules.steps = steps = Steps(width)
+        m.submodules.reports = reports = Reports(width)
+        connect(m, steps.read, flipped(self.read))
+        connect(m, reports.write, flipped(self.write))
+        learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
+        left = Signal(range(MAX_COUNT + 1))
+        experiences, priorities = Signal(32), Signal(32)
+        m.d.comb += [
+            steps.start.eq(self.start),
+            steps.address.eq(self.operands + learn.source),
+            reports.start.eq(self.start),
+            reports.address.eq(self.results + learn.destination),
+            self.step.eq(steps.step),
+            self.reading.eq(steps.busy),
+        ]
+
+        # What the replay core is to do, and what it answers.
+        commands = {
+            Opcode.SAMPLE: dict(count=learn.batch, step=learn.step, beta=self.step.beta),
+            Opcode.UPDATE: dict(count=learn.batch, alpha=learn.alpha, epsilon=learn.epsilon),
+            Opcode.INSERT: dict(
+                count=learn.inserts,
+                source=experiences,
+                alpha=learn.alpha,
+                epsilon=learn.epsilon,
+                given=learn.given,
+                priorities=priorities,
+            ),
+        }
+
+        def ask(opcode, then):
+            layout = COMMANDS[opcode]
+            payload = encode(layout, opcode=C(opcode.value, 32), **commands[opcode])
+            m.d.comb += [self.command.valid.eq(1), self.command.payload.eq(payload)]
+            with m.If(self.command.ready):
+                m.next = then
+
+        def fail(error, detail):
+            m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
+            m.next = "FAIL"
+
+        answered, refused = Signal(name="answered"), Signal(name="refused")
+        m.d.comb += [
+            answered.eq(self.outcome.valid & self.outcome.ready),
+            refused.eq(self.outcome.p.error != Error.NONE),
+        ]
+
+        def answer(then, *changes):
+            m.d.comb += self.outcome.ready.eq(1)
+            with m.If(answered):
+                m.d.sync += changes
+                m.next = then
+                with m.If(refused):
+                    fail(self.outcome.p.error, self.outcome.p.detail)
+
+        training = Signal()  # from train to the update
+        clock, step_clock = Signal(32), Signal(32)
+        m.d.sync += clock.eq(clock + 1)
+        with m.If(training):
+            m.d.sync += step_clock.eq(step_clock + 1)
+
+        with m.FSM() as fsm:
+            m.d.comb += [
+                self.drawing.eq(fsm.ongoing("SAMPLE") | fsm.ongoing("SAMPLED")),
+                self.giving.eq(fsm.ongoing("UPDATE") | fsm.ongoing("UPDATED")),
+            ]
+            with m.State("IDLE"):
+                m.d.sync += self.done.eq(0)
+                with m.If(self.start):
+                    m.d.sync += [
+                        left.eq(learn.count),
+                        experiences.eq(learn.experiences),
+                        priorities.eq(learn.priorities),
+                        self.error.eq(Error.NONE),
+                        self.detail.eq(0),
+                        clock.eq(0),
+                        training.eq(0),
+                    ]
+                    m.next = "FETCH"
+            with m.State("FETCH"):
+                m.d.comb += steps.fetch.eq(1)
+                m.next = "STEP"
+            with m.State("STEP"):
+                m.d.comb += steps.take.eq(steps.available)
+                with m.If(steps.available):
+                    m.next = "BEGIN"
+                    with m.If(steps.failed):
+                        fail(Error.AXI, 0)
+            with m.State("BEGIN"):
+                m.d.comb += [self.begin.eq(1), steps.fetch.eq(left != 1)]
+                m.d.sync += step_clock.eq(0)
+                m.next = "SAMPLE"
+            with m.State("SAMPLE"):
+                ask(Opcode.SAMPLE, "SAMPLED")
+            with m.State("SAMPLED"):
+                answer("LOADED")
+            with m.State("LOADED"):
+                with m.If(self.loaded & self.bad):
+                    fail(LearnError.NUMBER, self.bad_index)
+                with m.Elif(self.loaded):
+                    m.d.comb += self.train.eq(1)
+                    m.d.sync += training.eq(1)
+                    m.next = "TD"
+            with m.State("TD"):
+                with m.If(self.complete & self.diverged):
+                    fail(LearnError.DIVERGED, self.diverged_index)
+                with m.Elif(self.complete):
+                    # Each layer waits for its own gradients; meanwhile, the priorities.
+                    m.d.comb += self.update.eq(1)
+                    m.next = "UPDATE"
+            with m.State("UPDATE"):
+                ask(Opcode.UPDATE, "UPDATED")
+            with m.State("UPDATED"):
+                answer("INSERT")
+            with m.State("INSERT"):
+                with m.If(learn.inserts == 0):
+                    m.next = "BUSY"
+                with m.Else():
+                    ask(Opcode.INSERT, "INSERTED")
+            with m.State("INSERTED"):
+                # The iteration has learned, whatever became of its experiences.
+                m.d.comb += self.outcome.ready.eq(1)
+                with m.If(answered):
+                    m.d.sync += [
+                        experiences.eq(experiences + self.advance),
+                        priorities.eq(priorities + self.advance_list),
+                        self.error.eq(self.outcome.p.error),
+                        self.detail.eq(self.outcome.p.detail),
+                    ]
+                    m.next = "BUSY"
+            with m.State("BUSY"):
+                with m.If(~self.busy):
+                    m.d.sync += [
+                        training.eq(0),
+                        self.iterations.eq(self.iterations + 1),
+                        left.eq(left - 1),
+                    ]
+                    m.next = "REPORT"
+            with m.State("REPORT"):
+                m.d.comb += reports.send.eq(~reports.sending)
+                with m.If(~reports.sending):
+                    m.d.sync += clock.eq(0)
+                    m.next = "STEP"
+                    with m.If(self.error != Error.NONE):
+                        m.next = "FAIL"
+                    with m.Elif(left == 0):
+                        m.next = "END"
+            with m.State("FAIL"):
+                # All is left as it would be found: nothing on its way, no item in the capture.
+                m.d.comb += self.drop.eq(training)
+                with m.If(~steps.busy & (~training | (self.trained & self.empty & ~self.busy))):
+                    m.next = "END"
+            with m.State("END"):
+                with m.If(reports.idle):
+                    m.d.sync += self.done.eq(1)
+                    m.next = "IDLE"
+
+        m.d.comb += reports.report.eq(
+            encode(
+                REPORT,
+                loss=self.loss,
+                td=self.td_sum,
+                value=self.value,
+                weight=self.weight,
+                saturations=self.saturations,
+                position=self.status.position,
+                cycles=Cat(self.status.draw_cycles, self.status.gather_cycles, step_clock, clock),
+            )
+        )
+        return m

@@ -1,0 +1,239 @@
+"""The activations that enter a layer, a ring of samples: written by element, read by word, twice.
+
+Forward reads a sample once as it arrives; backward reads it once more when its errors are there,
+and that frees the sample's slot. One element a clock in, one word a clock out on either side.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.nn.layouts import element_layout, feed_layout, vector_layout
+from hw.stream.queue import Queue
+from hw.stream.ram import Ram
+
+__all__ = ["Ring"]
+
+
+class Ring(wiring.Component):
+    """
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    groups, kept : int
+        Forward groups; how many of them, the first, backward reads.
+    slots : int
+        Samples held.
+    feed : bool
+        Elements come from experiences.
+    chain : sequence of int
+        Groups whose elements come from a layer before, in its order; () for none.
+    chain_count, chain_offset : int
+        That layer's outputs, and the input element that its output 0 is.
+
+    With both a feed and a chain, forward begins a sample when both have brought theirs; with one,
+    word by word. Elements past the inputs read as zeros. The feed gives way to the chain.
+
+    Members
+    -------
+    feed : In(stream of feed_layout), chain : In(element_layout)
+        ``last`` of the feed, and the last output of the chain, end a sample.
+    feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
+        A source reserves a slot as it begins a sample, and may do so while there is room.
+    forward : Out(stream of [groups][lanes][vector])
+        The rest of a group of ``interleave`` words follows its first without a gap.
+    backward : Out(stream of [kept][lanes][vector])
+    """
+
+    def __init__(
+        self,
+        config,
+        layer,
+        *,
+        groups,
+        kept,
+        slots,
+        feed=False,
+        chain=(),
+        chain_count=1,
+        chain_offset=0,
+    ):
+        self.config, self.layer, self.groups, self.kept = config, layer, groups, kept
+        self.slots, self.has_feed, self.chain_groups = slots, feed, tuple(chain)
+        self.chain_count, self.chain_offset = chain_count, chain_offset
+        shape, lanes = config.arithmetic.shape("activation"), config.lanes
+        self._value = vector_layout(shape, lanes)
+        self._word = vector_layout(shape, lanes, layer.vector)
+        super().__init__(
+            {
+                "feed": In(stream.Signature(feed_layout(shape, layer.inputs, groups, lanes))),
+                "chain": In(
+                    element_layout(shape, chain_count, max(1, len(self.chain_groups)), lanes)
+                ),
+                "feed_begun": In(1),
+                "chain_begun": In(1),
+                "feed_room": Out(1),
+                "chain_room": Out(1),
+                "forward": Out(stream.Signature(data.ArrayLayout(self._word, groups))),
+                "backward": Out(stream.Signature(data.ArrayLayout(self._word, kept))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layer, words = self.layer, self.layer.words
+        forward, backward = self._reader(m, "forward"), self._reader(m, "backward")
+        self._write(m, forward, backward)
+
+        # Words that forward may fetch: as they come, or whole samples once all sources are done.
+        arrived = Signal(range(words + 1))
+        feed_last, chain_last = Signal(), Signal()
+        m.d.comb += [
+            feed_last.eq(self.feed.valid & self.feed.ready & self.feed.p.last),
+            chain_last.eq(self.chain.valid & (self.chain.index == self.chain_count - 1)),
+        ]
+        if self.has_feed and self.chain_groups:
+            both = Signal()
+            pending = []
+            for name, last in (("feed", feed_last), ("chain", chain_last)):
+                count = Signal(range(self.slots + 1), name=f"{name}_pending")
+                m.d.sync += count.eq(count + last - both)
+                pending.append(count != 0)
+            m.d.comb += [both.eq(pending[0] & pending[1]), arrived.eq(Mux(both, words, 0))]
+        elif self.has_feed:
+            m.d.comb += arrived.eq(Mux(feed_last, words, 0))
+        else:
+            whole = -(-layer.inputs // layer.vector)
+            ends = (self.chain.index & (layer.vector - 1)) == layer.vector - 1
+            with m.If(chain_last):
+                m.d.comb += arrived.eq(words - whole + 1)
+            with m.Elif(self.chain.valid & ends):
+                m.d.comb += arrived.eq(1)
+        m.d.sync += forward.ready.eq(forward.ready + arrived - forward.fetch)
+        again = Signal(range(words + 1))  # what forward has read, backward may
+        m.d.comb += again.eq(Mux(forward.fetch & forward.last, words, 0))
+        m.d.sync += backward.ready.eq(backward.ready + again - backward.fetch)
+
+        freed = Signal()
+        m.d.comb += freed.eq(backward.fetch & backward.last)
+        for begun, room, name in (
+            (self.feed_begun, self.feed_room, "feed"),
+            (self.chain_begun, self.chain_room, "chain"),
+        ):
+            used = Signal(range(self.slots + 1), name=f"{name}_used")
+            m.d.sync += used.eq(used + begun - freed)
+            m.d.comb += room.eq(used != self.slots)
+        return m
+
+    def _reader(self, m, name):
+        """Fetches words in order into a queue, whose other end is the stream ``name``."""
+        layer, port = self.layer, getattr(self, name)
+        ahead = layer.interleave if name == "forward" else 1
+        queue = Queue(port.payload.shape(), 2 * ahead + 4)
+        m.submodules[f"{name}_queue"] = queue
+        reader = _Reader(self.slots, layer.words, name)
+        fetched = Signal(name=f"{name}_fetched")
+        at = Signal(range(layer.words), name=f"{name}_at", reset_less=True)
+        m.d.comb += [
+            reader.fetch.eq((reader.ready != 0) & (queue.level < queue.depth - 2)),
+            reader.last.eq(reader.word == layer.words - 1),
+            reader.address.eq(reader.base + reader.word),
+            queue.i.valid.eq(fetched),
+            port.payload.eq(queue.o.payload),
+        ]
+        m.d.sync += [fetched.eq(reader.fetch), at.eq(reader.word)]
+        with m.If(reader.fetch):
+            m.d.sync += reader.word.eq(Mux(reader.last, 0, reader.word + 1))
+            with m.If(reader.last):
+                end = reader.base == (self.slots - 1) * layer.words
+                m.d.sync += reader.base.eq(Mux(end, 0, reader.base + layer.words))
+
+        # A group of words leaves once all of it is here.
+        position = Signal(range(ahead), name=f"{name}_position")
+        whole = (position != 0) | (queue.level >= ahead)
+        m.d.comb += [
+            port.valid.eq(queue.o.valid & whole),
+            queue.o.ready.eq(port.ready & whole),
+        ]
+        with m.If(port.valid & port.ready):
+            m.d.sync += position.eq(Mux(position == ahead - 1, 0, position + 1))
+
+        # Padding: elements behind the last input.
+        reader.data = Signal(port.payload.shape(), name=f"{name}_data")
+        final, place = divmod(layer.inputs - 1, layer.vector)
+        for index in range(layer.vector):
+            inside = (at < final) | ((at == final) & (index <= place))
+            for group in range(len(reader.data)):
+                for lane in range(self.config.lanes):
+                    element = queue.i.payload[group][lane][index]
+                    m.d.comb += element.eq(Mux(inside, reader.data[group][lane][index], 0))
+        return reader
+
+    def _write(self, m, forward, backward):
+        """One memory a group and place in the word, a second one where backward reads too."""
+        layer, lanes = self.layer, self.config.lanes
+        depth = self.slots * layer.words
+        bits = layer.vector.bit_length() - 1
+        feed_base = self._base(m, "feed", self.feed.valid & self.feed.ready & self.feed.p.last)
+        last = self.chain.valid & (self.chain.index == self.chain_count - 1)
+        chain_base = self._base(m, "chain", last)
+        index = Signal(range(layer.inputs), name="chain_element")
+        m.d.comb += [
+            index.eq(self.chain.index + self.chain_offset),
+            self.feed.ready.eq(~self.chain.valid if self.chain_groups else 1),
+        ]
+        style = "distributed" if depth <= 64 else "auto"
+        for group in range(self.groups):
+            in_chain = group in self.chain_groups
+            element, base = (
+                Signal(range(layer.inputs), name=f"element_{group}"),
+                Signal(range(depth)),
+            )
+            value = Signal(self._value, name=f"value_{group}")
+            write = Signal(name=f"write_{group}")
+            take_feed = self.feed.valid & self.feed.ready & self.feed.p.mask[group]
+            if in_chain:
+                chain_value = self.chain.value[self.chain_groups.index(group)]
+                m.d.comb += [element.eq(index), base.eq(chain_base), value.eq(chain_value)]
+                m.d.comb += write.eq(self.chain.valid)
+            if self.has_feed:
+                with m.If(take_feed):
+                    m.d.comb += [
+                        element.eq(self.feed.p.index),
+                        base.eq(feed_base),
+                        value.eq(self.feed.p.value),
+                        write.eq(1),
+                    ]
+            for place in range(layer.vector):
+                here = element[:bits] == place if bits else 1
+                for reader in (forward, backward) if group < self.kept else (forward,):
+                    ram = Ram(width=Shape.cast(value.shape()).width, depth=depth, style=style)
+                    m.submodules[f"{reader.name}_{group}_{place}"] = ram
+                    word = data.View(value.shape(), ram.read_data)
+                    m.d.comb += [
+                        ram.write_enable.eq(write & here),
+                        ram.write_address.eq(base + element[bits:]),
+                        ram.write_data.eq(value),
+                        ram.read_address.eq(reader.address),
+                        *(reader.data[group][lane][place].eq(word[lane]) for lane in range(lanes)),
+                    ]
+
+    def _base(self, m, name, last):
+        """Where the slot under way of a source begins."""
+        base = Signal(range(self.slots * self.layer.words), name=f"{name}_base")
+        end = base == (self.slots - 1) * self.layer.words
+        with m.If(last):
+            m.d.sync += base.eq(Mux(end, 0, base + self.layer.words))
+        return base
+
+
+class _Reader:
+    def __init__(self, slots, words, name):
+        self.name = name
+        self.ready = Signal(range(slots * words + 1), name=f"{name}_ready")
+        self.word = Signal(range(words), name=f"{name}_word")
+        self.base = Signal(range(slots * words), name=f"{name}_base")
+        self.address = Signal(range(slots * words), name=f"{name}_address")
+        self.fetch = Signal(name=f"{name}_fetch")
+        self.last = Signal(name=f"{name}_last")

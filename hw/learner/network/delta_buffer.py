@@ -1,0 +1,86 @@
+"""Errors on their way from a layer to the one below: words in, elements in the order of outputs.
+
+One word and one element a clock; a sample is let in only where there is room for all of it.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.nn.layouts import vector_layout
+from hw.stream.queue import Queue
+
+__all__ = ["Errors"]
+
+_SAMPLES = 2
+
+
+class Errors(wiring.Component):
+    """Elements ``first .. first + count - 1`` of each sample of words, of ``groups`` alone.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+        The layer whose input gradients these are.
+    groups : sequence of int
+        Of the ``source_groups`` that arrive, those that go on.
+    first, count : int
+
+    Members
+    -------
+    dx : In({valid, value: [source_groups][lanes][vector]})
+        As ``Backward`` sends it: no back-pressure.
+    begun : In(1), room : Out(1)
+        Backward reserves a sample as it begins it.
+    o : Out(stream of [groups][lanes])
+    """
+
+    def __init__(self, config, layer, *, source_groups, groups, first, count):
+        self.config, self.layer, self.groups = config, layer, tuple(groups)
+        self.first, self.count = first, count
+        shape, lanes = config.arithmetic.shape("gradient"), config.lanes
+        value = vector_layout(shape, source_groups, lanes, layer.vector)
+        self._kept = vector_layout(shape, len(self.groups), lanes, layer.vector)
+        super().__init__(
+            {
+                "dx": In(data.StructLayout({"valid": 1, "value": value})),
+                "begun": In(1),
+                "room": Out(1),
+                "o": Out(stream.Signature(vector_layout(shape, len(self.groups), lanes))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layer, vector, lanes = self.layer, self.layer.vector, self.config.lanes
+        m.submodules.queue = queue = Queue(self._kept, _SAMPLES * layer.words)
+        m.d.comb += queue.i.valid.eq(self.dx.valid)
+        for k, group in enumerate(self.groups):
+            m.d.comb += queue.i.payload[k].eq(self.dx.value[group])
+
+        word, place = Signal(range(layer.words)), Signal(range(vector))
+        element = Signal(range(layer.words * vector))
+        inside, step, last = Signal(), Signal(), Signal()
+        m.d.comb += [
+            element.eq(Cat(place, word) if vector > 1 else word),
+            inside.eq((element >= self.first) & (element < self.first + self.count)),
+            self.o.valid.eq(queue.o.valid & inside),
+            step.eq(queue.o.valid & (self.o.ready | ~inside)),
+            last.eq(step & (place == vector - 1)),
+            queue.o.ready.eq(last),
+        ]
+        with m.If(step):
+            m.d.sync += place.eq(Mux(last, 0, place + 1))
+        with m.If(last):
+            m.d.sync += word.eq(Mux(word == layer.words - 1, 0, word + 1))
+        for k in range(len(self.groups)):
+            for lane in range(lanes):
+                numbers = Value.cast(queue.o.payload[k][lane])
+                width = len(numbers) // vector
+                m.d.comb += self.o.payload[k][lane].eq(numbers.word_select(place, width))
+
+        used = Signal(range(_SAMPLES + 1))
+        m.d.sync += used.eq(used + self.begun - (last & (word == layer.words - 1)))
+        m.d.comb += self.room.eq(used != _SAMPLES)
+        return m

@@ -1,0 +1,178 @@
+"""A layer at work: its activations, its forward and backward chains, its parameters.
+
+The four meet here and nowhere else; a network is layers end to end.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.learner.chain.backward import Backward
+from hw.learner.chain.forward import Forward
+from hw.learner.network.activation_buffer import Ring
+from hw.learner.parameters.layer_parameters import Parameters
+from hw.nn.layouts import element_layout, vector_layout
+from hw.nn.optimizer import COEFFICIENTS
+
+__all__ = ["Layer"]
+
+
+class Layer(wiring.Component):
+    """
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    banks : sequence of "online" or "target"
+        Weights of each forward group.
+    kept : int
+        Groups, the first, whose errors come back; the first of them trains.
+    slots : int
+        Samples between this layer's input and the return of their errors.
+    feed, chain, chain_count, chain_offset
+        Where the inputs come from, see ``Ring``.
+    input_activation : str or None
+        Function that made the inputs, where their gradients are wanted.
+
+    Members
+    -------
+    feed, chain, feed_begun, chain_begun, feed_room, chain_room
+        As ``Ring``.
+    o : Out(element_layout), started : Out(1), room : In(1)
+        Outputs; a sample begins where there is room for it after this layer.
+    delta : In(stream of [kept][lanes])
+    dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
+        Gradients of the inputs, and their flow control by samples.
+    start : In(1), samples : In, done : Out(1)
+        A batch of so many samples begins; all their gradients are complete.
+    step : In(COEFFICIENTS), update : In(1), busy : Out(1)
+    load, store : In(1), kind : In(2), image_i, image_o : streams of vector words
+        As ``Parameters``.
+    saturations : Out, activations and gradients and weights clipped in this clock
+    """
+
+    def __init__(
+        self,
+        config,
+        layer,
+        *,
+        banks,
+        kept,
+        slots,
+        feed=False,
+        chain=(),
+        chain_count=1,
+        chain_offset=0,
+        input_activation=None,
+    ):
+        self.config, self.layer, self.banks = config, layer, tuple(banks)
+        self.kept, self.input_activation = kept, input_activation
+        groups = len(self.banks)
+        self.ring = Ring(
+            config,
+            layer,
+            groups=groups,
+            kept=kept,
+            slots=slots,
+            feed=feed,
+            chain=chain,
+            chain_count=chain_count,
+            chain_offset=chain_offset,
+        )
+        self.forward = Forward(config, layer, self.banks)
+        self.backward = Backward(
+            config,
+            layer,
+            kept,
+            1,
+            input_activation is not None,
+            input_activation or "linear",
+        )
+        self.parameters = Parameters(config, layer, input_gradient=input_activation is not None)
+        arithmetic, lanes = config.arithmetic, config.lanes
+        gradient = arithmetic.shape("gradient")
+        word = stream.Signature(unsigned(32 * layer.vector))
+        dx = vector_layout(gradient, kept, lanes, layer.vector)
+        ring = self.ring.signature.members
+        super().__init__(
+            {
+                **{
+                    name: ring[name]
+                    for name in (
+                        "feed",
+                        "chain",
+                        "feed_begun",
+                        "chain_begun",
+                        "feed_room",
+                        "chain_room",
+                    )
+                },
+                "o": Out(
+                    element_layout(arithmetic.shape("activation"), layer.outputs, groups, lanes)
+                ),
+                "started": Out(1),
+                "room": In(1),
+                "delta": In(stream.Signature(vector_layout(gradient, kept, lanes))),
+                "dx": Out(data.StructLayout({"valid": 1, "value": dx})),
+                "dx_begun": Out(1),
+                "dx_room": In(1),
+                "start": In(1),
+                "samples": In(range(config.batch // lanes + 1)),
+                "done": Out(1),
+                "step": In(COEFFICIENTS),
+                "update": In(1),
+                "busy": Out(1),
+                "load": In(1),
+                "store": In(1),
+                "kind": In(2),
+                "image_i": In(word),
+                "image_o": Out(word),
+                "saturations": Out(data.ArrayLayout(16, 3)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.ring = ring = self.ring
+        m.submodules.forward = forward = self.forward
+        m.submodules.backward = backward = self.backward
+        m.submodules.parameters = parameters = self.parameters
+        connect(m, flipped(self.feed), ring.feed)
+        connect(m, ring.forward, forward.i)
+        connect(m, ring.backward, backward.x)
+        connect(m, flipped(self.delta), backward.delta)
+        connect(m, flipped(self.image_i), parameters.i)
+        connect(m, parameters.o, flipped(self.image_o))
+        m.d.comb += [
+            ring.chain.eq(self.chain),
+            ring.feed_begun.eq(self.feed_begun),
+            ring.chain_begun.eq(self.chain_begun),
+            self.feed_room.eq(ring.feed_room),
+            self.chain_room.eq(ring.chain_room),
+            self.o.eq(forward.o),
+            self.started.eq(forward.started),
+            forward.room.eq(self.room),
+            backward.room.eq(self.dx_room),
+            backward.start.eq(self.start),
+            self.dx_begun.eq(backward.started),
+            parameters.step.eq(self.step),
+            parameters.update.eq(self.update),
+            parameters.load.eq(self.load),
+            parameters.store.eq(self.store),
+            parameters.kind.eq(self.kind),
+            self.busy.eq(parameters.busy),
+            self.saturations[0].eq(parameters.saturations),
+            self.saturations[1].eq(forward.saturations),
+            self.saturations[2].eq(backward.saturations),
+        ]
+        if self.input_activation is not None:
+            m.d.comb += self.dx.eq(backward.dx)
+        parameters.attach(m, forward, backward)
+
+        finished = Signal.like(self.samples)
+        with m.If(self.start):
+            m.d.sync += finished.eq(0)
+        with m.Elif(backward.finished):
+            m.d.sync += finished.eq(finished + 1)
+        m.d.comb += self.done.eq(finished == self.samples)
+        return m

@@ -1,0 +1,277 @@
+"""From the last layer's outputs to its errors: Q values picked, TD errors, gradients, sums.
+
+All lanes deliver side by side, one float pipeline (``td``) serves them in turn: a super-sample
+every ``lanes * GAP`` clocks or every ``outputs`` clocks, whichever is longer.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.nn.layouts import element_layout, vector_layout
+from hw.nn.td_loss import GAP, TdLoss, is_finite
+from hw.replay.records import ITEM
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["Loss", "scalars_layout"]
+
+#: Super-samples that may wait here; how many may be on their way when there is room.
+_SLOTS, _ON_THEIR_WAY = 32, 16
+
+_SCALARS = data.StructLayout(dict.fromkeys(("index", "weight", "action", "reward", "discount"), 32))
+
+
+def scalars_layout(config):
+    """What belongs to the samples side by side: integers, and binary32 weight, reward, discount."""
+    return data.ArrayLayout(_SCALARS, config.lanes)
+
+
+class Loss(wiring.Component):
+    """Loss of a batch, as ``hw.nn.td_loss`` states it for a sample.
+
+    dqn: q = online[action] and bootstrap = target[k], where k is the first of the largest online
+    (double) or target Q values of s'; the error of output o is the gradient where o is the action,
+    else +0. An action that is no output (``Batch`` lets none through) has q = +0 and no error.
+
+    ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the
+    gradient for the first and -1 for the second, which goes up; ``value`` is of the second.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+
+    Attributes
+    ----------
+    interval : int
+        Clocks a super-sample.
+    td_latency, latency : int
+        Clocks from the last output of a super-sample to the TD error of its first lane in ``td``,
+        and to its first word of ``delta``, where the unit was idle.
+
+    Members
+    -------
+    i : In(element_layout)
+        Outputs of a super-sample in order, all groups and lanes side by side; no back-pressure.
+    room : Out(1)
+        Another super-sample may start; up to 16 may have started whose last output is to come.
+    scalars : In(stream.Signature(scalars_layout(config)))
+        One a super-sample, there before its first output.
+    inverse, clip : In(32)
+        Steady while a batch is under way, see ``TdLoss``.
+    start : In(1)
+        A batch begins, the last one is over: clears sums, count and flag.
+    delta : Out(stream.Signature([backward groups][lanes] of gradients))
+        ``outputs`` words a super-sample.
+    td : Out(stream.Signature(ITEM))
+        One a sample, in order.
+    loss, td_sum, value : Out(32)
+        Sums over the samples.
+    finished : Out(range(config.batch // config.lanes + 1))
+        Super-samples that are in all sums.
+    diverged, diverged_index : Out
+        A TD error was infinite or NaN; the index of the first.
+    saturations : Out(1)
+        A gradient was clipped in this clock.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        dqn = config.algorithm == "dqn"
+        self.outputs = config.action if dqn else 1
+        self.groups = 2 + config.double if dqn else 3
+        self.backward_groups = 1 if dqn else 2
+        lanes, arithmetic = config.lanes, config.arithmetic
+        self._pipeline = TdLoss(arithmetic)
+        self.interval = max(lanes * GAP, self.outputs)
+        # Collected, queued, chosen; then the pipeline, and the queue behind it.
+        self.td_latency = 3 + self._pipeline.td_latency + 1
+        self.latency = 3 + (lanes - 1) * GAP + self._pipeline.gradient_latency + 2
+        # Super-samples between here and whoever takes them, so that the pipeline never waits.
+        self._ahead = -(-self.latency // self.interval) + 2
+        gradient = arithmetic.shape("gradient")
+        super().__init__(
+            {
+                "i": In(
+                    element_layout(arithmetic.shape("activation"), self.outputs, self.groups, lanes)
+                ),
+                "room": Out(1),
+                "scalars": In(stream.Signature(scalars_layout(config))),
+                "inverse": In(32),
+                "clip": In(32),
+                "start": In(1),
+                "delta": Out(
+                    stream.Signature(vector_layout(gradient, self.backward_groups, lanes))
+                ),
+                "td": Out(stream.Signature(ITEM.shape)),
+                "loss": Out(32),
+                "td_sum": Out(32),
+                "value": Out(32),
+                "finished": Out(range(config.batch // lanes + 1)),
+                "diverged": Out(1),
+                "diverged_index": Out(32),
+                "saturations": Out(1),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        outputs = config.action if config.algorithm == "dqn" else 1
+        interval = max(config.lanes * GAP, outputs)
+        return dict(latency=None, interval=interval, dsp=TdLoss.DSP, lut=None, ff=None)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.pipeline = pipeline = self._pipeline
+        freed = Signal()  # a super-sample's errors have been taken
+        head, begins = self._take_turns(m, self._collect(m), freed)
+        sample = head[0]
+        value = sample.q if self.config.algorithm == "dqn" else sample.value
+        scalars = (sample[name] for name in ("weight", "reward", "discount"))
+        m.d.comb += [
+            pipeline.i.eq(Cat(begins, sample.q, sample.bootstrap, value, *scalars)),
+            pipeline.inverse.eq(self.inverse),
+            pipeline.clip.eq(self.clip),
+            pipeline.clear.eq(self.start),
+            self.loss.eq(pipeline.loss_sum),
+            self.td_sum.eq(pipeline.td_sum),
+            self.value.eq(pipeline.value_sum),
+            self.saturations.eq(pipeline.gradient.valid & pipeline.gradient.saturated),
+        ]
+        self._send_td(m, sample.index)
+        self._send_delta(m, sample.action, freed)
+
+        lane = Signal(range(self.config.lanes))
+        last = lane == self.config.lanes - 1
+        with m.If(pipeline.done):
+            m.d.sync += [lane.eq(Mux(last, 0, lane + 1)), self.finished.eq(self.finished + last)]
+        with m.If(self.start):
+            m.d.sync += [self.finished.eq(0), lane.eq(0)]
+        return m
+
+    def _collect(self, m):
+        """Queue of super-samples, each with the values that its outputs come to."""
+        config, scalars = self.config, self.scalars.payload
+        names = ("q", "bootstrap") if config.algorithm == "dqn" else ("q", "value", "bootstrap")
+        numbers = dict.fromkeys(names, config.arithmetic.shape("activation"))
+        sample = data.StructLayout({**numbers, **_SCALARS.members})
+        layout = data.ArrayLayout(sample, config.lanes)
+        m.submodules.arrived = arrived = Queue(layout, _SLOTS)
+        last = Signal()
+        kept = Signal(layout, reset_less=True)
+        m.d.comb += [
+            last.eq(self.i.valid & (self.i.index == self.outputs - 1)),
+            self.scalars.ready.eq(last),
+            arrived.i.valid.eq(delay(m, last, 1, name="collected", reset=True)),
+            arrived.i.payload.eq(kept),
+            # Two more are in ``i`` and in ``kept``.
+            self.room.eq(arrived.level <= _SLOTS - _ON_THEIR_WAY - 2),
+        ]
+        for lane in range(config.lanes):
+            groups = [self.i.value[group][lane] for group in range(self.groups)]
+            with m.If(self.i.valid):
+                m.d.sync += [kept[lane][name].eq(scalars[lane][name]) for name in _SCALARS.members]
+                if config.algorithm == "dqn":
+                    self._pick(m, kept[lane], groups, scalars[lane].action)
+                else:
+                    m.d.sync += [
+                        kept[lane][name].eq(number)
+                        for name, number in zip(names, groups, strict=True)
+                    ]
+        return arrived
+
+    def _pick(self, m, kept, groups, action):
+        """The Q value of the action, and that of s' by the chooser's first largest."""
+        index, key = self.i.index, self.config.arithmetic.order_key(groups[-1])
+        largest = Signal(key.shape(), reset_less=True)
+        first = index == 0
+        with m.If(action == index):
+            m.d.sync += kept.q.eq(groups[0])
+        with m.Elif(first):
+            m.d.sync += kept.q.eq(0)
+        with m.If(first | (key > largest)):
+            m.d.sync += [largest.eq(key), kept.bootstrap.eq(groups[1])]
+
+    def _take_turns(self, m, arrived, freed):
+        """Super-samples moved lane by lane to place 0; when a sample there begins."""
+        lanes = self.config.lanes
+        head = Signal(arrived.o.payload.shape(), reset_less=True)
+        clock, left = Signal(range(GAP)), Signal(range(lanes))
+        free, load, shift, begins = Signal(), Signal(), Signal(), Signal()
+        under_way = Signal(range(self._ahead + 1))  # not all of whose errors have been taken
+        untaken = Signal(range(self._ahead * lanes + 1))  # TD errors to come or not taken
+        m.d.comb += [
+            free.eq((under_way < self._ahead) & (untaken <= (self._ahead - 1) * lanes)),
+            load.eq((clock == 0) & (left == 0) & arrived.o.valid & free),
+            shift.eq((clock == 0) & (left != 0)),
+            arrived.o.ready.eq(load),
+        ]
+        m.d.sync += [
+            begins.eq(load | shift),
+            under_way.eq(under_way + load - freed),
+            untaken.eq(untaken + Mux(load, lanes, 0) - (self.td.valid & self.td.ready)),
+        ]
+        with m.If(load | shift):
+            m.d.sync += clock.eq(GAP - 1)
+        with m.Elif(clock != 0):
+            m.d.sync += clock.eq(clock - 1)
+        with m.If(load):
+            m.d.sync += [head.eq(arrived.o.payload), left.eq(lanes - 1)]
+        with m.Elif(shift):
+            m.d.sync += [left.eq(left - 1), *(head[k].eq(head[k + 1]) for k in range(lanes - 1))]
+        return head, begins
+
+    def _send_td(self, m, index):
+        pipeline = self._pipeline
+        td, td_index = pipeline.td, Signal(32)
+        m.submodules.td_queue = queue = Queue(ITEM.shape, self._ahead * self.config.lanes)
+        m.d.comb += [
+            td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
+            queue.i.valid.eq(td.valid),
+            queue.i.payload.eq(Cat(td_index, td.value)),
+        ]
+        wiring.connect(m, queue.o, wiring.flipped(self.td))
+        with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):
+            m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(td_index)]
+        with m.If(self.start):
+            m.d.sync += self.diverged.eq(0)
+
+    def _send_delta(self, m, action, freed):
+        """Gradients of all lanes together, then one word an output."""
+        config, pipeline, lanes = self.config, self._pipeline, self.config.lanes
+        gradient = pipeline.gradient
+        # Which output has it; of an action that is none, the one past the last.
+        number = Signal(range(self.outputs + 1))
+        m.d.comb += number.eq(Mux(action < self.outputs, action, self.outputs))
+        late = delay(m, number, pipeline.gradient_latency, name="action")
+        error = data.StructLayout({"value": gradient.value.shape(), "output": late.shape()})
+        errors = Signal(data.ArrayLayout(error, lanes), reset_less=True)
+        m.submodules.errors = queue = Queue(errors.shape(), self._ahead)
+        lane, last = Signal(range(lanes)), Signal()
+        output = Signal(range(self.outputs))
+        m.d.comb += [
+            last.eq(gradient.valid & (lane == lanes - 1)),
+            queue.i.valid.eq(delay(m, last, 1, name="whole", reset=True)),
+            queue.i.payload.eq(errors),
+            self.delta.valid.eq(queue.o.valid),
+            queue.o.ready.eq(freed),
+            freed.eq(self.delta.valid & self.delta.ready & (output == self.outputs - 1)),
+        ]
+        with m.If(gradient.valid):
+            m.d.sync += [
+                lane.eq(Mux(last, 0, lane + 1)),
+                errors[lanes - 1].eq(Cat(gradient.value, late)),
+                *(errors[k].eq(errors[k + 1]) for k in range(lanes - 1)),
+            ]
+        with m.If(self.delta.valid & self.delta.ready):
+            m.d.sync += output.eq(Mux(freed, 0, output + 1))
+
+        waiting = queue.o.payload
+        words = [Mux(waiting[k].output == output, waiting[k].value, 0) for k in range(lanes)]
+        if config.algorithm == "ddpg":
+            minus_one = 0xBF80_0000
+            if not config.arithmetic.is_float:
+                minus_one = -1 << config.arithmetic.gradient.fraction
+            words = [waiting[k].value for k in range(lanes)]
+            words += [Const(minus_one, gradient.value.shape())] * lanes
+        m.d.comb += Value.cast(self.delta.payload).eq(Cat(words))

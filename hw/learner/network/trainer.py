@@ -1,0 +1,262 @@
+"""The learner: feed, networks, loss and parameter image, wired for one algorithm.
+
+CF'22 3.2: forward through all layers, loss, backward and weight gradients, each a stage of its own
+that streams samples; the target network's forward pass beside the online one (3.2.4).
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.learner.config import KINDS
+from hw.learner.network.delta_buffer import Errors
+from hw.learner.network.layer import Layer
+from hw.learner.network.loss import Loss
+from hw.learner.parameters.image_transfer import Transfer
+from hw.learner.records import STEP
+from hw.learner.samples.batch_memory import Batch
+from hw.learner.samples.sample_reader import Play, feeds
+from hw.nn.optimizer import COEFFICIENTS
+from hw.replay.records import ITEM
+
+__all__ = ["Learner"]
+
+
+class Learner(wiring.Component):
+    """
+    Parameters
+    ----------
+    config : LearnerConfig
+    data_width : int
+        Bits of a beat.
+
+    Members
+    -------
+    begin : In(1), batch : In, records : In(stream of beats)
+        A batch of ``batch`` experiences, HEADER and experience each, dense, follows ``begin``.
+    loaded : Out(1), bad : Out(1), bad_index : Out(32)
+        All are in; one of them, the first, has an infinite number or a NaN.
+    step : In(STEP), steady from ``train`` until ``busy`` falls after ``update``
+    train : In(1)
+        Forward, loss and backward of the batch; the parameters stay.
+    td : Out(stream of ITEM), one an experience in the batch's order
+    trained : Out(1)
+        All gradients are complete.
+    diverged : Out(1), diverged_index : Out(32)
+        A TD error was infinite or not a number; of the first.
+    loss, td_sum, value, weight : Out(32)
+        As REPORT, once trained.
+    update, busy : In(1), Out(1)
+        Update all parameters, each layer's as soon as its gradients are complete; not before the
+        last TD error has left, when no layer's weights are read forward any more.
+    load, store : In(1), kinds : In(4), image_i, image_o : streams of beats
+        The image of ``kinds``; ``busy`` until it has moved.
+    saturations : Out([3] of 32)
+        Weights, activations, gradients clipped since reset.
+    """
+
+    def __init__(self, config, data_width):
+        self.config, self.data_width = config, data_width
+        self.transfer = Transfer(config, data_width)
+        beats = stream.Signature(unsigned(data_width))
+        super().__init__(
+            {
+                "begin": In(1),
+                "batch": In(range(config.batch + 1)),
+                "records": In(beats),
+                "loaded": Out(1),
+                "bad": Out(1),
+                "bad_index": Out(32),
+                "step": In(STEP.shape),
+                "train": In(1),
+                "td": Out(stream.Signature(ITEM.shape)),
+                "trained": Out(1),
+                "diverged": Out(1),
+                "diverged_index": Out(32),
+                "loss": Out(32),
+                "td_sum": Out(32),
+                "value": Out(32),
+                "weight": Out(32),
+                "update": In(1),
+                "busy": Out(1),
+                "load": In(1),
+                "store": In(1),
+                "kinds": In(len(KINDS)),
+                "image_i": In(beats),
+                "image_o": Out(beats),
+                "saturations": Out(data.ArrayLayout(32, 3)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        networks = self._layers(m)
+        last = networks["q" if config.algorithm == "dqn" else "critic"][-1]
+        every = [layer for layers in networks.values() for layer in layers]
+        stages = len(every)
+
+        m.submodules.batch_memory = batch = Batch(config, self.data_width)
+        m.submodules.play = play = Play(config, batch.depth, stages + 3)
+        m.submodules.loss_unit = loss = Loss(config)
+        samples = Signal.like(play.samples)
+        connect(m, flipped(self.records), batch.records)
+        connect(m, play.scalars, loss.scalars)
+        connect(m, loss.td, flipped(self.td))
+        connect(m, loss.delta, last.delta)
+        m.d.comb += [
+            batch.begin.eq(self.begin),
+            batch.batch.eq(self.batch),
+            self.loaded.eq(batch.loaded),
+            self.bad.eq(batch.bad),
+            self.bad_index.eq(batch.bad_index),
+            self.weight.eq(batch.weight),
+            batch.address.eq(play.address),
+            *(play.granule[k].eq(batch.granule[k]) for k in range(config.lanes)),
+            samples.eq(self.batch >> (config.lanes.bit_length() - 1)),
+            play.start.eq(self.train),
+            play.samples.eq(samples),
+            loss.start.eq(self.train),
+            loss.inverse.eq(batch.inverse),
+            loss.clip.eq(self.step.clip),
+            loss.i.eq(last.o),
+            last.room.eq(loss.room),
+            self.loss.eq(loss.loss),
+            self.td_sum.eq(loss.td_sum),
+            self.value.eq(loss.value),
+            self.diverged.eq(loss.diverged),
+            self.diverged_index.eq(loss.diverged_index),
+        ]
+        rooms = []
+        for name in feeds(config):
+            first = networks[name][0]
+            connect(m, getattr(play, name), first.feed)
+            m.d.comb += first.feed_begun.eq(play.begun)
+            rooms.append(first.feed_room)
+        m.d.comb += play.room.eq(Cat(rooms).all())
+        self._parameters(m, networks, every)
+
+        # Complete: every layer has seen all samples, and so has the loss.
+        running = Signal()
+        complete = Cat(layer.done for layer in every).all() & (loss.finished == samples)
+        with m.If(self.train):
+            m.d.sync += [running.eq(1), self.trained.eq(0)]
+        with m.Elif(running & complete):
+            m.d.sync += [running.eq(0), self.trained.eq(1)]
+        with m.If(self.begin):
+            m.d.sync += self.trained.eq(0)
+        for layer in every:
+            m.d.comb += [layer.start.eq(self.train), layer.samples.eq(samples)]
+
+        counts = [[layer.saturations[k] for layer in every] for k in range(3)]
+        counts[1].append(play.saturations)
+        counts[2].append(loss.saturations)
+        for k, values in enumerate(counts):
+            clipped = Signal(range(1 << 16), name=f"clipped_{k}")
+            total = Signal(33, name=f"total_{k}")
+            m.d.sync += clipped.eq(sum(values, Const(0, 1)))
+            m.d.comb += total.eq(self.saturations[k] + clipped)
+            m.d.sync += self.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
+        return m
+
+    def _layers(self, m):
+        """name -> layers, end to end: outputs forward, errors backward."""
+        config, shapes = self.config, self.config.networks
+        names = ["q"] if config.algorithm == "dqn" else ["actor", "critic"]  # as samples go
+        ahead = sum(len(shapes[name]) for name in names)
+        networks, before = {}, None
+        for name in names:
+            banks, layers = config.groups(name), []
+            for position, shape in enumerate(shapes[name]):
+                options, made_by = {}, before
+                if position:
+                    options = dict(chain=range(len(banks)), chain_count=shape.inputs)
+                elif before is not None:  # the critic takes the actor's actions
+                    options = dict(
+                        chain=(1, 2), chain_count=config.action, chain_offset=config.observation
+                    )
+                layer = Layer(
+                    config,
+                    shape,
+                    banks=banks,
+                    kept=config.kept(name),
+                    # A sample of experiences waits from the start, one of outputs from its layer.
+                    slots=2 * (ahead if position else sum(len(s) for s in shapes.values())) + 3,
+                    feed=position == 0,
+                    input_activation=made_by.layer.activation if made_by else None,
+                    **options,
+                )
+                m.submodules[f"{name}_{position}"] = layer
+                if before is not None:
+                    self._join(m, before, layer, f"{name}_{position}", position)
+                else:
+                    m.d.comb += layer.dx_room.eq(1)
+                layers.append(layer)
+                before, ahead = layer, ahead - 1
+            networks[name] = layers
+        return networks
+
+    def _join(self, m, before, layer, name, position):
+        """Outputs of ``before`` enter ``layer``; the errors of its inputs go back."""
+        groups, first, count = range(layer.kept), 0, layer.layer.inputs
+        if not position:
+            groups, first, count = (1,), self.config.observation, self.config.action
+        m.submodules[f"{name}_errors"] = errors = Errors(
+            self.config,
+            layer.layer,
+            source_groups=layer.kept,
+            groups=groups,
+            first=first,
+            count=count,
+        )
+        connect(m, errors.o, before.delta)
+        m.d.comb += [
+            layer.chain.eq(before.o),
+            layer.chain_begun.eq(before.started),
+            before.room.eq(layer.chain_room),
+            errors.dx.eq(layer.dx),
+            errors.begun.eq(layer.dx_begun),
+            layer.dx_room.eq(errors.room),
+        ]
+
+    def _parameters(self, m, networks, every):
+        """Update, load and store; layers in the image's order."""
+        m.submodules.transfer = transfer = self.transfer
+        connect(m, flipped(self.image_i), transfer.i)
+        connect(m, transfer.o, flipped(self.image_o))
+        order = [layer for name in self.config.networks for layer in networks[name]]
+        waiting = Signal(len(order))  # layers whose update is asked for and has not begun
+        m.d.comb += [
+            transfer.load.eq(self.load),
+            transfer.store.eq(self.store),
+            transfer.kinds.eq(self.kinds),
+            transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
+            self.busy.eq(
+                self.update
+                | self.load
+                | self.store
+                | transfer.busy
+                | waiting.any()
+                | Cat(layer.busy for layer in every).any()
+            ),
+        ]
+        with m.If(self.update):
+            m.d.sync += waiting.eq(~0)
+        for k, layer in enumerate(order):
+            with m.If(layer.update):
+                m.d.sync += waiting[k].eq(0)
+            connect(m, getattr(transfer, f"words_{k}"), layer.image_i)
+            connect(m, layer.image_o, getattr(transfer, f"stored_{k}"))
+            m.d.comb += [
+                layer.update.eq(waiting[k] & layer.done),
+                layer.load.eq(transfer.load_layer[k]),
+                layer.store.eq(transfer.store_layer[k]),
+                layer.kind.eq(transfer.kind),
+            ]
+        for position, name in enumerate(self.config.networks):
+            for layer in networks[name]:
+                for field in COEFFICIENTS.members:
+                    value = self.step[field]
+                    if isinstance(value, data.View):  # one a network
+                        value = value[position]
+                    m.d.comb += layer.step[field].eq(value)

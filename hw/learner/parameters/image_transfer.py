@@ -1,0 +1,160 @@
+"""Moves the parameter image between a stream of beats and the layers, section by section.
+
+A beat holds whole words of every layer: words are 1, 2 or 4 numbers. One word a clock.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.config import KINDS
+from hw.learner.parameters.parameter_image import sections
+
+__all__ = ["Transfer"]
+
+
+class Transfer(wiring.Component):
+    """The sections of ``parameter_image`` for the kinds asked for, in its order.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    data_width : int
+        Bits of a beat.
+
+    Members
+    -------
+    load, store : In(1)
+        Begin, with ``kinds``.
+    kinds : In(4)
+        Bits in the order of ``KINDS``.
+    busy : Out(1)
+    i, o : streams of data_width bits
+    kind : Out(2); load_layer, store_layer, layer_busy : a bit a layer, in the image's order
+        As ``Parameters``.
+    words_<n> : Out(stream of the vector words of layer n), the words to load
+    stored_<n> : In(stream), the words to store
+    """
+
+    def __init__(self, config, data_width):
+        self.config, self.data_width = config, data_width
+        self.layers = [s for s in sections(config, KINDS[:1])]
+        count = len(self.layers)
+        members = {}
+        for k, section in enumerate(self.layers):
+            word = stream.Signature(unsigned(32 * section.layer.vector))
+            members |= {f"words_{k}": Out(word), f"stored_{k}": In(word)}
+        super().__init__(
+            {
+                "load": In(1),
+                "store": In(1),
+                "kinds": In(len(KINDS)),
+                "busy": Out(1),
+                "i": In(stream.Signature(unsigned(data_width))),
+                "o": Out(stream.Signature(unsigned(data_width))),
+                "kind": Out(2),
+                "load_layer": Out(count),
+                "store_layer": Out(count),
+                "layer_busy": In(count),
+                **members,
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layers, width = self.layers, self.data_width
+        at, kinds = Signal(range(len(layers))), Signal(len(KINDS))
+        storing, last_layer = Signal(), Signal()
+        slots = Signal(range(max(s.size // 4 for s in layers) + 1))  # words left of the section
+        padding = Signal.like(slots)  # how many of them, the last, no layer has
+        beat, full = Signal(width, reset_less=True), Signal(range(width // 32 + 1))
+        m.d.comb += [
+            last_layer.eq(at == len(layers) - 1),
+            self.o.payload.eq(beat),
+        ]
+
+        inside, move = Signal(), Signal()  # a word of the layer, not padding; a word moves
+        per_beat = Signal.like(full)
+        m.d.comb += inside.eq(slots > padding)
+        with m.FSM() as fsm:
+            m.d.comb += self.busy.eq(~fsm.ongoing("IDLE"))
+            with m.State("IDLE"):
+                m.d.sync += [
+                    kinds.eq(self.kinds),
+                    storing.eq(self.store),
+                    at.eq(0),
+                    self.kind.eq(0),
+                ]
+                with m.If(self.load | self.store):
+                    m.next = "SECTION"
+            with m.State("SECTION"):
+                m.d.sync += full.eq(0)
+                with m.If(kinds.bit_select(self.kind, 1)):
+                    with m.Switch(at):
+                        for k, section in enumerate(layers):
+                            with m.Case(k):
+                                count = section.size // (4 * section.layer.vector)
+                                m.d.sync += [slots.eq(count), padding.eq(count - section.words)]
+                                m.d.comb += [
+                                    self.store_layer[k].eq(storing),
+                                    self.load_layer[k].eq(~storing),
+                                ]
+                    m.next = "MOVE"
+                with m.Else():
+                    m.next = "NEXT"
+            with m.State("MOVE"):
+                with m.If(slots == 0):
+                    m.next = "LAST"
+                with m.If(storing & (full == per_beat)):
+                    m.next = "BEAT"
+                with m.Elif(~storing & (full == 0) & (slots != 0)):
+                    m.next = "BEAT"
+                with m.Elif(move):
+                    m.d.sync += [slots.eq(slots - 1), full.eq(Mux(storing, full + 1, full - 1))]
+            with m.State("BEAT"):
+                m.d.comb += [self.o.valid.eq(storing), self.i.ready.eq(~storing)]
+                with m.If(Mux(storing, self.o.ready, self.i.valid)):
+                    m.d.sync += full.eq(Mux(storing, 0, per_beat))
+                    m.next = "MOVE"
+                with m.If(~storing):
+                    m.d.sync += beat.eq(self.i.payload)
+            with m.State("LAST"):
+                with m.If(~self.layer_busy.any()):
+                    m.next = "NEXT"
+            with m.State("NEXT"):
+                m.d.sync += self.kind.eq(self.kind + 1)
+                m.next = "SECTION"
+                with m.If(self.kind == len(KINDS) - 1):
+                    m.d.sync += at.eq(at + 1)
+                    with m.If(last_layer):
+                        m.next = "IDLE"
+
+        moving = fsm.ongoing("MOVE") & (slots != 0)
+        with m.Switch(at):
+            for k, section in enumerate(layers):
+                with m.Case(k):
+                    self._words(m, k, section, moving, storing, inside, beat, full, per_beat, move)
+        return m
+
+    def _words(self, m, k, section, moving, storing, inside, beat, full, per_beat, move):
+        """A word between the beat and layer ``k``."""
+        bits = 32 * section.layer.vector
+        words, stored = getattr(self, f"words_{k}"), getattr(self, f"stored_{k}")
+        room = full != self.data_width // bits
+        m.d.comb += [
+            per_beat.eq(self.data_width // bits),
+            words.payload.eq(beat[:bits]),
+            words.valid.eq(moving & ~storing & inside & (full != 0)),
+            stored.ready.eq(moving & storing & inside & room),
+            move.eq(
+                moving
+                & Mux(
+                    storing,
+                    room & (~inside | stored.valid),
+                    (full != 0) & (~inside | words.ready),
+                )
+            ),
+        ]
+        with m.If(move):
+            new = Mux(storing & inside, stored.payload, 0)
+            m.d.sync += beat.eq(Cat(beat, new)[bits:])

@@ -1,0 +1,290 @@
+"""The parameters of a layer: memories that forward and backward read, update, load and store.
+
+Update, load and store visit all words in the order of ``Scan``. An update runs ``units`` PEs side
+by side, ``vector`` optimizers each, one word a clock; the biases follow through the first of them.
+Load and store move one word a clock. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.fixed import SQ
+from hw.arith.quantize import quantize
+from hw.learner.chain.backward_pe import gradient_sum_shape
+from hw.learner.config import KINDS, READ_LATENCY
+from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
+from hw.learner.parameters.parameter_memory import Bank, BankShape, bias_sum_shape
+from hw.learner.parameters.parameter_walk import Scan
+from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
+from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["Parameters"]
+
+
+class Parameters(wiring.Component):
+    """
+    Parameters
+    ----------
+    config : LearnerConfig
+    layer : LayerShape
+    input_gradient : bool
+        Backward reads the weights; else they have one port less and ``backward.weight`` is 0.
+
+    Members
+    -------
+    forward, backward
+        The memory ports of ``Forward`` and ``Backward``, by their names; see ``attach``.
+    step : In(COEFFICIENTS)
+        Those of the layer's network. Steady while ``busy``.
+    update : In(1)
+        Begin; all gradients are complete.
+    load, store : In(1), kind : In(2)
+        Begin with one of ``KINDS``. One that the optimizer lacks is dropped, and stored as zeros.
+    busy : Out(1)
+        From the clock after a beginning on. No other may begin, and no sample be under way.
+    i, o : stream of vector words of 32 bits each
+        Loaded and stored words; a fixed-point weight is sign-extended.
+    saturations : Out
+        Parameters clipped in this clock, by the step's format or the weight's.
+    """
+
+    def __init__(self, config, layer, *, input_gradient=True):
+        self.config, self.layer = config, layer
+        self.units, self.members = self._split(config, layer)
+        self._pe = self._pe_shape(config, layer, input_gradient)
+        self._bias = self._bias_shape(config, layer)
+        word = stream.Signature(unsigned(32 * layer.vector))
+        super().__init__(
+            {
+                "forward": In(forward_signature(config, layer)),
+                "backward": In(backward_signature(config, layer)),
+                "step": In(COEFFICIENTS),
+                "update": In(1),
+                "load": In(1),
+                "store": In(1),
+                "kind": In(2),
+                "busy": Out(1),
+                "i": In(word),
+                "o": Out(word),
+                "saturations": Out(range(self.units * layer.vector + 1)),
+            }
+        )
+
+    @staticmethod
+    def _split(config, layer):
+        """Update units and PEs of each: unit u has those from ``u * members`` on."""
+        members = -(-layer.length // config.units(layer))
+        return -(-layer.length // members), members
+
+    @staticmethod
+    def _pe_shape(config, layer, input_gradient):
+        sums = gradient_sum_shape(config)
+        return BankShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
+
+    @staticmethod
+    def _bias_shape(config, layer):
+        return BankShape(config, layer.outputs, 1, bias_sum_shape(config), dual=False)
+
+    @classmethod
+    def estimate(cls, config, layer, *, input_gradient=True):
+        """Clocks of ``busy``, without pauses of the streams; DSP blocks; RAMB36 of the memories."""
+        units, members = cls._split(config, layer)
+        read = READ_LATENCY + merge_stages(members + 1)
+        pe, bias = cls._pe_shape(config, layer, input_gradient), cls._bias_shape(config, layer)
+        words = Scan.words(layer, layer.length)
+        return dict(
+            update=Scan.words(layer, members) + read + timing(config).latency + 1,
+            load=words + 1,
+            store=words + read + merge_stages(units) + 2,
+            dsp=units * layer.vector * Optimizer.estimate(config)["dsp"],
+            bram36=layer.length * pe.blocks + bias.blocks,
+            lut=None,
+            ff=None,
+        )
+
+    def attach(self, m, forward, backward):
+        """Wire the memory ports of a ``Forward`` and a ``Backward``, in the module above."""
+        attach(m, self.forward, forward)
+        attach(m, self.backward, backward)
+
+    def elaborate(self, platform):
+        m = Module()
+        config, layer = self.config, self.layer
+        at = timing(config)
+        read_clocks = READ_LATENCY + merge_stages(self.members + 1)
+
+        # What goes on; load and store go through one PE after the other.
+        updating, loading, storing, alone = Signal(), Signal(), Signal(), Signal()
+        kind = Signal(self.kind.shape(), reset_less=True)
+        take, fetch = Signal(), Signal()
+        m.d.comb += [
+            self.busy.eq(updating | loading | storing),
+            alone.eq(self.load | self.store | loading | storing),
+        ]
+
+        # Each scan of an update starts when the first word has come so far.
+        clocks = {
+            "moments_read": 0,
+            "weights_read": at.weights,
+            "moments_write": read_clocks + at.moments,
+            "weights_write": read_clocks + at.latency,
+        }
+        scans, begun, elapsed = {}, self.update & ~self.busy, 0
+        for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
+            scans[name] = m.submodules[name] = scan = Scan(layer, self.members)
+            begun = delay(m, begun, clock - elapsed, name=f"{name}_begun", reset=True)
+            elapsed = clock
+            other, moved = (self.load, take) if name.endswith("write") else (self.store, fetch)
+            m.d.comb += [
+                scan.parallel.eq(~alone),
+                scan.start.eq(begun | (other & ~self.busy)),
+                scan.advance.eq(updating | moved),
+            ]
+        reads, writes = scans["weights_read"], scans["weights_write"]
+        stored = Signal()
+        m.d.comb += [
+            self.i.ready.eq(loading & writes.active),
+            take.eq(self.i.valid & self.i.ready),
+        ]
+        done = delay(m, writes.active & writes.last & writes.advance, 1, name="done", reset=True)
+        with m.If(~self.busy):
+            m.d.sync += [
+                updating.eq(self.update),
+                loading.eq(self.load),
+                storing.eq(self.store),
+                kind.eq(self.kind),
+            ]
+        with m.Elif(done | stored):
+            m.d.sync += [updating.eq(0), loading.eq(0), storing.eq(0)]
+
+        banks = self._banks(m, scans, updating | storing)
+        units = self._units(m, banks, scans, kind, updating)
+        self._store(m, units, storing & reads.active, storing, fetch, stored, read_clocks)
+        self._write(m, banks, units, scans, kind, updating, take)
+        counts = [unit.saturations for unit in units]
+        m.d.sync += self.saturations.eq(sum(counts[1:], counts[0]))
+        return m
+
+    def _banks(self, m, scans, scanning):
+        """Banks of the PEs, then that of the biases."""
+        banks = [Bank(self._pe) for _ in range(self.layer.length)] + [Bank(self._bias)]
+        for pe, bank in enumerate(banks[:-1]):
+            m.submodules[f"bank_{pe}"] = bank
+            m.d.comb += [
+                bank.forward_address.eq(self.forward.address[pe]),
+                bank.backward_address.eq(self.backward.address[pe]),
+                bank.gradient_write.eq(self.backward.gradient_write[pe]),
+                self.forward.weight[pe].eq(Cat(bank.online, bank.target)),
+                self.backward.weight[pe].eq(bank.weight),
+                self.backward.gradient[pe].eq(bank.gradient),
+            ]
+        m.submodules.bias_bank = bank = banks[-1]
+        m.d.comb += [
+            bank.forward_address.eq(self.forward.bias_address),
+            bank.backward_address.eq(self.backward.bias_address),
+            bank.gradient_write.eq(self.backward.bias_write),
+            self.forward.bias.eq(Cat(bank.online, bank.target)),
+            self.backward.bias_gradient.eq(bank.gradient[0]),
+        ]
+        for bank in banks:
+            m.d.comb += [
+                bank.scanning.eq(scanning),
+                bank.weights_address.eq(scans["weights_read"].address),
+                bank.moments_address.eq(scans["moments_read"].address),
+            ]
+        return banks
+
+    def _pes(self, unit):
+        return range(unit * self.members, min((unit + 1) * self.members, self.layer.length))
+
+    def _units(self, m, banks, scans, kind, updating):
+        arithmetic = self.config.arithmetic
+        # With an activation's fraction below it, a bias gradient is a number as the others are.
+        bias_gradient = Signal(gradient_sum_shape(self.config))
+        shift = 0 if arithmetic.is_float else arithmetic.fraction("activation")
+        m.d.comb += bias_gradient.eq(banks[-1].gradient[0] << shift)
+        blend = Signal(BLEND_FORMAT.shape)
+        if not arithmetic.is_float:
+            wide, _ = quantize(m, self.step.blend, SQ(2, BLEND_FORMAT.fraction), name="blend_raw")
+            one = 1 << BLEND_FORMAT.fraction
+            m.d.comb += blend.eq(Mux(wide < 0, 0, Mux(wide > one, one, wide)))
+        selected = {
+            name: delay(m, Cat(scan.select, scan.bias), READ_LATENCY, name=f"{name}_selected")
+            for name, scan in scans.items()
+            if name.endswith("read")
+        }
+        units = []
+        for k in range(self.units):
+            sources = [*self._pes(k), *([self.layer.length] if k == 0 else [])]
+            unit = UpdateUnit(self.config, self._pe, len(sources), merge_stages(self.members + 1))
+            m.submodules[f"unit_{k}"] = unit
+            units.append(unit)
+            m.d.comb += [
+                unit.step.eq(self.step),
+                unit.blend.eq(blend),
+                unit.kind.eq(kind),
+                unit.updating.eq(updating),
+                unit.image_i.eq(self.i.payload),
+            ]
+            for group in ("weights", "moments"):
+                bits = Cat(selected[f"{group}_read"][source] for source in sources)
+                m.d.comb += [
+                    getattr(unit, f"{group}_select").eq(bits),
+                    getattr(unit, f"{group}_columns").eq(scans[f"{group}_write"].columns),
+                ]
+            for name in self._pe.memories:
+                for port, source in zip(getattr(unit, f"{name}_i"), sources, strict=True):
+                    word = Value.cast(getattr(banks[source], name))
+                    if source == self.layer.length and name == "gradient":
+                        word = bias_gradient.as_unsigned()
+                    m.d.comb += Value.cast(port).eq(word)
+        return units
+
+    def _store(self, m, units, active, storing, fetch, stored, read_clocks):
+        stages = merge_stages(self.units)
+        clocks = read_clocks + stages
+        word = merge(m, [unit.image_o for unit in units], stages, name="image")
+        # A word is fetched only where the queue will have room for it.
+        depth = clocks + 2
+        m.submodules.queue = queue = Queue(unsigned(len(word)), depth)
+        reserved = Signal(range(depth + 1))
+        m.d.comb += [
+            fetch.eq(active & (reserved != depth)),
+            queue.i.valid.eq(delay(m, fetch, clocks, name="fetched", reset=True)),
+            queue.i.payload.eq(word),
+            stored.eq(storing & ~active & (reserved == 0)),
+        ]
+        m.d.sync += reserved.eq(reserved + fetch - (self.o.valid & self.o.ready))
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+
+    def _write(self, m, banks, units, scans, kind, updating, take):
+        """Beside the units' registers of what is written: where."""
+        enables = dict.fromkeys(KINDS, Const(0, len(banks)))
+        for group in ("weights", "moments"):
+            scan = scans[f"{group}_write"]
+            rows = delay(m, scan.rows, 1, name=f"{group}_rows")
+            address = delay(m, scan.address, 1, name=f"{group}_address")
+            for bank in banks:
+                m.d.comb += getattr(bank, f"write_{group}_address").eq(address)
+            if group == "weights":
+                counting = updating & scan.active
+                m.d.comb += units[0].bias_counts.eq(counting & scan.bias)
+                for k, unit in enumerate(units):
+                    real = Cat(scan.select[pe] & scan.rows[pe] for pe in self._pes(k)).any()
+                    m.d.comb += unit.counts.eq(counting & real)
+            for name in self._pe.kinds:
+                if (name in self._pe.WEIGHTS) != (group == "weights"):
+                    continue
+                moved = scan.active & (updating | (take & (kind == KINDS.index(name))))
+                enables[name] = Signal(len(banks), name=f"{name}_enable")
+                m.d.sync += enables[name].eq(Mux(moved, Cat(scan.select, scan.bias), 0))
+                for pe, bank in enumerate(banks[:-1]):
+                    word = Value.cast(getattr(units[pe // self.members], f"{name}_o"))
+                    m.d.comb += getattr(bank, f"write_{name}").eq(Mux(rows[pe], word, 0))
+                bias = getattr(units[0], f"{name}_o")[0]
+                m.d.comb += getattr(banks[-1], f"write_{name}").eq(bias)
+        for k, bank in enumerate(banks):
+            m.d.comb += bank.write_enable.eq(Cat(enables[name][k] for name in KINDS))

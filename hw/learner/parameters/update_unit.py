@@ -1,0 +1,162 @@
+"""An update unit: all that comes from the memories of its PEs, and all that goes to them.
+
+It selects the word that a scan visits, runs an optimizer for each number of it, and hands back what
+is new, from there or from an image. Interval 1, free-running.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.chain.backward_pe import gradient_sum_shape
+from hw.learner.config import KINDS
+from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer
+from hw.shared import Shared
+
+__all__ = ["UpdateUnit", "merge", "merge_stages"]
+
+#: Words that one register stage merges.
+_RADIX = 8
+
+
+def merge_stages(count):
+    """Register stages of ``merge`` for ``count`` words."""
+    return 1 if count <= _RADIX else 1 + merge_stages(-(-count // _RADIX))
+
+
+def merge(m, words, stages, *, name):
+    """OR of ``words``, unsigned and of one width, ``stages`` clocks later."""
+    for stage in range(stages):
+        merged = []
+        for k in range(0, len(words), _RADIX):
+            register = Signal(len(words[0]), name=f"{name}_{stage}_{k}", reset_less=True)
+            value = words[k]
+            for word in words[k + 1 : k + _RADIX]:
+                value = value | word
+            m.d.sync += register.eq(value)
+            merged.append(register)
+        words = merged
+    return words[0]
+
+
+class UpdateUnit(wiring.Component):
+    """
+    Parameters
+    ----------
+    config : LearnerConfig
+    shape : BankShape
+        Of the PEs' banks.
+    sources : int
+        Banks whose words come here: PEs, and in one unit the biases, as words of their own.
+    stages : int
+        Of ``merge``.
+
+    Members
+    -------
+    step : In(COEFFICIENTS), blend : In(BLEND_FORMAT.shape)
+        As ``Optimizer``.
+    weights_select, moments_select : In(sources)
+        The bank whose word of online and target, of gradient and moments, counts.
+    <memory>_i : In(word).array(sources)
+        A memory's words, READ_LATENCY after the address as the select is.
+    kind : In(2), image_o : Out(32 * vector)
+        The selected word of one of ``KINDS`` as it stands in an image, ``stages`` after its select;
+        0 if none is selected.
+    updating : In(1), image_i : In(32 * vector)
+        Whether results are written, or else this word of an image.
+    weights_columns, moments_columns : In(vector)
+        Numbers of the word that are not padding, at the time of ``image_i``; for results, of their
+        leaving: ``stages`` and ``timing.latency`` or ``timing.moments`` after the select.
+    <kind>_o : Out(word)
+        What is to be written, a clock later. Padding is zero, whatever became of it on the way.
+    counts, bias_counts : In(1)
+        The result that leaves is one of a PE's outputs, or a bias, and so counts.
+    saturations : Out
+        Numbers of it whose step or weight was clipped, a clock later.
+    """
+
+    def __init__(self, config, shape, sources, stages):
+        self.config, self.shape, self.sources, self.stages = config, shape, sources, stages
+        super().__init__(
+            {
+                "step": In(COEFFICIENTS),
+                "blend": In(BLEND_FORMAT.shape),
+                "weights_select": In(sources),
+                "moments_select": In(sources),
+                **{f"{name}_i": In(shape.words[name]).array(sources) for name in shape.memories},
+                "kind": In(2),
+                "image_o": Out(32 * shape.vector),
+                "updating": In(1),
+                "image_i": In(32 * shape.vector),
+                "weights_columns": In(shape.vector),
+                "moments_columns": In(shape.vector),
+                **{f"{kind}_o": Out(shape.words[kind]) for kind in shape.kinds},
+                "counts": In(1),
+                "bias_counts": In(1),
+                "saturations": Out(range(shape.vector + 1)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        words = self._select(m)
+        with m.Switch(self.kind):
+            for kind in self.shape.kinds:
+                with m.Case(KINDS.index(kind)):
+                    # An assignment extends the sign of a weight; a Cat would not.
+                    for lane in range(self.shape.vector):
+                        number = self.image_o.word_select(lane, 32)
+                        m.d.comb += number.eq(words[kind][lane])
+        self._write(m, self._optimizers(m, words))
+        return m
+
+    def _select(self, m):
+        """memory -> selected word."""
+        words = {}
+        for name in self.shape.memories:
+            group = "weights" if name in self.shape.WEIGHTS else "moments"
+            select = getattr(self, f"{group}_select")
+            masked = [
+                Value.cast(word) & bit.replicate(Value.cast(word).shape().width)
+                for word, bit in zip(getattr(self, f"{name}_i"), select, strict=True)
+            ]
+            words[name] = Signal(self.shape.words[name], name=f"{name}_word")
+            merged = merge(m, masked, self.stages, name=name)
+            m.d.comb += Value.cast(words[name]).eq(merged)
+        return words
+
+    def _optimizers(self, m, words):
+        """kind -> its new numbers. Of a bias, number 0 counts."""
+        config, shape = self.config, self.shape
+        results = {kind: [] for kind in shape.kinds}
+        saturated = []
+        for lane in range(shape.vector):
+            optimizer = Shared(Optimizer, config, gradient_sum_shape(config))
+            m.submodules[f"optimizer_{lane}"] = optimizer
+            m.d.comb += [
+                optimizer.step.eq(self.step),
+                optimizer.blend.eq(self.blend),
+                optimizer.gradient.eq(words["gradient"][lane]),
+            ]
+            for kind in shape.kinds:
+                port = "weight" if kind == "online" else kind
+                m.d.comb += getattr(optimizer, port).eq(words[kind][lane])
+                results[kind].append(getattr(optimizer, f"new_{port}"))
+            saturated.append(optimizer.saturated)
+        if not config.arithmetic.is_float:
+            counted = Signal(shape.vector)
+            columns = self.weights_columns & self.counts.replicate(shape.vector)
+            m.d.comb += counted.eq(Cat(*saturated) & (columns | self.bias_counts))
+            m.d.sync += self.saturations.eq(sum(counted[1:], counted[0]))
+        return results
+
+    def _write(self, m, results):
+        for kind, new in results.items():
+            group = "weights" if kind in self.shape.WEIGHTS else "moments"
+            columns = getattr(self, f"{group}_columns")
+            register = Signal(self.shape.words[kind], name=f"{kind}_write", reset_less=True)
+            m.d.comb += getattr(self, f"{kind}_o").eq(register)
+            for lane, result in enumerate(new):
+                loaded = self.image_i.word_select(lane, 32)[: len(result)]
+                number = Mux(self.updating, result, loaded)
+                m.d.sync += register[lane].eq(Mux(columns[lane], number, 0))

@@ -1,0 +1,192 @@
+"""Reads a batch out of its memory, sample by sample, into the rings and beside them to the loss.
+
+One 32-bit word of the experience a clock and lane. A sample begins when all rings have room.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.quantize import Quantize, quantize
+from hw.learner.network.loss import scalars_layout
+from hw.learner.records import record_granules, record_words
+from hw.learner.samples.batch_memory import WORDS
+from hw.nn.layouts import feed_layout
+from hw.replay.config import GRANULE_WIDTH
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["Play", "feeds"]
+
+_AHEAD = 16  # words between the memory and the rings
+_IN_FLIGHT = 6  # of them, those that may still be on their way when the walk stops
+
+
+def feeds(config):
+    """Ring, by its network's name -> what of an experience goes where in it.
+
+    This is a list of (name, groups, first element): the words of ``name`` are elements from there
+    on of these groups.
+    """
+    if config.algorithm == "dqn":
+        others = tuple(range(1, len(config.groups("q"))))
+        return {"q": [("obs", (0,), 0), ("next_obs", others, 0)]}
+    return {
+        "critic": [
+            ("obs", (0, 1), 0),
+            ("next_obs", (2,), 0),
+            ("action", (0,), config.observation),
+        ],
+        "actor": [("obs", (0,), 0), ("next_obs", (1,), 0)],
+    }
+
+
+class Play(wiring.Component):
+    """
+    Parameters
+    ----------
+    config : LearnerConfig
+    depth : int
+        Granules of a lane's memory.
+    scalars_ahead : int
+        Samples whose scalars may wait for the loss.
+
+    Members
+    -------
+    start : In(1), samples : In
+        Play so many samples (of every lane); ``samples`` stays as it is until all have begun.
+    address : Out, granule : In(128).array(lanes)
+        The batch memory.
+    begun : Out(1)
+        A sample has begun; its slots are taken in all rings.
+    room : In(1)
+        All rings have a slot.
+    <ring> : Out(stream of feed_layout), for each of ``feeds(config)``
+    scalars : Out(stream of scalars_layout)
+    saturations : Out
+        Activations of experiences that were clipped in this clock.
+    """
+
+    def __init__(self, config, depth, scalars_ahead):
+        self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
+        shape, lanes = config.arithmetic.shape("activation"), config.lanes
+        members = {}
+        for name in feeds(config):
+            inputs, groups = config.networks[name][0].inputs, len(config.groups(name))
+            members[name] = Out(stream.Signature(feed_layout(shape, inputs, groups, lanes)))
+        super().__init__(
+            {
+                "start": In(1),
+                "samples": In(range(config.batch // lanes + 1)),
+                "address": Out(range(depth)),
+                "granule": In(GRANULE_WIDTH).array(lanes),
+                "begun": Out(1),
+                "room": In(1),
+                "scalars": Out(stream.Signature(scalars_layout(config))),
+                "saturations": Out(range(lanes + 1)),
+                **members,
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, lanes = self.config, self.config.lanes
+        size = 1 + record_granules(config)
+        words = size * WORDS
+        end = WORDS + sum(record_words(config)["discount"]) - 1  # the last word of a record
+
+        m.submodules.scalars_queue = scalars = Queue(
+            scalars_layout(config), max(2, self.scalars_ahead)
+        )
+        wiring.connect(m, scalars.o, wiring.flipped(self.scalars))
+
+        # The walk through the memory: a word a clock while the queue behind it has room.
+        left = Signal.like(self.samples)
+        base, position = Signal(range(self.depth)), Signal(range(words))
+        inside, step, last = Signal(), Signal(), Signal()
+        waiting = Signal(range(self.scalars_ahead + 1))  # samples begun whose scalars are not taken
+        m.d.comb += [
+            self.address.eq(base + (position >> (WORDS.bit_length() - 1))),
+            self.begun.eq((left != 0) & ~inside & self.room & (waiting != self.scalars_ahead)),
+            last.eq(step & (position == end)),
+        ]
+        taken = scalars.o.valid & scalars.o.ready
+        m.d.sync += waiting.eq(waiting + self.begun - taken)
+        with m.If(self.start):
+            m.d.sync += [left.eq(self.samples), base.eq(0)]
+        with m.If(self.begun):
+            m.d.sync += [inside.eq(1), position.eq(0), left.eq(left - 1)]
+        with m.If(step):
+            m.d.sync += position.eq(position + 1)
+        with m.If(last):
+            m.d.sync += [inside.eq(0), base.eq(base + size)]
+        s1_valid = delay(m, step, 1, name="step", reset=True)
+        s1_position = delay(m, position, 1, name="position")
+        s1_words = []
+        for lane in range(lanes):
+            s1_words.append(Signal(32, name=f"word_{lane}"))
+            place = s1_position[: WORDS.bit_length() - 1]
+            m.d.comb += s1_words[-1].eq(self.granule[lane].word_select(place, 32))
+
+        self._keep_scalars(m, scalars, s1_valid, s1_position, s1_words, end)
+        level = self._feed(m, s1_valid, s1_position, s1_words, words)
+        m.d.comb += step.eq(inside & (level < _AHEAD - _IN_FLIGHT))
+        return m
+
+    def _keep_scalars(self, m, scalars, valid, position, words, end):
+        """Keep what the loss needs; hand it over after the last word."""
+        config = self.config
+        places = {"index": 0, "weight": 2}
+        for name in ("action", "reward", "discount"):
+            places[name] = WORDS + record_words(config)[name][0]
+        kept = Signal(scalars_layout(config), reset_less=True)
+        for name, place in places.items():
+            with m.If(valid & (position == place)):
+                m.d.sync += [kept[lane][name].eq(word) for lane, word in enumerate(words)]
+        whole = delay(m, valid & (position == end), 1, name="whole", reset=True)
+        m.d.comb += [scalars.i.payload.eq(kept), scalars.i.valid.eq(whole)]
+
+    def _feed(self, m, valid, position, words, count):
+        """Convert the numbers, and send them where they belong; returns the words that wait."""
+        config, places = self.config, record_words(self.config)
+        shape = config.arithmetic.shape("activation")
+        layout = data.StructLayout(
+            {
+                "position": range(count),
+                "value": data.ArrayLayout(shape, config.lanes),
+                "saturated": config.lanes,
+            }
+        )
+        m.submodules.words = queue = Queue(layout, _AHEAD)
+        arithmetic = config.arithmetic
+        latency = 0 if arithmetic.is_float else Quantize.LATENCY
+        for lane, word in enumerate(words):
+            value, saturated = word, Const(0)
+            if not arithmetic.is_float:
+                value, saturated = quantize(m, word, arithmetic.activation, name=f"value_{lane}")
+            m.d.comb += [queue.i.p.value[lane].eq(value), queue.i.p.saturated[lane].eq(saturated)]
+        m.d.comb += [
+            queue.i.valid.eq(delay(m, valid, latency, name="converted", reset=True)),
+            queue.i.p.position.eq(delay(m, position, latency, name="converted_position")),
+        ]
+
+        # A word may go to two rings, and leaves when both can take it; no ring waits for valid.
+        rings, at = feeds(config), queue.o.p.position
+        m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in rings).all())
+        move, fed = queue.o.valid & queue.o.ready, Signal()
+        for name, routes in rings.items():
+            feed = getattr(self, name)
+            end = max(WORDS + sum(places[route]) - 1 for route, _, _ in routes)
+            m.d.comb += [feed.p.last.eq(at == end), feed.p.value.eq(queue.o.p.value)]
+            for route, targets, first in routes:
+                begin, length = WORDS + places[route][0], places[route][1]
+                with m.If((at >= begin) & (at < begin + length)):
+                    m.d.comb += [
+                        feed.valid.eq(move),
+                        feed.p.mask.eq(Cat(C(k in targets, 1) for k in range(len(feed.p.mask)))),
+                        feed.p.index.eq(at - begin + first),
+                        fed.eq(1),
+                    ]
+        clipped = sum((bit for bit in queue.o.p.saturated), Const(0, 1))
+        m.d.comb += self.saturations.eq(Mux(move & fed, clipped, 0))
+        return queue.level

@@ -1,0 +1,101 @@
+"""Asks the replay manager for a command's operations and hands out its answers.
+
+Items of a list are passed on; draws and insertions are made here, one a clock.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.replay.commands import MAX_COUNT
+from hw.replay.tree.manager import Operation, request_layout, response_layout
+
+__all__ = ["Ask"]
+
+
+class Ask(wiring.Component):
+    """``count`` requests, ``count`` answers; those of a batch go on to the gather engine.
+
+    Parameters
+    ----------
+    config : ReplayConfig
+
+    Members
+    -------
+    count, is_list, is_insert, is_batch, is_find : In
+        Of the command; steady from ``start`` to ``complete``.
+    start : In(1)
+        Begin to count answers; before the first request can come.
+    begin : In(1)
+        Make the requests of a draw, or of an insertion without a list.
+    position, entry : In
+        Place and priority of the experience that enters now; ``advance`` takes them.
+    advance : Out(1)
+    items : In(stream of request_layout)
+    request, response :
+        The replay manager's streams, from the other side.
+    answer : Out(stream of response_layout)
+        Of a batch.
+    answered, complete : Out(1)
+        An answer was taken in this clock; all were.
+    missed, detail : Out
+        A FIND lay past the total, and which was the first.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        request, response = request_layout(config), response_layout(config)
+        flags = ("is_list", "is_insert", "is_batch", "is_find", "start", "begin")
+        super().__init__(
+            {
+                "count": In(range(MAX_COUNT + 1)),
+                **{name: In(1) for name in flags},
+                "position": In(range(config.capacity + 1)),
+                "entry": In(config.priority_width),
+                "advance": Out(1),
+                "items": In(stream.Signature(request)),
+                "request": Out(stream.Signature(request)),
+                "response": In(stream.Signature(response)),
+                "answer": Out(stream.Signature(response)),
+                "answered": Out(1),
+                "complete": Out(1),
+                "missed": Out(1),
+                "detail": Out(32),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        to_ask, to_answer = Signal.like(self.count), Signal.like(self.count)
+        request = self.request.p
+        with m.If(self.is_list):
+            connect(m, flipped(self.items), flipped(self.request))
+        with m.Else():
+            m.d.comb += [
+                self.request.valid.eq(to_ask != 0),
+                request.operation.eq(Mux(self.is_insert, Operation.SET, Operation.SAMPLE)),
+                request.index.eq(self.position),
+                request.value.eq(self.entry),
+                request.first.eq(to_ask == self.count),
+            ]
+            with m.If(self.request.valid & self.request.ready):
+                m.d.sync += to_ask.eq(to_ask - 1)
+        m.d.comb += self.advance.eq(self.is_insert & self.request.valid & self.request.ready)
+        with m.If(self.begin):
+            m.d.sync += to_ask.eq(self.count)
+
+        m.d.comb += [
+            self.answer.payload.eq(self.response.payload),
+            self.answer.valid.eq(self.response.valid & self.is_batch),
+            self.response.ready.eq(~self.is_batch | self.answer.ready),
+            self.answered.eq(self.response.valid & self.response.ready),
+            self.complete.eq(to_answer == 0),
+        ]
+        with m.If(self.start):
+            m.d.sync += [to_answer.eq(self.count), self.missed.eq(0), self.detail.eq(0)]
+        with m.Elif(self.answered):
+            m.d.sync += to_answer.eq(to_answer - 1)
+            # Of bad items only these are found here; the list finds the others.
+            with m.If(self.is_find & self.response.p.error & ~self.missed):
+                m.d.sync += [self.missed.eq(1), self.detail.eq(self.count - to_answer)]
+        return m

@@ -1,0 +1,70 @@
+"""Random positions in the priority mass: uniform or one from each of B equal strata.
+
+Free-running: ``fraction`` belongs to the ``take`` of ``LATENCY`` clocks before; interval 1.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.multiply import Multiply
+from hw.arith.sfc64 import STATE_LAYOUT, Sfc64
+from hw.replay.config import FRACTION_WIDTH
+from hw.stream.delay import delay
+
+__all__ = ["Draw"]
+
+
+class Draw(wiring.Component):
+    """``fraction = k * step + floor(u * step / 2**48)``, u uniform in 0..2**48 - 1.
+
+    ``fraction`` / 2**48 is a position in [0, 1); k counts the draws since ``first``. With ``step``
+    = 2**48 every draw is uniform over the whole (k * step is 0 modulo 2**48); with ``step`` =
+    floor(2**48 / B), draw k falls into stratum k of B (Schaul et al. 2016, appendix B.2.1).
+
+    Members
+    -------
+    take, first : In(1)
+        Draw now; this is the draw with k = 0.
+    step : In(49)
+    fraction : Out(48)
+    load, seed, state :
+        As ``Sfc64``.
+    """
+
+    LATENCY = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1)["latency"] + 1
+
+    def __init__(self):
+        self.multiply = Multiply(FRACTION_WIDTH, FRACTION_WIDTH + 1)
+        super().__init__(
+            {
+                "take": In(1),
+                "first": In(1),
+                "step": In(FRACTION_WIDTH + 1),
+                "fraction": Out(FRACTION_WIDTH),
+                "load": In(1),
+                "seed": In(STATE_LAYOUT),
+                "state": Out(STATE_LAYOUT),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.random = random = Sfc64()
+        m.submodules.multiply = multiply = self.multiply
+        stratum = Signal(FRACTION_WIDTH)  # k * step modulo 2**48
+        base = Signal(FRACTION_WIDTH)
+        m.d.comb += [
+            random.next.eq(self.take),
+            random.load.eq(self.load),
+            random.seed.eq(self.seed),
+            self.state.eq(random.state),
+            multiply.a.eq(random.number[-FRACTION_WIDTH:]),
+            multiply.b.eq(self.step),
+            base.eq(Mux(self.first, 0, stratum)),
+        ]
+        with m.If(self.take):
+            m.d.sync += stratum.eq(base + self.step)
+        s_base = delay(m, base, multiply.latency, name="s_base")
+        m.d.sync += self.fraction.eq(s_base + multiply.product[FRACTION_WIDTH:])
+        return m

@@ -1,0 +1,284 @@
+"""The replay manager: one stream of GET, SET, SAMPLE and FIND, one operation a clock in any mix.
+
+Interval 1; a response leaves ``latency`` clocks after its request when nothing stalls, so a batch
+of B operations takes B + ``latency`` clocks. PEARL section V-A (one opcode stream over a tree).
+"""
+
+from amaranth import *
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.multiply import Multiply
+from hw.arith.sfc64 import STATE_LAYOUT
+from hw.replay.config import FRACTION_WIDTH
+from hw.replay.tree.draw import Draw
+from hw.replay.tree.priority_table import PriorityTable
+from hw.replay.tree.tree_level import TreeLevel
+from hw.stream.delay import delay
+from hw.stream.ram import memory_blocks
+
+__all__ = ["Operation", "ReplayManager", "request_layout", "response_layout"]
+
+
+class Operation(enum.Enum, shape=2):
+    GET = 0  #: priority of ``index``
+    SET = 1  #: priority of ``index`` becomes ``value``
+    SAMPLE = 2  #: a leaf drawn with probability priority / total
+    FIND = 3  #: the leaf that holds the given ``value`` in [0, total)
+
+
+def request_layout(config):
+    """``value``: SET's priority or FIND's target. ``first``: SAMPLE begins a round of strata."""
+    return data.StructLayout(
+        {
+            "operation": Operation,
+            "first": 1,
+            "index": config.index_width,
+            "value": max(config.total_width, config.priority_width),
+        }
+    )
+
+
+def response_layout(config):
+    """``priority`` is the leaf's after the operation. After an ``error`` nothing has changed, and
+    the other fields are 0."""
+    return data.StructLayout(
+        {
+            "index": config.index_width,
+            "priority": config.priority_width,
+            "error": 1,
+        }
+    )
+
+
+class ReplayManager(wiring.Component):
+    """Every response is as if each operation had finished before the next began.
+
+    SAMPLE finds target = floor(fraction * total / 2**48) with the total of its moment. The leaf
+    that holds target t is the least i with p_0 + ... + p_i > t, so a leaf of zero priority is never
+    drawn. An error is: an index of ``capacity`` or more, a FIND at or past the total, a SAMPLE of
+    an empty tree.
+
+    Operations travel from the priority table over the target multiplier down the levels and never
+    stall on the way: a request enters only when the response queue has room for its answer.
+
+    Parameters
+    ----------
+    config : ReplayConfig
+
+    Members
+    -------
+    request : In(stream of request_layout)
+    response : Out(stream of response_layout)
+        In the order of the requests.
+    step : In(49)
+        Stratum width of SAMPLE, as ``Draw``; steady while SAMPLEs enter.
+    load, seed, state :
+        The generator's state, as ``Sfc64``; ``load`` only while ``idle``.
+    clear : In(1)
+        Pulse: all priorities, total and maximum to 0, in as many clocks as the deepest memory has
+        words; requests wait. Happens by itself after reset.
+    idle : Out(1)
+        No operation under way and not clearing.
+    total : Out(total_width), maximum : Out(priority_width)
+        Sum of all priorities; largest priority SET since the last clear.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config):
+        self.config = config
+        memories = [config.table_rows, *(shape.nodes for shape in config.levels)]
+        self.clear_count = max(memories)
+        clear_width = self.clear_count.bit_length()
+        self.table = PriorityTable(config, clear_width=clear_width)
+        self.draw = Draw()
+        self.scale = Multiply(FRACTION_WIDTH, config.total_width)
+        self.levels = [
+            TreeLevel(config, level, clear_width=clear_width) for level in range(config.depth)
+        ]
+        self.front_latency = max(self.table.latency, Draw.LATENCY)
+        self.tree_latency = sum(level.latency for level in self.levels)
+        self.latency = self.latency_of(config)
+        self.queue_depth = 1 << self.latency.bit_length()
+        super().__init__(
+            {
+                "request": In(stream.Signature(request_layout(config))),
+                "response": Out(stream.Signature(response_layout(config))),
+                "step": In(FRACTION_WIDTH + 1),
+                "load": In(1),
+                "seed": In(STATE_LAYOUT),
+                "state": Out(STATE_LAYOUT),
+                "clear": In(1),
+                "idle": Out(1),
+                "total": Out(config.total_width),
+                "maximum": Out(config.priority_width),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, request = self.config, self.request.p
+        m.submodules.table = table = self.table
+        m.submodules.draw = draw = self.draw
+        m.submodules.scale = scale = self.scale
+
+        # Admission: a place in the response queue for every operation under way.
+        under_way = Signal(range(self.queue_depth + 1))
+        accept = Signal()
+        leave = Signal()
+        clearing = Signal(init=1)
+        clear_address = Signal(self.clear_count.bit_length())
+        m.d.comb += [
+            self.request.ready.eq((under_way != self.queue_depth) & ~clearing),
+            accept.eq(self.request.valid & self.request.ready),
+            leave.eq(self.response.valid & self.response.ready),
+            self.idle.eq((under_way == 0) & ~clearing),
+        ]
+        m.d.sync += under_way.eq(under_way + accept - leave)
+        sweep = Signal()
+        m.d.comb += sweep.eq(clearing & (under_way == 0))
+        with m.If(self.clear):
+            m.d.sync += [clearing.eq(1), clear_address.eq(0)]
+        with m.Elif(sweep):
+            m.d.sync += clear_address.eq(clear_address + 1)
+            with m.If(clear_address == self.clear_count - 1):
+                m.d.sync += clearing.eq(0)
+        for unit in [table, *self.levels]:
+            m.d.comb += [unit.clear.eq(sweep), unit.clear_address.eq(clear_address)]
+
+        # Front: look up the table and draw a fraction, side by side.
+        is_set = Signal()
+        wrong_index = Signal()
+        m.d.comb += [
+            wrong_index.eq(
+                ((request.operation == Operation.GET) | (request.operation == Operation.SET))
+                & (request.index >= config.capacity)
+            ),
+            is_set.eq(accept & (request.operation == Operation.SET) & ~wrong_index),
+            table.set.eq(is_set),
+            table.index.eq(request.index),
+            table.priority.eq(request.value),
+            draw.take.eq(accept & (request.operation == Operation.SAMPLE)),
+            draw.first.eq(request.first),
+            draw.step.eq(self.step),
+            draw.load.eq(self.load),
+            draw.seed.eq(self.seed),
+            self.state.eq(draw.state),
+            self.total.eq(table.running_total),
+        ]
+        with m.If(sweep):
+            m.d.sync += self.maximum.eq(0)
+        with m.Elif(is_set & (table.priority > self.maximum)):
+            m.d.sync += self.maximum.eq(table.priority)
+
+        # Scale: target of a SAMPLE; that of a FIND passes by.
+        after_table = self.front_latency - table.latency
+        s_valid = delay(m, accept, self.front_latency, name="s_valid", reset=True)
+        s_set = delay(m, is_set, self.front_latency, name="s_set", reset=True)
+        s_wrong = delay(m, wrong_index, self.front_latency, name="s_wrong")
+        s_request = delay(m, request, self.front_latency, name="s_request")
+        s_total = delay(m, table.total, after_table, name="s_total")
+        s_old = delay(m, table.old, after_table, name="s_old")
+        s_delta = delay(m, table.delta, after_table, name="s_delta")
+        s_fraction = delay(m, draw.fraction, self.front_latency - Draw.LATENCY, name="s_fraction")
+        s_find = Signal()
+        s_error = Signal()
+        m.d.comb += [scale.a.eq(s_fraction), scale.b.eq(s_total)]
+        with m.Switch(s_request.operation):
+            with m.Case(Operation.SAMPLE):
+                m.d.comb += s_error.eq(s_total == 0)
+            with m.Case(Operation.FIND):
+                m.d.comb += s_error.eq(s_request.value >= s_total)
+            with m.Default():
+                m.d.comb += s_error.eq(s_wrong)
+        s_search = (s_request.operation == Operation.SAMPLE) | (
+            s_request.operation == Operation.FIND
+        )
+        m.d.comb += s_find.eq(s_valid & s_search & ~s_error)
+
+        # Tree, from root to leaves.
+        root = self.levels[0].i
+        t_request = delay(m, s_request, scale.latency, name="t_request")
+        m.d.comb += [
+            root.valid.eq(delay(m, s_valid, scale.latency, name="t_valid", reset=True)),
+            root.set.eq(delay(m, s_set, scale.latency, name="t_set", reset=True)),
+            root.find.eq(delay(m, s_find, scale.latency, name="t_find", reset=True)),
+            root.index.eq(Mux(root.find, 0, t_request.index)),
+            root.delta.eq(delay(m, s_delta, scale.latency, name="t_delta")),
+            root.base.eq(0),
+            root.upper.eq(delay(m, s_total, scale.latency, name="t_total")),
+            root.target.eq(
+                Mux(
+                    t_request.operation == Operation.SAMPLE,
+                    scale.product[FRACTION_WIDTH:],
+                    t_request.value,
+                )
+            ),
+        ]
+        for level, unit in enumerate(self.levels):
+            m.submodules[f"level_{level}"] = unit
+            if level:
+                m.d.comb += unit.i.eq(self.levels[level - 1].o)
+        last = self.levels[-1].o
+
+        # Response: the found leaf's priority, or that of the table.
+        way = scale.latency + self.tree_latency
+        s_priority = Mux(s_set, s_request.value[: config.priority_width], s_old)
+        r_priority = delay(m, s_priority, way, name="r_priority")
+        r_error = delay(m, s_error, way, name="r_error")
+        m.submodules.queue = queue = SyncFIFOBuffered(
+            width=response_layout(config).size, depth=self.queue_depth
+        )
+        response = Signal(response_layout(config), reset_less=True)
+        m.d.sync += [
+            response.index.eq(Mux(r_error, 0, last.index)),
+            response.priority.eq(
+                Mux(r_error, 0, Mux(last.find, last.upper - last.base, r_priority))
+            ),
+            response.error.eq(r_error),
+        ]
+        m.d.comb += [
+            queue.w_en.eq(delay(m, last.valid, 1, name="r_valid", reset=True)),
+            queue.w_data.eq(response),
+            self.response.payload.eq(queue.r_data),
+            self.response.valid.eq(queue.r_rdy),
+            queue.r_en.eq(self.response.ready),
+        ]
+        return m
+
+    @staticmethod
+    def latency_of(config):
+        front = max(PriorityTable.latency_of(config), Draw.LATENCY)
+        scale = Multiply.estimate(FRACTION_WIDTH, config.total_width)["latency"]
+        tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
+        # Last subtraction, and the two clocks of the response queue.
+        return front + scale + tree + 1 + 2
+
+    @classmethod
+    def estimate(cls, config, operations=1):
+        """Clocks of ``operations`` in a row, and memory blocks; None where unknown."""
+        latency = cls.latency_of(config)
+        memories = [
+            (config.table_lanes * config.priority_width, config.table_rows, config.table_style)
+        ]
+        memories += [(level.word_width, level.nodes, level.style) for level in config.levels]
+        blocks = {
+            style: sum(
+                memory_blocks(width, depth, kind)
+                for width, depth, kind in memories
+                if kind == style
+            )
+            for style in ("ultra", "block")
+        }
+        return {
+            "cycles": operations + latency,
+            "interval": cls.INTERVAL,
+            "latency": latency,
+            "uram": blocks["ultra"],
+            "bram36": blocks["block"],
+            "lut": None,
+            "ff": None,
+            "dsp": None,
+        }

@@ -1,0 +1,162 @@
+"""Bit-exact twin of ``hw.gae.array.estimator``: rows are compiled loops over their slots.
+
+Sums are int64 and wrapped to the word; a product has at most 61 bits.
+"""
+
+import numpy as np
+from numba import njit
+
+from hw.gae.records import Kind
+
+__all__ = ["Estimator"]
+
+_NONE, _STEP, _TERMINAL = Kind.NONE.value, Kind.STEP.value, Kind.TERMINAL.value
+
+_compiled = njit(cache=True)
+
+
+class Estimator:
+    """The stack, and what it is estimated to; arrays are [slots, rows], oldest slot first.
+
+    Attributes
+    ----------
+    fill : int
+        Slots on the stack.
+    busy : int
+        STEPs and TERMINALs of the last ``estimate``.
+    saturated, overflows : int
+        Slots since ``clear`` in which a result was clipped; in which a sum wrapped.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        slots = (config.depth + 1, config.rows)
+        self._kinds = np.zeros(slots, np.uint8)
+        self._first, self._second = np.zeros((2, *slots), np.int32)
+        self.busy = 0
+        self.clear()
+
+    def clear(self):
+        self.fill = self.saturated = self.overflows = 0
+
+    def push(self, kinds, rewards, values):
+        """Push slots that fit; of slot ``config.depth`` BOOTSTRAPs count alone."""
+        where = slice(self.fill, self.fill + len(kinds))
+        self._kinds[where], self._first[where], self._second[where] = kinds, rewards, values
+        self.fill += len(kinds)
+
+    def rewind(self, fill):
+        """Drop the slots from ``fill`` on."""
+        self.fill = fill
+
+    def estimate(self, *, gamma, decay, decay_power, reward_scale=0, reward_mean=0, value_scale=0,
+                 value_mean=0, result_mean=0):  # fmt: skip
+        """Raw numbers of the config's formats, as the component's members."""
+        config = self.config
+        marks = np.zeros(self.fill, np.uint8)
+        self.busy = _estimate(
+            self._kinds[: self.fill],
+            self._first[: self.fill],
+            self._second[: self.fill],
+            marks,
+            (gamma, decay, decay_power),
+            (reward_scale, reward_mean) if config.code_width < 32 else None,
+            (value_scale, value_mean) if config.code_width < 32 else None,
+            result_mean,
+            config.lookahead,
+            config.word.width,
+            config.coefficient.fraction,
+            config.scale.fraction,
+            config.result_shift,
+            config.result_limit,
+        )
+        self.saturated += int(np.count_nonzero(marks & 1))
+        self.overflows += int(np.count_nonzero(marks & 2))
+
+    def pull(self, count):
+        """Advantages and rewards-to-go of the first ``count`` slots, int32."""
+        return self._first[:count].copy(), self._second[:count].copy()
+
+
+@_compiled
+def _blend(addend, coefficient, x, fraction, width):
+    """The wrapped sum, and whether it was."""
+    half = np.int64(1) << (fraction - 1)
+    total = ((addend << fraction) + half + coefficient * x) >> fraction
+    limit = np.int64(1) << (width - 1)
+    value = ((total + limit) & (2 * limit - 1)) - limit
+    return value, value != total
+
+
+@_compiled
+def _load(code, line, fraction, width):
+    """``line``: scale and mean, or None where codes are words."""
+    if line is None:
+        return np.int64(code), False
+    return _blend(np.int64(line[1]), np.int64(line[0]), np.int64(code), fraction, width)
+
+
+@_compiled
+def _result(number, shift, limit):
+    """Rounded and clipped, and whether it was clipped."""
+    rounded = (number + (np.int64(1) << shift >> 1)) >> shift
+    clipped = min(max(rounded, -np.int64(limit)), np.int64(limit))
+    return clipped, clipped != rounded
+
+
+@_compiled
+def _estimate(kinds, first, second, marks, coefficients, reward_line, value_line, mean, lookahead,
+              width, fraction, scale_fraction, shift, limit):  # fmt: skip
+    """In place; returns the steps. ``marks`` of a slot: 1, a result was clipped; 2, a sum wrapped.
+
+    Names end in the number of slots that were popped since: ``a_2`` is two before.
+    """
+    gamma, decay, power = coefficients
+    busy = 0
+    for row in range(kinds.shape[1]):
+        value_1 = a_1 = a_2 = a_3 = b1_1 = b2_1 = np.int64(0)
+        active_1 = linked_1 = linked_2 = False
+        for t in range(kinds.shape[0] - 1, -1, -1):
+            kind, wrapped = kinds[t, row], False
+            step = kind == _STEP
+            active = step or kind == _TERMINAL
+            linked = step and active_1
+            value = delta = np.int64(0)
+            if kind != _NONE:
+                value, wrapped = _load(second[t, row], value_line, scale_fraction, width)
+            if active:
+                reward, over = _load(first[t, row], reward_line, scale_fraction, width)
+                wrapped |= over
+                delta, over = _blend(
+                    reward - value, np.int64(gamma if step else 0), value_1, fraction, width
+                )
+                wrapped |= over
+                busy += 1
+            near = np.int64(decay if linked else 0)
+            total = b2 = delta
+            if lookahead > 1:
+                total, over = _blend(delta, near, b1_1, fraction, width)
+                wrapped |= over
+                b2 = total
+            if lookahead > 2:
+                total, over = _blend(delta, near, b2_1, fraction, width)
+                wrapped |= over
+            before, chained = a_1, linked
+            if lookahead == 2:
+                before, chained = a_2, linked and linked_1
+            if lookahead == 3:
+                before, chained = a_3, linked and linked_1 and linked_2
+            advantage, over = _blend(
+                total, np.int64(power if chained else 0), before, fraction, width
+            )
+            wrapped |= over
+            clipped, first[t, row], second[t, row] = False, 0, 0
+            if active:
+                first[t, row], clipped = _result(advantage, shift, limit)
+                second[t, row], over = _result(advantage + value - mean, shift, limit)
+                clipped |= over
+            marks[t] |= 2 * wrapped + clipped
+            value_1, b1_1, b2_1 = value, delta, b2
+            a_1, a_2, a_3 = advantage, a_1, a_2
+            active_1, linked_1, linked_2 = active, linked, linked_1
+    return busy

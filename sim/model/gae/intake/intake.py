@@ -1,0 +1,199 @@
+"""Bit-exact reference for ``hw.gae.intake.intake``: whole planes, a compiled pass over each."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hw.gae.intake.standardize import NUMBER
+from hw.gae.records import MOMENTS, Error, Kind
+from sim.model.gae.statistics.mean_deviation import moments, wrapped
+
+__all__ = ["Intake", "Slots"]
+
+_TINY = float(np.finfo(np.float32).tiny)
+_LOW, _HIGH = NUMBER.low, NUMBER.high
+_WORD = 32
+
+
+class Slots(NamedTuple):
+    """Integers [slots, rows] each."""
+
+    kinds: np.ndarray
+    rewards: np.ndarray
+    values: np.ndarray
+
+
+class Intake:
+    """STATISTICS, PUSH and PUSH_CODES of slots as they lie in memory.
+
+    ``slots`` are their bytes, uint8; ``open_rows`` bool [rows], whether the newest slot of a row is
+    a STEP; ``command`` has the opcode's fields as attributes. Where the first of a result, an
+    ``Error``, is not NONE, the second is the detail, and the rest None.
+
+    Parameters
+    ----------
+    config : GaeKernelConfig
+    """
+
+    def __init__(self, config):
+        self.config = config
+
+    def statistics(self, slots, command):
+        """``(error, detail, moments)``, the bytes of two MOMENTS."""
+        kinds, *numbers = self._planes("numbers", slots)
+        counts = _counts(kinds)
+        error, detail = _first((Error.KIND, kinds > 3), (Error.NUMBER, _infinite(numbers, counts)))
+        if error:
+            return error, detail, None
+        records = _statistics(command, zip(numbers, counts, strict=True))
+        return error, 0, np.frombuffer(records.tobytes(), np.uint8)
+
+    def numbers(self, slots, command, open_rows):
+        """PUSH: ``(error, detail, Slots, clipped codes)``."""
+        kinds, *numbers = self._planes("numbers", slots)
+        counts = _counts(kinds)
+        error, detail = _first(
+            *_order(kinds, open_rows), (Error.NUMBER, _infinite(numbers, counts))
+        )
+        if error:
+            return error, detail, None, None
+        codes, clipped = [], 0
+        for name, plane, counted in zip(("reward", "value"), numbers, counts, strict=True):
+            codes.append(np.empty(plane.shape, np.int64))
+            clipped += _standardize(
+                plane,
+                counted,
+                2.0 ** getattr(command, f"{name}_exponent"),
+                getattr(command, f"{name}_mean"),
+                getattr(command, f"{name}_factor"),
+                getattr(command, f"{name}_shift"),
+                self.config.gae.code_limit,
+                codes[-1],
+            )
+        return error, 0, Slots(kinds, *codes), clipped
+
+    def codes(self, slots, open_rows):
+        """PUSH_CODES: ``(error, detail, Slots, 0)``."""
+        kinds, *codes = self._planes("codes", slots)
+        counts = _counts(kinds)
+        codes = [np.where(count, code, 0) for count, code in zip(counts, codes, strict=True)]
+        lowest = np.iinfo(codes[0].dtype).min
+        rule = Error.CODE, (codes[0] == lowest) | (codes[1] == lowest)
+        error, detail = _first(*_order(kinds, open_rows), rule)
+        if error:
+            return error, detail, None, None
+        return error, 0, Slots(kinds, *codes), 0
+
+    def _planes(self, which, slots):
+        """Kinds, rewards, values: [slots, rows] each."""
+        gae, beat_bytes = self.config.gae, self.config.engine.beat_bytes
+        beats = self.config.slot_beats[which]
+        element = np.dtype("<f4" if which == "numbers" else f"<i{gae.code_width // 8}")
+        slots = slots.reshape(-1, sum(beats) * beat_bytes)
+        planes, begin = [], 0
+        for count, dtype in zip(beats, (np.dtype("u1"), element, element), strict=True):
+            plane = slots[:, begin : begin + gae.rows * dtype.itemsize]
+            planes.append(np.ascontiguousarray(plane).view(dtype))
+            begin += count * beat_bytes
+        return planes
+
+
+def _counts(kinds):
+    """Whether a reward counts, and whether a value does."""
+    return np.isin(kinds, (Kind.STEP.value, Kind.TERMINAL.value)), kinds != Kind.NONE.value
+
+
+def _order(kinds, open_rows):
+    """The rules of kinds, each with where it is broken."""
+    step = kinds == Kind.STEP.value
+    after_step = np.concatenate([np.asarray(open_rows, bool)[None], step[:-1]])
+    misplaced = (kinds == Kind.BOOTSTRAP.value) & ~after_step
+    yield Error.KIND, (kinds > 3) | misplaced
+    yield Error.UNFINISHED, (kinds == Kind.NONE.value) & after_step
+
+
+def _infinite(planes, counts):
+    """Where a number counts and is infinite, or none."""
+    return np.logical_or(*(c & ~np.isfinite(p) for p, c in zip(planes, counts, strict=True)))
+
+
+def _first(*rules):
+    """First error by slot, then by rule, then by row: ``(Error, detail)``."""
+    every = np.logical_or.reduce([wrong for _, wrong in rules])
+    slots = np.flatnonzero(every.any(axis=1))
+    if not slots.size:
+        return Error.NONE, 0
+    slot = int(slots[0])
+    for code, wrong in rules:
+        if wrong[slot].any():
+            return code, slot * wrong.shape[1] + int(np.argmax(wrong[slot]))
+
+
+def _statistics(command, planes):
+    low, high = command.prior_squares
+    priors = (command.prior_count, command.prior_sum, high << 64 | low), (0, 0, 0)
+    records = np.zeros(2, MOMENTS.dtype)
+    names = "reward", "value"
+    for record, prior, name, plane in zip(records, priors, names, planes, strict=True):
+        exponent = getattr(command, f"{name}_exponent")
+        count, sum_, low, high, clipped = _sums(*plane, 2.0**exponent)
+        squares = (high << _WORD) + low
+        sums = wrapped(*(a + b for a, b in zip(prior, (count, sum_, squares), strict=True)))
+        record["count"] = sums[0]
+        record["sum"] = sums[1]
+        record["squares"] = sums[2] & ((1 << 64) - 1), sums[2] >> 64
+        record["mean"], record["deviation"] = moments(*sums, exponent)
+        record["clipped"] = clipped
+    return records
+
+
+@njit(cache=True)
+def _number(number, power):
+    """``(x, clipped)``: a float32 in units of 1 / ``power``, half up."""
+    wide = np.float64(number)
+    if abs(wide) < _TINY:
+        return 0, False
+    # Exact in float64 wherever the half matters: a number has 24 significant bits.
+    rounded = np.floor(wide * power + 0.5)
+    if rounded > _HIGH:
+        return _HIGH, True
+    if rounded < _LOW:
+        return _LOW, True
+    return np.int64(rounded), False
+
+
+@njit(cache=True)
+def _standardize(numbers, counts, power, mean, factor, shift, limit, codes):
+    """Fills ``codes``; returns how many were clipped."""
+    clips = 0
+    half = 1 << (shift - 1)
+    for slot in range(numbers.shape[0]):
+        for row in range(numbers.shape[1]):
+            codes[slot, row] = 0
+            if counts[slot, row]:
+                x, clipped = _number(numbers[slot, row], power)
+                code = ((x - mean) * factor + half) >> shift
+                if code > limit:
+                    code, clipped = limit, True
+                elif code < -limit:
+                    code, clipped = -limit, True
+                codes[slot, row] = code
+                clips += clipped
+    return clips
+
+
+@njit(cache=True)
+def _sums(numbers, counts, power):
+    """``count, sum, low, high, clipped``; squares, of more than 64 bits, are high * 2**32 + low."""
+    count = total = low = high = clips = 0
+    for slot in range(numbers.shape[0]):
+        for row in range(numbers.shape[1]):
+            if counts[slot, row]:
+                x, clipped = _number(numbers[slot, row], power)
+                count += 1
+                total += x
+                low += (x * x) & 0xFFFFFFFF
+                high += (x * x) >> _WORD
+                clips += clipped
+    return count, total, low, high, clips

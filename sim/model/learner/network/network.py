@@ -1,0 +1,150 @@
+"""Bit-exact reference for a network's tensor units: ``hw.learner.chain.forward`` and ``backward``.
+
+    forward   y = act(requantize(W x + b))
+    backward  dx = act'(x) requantize(W^T delta),  G = delta x^T,  Gb = sum of delta
+
+with every sum in the order of the hardware (``sim.model.nn.product``). Arrays are [features,
+batch], float32, or int64 raw values where the arithmetic is fixed point.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hw.arith.fixed import SQ, RequantizeConfig
+from sim.model.arith.fixed import requantize
+from sim.model.nn.activation import activate, derivative
+from sim.model.nn.product import add_bias, product_fixed, product_float
+
+__all__ = ["Backward", "Network"]
+
+_ONE = np.float32(1)
+
+
+class Backward(NamedTuple):
+    """gradients : (weights [outputs, inputs], biases [outputs]) a layer, raw sums in fixed point;
+    dx : [inputs, batch], or None; saturations : gradients clipped."""
+
+    gradients: list
+    dx: np.ndarray
+    saturations: int
+
+
+class Network:
+    """``layers`` (of ``config.networks``); parameters are (weights, biases) a layer."""
+
+    def __init__(self, config, layers):
+        self.arithmetic, self.lanes, self.layers = config.arithmetic, config.lanes, layers
+        kind = _Float if self.arithmetic.is_float else _Fixed
+        self._units = [kind(self.arithmetic, layer, config.lanes) for layer in layers]
+
+    def forward(self, parameters, x):
+        """``(numbers, saturations)``: the input of every layer and the output of the last."""
+        numbers, saturations = [x], 0
+        for layer, unit, (weights, biases) in zip(
+            self.layers, self._units, parameters, strict=True
+        ):
+            y, saturated = unit.forward(weights, biases, numbers[-1])
+            numbers.append(activate(self.arithmetic, layer.activation, y))
+            saturations += saturated
+        return numbers, saturations
+
+    def backward(self, parameters, numbers, delta, *, trained=True, input_gradient=False):
+        """``Backward`` of ``delta`` [outputs, batch] at ``numbers`` of ``forward``.
+
+        trained : weight gradients are wanted.
+        input_gradient : dx of the first layer is wanted, without a derivative of what is before.
+        """
+        gradients, saturations = [None] * len(self.layers), 0
+        for position in reversed(range(len(self.layers))):
+            unit, x = self._units[position], numbers[position]
+            if trained:
+                gradients[position] = unit.gradients(delta, x)
+            if position == 0 and not input_gradient:
+                return Backward(gradients, None, saturations)
+            dx, saturated = unit.input_gradient(parameters[position][0], delta)
+            saturations += saturated
+            before = self.layers[position - 1].activation if position else "linear"
+            delta = derivative(self.arithmetic, before, dx, x)
+        return Backward(gradients, delta, saturations)
+
+
+def _padded(values, rows, columns):
+    """``values`` in C order with zeros behind, ``values`` itself where that is what they are."""
+    if values.shape == (rows, columns) and values.flags.c_contiguous:
+        return values
+    result = np.zeros((rows, columns), values.dtype)
+    result[: values.shape[0], : values.shape[1]] = values
+    return result
+
+
+class _Float:
+    """A binary32 layer."""
+
+    def __init__(self, arithmetic, layer, lanes):
+        self.layer, self.lanes = layer, lanes
+
+    def forward(self, weights, biases, x):
+        layer = self.layer
+        inputs = layer.words * layer.vector
+        y = product_float(
+            _padded(weights, layer.outputs, inputs),
+            _padded(x, inputs, x.shape[1]),
+            layer.vector,
+            layer.interleave,
+        )
+        add_bias(y, biases)
+        return y, 0
+
+    def input_gradient(self, weights, delta):
+        layer = self.layer
+        outputs = layer.rows * layer.length
+        dx = product_float(
+            _padded(weights.T, layer.inputs, outputs),
+            _padded(delta, outputs, delta.shape[1]),
+            1,
+            layer.rows,
+        )
+        return dx, 0
+
+    def gradients(self, delta, x):
+        # A bias is the weight of an input that is always one. The longer side is the inner loop.
+        inputs, batch = x.shape
+        if inputs >= len(delta):
+            rows = np.empty((batch, inputs + 1), np.float32)
+            rows[:, :inputs], rows[:, inputs] = x.T, _ONE
+            total = product_float(np.ascontiguousarray(delta), rows, self.lanes, 1)
+        else:
+            scale = np.empty((inputs + 1, batch), np.float32)
+            scale[:inputs], scale[inputs] = x, _ONE
+            total = product_float(scale, np.ascontiguousarray(delta.T), self.lanes, 1).T
+        return total[:, :inputs], total[:, inputs]
+
+
+class _Fixed:
+    """A fixed-point layer: exact sums, each requantized once."""
+
+    def __init__(self, arithmetic, layer, lanes):
+        self.shift = arithmetic.activation.fraction
+
+        def rounding(kind):
+            fraction = arithmetic.fraction("weight", kind)
+            target = getattr(arithmetic, kind)
+            return RequantizeConfig(source=SQ(64 - fraction, fraction), target=target)
+
+        self.to_activation, self.to_gradient = rounding("activation"), rounding("gradient")
+
+    def forward(self, weights, biases, x):
+        total = product_fixed(weights, x) + (biases << self.shift)[:, None]
+        return self._counted(requantize(total, self.to_activation))
+
+    def input_gradient(self, weights, delta):
+        return self._counted(requantize(product_fixed(weights.T, delta), self.to_gradient))
+
+    def gradients(self, delta, x):
+        return product_fixed(delta, x.T), delta.sum(axis=1)
+
+    @staticmethod
+    def _counted(result):
+        raw, saturated = result
+        return raw, int(np.count_nonzero(saturated))

@@ -1,0 +1,163 @@
+"""Bit-exact reference for ``hw.nn.optimizer``: binary32 in its order, flushed at every step.
+
+A compiled loop over the parameters. Operations are IEEE's, one by one: no contraction, no
+reordering. Subnormals count and leave as zeros of their sign, NaNs leave as 0x7fc00000.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS
+from sim.model.arith.quantize import quantize
+
+__all__ = ["Updated", "coefficients", "update"]
+
+_TINY = np.finfo(np.float32).tiny
+_ZERO = np.float32(0)
+_ONE = np.float32(1)
+_NAN = np.array(0x7FC00000, dtype=np.uint32).view(np.float32)[()]
+_BLEND_SHIFT = BLEND_FORMAT.fraction
+_HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
+
+_compiled = njit(cache=True, error_model="numpy")
+
+
+class Updated(NamedTuple):
+    """Arrays as they were given, float32 or int64 raw; None for what the optimizer has not."""
+
+    weight: np.ndarray
+    target: np.ndarray
+    first: np.ndarray | None
+    second: np.ndarray | None
+    saturations: int
+
+
+def coefficients(step, network):
+    """float32 ``COEFFICIENTS`` of a STEP record, for network 0 (Q, critic) or 1 (actor)."""
+    return tuple(
+        np.float32(np.atleast_1d(step[name])[network if np.size(step[name]) > 1 else 0])
+        for name in COEFFICIENTS.members
+    )
+
+
+def update(config, values, gradient, weight, target, first=None, second=None):
+    """One optimizer step; formulas in ``hw.nn.optimizer``.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    values : tuple of np.float32
+        ``coefficients(step, network)``.
+    gradient : float32 array
+        Sum over the batch; of a fixed-point learner, converted to binary32.
+    weight, target : arrays of the same shape
+        float32; int64 raw of ``config.arithmetic.weight`` in fixed point.
+    first, second : float32 arrays
+        Moments, not read where the optimizer has none.
+    """
+    first = None if config.optimizer == "rmsprop" else np.ravel(first)
+    second = None if config.optimizer == "sgd" else np.ravel(second)
+    shape = np.shape(gradient)
+    scale, first_decay, first_gain, second_decay, second_gain, rate, floor, blend, keep = values
+    moments = (first_decay, first_gain, second_decay, second_gain)
+    steps, first, second = _steps(scale, moments, rate, floor, np.ravel(gradient), first, second)
+    weight, target = np.ravel(weight), np.ravel(target)
+    if config.arithmetic.is_float:
+        saturations = 0
+        weight, target = _move_float(weight, target, steps, blend, keep)
+    else:
+        target_format = config.arithmetic.weight
+        moves, clipped = quantize(steps, target_format)
+        limits = target_format.low, target_format.high
+        weight, target, saturations = _move_fixed(
+            weight, target, moves, clipped, _blend_raw(blend), *limits
+        )
+    return Updated(
+        weight.reshape(shape),
+        target.reshape(shape),
+        None if first is None else first.reshape(shape),
+        None if second is None else second.reshape(shape),
+        int(saturations),
+    )
+
+
+def _blend_raw(blend):
+    """``blend``, 0..1, in ``BLEND_FORMAT``, round half up; NaN is 0."""
+    if not blend > 0:
+        return 0
+    one = 1 << BLEND_FORMAT.fraction
+    return int(min(np.floor(np.float64(blend) * one + 0.5), one))
+
+
+@_compiled
+def _flush(x):
+    return np.copysign(_ZERO, x) if abs(x) < _TINY else x
+
+
+@_compiled
+def _leave(x):
+    return _NAN if x != x else x
+
+
+@_compiled
+def _multiply(a, b):
+    return _flush(a * b)
+
+
+@_compiled
+def _add(a, b):
+    return _flush(a + b)
+
+
+@_compiled
+def _steps(scale, moments, rate, floor, gradient, first, second):
+    """``rate * u`` of every parameter, and the new moments."""
+    scale, rate, floor = _flush(scale), _flush(rate), _flush(floor)
+    first_decay, first_gain = _flush(moments[0]), _flush(moments[1])
+    second_decay, second_gain = _flush(moments[2]), _flush(moments[3])
+    steps = np.empty_like(gradient)
+    new_first = None if first is None else np.empty_like(gradient)
+    new_second = None if second is None else np.empty_like(gradient)
+    for k in range(gradient.size):
+        g = _multiply(scale, _flush(gradient[k]))
+        u = g
+        if first is not None:
+            u = _add(_multiply(first_decay, _flush(first[k])), _multiply(first_gain, g))
+            new_first[k] = _leave(u)
+        if second is not None:
+            square = _multiply(second_gain, _multiply(g, g))
+            v = _add(_multiply(second_decay, _flush(second[k])), square)
+            new_second[k] = _leave(v)
+            # In float64 the reciprocal root rounds as if it were exact: see arith.float32.
+            inverse = _flush(np.float32(1.0 / np.sqrt(np.float64(v))))
+            root = _ZERO if v == _ZERO else _multiply(v, inverse)
+            u = _multiply(u, _flush(_ONE / _add(root, floor)))
+        steps[k] = _multiply(rate, u)
+    return steps, new_first, new_second
+
+
+@_compiled
+def _move_float(weight, target, steps, blend, keep):
+    blend, keep = _flush(blend), _flush(keep)
+    new_weight, new_target = np.empty_like(weight), np.empty_like(target)
+    for k in range(weight.size):
+        w = _add(_flush(weight[k]), -steps[k])
+        new_weight[k] = _leave(w)
+        new_target[k] = _leave(_add(_multiply(keep, _flush(target[k])), _multiply(blend, w)))
+    return new_weight, new_target
+
+
+@_compiled
+def _move_fixed(weight, target, moves, clipped, blend, low, high):
+    new_weight, new_target = np.empty_like(weight), np.empty_like(target)
+    saturations = 0
+    for k in range(weight.size):
+        moved = np.int64(weight[k]) - moves[k]
+        w = min(max(moved, low), high)
+        saturations += clipped[k] or w != moved
+        new_weight[k] = w
+        t = np.int64(target[k])
+        new_target[k] = t + ((blend * (w - t) + _HALF_BLEND) >> _BLEND_SHIFT)
+    return new_weight, new_target, saturations

@@ -1,0 +1,178 @@
+"""The loops of the twin manager, compiled: a batch is too small for NumPy's own speed.
+
+A tree is one array of sums, uint64, ``fanout`` to a node; level k begins at ``offsets[k]``, leaves
+first, each level padded to whole nodes.
+"""
+
+import numpy as np
+from numba import njit
+
+from hw.replay.config import FRACTION_WIDTH
+
+__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "put_updates", "scale"]
+__all__ += ["store", "targets_of", "write_batch"]
+
+#: ``step`` of uniform draws: one stratum that is everything.
+UNIFORM = 1 << FRACTION_WIDTH
+
+# All of one type: numba, as NumPy, makes a float of int64 and uint64.
+_MASK, _UNIFORM, _ZERO = np.uint64(UNIFORM - 1), np.uint64(UNIFORM), np.uint64(0)
+_SHIFT = np.uint64(FRACTION_WIDTH // 2)
+_LOW = np.uint64((1 << FRACTION_WIDTH // 2) - 1)
+_UNUSED = np.uint64(64 - FRACTION_WIDTH)
+
+
+@njit(cache=True)
+def scale(a, b):
+    """``floor(a * b / 2**48)`` for uint64 below 2**48, exactly, without 96-bit integers."""
+    a_high, a_low, b_high, b_low = a >> _SHIFT, a & _LOW, b >> _SHIFT, b & _LOW
+    middle = a_high * b_low + a_low * b_high + ((a_low * b_low) >> _SHIFT)
+    return a_high * b_high + (middle >> _SHIFT)
+
+
+@njit(cache=True)
+def _put(tree, offsets, fanout, place, priority):
+    change = priority - tree[place]  # modulo 2**64, as the sums
+    for level in range(len(offsets)):
+        tree[offsets[level] + place] += change
+        place //= fanout
+
+
+@njit(cache=True)
+def _total(tree, offsets):
+    total = _ZERO
+    for k in range(offsets[-1], len(tree)):
+        total += tree[k]
+    return total
+
+
+@njit(cache=True)
+def put(tree, offsets, fanout, capacity, indexes, priorities):
+    """Set leaves in order, but for those from ``capacity`` on; return the largest of
+    ``priorities``, and the total."""
+    largest = _ZERO
+    for k in range(len(indexes)):
+        if indexes[k] < capacity:
+            largest = max(largest, priorities[k])
+            _put(tree, offsets, fanout, indexes[k], priorities[k])
+    return largest, _total(tree, offsets)
+
+
+@njit(cache=True)
+def put_items(tree, offsets, fanout, items, count, fill, limit):
+    """``put`` of ``count`` items, pairs of index and priority, but for those whose index is not
+    below ``fill`` or whose priority is above ``limit``; return the position of the first of
+    these, or -1, too."""
+    largest, bad = _ZERO, -1
+    for k in range(count):
+        place, priority = np.int64(items[2 * k]), np.uint64(items[2 * k + 1])
+        if place < fill and priority <= np.uint64(limit):
+            largest = max(largest, priority)
+            _put(tree, offsets, fanout, place, priority)
+        elif bad < 0:
+            bad = k
+    return largest, _total(tree, offsets), bad
+
+
+@njit(cache=True)
+def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, invalid):
+    """``put_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
+    return how many of the others are ``saturated``, too."""
+    largest, bad, clipped = _ZERO, -1, 0
+    for k in range(len(priorities)):
+        place, priority = np.int64(items[2 * k]), np.uint64(priorities[k])
+        if place < fill and not invalid[k]:
+            largest = max(largest, priority)
+            _put(tree, offsets, fanout, place, priority)
+            clipped += saturated[k]
+        elif bad < 0:
+            bad = k
+    return largest, _total(tree, offsets), bad, clipped
+
+
+@njit(cache=True)
+def fill(tree, offsets, fanout, begin, count, capacity, priority):
+    """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority; return
+    the total."""
+    for k in range(count):
+        _put(tree, offsets, fanout, (begin + k) % capacity, np.uint64(priority))
+    return _total(tree, offsets)
+
+
+@njit(cache=True)
+def get_items(tree, items, count, fill):
+    """``(indexes, priorities, bad)`` of items: 0 and 0 where the index is not below ``fill``,
+    and the position of the first of these, or -1."""
+    indexes, priorities, bad = np.zeros(count, np.int64), np.zeros(count, np.uint64), -1
+    for k in range(count):
+        if items[2 * k] < fill:
+            indexes[k], priorities[k] = items[2 * k], tree[items[2 * k]]
+        elif bad < 0:
+            bad = k
+    return indexes, priorities, bad
+
+
+@njit(cache=True)
+def store(storage, records, begin, count, capacity, stride, size):
+    """Copy ``count`` dense ``records`` of ``size`` to the places from ``begin`` on of a ring, each
+    filled with zeros to ``stride``; words as of ``write_batch``."""
+    for k in range(count):
+        place = (begin + k) % capacity * stride
+        for word in range(size):
+            storage[place + word] = records[k * size + word]
+        storage[place + size : place + stride] = 0
+
+
+@njit(cache=True)
+def write_batch(out, storage, stride, size, indexes, priorities, weights):
+    """Fill ``out`` with a header and an experience of ``size`` for each index, then zeros.
+
+    ``out`` and ``storage`` are words, uint32, as are ``stride``, from one experience to the next
+    in ``storage``, and ``size``; ``weights`` are bits.
+    """
+    end = 0
+    for k in range(len(indexes)):
+        begin = indexes[k] * stride
+        out[end], out[end + 1] = indexes[k], priorities[k]
+        out[end + 2], out[end + 3] = weights[k], 0
+        end += 4
+        for word in range(size):
+            out[end + word] = storage[begin + word]
+        end += size
+    out[end:] = 0
+
+
+@njit(cache=True)
+def targets_of(draws, base, step, total):
+    """Positions in 0..total - 1 of 64-bit ``draws``, one in each stratum from ``base`` on."""
+    targets = np.empty_like(draws)
+    stratum = base
+    for k in range(len(draws)):
+        jitter = draws[k] >> _UNUSED
+        if step != _UNIFORM:
+            jitter = scale(jitter, step)
+        targets[k] = scale((stratum + jitter) & _MASK, total)
+        stratum += step
+    return targets
+
+
+@njit(cache=True)
+def find(tree, offsets, fanout, total, targets):
+    """``(indexes, priorities, errors)``: the least i with p_0 + ... + p_i > target; where the
+    target is not below ``total``, 0, 0 and True."""
+    count = len(targets)
+    indexes, priorities = np.zeros(count, np.int64), np.zeros(count, np.uint64)
+    errors = np.zeros(count, np.bool_)
+    for k in range(count):
+        target, node = targets[k], 0
+        errors[k] = target >= total
+        if errors[k]:
+            continue
+        for level in range(len(offsets) - 1, -1, -1):
+            child = node * fanout
+            while target >= tree[offsets[level] + child]:
+                target -= tree[offsets[level] + child]
+                child += 1
+            node = child
+        indexes[k], priorities[k] = node, tree[node]
+    return indexes, priorities, errors

@@ -1,0 +1,135 @@
+"""Bit-exact twin of ``hw.replay.tree.manager``: operations in order, on integers.
+
+The tree holds plain sums instead of prefix words and runs of equal operations are done at once;
+the least i with p_0 + ... + p_i > target is the same leaf either way.
+"""
+
+import numpy as np
+
+from sim.model.replay.tree.loops import (
+    UNIFORM,
+    fill,
+    find,
+    get_items,
+    put,
+    put_items,
+    put_updates,
+    targets_of,
+)
+
+__all__ = ["GET", "SET", "SAMPLE", "FIND", "UNIFORM", "ReplayManager"]
+
+GET, SET, SAMPLE, FIND = range(4)
+
+
+class ReplayManager:
+    """Parameters and results as the hardware's; arrays instead of streams.
+
+    Attributes
+    ----------
+    priorities : uint64 array [capacity]
+    total, maximum : int
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self._random = np.random.SFC64(0)
+        self._stratum = 0
+        self.clear()
+        self.seed([0, 0, 0, 0])
+
+    def clear(self):
+        """All priorities, total and maximum to 0."""
+        fanout, sizes = self.config.fanout, []
+        count = self.config.capacity
+        while not sizes or count > 1:
+            nodes = -(-count // fanout)
+            sizes.append(nodes * fanout)
+            count = nodes
+        self._tree = np.zeros(sum(sizes), np.uint64)
+        self._offsets = np.cumsum([0, *sizes[:-1]])
+        self.priorities = self._tree[: self.config.capacity]
+        self.total = self.maximum = 0
+
+    def seed(self, state):
+        """Replace the generator's state: four 64-bit words a, b, c, counter (NumPy's order)."""
+        whole = self._random.state
+        whole["state"]["state"] = np.array(state, np.uint64)
+        whole["has_uint32"], whole["uinteger"] = 0, 0
+        self._random.state = whole
+        self._state = None
+
+    @property
+    def state(self):
+        """The generator's state, four words."""
+        if self._state is None:
+            self._state = self._random.state["state"]["state"].tolist()
+        return self._state
+
+    def get(self, indexes):
+        """Return ``(priorities, errors)``; an index past the capacity is an error and reads 0."""
+        indexes = np.asarray(indexes, np.int64)
+        errors = indexes >= self.config.capacity
+        return np.where(errors, 0, self.priorities[np.where(errors, 0, indexes)]), errors
+
+    def set(self, indexes, priorities):
+        """Set in order (the last of equal indexes holds); return ``errors``."""
+        indexes, priorities = np.asarray(indexes, np.int64), np.asarray(priorities, np.uint64)
+        config = self.config
+        largest, self.total = put(
+            self._tree, self._offsets, config.fanout, config.capacity, indexes, priorities
+        )
+        self.maximum = max(self.maximum, largest)
+        return indexes >= config.capacity
+
+    def set_items(self, items, count, fill):
+        """``set`` of ``count`` pairs of index and priority (uint32), but for those whose index is
+        not below ``fill`` or whose priority is too large; return the first of these, or -1."""
+        config = self.config
+        largest, self.total, bad = put_items(
+            self._tree, self._offsets, config.fanout, items, count, fill, config.priority_limit
+        )
+        self.maximum = max(self.maximum, largest)
+        return bad
+
+    def update_items(self, items, fill, priorities, saturated, invalid):
+        """``set_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
+        return ``(bad, clipped)``, the latter the number of others that are ``saturated``."""
+        largest, self.total, bad, clipped = put_updates(
+            self._tree,
+            self._offsets,
+            self.config.fanout,
+            items,
+            fill,
+            priorities,
+            saturated,
+            invalid,
+        )
+        self.maximum = max(self.maximum, largest)
+        return bad, clipped
+
+    def fill(self, begin, count, capacity, priority):
+        """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority."""
+        fanout = self.config.fanout
+        self.total = fill(self._tree, self._offsets, fanout, begin, count, capacity, priority)
+        self.maximum = max(self.maximum, priority)
+
+    def get_items(self, items, count, fill):
+        """``(indexes, priorities, bad)`` of pairs as of ``set_items``."""
+        return get_items(self.priorities, items, count, fill)
+
+    def sample(self, count, *, step=UNIFORM, first=True):
+        """Draw ``count`` leaves; return ``(indexes, priorities, errors)``.
+
+        ``step`` as ``Draw``. ``first``: the first draw begins a round of strata.
+        """
+        base = 0 if first else self._stratum
+        self._stratum = (base + count * step) % UNIFORM
+        draws = self._random.random_raw(count)
+        self._state = None
+        return self.find(targets_of(draws, *map(np.uint64, (base, step, self.total))))
+
+    def find(self, targets):
+        """Leaves that hold ``targets``; at or past the total is an error, index and priority 0."""
+        total, targets = np.uint64(self.total), np.asarray(targets, np.uint64)
+        return find(self._tree, self._offsets, self.config.fanout, total, targets)

@@ -1,0 +1,171 @@
+"""Runs inside the simulator: STEPs, each fetched while the last is in use; see test_step.py."""
+
+import json
+import os
+import random
+
+import cocotb
+from cocotb.triggers import ReadOnly, RisingEdge
+from driving import Watch, clocks, pulse, start, until
+from paces import PACES, Gaps
+from shell.port_memory import ReadMemory, word_at
+
+from hw.learner.control.hyperparameter_reader import Steps
+
+WIDTH = json.loads(os.environ["CASE"])["data_width"]
+BYTES = WIDTH // 8
+BEATS = 512 // WIDTH
+LATENCY = 6
+
+
+class Bench:
+    """``dut`` with a memory whose beats at the addresses ``bad`` failed."""
+
+    def __init__(self, dut, pauses="steady", latency=LATENCY):
+        self.dut, self.pauses, self.latency = dut, Gaps(pauses, 1), latency
+        self.bad, self.held = set(), 0
+
+    async def begin(self):
+        await start(self.dut, Steps(WIDTH))
+        self.memory = ReadMemory(
+            self.dut,
+            BYTES,
+            port="read",
+            pauses=self.pauses,
+            latency=self.latency,
+            holds=lambda address, _: word_at(address, WIDTH) | (address in self.bad) << WIDTH,
+        )
+        cocotb.start_soon(self._steady())
+
+    async def _steady(self):
+        """``step`` is what was taken last, in every clock."""
+        while True:
+            await ReadOnly()
+            assert int(self.dut.step.value) == self.held, "step is not the one that was taken"
+            await RisingEdge(self.dut.clk)
+
+    def beats(self, address):
+        return range(address, address + 64, BYTES)
+
+    def flags(self):
+        return {name: int(getattr(self.dut, name).value) for name in ("available", "failed")}
+
+    async def fetch(self, address):
+        """Fetch what lies there."""
+        await pulse(self.dut, "fetch")
+        await until(self.dut, "busy", 200, value=0)
+        assert self.memory.taken[-1] == (address, BEATS)
+        here = any(beat in self.bad for beat in self.beats(address))
+        await ReadOnly()
+        assert self.flags() == dict(available=1, failed=here), f"STEP at {address:#x}"
+        await RisingEdge(self.dut.clk)
+
+    async def take(self, address, *beside):
+        """It becomes ``step``; other inputs in the same clock."""
+        for name in beside:
+            getattr(self.dut, name).value = 1
+        await pulse(self.dut, "take")
+        for name in beside:
+            getattr(self.dut, name).value = 0
+        self.held = sum(
+            word_at(beat, WIDTH) << WIDTH * k for k, beat in enumerate(self.beats(address))
+        )
+        await ReadOnly()
+        assert not int(self.dut.available.value), "a STEP is taken once"
+        await RisingEdge(self.dut.clk)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(pauses=PACES)
+async def steps(dut, pauses):
+    """Each 64 bytes behind the one before; ``failed`` is of one STEP, whichever beat it was."""
+    rng, bench = random.Random(1), Bench(dut, pauses)
+    await bench.begin()
+    for first in (0, 64, (1 << 32) - 128, (1 << 40) + 192):
+        dut.address.value = first
+        await pulse(dut, "start")
+        dut.address.value = rng.getrandbits(64)
+        count = 3 * BEATS + 2
+        for k in range(count):
+            here = first + 64 * k
+            # Every beat of a STEP once, then a STEP without an error, and so on.
+            bench.bad = {here + (k // 2) % BEATS * BYTES} if k % 2 else set()
+            await bench.fetch(here)
+            await clocks(dut, rng.choice([0, 0, 1, 7]))
+            await bench.take(here)
+            await clocks(dut, rng.choice([0, 0, 1, 7]))
+    await clocks(dut, 10)
+    assert len(bench.memory.taken) == 4 * count, "a STEP that nobody asked for"
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def error_of_every_beat(dut):
+    """The first as well as the last, and all of them."""
+    bench = Bench(dut)
+    await bench.begin()
+    await pulse(dut, "start")
+    cases = [{k} for k in range(BEATS)] + [set(range(BEATS)), set()]
+    for k, bad in enumerate(cases):
+        bench.bad = {64 * k + beat * BYTES for beat in bad}
+        await bench.fetch(64 * k)
+        await bench.take(64 * k)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_failed_step_is_forgotten(dut):
+    """With ``fetch``, not with ``take``: the flag stays for whoever looks later."""
+    bench = Bench(dut)
+    await bench.begin()
+    await pulse(dut, "start")
+    bench.bad = {0}
+    await bench.fetch(0)
+    await bench.take(0)
+    await clocks(dut, 3)
+    assert bench.flags() == dict(available=0, failed=1)
+    await bench.fetch(64)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def next_is_fetched_beside_take(dut):
+    """The STEP that was here becomes ``step``, not a word of the one on its way."""
+    bench = Bench(dut, latency=1)
+    await bench.begin()
+    await pulse(dut, "start")
+    await bench.fetch(0)
+    for k in range(4):
+        await bench.take(64 * k, "fetch")
+        await until(dut, "busy", 100, value=0)
+    assert bench.memory.taken == [(64 * k, BEATS) for k in range(5)]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def start_forgets(dut):
+    """A STEP that was fetched and not taken is not there after ``start``; the address is new."""
+    bench = Bench(dut)
+    await bench.begin()
+    await pulse(dut, "start")
+    await bench.fetch(0)
+    dut.address.value = 1 << 20
+    await pulse(dut, "start")
+    await ReadOnly()
+    assert not bench.flags()["available"]
+    await RisingEdge(dut.clk)
+    await bench.fetch(1 << 20)
+    await bench.take(1 << 20)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(latency=[1, 2, 9])
+async def latency_of_a_step(dut, latency):
+    """A request in the clock after ``fetch``; available in the clock after the last beat."""
+    bench = Bench(dut, latency=latency)
+    await bench.begin()
+    watch = Watch(dut, "fetch", "available")
+    await pulse(dut, "start")
+    for k in range(3):
+        await bench.fetch(64 * k)
+        await bench.take(64 * k)
+        begin = watch.high["fetch"][-1]
+        assert bench.memory.clocks["request"][-1] == begin + 1
+        assert watch.high["available"][0] == begin + 1 + latency + BEATS
+        watch.high["available"].clear()

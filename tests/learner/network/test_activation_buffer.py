@@ -1,0 +1,124 @@
+"""activation_buffer: each sample forward and backward, whole, in order, and slots reused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.network.activation_buffer import Ring
+
+FIXED = Arithmetic(kind="fixed")
+
+
+def case(layer, ring, routes=(), lanes=1, arithmetic=FIXED, chain_last=True):
+    """``routes``: (groups, first element, count) of an experience, in its order."""
+    config = LearnerConfig(batch=16, lanes=lanes, arithmetic=arithmetic)
+    return config, LayerShape(outputs=3, **layer), ring, routes, chain_last
+
+
+CRITIC = dict(groups=3, kept=2, feed=True, chain=(1, 2), chain_count=2, chain_offset=3)
+CRITIC_ROUTES = [((0, 1), 0, 3), ((2,), 0, 3), ((0,), 3, 2)]
+CASES = {
+    "feed": case(
+        dict(inputs=5, vector=2),
+        dict(groups=3, kept=1, slots=3, feed=True),
+        [((0,), 0, 5), ((1, 2), 0, 5)],
+        lanes=2,
+        chain_last=False,
+    ),
+    "feed of one number": case(
+        dict(inputs=1),
+        dict(groups=2, kept=1, slots=5, feed=True),
+        [((0,), 0, 1), ((1,), 0, 1)],
+        chain_last=False,
+    ),
+    # Words of padding behind the inputs, and places of padding in the last word of these.
+    "chain, interleave": case(
+        dict(inputs=6, vector=4, interleave=3),
+        dict(groups=2, kept=1, slots=4, chain=(0, 1), chain_count=6),
+        arithmetic=Arithmetic(),
+    ),
+    "chain": case(
+        dict(inputs=8, vector=2),
+        dict(groups=1, kept=1, slots=2, chain=(0,), chain_count=8),
+        lanes=4,
+    ),
+    "chain, groups": case(
+        dict(inputs=15, vector=1, interleave=4),
+        dict(groups=3, kept=2, slots=3, chain=(0, 1, 2), chain_count=15),
+    ),
+    "chain, one word": case(
+        dict(inputs=3, vector=4), dict(groups=2, kept=2, slots=3, chain=(0, 1), chain_count=3)
+    ),
+    "critic": case(dict(inputs=5, vector=4), dict(slots=3, **CRITIC), CRITIC_ROUTES, lanes=2),
+    "critic, feed last": case(
+        dict(inputs=5, interleave=2),
+        dict(slots=2, **CRITIC),
+        CRITIC_ROUTES,
+        arithmetic=Arithmetic(),
+        chain_last=False,
+    ),
+}
+
+
+def side_by_side(numbers, width):
+    """An int of numbers, the first lowest."""
+    return sum(int(number) << (width * k) for k, number in enumerate(numbers.reshape(-1)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ring(simulate, tmp_path, name):
+    config, layer, ring, routes, chain_last = CASES[name]
+    rng, count = np.random.default_rng(1), 3 * ring["slots"] + 2
+    width = 32 if config.arithmetic.is_float else config.arithmetic.activation.width
+    # One element past the inputs is one that is in no experience.
+    numbers = np.zeros((count, ring["groups"], layer.words * layer.vector, config.lanes), np.uint64)
+    sources = {}
+    if routes:
+        sources["feed"] = [[] for _ in range(count)]
+        bits, left = (layer.inputs - 1).bit_length(), sum(n for _, _, n in routes)
+        for targets, first, length in routes:
+            values = rng.integers(0, 1 << width, (count, length, config.lanes), dtype=np.uint64)
+            for group in targets:
+                numbers[:, group, first : first + length] = values
+            mask = sum(1 << group for group in targets)
+            for k in range(length):
+                left -= 1
+                head = first + k | mask << bits | (left == 0) << (bits + ring["groups"])
+                for sample, value in zip(sources["feed"], values[:, k], strict=True):
+                    word = side_by_side(value, width) << (bits + ring["groups"] + 1)
+                    sample.append(word | head)
+    chain, length = list(ring.get("chain", ())), ring.get("chain_count")
+    if chain:
+        size = (count, len(chain), length, config.lanes)
+        values = rng.integers(0, 1 << width, size, dtype=np.uint64)
+        first, bits = ring.get("chain_offset", 0), (length - 1).bit_length()
+        numbers[:, chain, first : first + length] = values
+        sources["chain"] = [
+            [side_by_side(sample[:, k], width) << bits | k for k in range(length)]
+            for sample in values
+        ]
+    words = numbers.reshape(count, ring["groups"], layer.words, layer.vector, config.lanes)
+    words = words.transpose(0, 2, 1, 4, 3).reshape(-1, ring["groups"], config.lanes, layer.vector)
+    file = tmp_path / "vectors.json"
+    file.write_text(
+        json.dumps(
+            dict(
+                sources=sources,
+                forward=[side_by_side(word, width) for word in words],
+                backward=[side_by_side(word[: ring["kept"]], width) for word in words],
+            )
+        )
+    )
+    simulate(
+        Ring(config, layer, **ring),
+        "learner.network.activation_buffer_bench",
+        vectors=str(file),
+        slots=ring["slots"],
+        words=layer.words,
+        interleave=layer.interleave,
+        vector=layer.vector,
+        chain_last=chain_last,
+    )

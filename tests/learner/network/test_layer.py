@@ -1,0 +1,220 @@
+"""hw.learner.network.layer: forward, backward and updates of one layer, through its own ports."""
+
+import json
+
+import numpy as np
+import pytest
+from learner.numbers import NARROW, activations, numbers
+from learner.parameters.parameter import STEPS, Parameter, joined
+from packed import packed, port_shapes
+
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import KINDS, LayerShape, LearnerConfig
+from hw.learner.network.layer import Layer
+from hw.learner.parameters.layer_parameters import Parameters
+from sim.model.learner.network.network import Network
+from sim.model.nn.activation import derivative
+from sim.model.nn.optimizer import coefficients
+
+#: Learner, layer, and the layer's options: inputs from experiences, or from a layer before, which
+#: wants gradients.
+CASES = {
+    "fixed, first of a double DQN": (
+        dict(arithmetic=NARROW, lanes=2, optimizer="adam", update_units=1),
+        dict(inputs=7, outputs=5, vector=2, length=2, activation="relu"),
+        dict(banks=("online", "target", "online"), kept=1, slots=3, feed=True),
+    ),
+    "fixed, critic": (
+        dict(arithmetic=NARROW, lanes=1, optimizer="sgd"),
+        dict(inputs=6, outputs=3),
+        dict(
+            banks=("online", "online", "target"),
+            kept=2,
+            slots=2,
+            chain=(0, 1, 2),
+            chain_count=6,
+            input_activation="tanh",
+        ),
+    ),
+    "float": (
+        dict(arithmetic=Arithmetic(), lanes=2, optimizer="rmsprop"),
+        dict(inputs=5, outputs=3, vector=2, interleave=2, activation="tanh"),
+        dict(
+            banks=("online", "target"),
+            kept=1,
+            slots=4,
+            chain=(0, 1),
+            chain_count=5,
+            input_activation="relu",
+        ),
+    ),
+}
+#: Samples of each batch; a step without a floor last, for it divides by zero.
+SAMPLES = 5, 1, 4
+BATCH_STEPS = STEPS[0], STEPS[0], STEPS[1]
+
+
+def drawn(arithmetic, kind, shape, rng, activation=None):
+    """Numbers whose products are finite."""
+    if activation:
+        x = activations(arithmetic, activation, shape, rng)
+    else:
+        x = numbers(arithmetic, kind, shape, rng)
+    return np.clip(x, -8, 8) if arithmetic.is_float else x
+
+
+def columns(values):
+    """[features, batch] of [samples, lanes, features]."""
+    return np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
+
+
+class Batches:
+    """Batches through a ``Layer`` by the twin, as words of its ports."""
+
+    def __init__(self, case, seed):
+        learner, shape, self.options = CASES[case]
+        self.config, self.layer = LearnerConfig(batch=16, **learner), LayerShape(**shape)
+        self.unit = Layer(self.config, self.layer, **self.options)
+        self.rng, self.ports = np.random.default_rng(seed), port_shapes(self.unit)
+        self.parameter = Parameter(self.config, self.layer, seed)
+        self.network = Network(self.config, [self.layer])
+
+    def word(self, port, value):
+        bits, care = packed(self.ports[port], value)
+        return f"{bits:x}", f"{care:x}"
+
+    def batch(self, samples, step):
+        config, layer, options = self.config, self.layer, self.options
+        arithmetic, groups = config.arithmetic, len(options["banks"])
+        before = options.get("input_activation")
+        x = drawn(
+            arithmetic,
+            "activation",
+            (samples, groups, config.lanes, layer.inputs),
+            self.rng,
+            before,
+        )
+        delta = drawn(
+            arithmetic,
+            "gradient",
+            (samples, options["kept"], config.lanes, layer.outputs),
+            self.rng,
+        )
+        y, clipped = self._forward(x)
+        dx, gradients, backward_clipped = self._backward(x, delta, before)
+        raw = np.array(coefficients(step, 1)).view(np.uint32)
+        update_clipped = self.parameter.update(step, gradients)
+        return dict(
+            inputs=self._inputs(x),
+            o=[
+                self.word("o", dict(valid=1, index=o, value=y[s, :, :, o]))
+                for s in range(samples)
+                for o in range(layer.outputs)
+            ],
+            delta=[
+                [self.word("delta__payload", each[:, :, o])[0] for o in range(layer.outputs)]
+                for each in delta
+            ],
+            dx=[] if dx is None else self._dx(dx),
+            step=joined(raw[None], 32)[0],
+            saturations=[update_clipped, clipped, backward_clipped],
+            stored=self.parameter.stored(),
+        )
+
+    def _forward(self, x):
+        """``(y [samples, groups, lanes, outputs], saturations)``."""
+        y, saturations = [], 0
+        for group, bank in enumerate(self.options["banks"]):
+            parameters = [self.parameter.values[bank]]
+            results, clipped = self.network.forward(parameters, columns(x[:, group]))
+            y.append(results[-1].T.reshape(len(x), self.config.lanes, -1))
+            saturations += clipped
+        return np.stack(y, axis=1), saturations
+
+    def _backward(self, x, delta, before):
+        """``(dx [samples, kept, lanes, inputs] or None, gradients, saturations)``."""
+        online = [self.parameter.values["online"]]
+        gradients = self.network.backward(online, [columns(x[:, 0])], columns(delta[:, 0]))
+        if before is None:
+            return None, gradients.gradients[0], 0
+        dx, saturations = [], 0
+        for group in range(self.options["kept"]):
+            inputs = columns(x[:, group])
+            result = self.network.backward(
+                online, [inputs], columns(delta[:, group]), trained=False, input_gradient=True
+            )
+            each = derivative(self.config.arithmetic, before, result.dx, inputs)
+            dx.append(each.T.reshape(len(x), self.config.lanes, -1))
+            saturations += result.saturations
+        return np.stack(dx, axis=1), gradients.gradients[0], saturations
+
+    def _inputs(self, x):
+        """Words of the source, sample by sample."""
+        inputs, groups = self.layer.inputs, len(self.options["banks"])
+        if not self.options.get("feed"):
+            return [
+                [
+                    self.word("chain", dict(valid=1, index=i, value=sample[:, :, i]))[0]
+                    for i in range(inputs)
+                ]
+                for sample in x
+            ]
+        return [
+            [
+                self.word(
+                    "feed__payload",
+                    dict(
+                        index=i,
+                        mask=1 << group,
+                        last=group == groups - 1 and i == inputs - 1,
+                        value=sample[group, :, i],
+                    ),
+                )[0]
+                for group in range(groups)
+                for i in range(inputs)
+            ]
+            for sample in x
+        ]
+
+    def _dx(self, dx):
+        """Words of ``vector`` inputs; the padding behind the last input says nothing."""
+        vector, layer = self.layer.vector, self.layer
+        return [
+            self.word(
+                "dx",
+                dict(
+                    valid=1,
+                    value=[
+                        [list(lane[w * vector : (w + 1) * vector]) for lane in group]
+                        for group in sample
+                    ],
+                ),
+            )
+            for sample in dx
+            for w in range(layer.words)
+        ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_batches(simulate, tmp_path, case):
+    """Load, then batches of forward, backward and update; everything is stored after each."""
+    batches = Batches(case, 1)
+    config, layer = batches.config, batches.layer
+    vectors = dict(images=[batches.parameter.image(kind) for kind in KINDS])
+    vectors["batches"] = [
+        batches.batch(samples, step) for samples, step in zip(SAMPLES, BATCH_STEPS, strict=True)
+    ]
+    saturations = np.sum([batch["saturations"] for batch in vectors["batches"]], axis=0)
+    dx = batches.options.get("input_activation") is not None
+    assert config.arithmetic.is_float or (saturations[: 2 + dx] > 0).all(), saturations
+    file = tmp_path / "vectors.json"
+    file.write_text(json.dumps(vectors))
+    simulate(
+        batches.unit,
+        "learner.network.layer_bench",
+        vectors=str(file),
+        source="feed" if batches.options.get("feed") else "chain",
+        outputs=layer.outputs,
+        clocks=20 * (layer.cycles + layer.inputs * 3 + layer.outputs + 50),
+        estimate=Parameters.estimate(config, layer, input_gradient=dx),
+    )

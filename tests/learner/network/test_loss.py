@@ -1,0 +1,263 @@
+"""loss: the twin against the formulas and stated cases, hardware against the twin."""
+
+import json
+
+import numpy as np
+import pytest
+from amaranth import Shape
+from arith.float32_cases import CORNERS, bits, floats
+from pauses import SOLID, SOLID_TOO
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.fixed import SQ
+from hw.learner.config import LearnerConfig
+from hw.learner.network.loss import Loss, scalars_layout
+from hw.replay.records import ITEM
+from sim.model.arith.float32 import add
+from sim.model.learner.network.loss import ddpg_loss, dqn_loss, order_key, ordered_sum
+from sim.model.nn.activation import quantize, to_float
+
+FIXED = Arithmetic(kind="fixed")
+SHORT = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(4, 8), gradient=SQ(1, 11))
+TWINS = {"dqn": dqn_loss, "ddpg": ddpg_loss}
+
+
+def made(config, rng, batch, *, wild=0.0, spread=1.5):
+    """``(outputs, scalars, inverse, clip)``; a share ``wild`` of the numbers are corners."""
+    unit = Loss(config)
+
+    def numbers(*shape, low=None):
+        x = rng.normal(scale=spread, size=shape)
+        x = (x if low is None else np.abs(x) + low).astype(np.float32)
+        return np.where(rng.random(shape) < wild, floats(rng.choice(CORNERS, shape)), x)
+
+    outputs = []
+    for _ in range(unit.groups):
+        x = numbers(batch, unit.outputs)
+        ties = rng.random(x.shape) < 0.2
+        with np.errstate(invalid="ignore"):
+            x = np.where(ties, np.round(x), x).astype(np.float32)
+        if config.arithmetic.is_float:
+            x = add(x, np.float32(-0.0))  # what a unit gives: no subnormals, one NaN
+        outputs.append(quantize(config.arithmetic, "activation", x)[0])
+    scalars = dict(
+        index=rng.integers(0, 1 << 32, batch),
+        weight=numbers(batch, low=0.05),
+        action=rng.integers(0, unit.outputs, batch),
+        reward=numbers(batch),
+        discount=np.where(rng.random(batch) < 0.2, 0, 0.99).astype(np.float32),
+    )
+    return outputs, scalars, np.float32(0.7), np.float32(1)
+
+
+@pytest.mark.parametrize("algorithm", TWINS)
+@pytest.mark.parametrize("double", [False, True])
+def test_twin_follows_the_formulas(algorithm, double):
+    config = LearnerConfig(algorithm=algorithm, action=5, double=double)
+    outputs, scalars, inverse, clip = made(config, np.random.default_rng(1), 64)
+    result = TWINS[algorithm](config, outputs, scalars, inverse, clip)
+    row, action = np.arange(64), scalars["action"]
+    wide = [x.astype(np.float64) for x in outputs]
+    if algorithm == "dqn":
+        chooser = wide[2] if double else wide[1]
+        q, following = wide[0][row, action], wide[1][row, chooser.argmax(axis=1)]
+        value = q
+    else:
+        q, value, following = (x[:, 0] for x in wide)
+    td = q - (scalars["reward"] + scalars["discount"] * following)
+    weight = scalars["weight"].astype(np.float64) * 0.7
+    size = np.abs(td)
+    huber = np.where(size <= 1, td**2 / 2, size - 0.5)
+    gradient = np.zeros(outputs[0].shape)
+    gradient[row, action] = weight * np.clip(td, -1, 1)
+    close = dict(rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result.td, td, **close)
+    np.testing.assert_allclose(result.delta[0], gradient, **close)
+    np.testing.assert_allclose(result.loss, np.sum(weight * huber), **close)
+    np.testing.assert_allclose(result.td_sum, np.sum(size), **close)
+    np.testing.assert_allclose(result.value, np.sum(value), **close)
+    assert result.diverged is None and result.saturations == 0
+    if algorithm == "ddpg":
+        np.testing.assert_array_equal(result.delta[1], -np.ones((64, 1), np.float32))
+    assert all(part.dtype == np.float32 for part in (*result.delta, result.td))
+
+
+def one(q, following, *, reward=0.0, discount=1.0, weight=1.0, clip=np.inf, kind="float32"):
+    """One sample of two outputs, action 1, without double."""
+    config = LearnerConfig(double=False, arithmetic=Arithmetic(kind=kind))
+    shape = dict(dtype=np.float32 if kind == "float32" else np.int64)
+    scalars = dict(weight=weight, reward=reward, discount=discount)
+    scalars = {name: np.array([x], np.float32) for name, x in scalars.items()}
+    return dqn_loss(
+        config,
+        [np.array([[0, q]], **shape), np.array([following], **shape)],
+        scalars | {"action": np.array([1])},
+        np.float32(1),
+        np.float32(clip),
+    )
+
+
+def test_twin_of_stated_cases():
+    # The clip limits the gradient and makes the loss linear; infinity leaves it a square.
+    result = one(5, [1, 2], clip=0.5)
+    assert (result.td[0], result.delta[0].tolist(), result.loss) == (3, [[0, 0.5]], 1.375)
+    assert one(5, [1, 2]).loss == 4.5
+    assert one(-5, [1, 2], clip=0.5).delta[0].tolist() == [[0, -0.5]]
+    # A diverged error: not of the next, and no gradient is invented for a NaN's sign.
+    assert one(np.inf, [1, 2]).diverged == 0
+    assert one(1, [np.nan, 2]).diverged == 0
+    assert one(1, [1, 2], discount=0).diverged is None
+    # Fixed point: 8 integer bits of a gradient would be needed.
+    fixed = one(100 << 10, [0, 0], kind="fixed")
+    assert (fixed.delta[0][0, 1], fixed.saturations) == ((1 << 17) - 1, 1)
+
+
+def test_twin_order_key():
+    x = floats([0xFF800000, 0xBF800000, 0x80000000, 0, 1, 0x3F800000, 0x7F800000, 0x7FC00000])
+    key = order_key(Arithmetic(), x)
+    assert np.all(np.diff(key[[0, 1, 2, 3, 5, 6, 7]]) > 0) and key[3] == key[4]
+
+
+def test_twin_sum_flushes_on_the_way():
+    tiny = np.float32(2.0**-126)
+    assert ordered_sum(np.array([1.5 * tiny, -tiny, tiny], np.float32)) == tiny
+    values = np.random.default_rng(3).normal(size=300).astype(np.float32)
+    total = np.float32(0)
+    for value in values:
+        total += value
+    assert ordered_sum(values) == total
+
+
+def vectors(config, batch, arguments):
+    """What ``loss_bench`` sends and expects."""
+    unit, arithmetic, lanes = Loss(config), config.arithmetic, config.lanes
+    outputs, scalars, inverse, clip = arguments
+    result = TWINS[config.algorithm](config, *arguments)
+
+    def packed(kind, parts):
+        """[groups][batch, outputs] as words [super-samples][outputs]."""
+        raw = [bits(x) if arithmetic.is_float else x for x in parts]
+        width = Shape.cast(arithmetic.shape(kind)).width
+        raw = np.stack(raw).reshape(len(raw), batch // lanes, lanes, -1)
+        return [
+            [
+                sum(
+                    (int(raw[g, s, lane, o]) & ((1 << width) - 1)) << (g * lanes + lane) * width
+                    for g in range(len(raw))
+                    for lane in range(lanes)
+                )
+                for o in range(raw.shape[3])
+            ]
+            for s in range(batch // lanes)
+        ]
+
+    index_width = (unit.outputs - 1).bit_length()
+    words = [
+        [1 | o << 1 | word << (1 + index_width) for o, word in enumerate(sample)]
+        for sample in packed("activation", outputs)
+    ]
+    delta = [word for sample in packed("gradient", result.delta) for word in sample]
+    fields = {
+        name: bits(x) if x.dtype == np.float32 else x.astype(np.uint64)
+        for name, x in scalars.items()
+    }
+    layout = scalars_layout(config)
+    scalar_words = [
+        layout.const(
+            [{name: int(x[k + lane]) for name, x in fields.items()} for lane in range(lanes)]
+        )
+        .as_value()
+        .value
+        for k in range(0, batch, lanes)
+    ]
+    td = bits(result.td)
+    final = dict(
+        loss=bits([result.loss])[0],
+        td_sum=bits([result.td_sum])[0],
+        value=bits([result.value])[0],
+        diverged=result.diverged is not None,
+    )
+    if result.diverged is not None:
+        final["diverged_index"] = fields["index"][result.diverged]
+    return dict(
+        outputs=words,
+        scalars=scalar_words,
+        inverse=bits([inverse])[0],
+        clip=bits([clip])[0],
+        delta=delta,
+        td=[
+            ITEM.shape.const({"index": int(i), "value": int(t)}).as_value().value
+            for i, t in zip(fields["index"], td, strict=True)
+        ],
+        final=final,
+        saturations=result.saturations,
+    )
+
+
+#: Super-samples, share of wild numbers, gaps (outputs, delta, td), clocks that outputs are on
+#: their way. Long ones fill every queue behind a slow reader.
+BATCHES = [
+    (48, 0, (0, 0, 0), 0),
+    (10, 0, (0.4, 0, 0), 3),
+    (10, 0.02, (0, 0.6, 0), 0),
+    (40, 0.3, (0, 0, 0.93), 16),
+    (10, 0.01, (0.3, 0.3, 0.3), 8),
+    (30, 0.6, (0, 0.9, 0), 16),
+    (48, 0, (0, 0, 0), 16),
+    (40, 0, (0, SOLID, SOLID_TOO), 16),
+]
+#: For one output: as many as may be are on their way each time the delta stands still again.
+ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(action=2, lanes=1),
+        dict(action=3, lanes=2, double=False),
+        dict(action=5, lanes=4, arithmetic=SHORT),
+        dict(action=1, lanes=2, arithmetic=FIXED),
+        dict(action=20, lanes=2),
+        dict(algorithm="ddpg", lanes=2),
+        pytest.param(
+            dict(algorithm="ddpg", lanes=1, arithmetic=FIXED), marks=pytest.mark.verilator
+        ),
+    ],
+    ids=lambda o: "-".join(str(getattr(v, "kind", v)) for v in o.values()),
+)
+def test_matches_twin(simulate, tmp_path, options):
+    config = LearnerConfig(**options, batch=256)
+    unit = Loss(config)
+    rng = np.random.default_rng(11)
+    batches, diverged, saturations = [], 0, 0
+    cases = [*BATCHES, *([ONE_AT_A_TIME] if unit.outputs == 1 else [])]
+    for k, (count, wild, _, _) in enumerate(cases):
+        batch = config.lanes * count
+        outputs, scalars, inverse, clip = made(config, rng, batch, wild=wild)
+        if k == 1:
+            clip = np.float32(np.inf)
+        if k == 4 and config.algorithm == "dqn":
+            scalars["action"][::3] = unit.outputs + 1  # no such output
+        batches.append(vectors(config, batch, (outputs, scalars, inverse, clip)))
+        diverged += batches[-1]["final"]["diverged"]
+        saturations += batches[-1]["saturations"]
+    assert diverged and (saturations or config.arithmetic is not SHORT)
+    file = tmp_path / "vectors.json"
+    file.write_text(json.dumps(batches, default=int))
+    simulate(
+        unit,
+        "learner.network.loss_bench",
+        vectors=str(file),
+        gaps=[gaps for _, _, gaps, _ in cases],
+        delays=[delay for _, _, _, delay in cases],
+        latency=unit.latency,
+        td_latency=unit.td_latency,
+        interval=unit.interval,
+        full=unit.outputs < unit.interval,
+    )
+    assert Loss.estimate(config)["interval"] == unit.interval
+
+
+def test_to_float_is_exact_for_activations():
+    raw = np.arange(FIXED.activation.low, FIXED.activation.high + 1)
+    np.testing.assert_array_equal(to_float(FIXED, "activation", raw), raw / 1024)

@@ -1,0 +1,168 @@
+"""All parameters of one layer: their images, and what the twin makes of them."""
+
+import numpy as np
+
+from hw.learner.chain.backward_pe import gradient_sum_shape
+from hw.learner.config import KINDS
+from hw.learner.parameters.parameter_image import pack
+from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_kinds
+from hw.learner.records import STEP
+from sim.model.arith.to_float import to_float
+from sim.model.nn.optimizer import coefficients, update
+
+__all__ = ["STEPS", "Parameter", "joined"]
+
+
+def bits(values):
+    """Numbers as they stand in an image."""
+    if values.dtype == np.float32:
+        return values.view(np.uint32).astype(np.int64)
+    return np.asarray(values, np.int64) & 0xFFFFFFFF
+
+
+def joined(numbers, width):
+    """Rows of numbers as words, the first lowest, in hexadecimal."""
+    mask = (1 << width) - 1
+    return [
+        f"{sum((int(number) & mask) << width * k for k, number in enumerate(row)):x}"
+        for row in numbers
+    ]
+
+
+class Parameter:
+    """All of one layer, as ``(weights, biases)`` a kind, and its gradients."""
+
+    def __init__(self, config, layer, seed):
+        self.config, self.layer = config, layer
+        self.rng = np.random.default_rng(seed)
+        self.kinds = stored_kinds(config)
+        self.values = {
+            kind: tuple(map(self._numbers, (kind, kind), self._shapes())) for kind in KINDS
+        }
+
+    def _shapes(self):
+        return (self.layer.outputs, self.layer.inputs), (self.layer.outputs,)
+
+    def _floats(self, shape):
+        rng = self.rng
+        values = rng.standard_normal(shape) * np.exp2(rng.integers(-30, 5, shape))
+        values = np.where(rng.random(shape) < 0.1, 0, values)
+        values = np.where(rng.random(shape) < 0.02, 1e-40, values)  # a subnormal
+        return values.astype(np.float32)
+
+    def _numbers(self, kind, shape):
+        if kind in ("online", "target") and not self.config.arithmetic.is_float:
+            limits = self.config.arithmetic.weight
+            return self.rng.integers(limits.low, limits.high + 1, shape)
+        values = self._floats(shape)
+        return np.abs(values) if kind == "second" else values
+
+    def gradient(self):
+        if self.config.arithmetic.is_float:
+            return tuple(map(self._floats, self._shapes()))
+        widths = (shape(self.config).width for shape in (gradient_sum_shape, bias_sum_shape))
+        return tuple(
+            self.rng.integers(-(1 << (width - 1)), 1 << (width - 1), shape)
+            >> self.rng.integers(0, width, shape)
+            for width, shape in zip(widths, self._shapes(), strict=True)
+        )
+
+    def image(self, kind):
+        """Words of ``vector`` numbers, without the section's padding."""
+        layer = self.layer
+        numbers = bits(pack(layer, *self.values[kind]))
+        count = (layer.depth * layer.length + layer.outputs) * layer.vector
+        return joined(numbers[:count].reshape(-1, layer.vector), 32)
+
+    def stored(self):
+        words = self.image("online")
+        return [self.image(kind) if kind in self.kinds else ["0"] * len(words) for kind in KINDS]
+
+    def memory(self, weights, width):
+        """[PE][address] words."""
+        layer = self.layer
+        numbers = bits(pack(layer, weights, np.zeros(layer.outputs, weights.dtype)))
+        words = numbers[: layer.length * layer.depth * layer.vector]
+        return [joined(pe, width) for pe in words.reshape(layer.length, layer.depth, -1)]
+
+    def wide_memory(self, weights, width):
+        """As ``memory``, of numbers that may have more than 32 bits."""
+        layer = self.layer
+        numbers = pack(layer, weights, np.zeros(layer.outputs, weights.dtype))
+        if weights.dtype == np.float32:
+            numbers = bits(numbers)
+        words = numbers[: layer.length * layer.depth * layer.vector]
+        return [joined(pe, width) for pe in words.reshape(layer.length, layer.depth, -1)]
+
+    def reads(self, gradient):
+        width = self.config.arithmetic.shape("weight").width
+        sums, bias = gradient_sum_shape(self.config).width, bias_sum_shape(self.config).width
+        online, target = (self.memory(self.values[k][0], width) for k in ("online", "target"))
+        word = width * self.layer.vector
+        biases = (bits(self.values[kind][1]) for kind in ("online", "target"))
+        raw = [bits(g) if g.dtype == np.float32 else g for g in gradient]
+        return dict(
+            forward=[
+                [f"{int(b, 16) << word | int(a, 16):x}" for a, b in zip(*pes, strict=True)]
+                for pes in zip(online, target, strict=True)
+            ],
+            weight=online,
+            gradient=self.wide_memory(gradient[0], sums),
+            bias=joined(np.stack(list(biases), -1), width),
+            bias_gradient=joined(raw[1][:, None], bias),
+        )
+
+    def update(self, step, gradient):
+        """By the twin; saturations."""
+        config, values = self.config, coefficients(step, 1)
+        saturations = 0
+        fractions = (config.arithmetic.fraction("activation", "gradient"),) + (
+            config.arithmetic.fraction("gradient"),
+        )
+        news = []
+        for part in range(2):
+            g = gradient[part]
+            if not config.arithmetic.is_float:
+                g = to_float(g, fractions[part])
+            old = {kind: self.values[kind][part] for kind in KINDS}
+            new = update(config, values, g, *(old[kind] for kind in KINDS))
+            saturations += new.saturations
+            news.append(new)
+        for kind in self.kinds:
+            name = "weight" if kind == "online" else kind
+            self.values[kind] = tuple(getattr(new, name) for new in news)
+        return saturations
+
+
+def record(**fields):
+    step = np.zeros((), STEP.dtype)
+    for name, value in fields.items():
+        step[name] = value
+    return step
+
+
+STEPS = [
+    record(
+        scale=1 / 64,
+        first_decay=0.9,
+        first_gain=0.1,
+        second_decay=0.999,
+        second_gain=0.001,
+        rate=(0, 0.01),
+        floor=(0, 1e-3),
+        blend=(0, 0.005),
+        keep=(0, 0.995),
+    ),
+    # A hard update; large steps; and no floor, so that a padding of 0 divides by 0.
+    record(
+        scale=1,
+        first_decay=0.5,
+        first_gain=1,
+        second_decay=0.9,
+        second_gain=0.1,
+        rate=(0, 0.5),
+        floor=(0, 0),
+        blend=(0, 1),
+        keep=(0, 0),
+    ),
+]

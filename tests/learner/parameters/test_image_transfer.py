@@ -1,0 +1,60 @@
+"""image_transfer: the sections of ``parameter_image`` to the layers and back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hw.learner.config import KINDS, LearnerConfig
+from hw.learner.parameters.image_transfer import Transfer
+from hw.learner.parameters.parameter_image import sections
+
+CONFIGS = {
+    # Words of four numbers and of one; a section of a single beat.
+    "dqn": LearnerConfig(observation=3, action=2, hidden=(6, 3), batch=4, multipliers=4),
+    "ddpg": LearnerConfig(
+        algorithm="ddpg", observation=2, action=1, hidden=(5,), batch=4, multipliers=2
+    ),
+}
+
+
+def command(config, data_width, kinds, store, rng):
+    """What the bench needs; a word that no layer has is 0 where stored, anything where loaded."""
+    names = tuple(kind for k, kind in enumerate(KINDS) if kinds >> k & 1)
+    order = [(s.network, s.position) for s in sections(config, KINDS[:1])]
+    found, data = [], b""
+    for section in sections(config, names):
+        assert section.offset == len(data)
+        numbers = rng.integers(0, 1 << 32, section.size // 4, dtype="<u4")
+        vector = section.layer.vector
+        if store:
+            numbers[section.words * vector :] = 0
+        words = numbers[: section.words * vector].reshape(-1, vector)
+        words = [int.from_bytes(word.tobytes(), "little") for word in words]
+        layer = order.index((section.network, section.position))
+        found.append((layer, KINDS.index(section.kind), words))
+        data += numbers.tobytes()
+    size = data_width // 8
+    beats = [int.from_bytes(data[k : k + size], "little") for k in range(0, len(data), size)]
+    return dict(kinds=kinds, store=store, beats=beats, sections=found)
+
+
+@pytest.mark.parametrize("data_width", [128, 512])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_transfer(simulate, tmp_path, name, data_width):
+    config, rng = CONFIGS[name], np.random.default_rng(1)
+    layers = sections(config, KINDS[:1])
+    assert len({s.layer.vector for s in layers}) > 1, "words of several sizes"
+    commands = [
+        command(config, data_width, kinds, store, rng)
+        for kinds in (range(1, 16) if data_width == 128 else (1, 6, 8, 15))
+        for store in rng.permutation([False, True]).tolist()
+    ]
+    file = tmp_path / "vectors.json"
+    file.write_text(json.dumps(commands))
+    simulate(
+        Transfer(config, data_width),
+        "learner.parameters.image_transfer_bench",
+        vectors=str(file),
+        layers=len(layers),
+    )

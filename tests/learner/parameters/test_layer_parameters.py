@@ -1,0 +1,108 @@
+"""layer_parameters: load, store, reads and updates against the image and the twin."""
+
+import json
+
+import numpy as np
+import pytest
+from learner.numbers import NARROW
+from learner.parameters.parameter import STEPS, Parameter, joined
+
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import KINDS, LayerShape, LearnerConfig
+from hw.learner.parameters.layer_parameters import Parameters
+from hw.learner.parameters.parameter_image import pack, unpack
+from hw.nn.optimizer import COEFFICIENTS
+from sim.model.nn.optimizer import coefficients
+
+#: name -> layer, units, optimizer, arithmetic, input_gradient. Padding of both kinds, one PE and
+#: several, units of unequal size, an output of padding in the first unit and in another.
+CASES = {
+    "adam": (
+        LayerShape(inputs=5, outputs=5, vector=2, length=2),
+        1,
+        "adam",
+        Arithmetic(),
+        True,
+    ),
+    "sgd": (
+        LayerShape(inputs=5, outputs=2, vector=4, interleave=3),
+        1,
+        "sgd",
+        Arithmetic(),
+        False,
+    ),
+    # So many PEs that their words come together in two steps.
+    "chain": (LayerShape(inputs=19, outputs=10, length=10), 1, "sgd", NARROW, True),
+    "rmsprop": (LayerShape(inputs=9, outputs=9, length=5), 4, "rmsprop", NARROW, True),
+    "fixed adam": (
+        LayerShape(inputs=5, outputs=5, vector=2, length=2),
+        1,
+        "adam",
+        NARROW,
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_session(simulate, tmp_path, case):
+    layer, units, optimizer, arithmetic, input_gradient = CASES[case]
+    config = LearnerConfig(update_units=units, optimizer=optimizer, arithmetic=arithmetic, batch=8)
+    parameter, before = (Parameter(config, layer, seed) for seed in (1, 2))
+    vectors = dict(
+        before=[before.image(kind) for kind in KINDS],
+        images=[parameter.image(kind) for kind in KINDS],
+        stored=parameter.stored(),
+        updates=[],
+    )
+    saturations = 0
+    for step in STEPS:
+        gradient = parameter.gradient()
+        reads = parameter.reads(gradient)
+        raw = np.array(coefficients(step, 1)).view(np.uint32)
+        count = parameter.update(step, gradient)
+        saturations += count
+        vectors["updates"].append(
+            dict(
+                gradients=reads["gradient"],
+                biases=reads["bias_gradient"],
+                reads=reads,
+                step=joined(raw[None], 32)[0],
+                saturations=count,
+                stored=parameter.stored(),
+            )
+        )
+    assert arithmetic.is_float or saturations > 3, "no limit was met"
+    file = tmp_path / "vectors.json"
+    file.write_text(json.dumps(vectors))
+    simulate(
+        Parameters(config, layer, input_gradient=input_gradient),
+        "learner.parameters.layer_parameters_bench",
+        vectors=str(file),
+        length=layer.length,
+        depth=layer.depth,
+        outputs=layer.outputs,
+        input_gradient=input_gradient,
+        seed=3,
+        estimate=Parameters.estimate(config, layer, input_gradient=input_gradient),
+    )
+
+
+def test_estimate():
+    """Units side by side save time; a memory port less saves nothing but blocks."""
+    layer = LayerShape(inputs=64, outputs=64, vector=4, length=8)
+    one, four = (Parameters.estimate(LearnerConfig(update_units=units), layer) for units in (1, 4))
+    assert one["update"] - four["update"] == 6 * layer.depth + 1
+    assert four["dsp"] == 4 * one["dsp"] == 4 * 4 * 35
+    without = Parameters.estimate(LearnerConfig(), layer, input_gradient=False)
+    assert without["bram36"] == four["bram36"] - 8 * 2
+    assert list(COEFFICIENTS.members)[0] == "scale"
+
+
+def test_image_is_as_it_is_scanned():
+    """``pack`` and ``unpack`` are inverse, padding aside."""
+    layer = CASES["adam"][0]
+    parameter = Parameter(LearnerConfig(), layer, 1)
+    again = unpack(layer, pack(layer, *parameter.values["online"]))
+    for got, expected in zip(again, parameter.values["online"], strict=True):
+        np.testing.assert_array_equal(got, expected)

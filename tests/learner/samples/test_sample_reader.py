@@ -1,0 +1,99 @@
+"""sample_reader: elements to the rings that want them, scalars to the loss, in order."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import LearnerConfig
+from hw.learner.records import record_granules, record_words
+from hw.learner.samples.batch_memory import WORDS
+from hw.learner.samples.sample_reader import Play, feeds
+from sim.model.nn.activation import quantize
+
+FIXED = Arithmetic(kind="fixed")
+CONFIGS = {
+    "dqn": LearnerConfig(observation=3, action=4, batch=8, lanes=2),
+    "dqn, one network": LearnerConfig(
+        observation=1, action=2, batch=8, lanes=1, double=False, arithmetic=FIXED
+    ),
+    "ddpg": LearnerConfig(algorithm="ddpg", observation=3, action=2, batch=8, lanes=1),
+    "ddpg fixed": LearnerConfig(
+        algorithm="ddpg", observation=2, action=3, batch=16, lanes=4, arithmetic=FIXED
+    ),
+}
+
+
+def packed(*fields):
+    """Numbers of (value, width), the first lowest."""
+    word = at = 0
+    for value, width in fields:
+        word |= (int(value) & (1 << width) - 1) << at
+        at += width
+    return word
+
+
+def expected(config, raw):
+    """``(streams, clipped)`` of uint32 ``raw`` [samples, lanes, words]."""
+    width = 32 if config.arithmetic.is_float else config.arithmetic.activation.width
+    numbers, saturated = quantize(config.arithmetic, "activation", raw.view(np.float32))
+    if config.arithmetic.is_float:
+        numbers = raw
+    places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
+    streams, fed = {}, set()
+    for ring, routes in feeds(config).items():
+        inputs, groups = config.networks[ring][0].inputs, len(config.groups(ring))
+        index_width = (inputs - 1).bit_length()
+        # In the order of the experience.
+        elements = sorted(
+            (at + k, first + k, sum(1 << g for g in targets))
+            for name, targets, first in routes
+            for at, n in [places[name]]
+            for k in range(n)
+        )
+        fed |= {word for word, _, _ in elements}
+        streams[ring] = [
+            packed(
+                (index, index_width),
+                (mask, groups),
+                (word == elements[-1][0], 1),
+                *((number, width) for number in sample[:, word]),
+            )
+            for sample in numbers
+            for word, index, mask in elements
+        ]
+    scalars = [0, 2, *(places[name][0] for name in ("action", "reward", "discount"))]
+    streams["scalars"] = [
+        packed(*((lane[word], 32) for lane in sample for word in scalars)) for sample in raw
+    ]
+    return streams, int(saturated[:, :, sorted(fed)].sum())
+
+
+@pytest.mark.parametrize("ahead", [2, 6])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_play(simulate, tmp_path, name, ahead):
+    config, rng = CONFIGS[name], np.random.default_rng(1)
+    lanes, samples = config.lanes, config.batch // config.lanes
+    size = 1 + record_granules(config)
+    scale = 100 if config.arithmetic.is_float else 200  # some are clipped
+    shape = (samples, lanes, size * WORDS)
+    raw = (scale * rng.standard_normal(shape, np.float32)).view(np.uint32)
+    streams, clipped = expected(config, raw)
+    assert (clipped > 0) != config.arithmetic.is_float
+    memory = raw.reshape(samples, lanes, size, WORDS).transpose(1, 0, 2, 3)
+    memory = [
+        [int.from_bytes(granule.tobytes(), "little") for granule in lane.reshape(-1, WORDS)]
+        for lane in memory
+    ]
+    file = tmp_path / "vectors.json"
+    file.write_text(json.dumps(dict(streams=streams, memory=memory, clipped=clipped)))
+    simulate(
+        Play(config, size * samples, ahead),
+        "learner.samples.sample_reader_bench",
+        vectors=str(file),
+        lanes=lanes,
+        samples=samples,
+        ahead=ahead,
+        words=4 + sum(record_words(config)["discount"]),
+    )

@@ -1,0 +1,165 @@
+"""hw.nn.activation: twin against NumPy's float64, hardware against the twin, DSP blocks."""
+
+import numpy as np
+import pytest
+from arith.float32_cases import CORNERS, bits, corners, floats, random_operands
+from arith.free_running import FreeRunning, check, dsp_blocks
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.fixed import SQ
+from hw.learner.config import ACTIVATIONS
+from hw.nn.activation import activate, activation_latency, derivative, derivative_latency
+from sim.model.nn import activation as twin
+
+FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
+# 1 - x**2 has more fraction bits than a DSP block takes; and none at all.
+FINE = Arithmetic(kind="fixed", activation=SQ(1, 17), gradient=SQ(1, 17))
+WHOLE = Arithmetic(kind="fixed", activation=SQ(8, 0), gradient=SQ(3, 3))
+ALL = {"float32": FLOAT, "fixed": FIXED, "fine": FINE, "whole": WHOLE}
+
+
+def numbers(arithmetic, kind, rng, rows):
+    """Numbers of a kind, limits first, as the twin takes them."""
+    if arithmetic.is_float:
+        x = np.concatenate([CORNERS, random_operands(1, rows, seed=int(rng.integers(99)))[0]])
+        x = floats(x)
+        return np.where(np.isnan(x), floats([0x7FC00000]), x)
+    format = getattr(arithmetic, kind)
+    ends = [format.low, format.low + 1, -1, 0, 1, format.high]
+    return np.array([*ends, *rng.integers(format.low, format.high + 1, rows)], dtype=np.int64)
+
+
+def ports(arithmetic, values):
+    return bits(values) if arithmetic.is_float else values
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("name", ALL)
+def test_activate(simulate, tmp_path, name, activation):
+    arithmetic = ALL[name]
+    shape = arithmetic.shape("activation")
+    y = numbers(arithmetic, "activation", np.random.default_rng(1), 300)
+    latency = activation_latency(arithmetic, activation)
+
+    def build(m, inputs):
+        result, clocks = activate(m, arithmetic, activation, inputs["y"], name="active")
+        assert clocks == latency
+        return dict(result=result)
+
+    check(
+        simulate,
+        tmp_path,
+        FreeRunning(dict(y=shape), dict(result=shape), build),
+        dict(y=ports(arithmetic, y)),
+        dict(result=ports(arithmetic, twin.activate(arithmetic, activation, y))),
+        dict(result=latency),
+    )
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("name", ALL)
+def test_derivative(simulate, tmp_path, name, activation):
+    arithmetic = ALL[name]
+    x_shape, dx_shape = arithmetic.shape("activation"), arithmetic.shape("gradient")
+    rng = np.random.default_rng(2)
+    dx = numbers(arithmetic, "gradient", rng, 300)
+    x = rng.permutation(numbers(arithmetic, "activation", rng, len(dx)))[: len(dx)]
+    if arithmetic.is_float:
+        pairs = [part[::11] for part in corners(2)]
+        some = [np.where(np.isnan(part), floats([0x7FC00000]), part) for part in map(floats, pairs)]
+        dx, x = np.concatenate([dx, some[0]]), np.concatenate([x, some[1]])
+    if activation == "tanh":  # a result of tanh
+        x = twin.activate(arithmetic, "tanh", x)
+    if (name, activation) == ("fine", "tanh"):  # where it matters that 1 - x**2 is cut
+        raw = rng.integers(-(1 << 17), 1 << 17, (2, 100_000))
+        exact = (raw[0] * ((1 << 34) - raw[1] ** 2) + (1 << 33)) >> 34
+        cut = np.flatnonzero(twin.derivative(arithmetic, "tanh", *raw) != exact)[:50]
+        assert len(cut) == 50
+        dx, x = np.concatenate([dx, raw[0, cut]]), np.concatenate([x, raw[1, cut]])
+    latency = derivative_latency(arithmetic, activation)
+
+    def build(m, inputs):
+        dx, x = inputs["dx"], inputs["x"]
+        result, clocks = derivative(m, arithmetic, activation, dx, x, name="active")
+        assert clocks == latency
+        return dict(result=result)
+
+    check(
+        simulate,
+        tmp_path,
+        FreeRunning(dict(dx=dx_shape, x=x_shape), dict(result=dx_shape), build),
+        dict(dx=ports(arithmetic, dx), x=ports(arithmetic, x)),
+        dict(result=ports(arithmetic, twin.derivative(arithmetic, activation, dx, x))),
+        dict(result=latency),
+    )
+
+
+def test_latencies():
+    expected = {"linear": (0, 0), "relu": (1, 1), "tanh": (13, 9)}
+    backward = {"linear": (0, 0), "relu": (1, 1), "tanh": (16, 6)}
+    for activation in ACTIVATIONS:
+        for k, arithmetic in enumerate((FLOAT, FIXED)):
+            assert activation_latency(arithmetic, activation) == expected[activation][k]
+            assert derivative_latency(arithmetic, activation) == backward[activation][k]
+
+
+def test_twin_relu_of_stated_cases():
+    y = floats([0x80000000, 0xBF800000, 0x3F800000, 0x7FC00000, 0xFFC00000, 0xFF800000])
+    got = twin.activate(FLOAT, "relu", y)
+    assert np.isnan(got[3:5]).all(), "a NaN must not vanish"
+    assert bits(got)[[0, 1, 2, 5]].tolist() == [0, 0, 0x3F800000, 0]
+    dx = np.full(5, -2, np.float32)
+    # A subnormal counts as a zero, which is what the next addition makes of it.
+    x = floats([0, 0x007FFFFF, 0x00800000, 0xBF800000, 0x7FC00000])
+    assert bits(twin.derivative(FLOAT, "relu", dx, x)).tolist() == [0, 0, 0xC0000000, 0, 0]
+
+
+SLOPES = {"tanh": lambda x: 1 - np.tanh(x) ** 2, "relu": lambda x: x > 0, "linear": np.ones_like}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_twin_derivative_is_the_slope(activation):
+    rng = np.random.default_rng(4)
+    y, dx = rng.normal(scale=2, size=500), rng.normal(size=500)
+    expected = dx * SLOPES[activation](y)
+    wide = y.astype(np.float32)
+    active = twin.activate(FLOAT, activation, wide)
+    got = twin.derivative(FLOAT, activation, dx.astype(np.float32), active)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=2e-6)
+    raw, _ = twin.quantize(FIXED, "activation", wide)
+    error, _ = twin.quantize(FIXED, "gradient", dx.astype(np.float32))
+    got = twin.derivative(FIXED, activation, error, twin.activate(FIXED, activation, raw))
+    # Half a unit of x goes twice into its square, half a unit of dx comes and goes.
+    away = np.abs(y) > 2.0**-11 if activation == "relu" else slice(None)
+    bound = np.abs(dx) * 2.0**-10 + 2.0**-14
+    assert np.all((np.abs(got * 2.0**-14 - expected) <= bound)[away])
+
+
+def test_quantize_and_to_float_leave_binary32():
+    x = np.array([1.5, -2], np.float32)
+    values, saturated = twin.quantize(FLOAT, "gradient", x)
+    assert values is x and not saturated.any() and twin.to_float(FLOAT, "gradient", x) is x
+    values, saturated = twin.quantize(FIXED, "gradient", np.array([0.5, 9, np.nan], np.float32))
+    assert values.tolist() == [8192, 131071, 0] and saturated.tolist() == [False, True, True]
+    assert twin.to_float(FIXED, "gradient", values).tolist()[:1] == [0.5]
+    assert twin.to_float(FIXED, 2, np.array([3])).tolist() == [0.75]
+
+
+@pytest.mark.long
+def test_dsp_blocks():
+    """As the docstrings say: tanh 4 and 3, its derivative 4 and one a product."""
+    inputs, outputs, expected = {}, {}, 0
+    for name, arithmetic in (("float", FLOAT), ("fixed", FIXED)):
+        inputs[f"{name}_x"] = outputs[f"{name}_y"] = arithmetic.shape("activation")
+        inputs[f"{name}_dx"] = outputs[f"{name}_back"] = arithmetic.shape("gradient")
+        expected += 8 if arithmetic.is_float else 5
+
+    def build(m, ports):
+        results = {}
+        for name, arithmetic in (("float", FLOAT), ("fixed", FIXED)):
+            x, dx = ports[f"{name}_x"], ports[f"{name}_dx"]
+            results[f"{name}_y"], _ = activate(m, arithmetic, "tanh", x, name=f"{name}_tanh")
+            results[f"{name}_back"], _ = derivative(m, arithmetic, "tanh", dx, x, name=name)
+        return results
+
+    assert dsp_blocks(FreeRunning(inputs, outputs, build)) == expected

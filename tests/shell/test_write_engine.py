@@ -1,0 +1,50 @@
+"""hw.shell.write_engine against the memory of cocotbext-axi, AXI rules on every clock."""
+
+import pytest
+from pauses import SOLID, SOLID_TOO
+from shell.engine_top import EngineTop
+
+from hw.shell.axi import EngineConfig
+
+NARROW = dict(data_width=128)
+SMALL = dict(data_width=32, depth=9, burst_beats=4, bursts=3)
+#: Requests, data, memory, tokens.
+GAPS = [
+    ((0, 0), 0, 0),
+    ((0.8, 0), 0, 0),
+    ((0, 0.5), 0, 0),
+    ((0, 0), 0.5, 0),
+    ((0, 0), 0, 0.8),
+    ((0.3, 0.3), 0.3, 0.3),
+    pytest.param((SOLID_TOO, (10, 30)), (70, 90), SOLID, id="solid"),
+]
+
+
+@pytest.mark.parametrize("source_gaps, memory_gap, sink_gap", GAPS)
+@pytest.mark.parametrize("config", [{}, NARROW, SMALL], ids=["512", "128", "small"])
+def test_matches_memory(simulate, config, source_gaps, memory_gap, sink_gap):
+    simulate(
+        EngineTop(EngineConfig(**config), "write"),
+        "shell.write_engine_bench",
+        kind="random",
+        config=config,
+        seed=1,
+        source_gaps=source_gaps,
+        memory_gap=memory_gap,
+        sink_gap=sink_gap,
+    )
+
+
+@pytest.mark.parametrize(
+    "config", [{}, pytest.param(NARROW, marks=pytest.mark.verilator)], ids=["512", "128"]
+)
+def test_pace_and_errors(simulate, config):
+    simulate(
+        EngineTop(EngineConfig(**config), "read write"),
+        "shell.write_engine_bench",
+        kind="pace",
+        config=config,
+        single=300,
+        long=600,
+        latency=40,
+    )
