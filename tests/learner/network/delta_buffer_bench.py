@@ -7,7 +7,7 @@ import random
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, with_timeout
-from learner.samples import Begins
+from learner.random_samples import Begins
 from pauses import SOLID
 from streams import get_all, reset
 

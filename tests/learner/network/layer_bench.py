@@ -9,7 +9,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 from learner.parameters.walks import Scans, words
-from learner.samples import Begins
+from learner.random_samples import Begins
 from streams import flagged, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
