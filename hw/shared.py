@@ -1,8 +1,8 @@
 """Components that a design has many times: elaborated and written out once, then instantiated.
 
 Amaranth writes a module for every instance of a component. A learner has hundreds of multipliers:
-with ``Shared`` each is an instance of one Verilog module, so that generating, compiling and reading
-a design do not grow with the number of its PEs.
+with ``SharedModule`` each is an instance of one Verilog module, so that generating, compiling and
+reading a design do not grow with the number of its PEs.
 """
 
 import functools
@@ -13,7 +13,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-__all__ = ["SHARED", "Shared"]
+__all__ = ["SHARED", "SharedModule"]
 
 #: Verilog name -> component of every shared module that was elaborated.
 SHARED = {}
@@ -33,7 +33,7 @@ def _unit(cls, arguments):
     return cls(*arguments)
 
 
-class Shared(wiring.Component):
+class SharedModule(wiring.Component):
     """An instance of the one module of ``cls(*arguments)``, with its members.
 
     Parameters

@@ -16,7 +16,7 @@ from arith.free_running import FreeRunning, check
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.forward import Forward
 from hw.learner.config import LayerShape, LearnerConfig
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.ram import Ram
 from hw.verilog import to_verilog
 
@@ -45,7 +45,7 @@ class Steps(wiring.Component):
         m.submodules.ram = ram = Ram(width=8, depth=100)
         value = self.i
         for k in range(2):
-            m.submodules[f"step_{k}"] = step = Shared(Step, 3)
+            m.submodules[f"step_{k}"] = step = SharedModule(Step, 3)
             m.d.comb += step.i.eq(value)
             value = step.o
         m.d.comb += [self.o.eq(value), ram.read_address.eq(value)]
@@ -56,7 +56,7 @@ def top():
     def build(m, inputs):
         value = inputs["i"]
         for k, arguments in enumerate(((Step, 3), (Steps,), (Step, 5), (Steps,), (Step, 3))):
-            m.submodules[f"unit_{k}"] = unit = Shared(*arguments)
+            m.submodules[f"unit_{k}"] = unit = SharedModule(*arguments)
             m.d.comb += unit.i.eq(value)
             value = unit.o
         return dict(o=value)
@@ -115,7 +115,9 @@ def test_what_it_does(simulate, tmp_path):
 def test_names_of_one_class_alone():
     other = type("Step", (Step,), {"__module__": "elsewhere"})
     to_verilog(top(), name="top")
-    unit = FreeRunning({}, {}, lambda m, _: setattr(m.submodules, "unit", Shared(other, 3)) or {})
+    unit = FreeRunning(
+        {}, {}, lambda m, _: setattr(m.submodules, "unit", SharedModule(other, 3)) or {}
+    )
     message = r"^cls must be the only one of its name: rlfabric_step_\w+ is of \S+, not 'elsewhere'"
     with pytest.raises(ValueError, match=message):
         to_verilog(unit, name="top")

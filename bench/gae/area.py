@@ -11,7 +11,7 @@ from bench import row
 from boards.area import synthesize
 from boards.timing import fmax, logic_depth
 from hw.gae.array.pe import PE
-from hw.gae.array.rounded_mac import blend
+from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.array.stack import Stack
 from hw.gae.config import GaeConfig
 from hw.gae.design import HEPPO_WIDTHS
@@ -48,7 +48,7 @@ class Loop(wiring.Component):
         m = Module()
         config = self.config
         advantage = Signal(config.word.shape)
-        total, _ = blend(
+        total, _ = rounded_mac(
             m,
             delay(m, self.addend, 1, name="s1_addend"),
             delay(m, self.coefficient, 1, name="s1_coefficient"),

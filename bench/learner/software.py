@@ -11,7 +11,7 @@ from bench import medians, row
 from host.agents.threads import single_blas_thread
 from host.runtime.step import step_records
 from hw.learner.config import LearnerConfig
-from sim.model.learner.network.trainer import Learner
+from sim.model.learner.network.trainer import Trainer
 
 __all__ = ["CLOCK", "rows", "torch_step", "twin_step"]
 
@@ -107,7 +107,7 @@ def jax_step(batch):
 
 def twin_step(batch):
     """The same by the bit-exact twin that stands in for the card."""
-    learner = Learner(LearnerConfig(batch=batch, double=False))
+    learner = Trainer(LearnerConfig(batch=batch, double=False))
     rng = np.random.default_rng(0)
     for layer in learner.parameters["q"]:
         for kind in ("online", "target"):

@@ -13,7 +13,7 @@ from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import WIDTH
 from hw.arith.float32.multiply import Float32Multiply
 from hw.config import ConfigBase
-from hw.shared import Shared
+from hw.shared import SharedModule
 
 __all__ = ["KINDS", "Arithmetic"]
 
@@ -132,7 +132,7 @@ class Arithmetic(ConfigBase):
         return Cat(magnitude ^ value[-1].replicate(len(magnitude)), value[-1]).as_signed()
 
     def _float(self, m, cls, a, b, name):
-        m.submodules[f"{name}_unit"] = unit = Shared(cls)
+        m.submodules[f"{name}_unit"] = unit = SharedModule(cls)
         result = Signal(WIDTH, name=name)
         m.d.comb += [
             unit.i.payload.eq(Cat(a, b)),

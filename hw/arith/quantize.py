@@ -11,7 +11,7 @@ from hw.arith.fixed import FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, decode
 from hw.arith.float32.unit import Float32Unit
 from hw.config import ConfigBase, check_range
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["Quantize", "QuantizeConfig", "quantize"]
@@ -108,7 +108,7 @@ class Quantize(Float32Unit):
 
 def quantize(m, x, target, *, name):
     """``(value, saturated)`` of the bits ``x``, ``Quantize.LATENCY`` clocks ago: free-running."""
-    m.submodules[f"{name}_unit"] = unit = Shared(Quantize, QuantizeConfig(target=target))
+    m.submodules[f"{name}_unit"] = unit = SharedModule(Quantize, QuantizeConfig(target=target))
     value = Signal(target.shape, name=name)
     saturated = Signal(name=f"{name}_saturated")
     m.d.comb += [

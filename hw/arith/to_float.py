@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, normalise, rounded
 from hw.config import ConfigBase, check_range
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["ToFloat", "ToFloatConfig", "to_float"]
@@ -120,7 +120,7 @@ def to_float(m, raw, fraction, *, name):
     """The 32 bits of ``raw * 2**-fraction``, ``ToFloat.LATENCY`` clocks ago: free-running."""
     shape = raw.shape()
     source = FixedFormat(signed=shape.signed, integer=shape.width - fraction, fraction=fraction)
-    m.submodules[f"{name}_unit"] = unit = Shared(ToFloat, ToFloatConfig(source=source))
+    m.submodules[f"{name}_unit"] = unit = SharedModule(ToFloat, ToFloatConfig(source=source))
     result = Signal(WIDTH, name=name)
     m.d.comb += [
         unit.i.payload.eq(raw),

@@ -11,7 +11,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import connect
 
 from hw.gae.array.estimator import Estimator
-from hw.gae.array.pe import settings
+from hw.gae.array.pe import coefficient_ports
 from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.intake.intake import Intake
 from hw.gae.output import Output
@@ -71,7 +71,10 @@ class GaeCore(CommandCore):
             intake.i.payload.eq(run.words.p.data),
             intake.i.valid.eq(run.words.valid),
             run.words.ready.eq(intake.i.ready),
-            *(getattr(estimator, name).eq(getattr(numbers, name)) for name in settings(config.gae)),
+            *(
+                getattr(estimator, name).eq(getattr(numbers, name))
+                for name in coefficient_ports(config.gae)
+            ),
             estimator.pull_count.eq(head.count),
             estimator.rewind_to.eq(now.fill),
             output.moments.eq(intake.moments),

@@ -11,16 +11,16 @@ from amaranth.lib.wiring import connect, flipped
 
 from hw.learner.commands import COMMANDS, LEARNING, LearnOpcode
 from hw.learner.config import KINDS
-from hw.learner.control.batch_redirect import Capture
-from hw.learner.control.iteration import LEARNER_FLAGS, LEARNER_NUMBERS, LEARNER_PULSES, Iterate
-from hw.learner.network.trainer import Learner
+from hw.learner.control.batch_redirect import BatchRedirect
+from hw.learner.control.iteration import LEARNER_FLAGS, LEARNER_NUMBERS, LEARNER_PULSES, Iteration
+from hw.learner.network.trainer import Trainer
 from hw.learner.records import LEARNER_STATUS
 from hw.replay.core import ReplayCore
 from hw.replay.records import ITEM, REPLAY_STATUS
 from hw.replay.replay_state import state_shapes
 from hw.shell.command import round_up
 from hw.shell.core import CommandCore
-from hw.shell.ports import share
+from hw.shell.ports import mux_ports
 
 __all__ = ["LearnerCore"]
 
@@ -42,7 +42,7 @@ class LearnerCore(CommandCore):
         return LEARNING
 
     def make_learner(self):
-        return Learner(self.config.learner, self.config.engine.data_width)
+        return Trainer(self.config.learner, self.config.engine.data_width)
 
     @staticmethod
     def state_layout(config):
@@ -56,8 +56,8 @@ class LearnerCore(CommandCore):
     def execute(self, m, run):
         m.submodules.replay = replay = ReplayCore(self.config.replay_kernel)
         m.submodules.learner = learner = self.make_learner()
-        m.submodules.iterate = iterate = Iterate(self.config)
-        m.submodules.capture = capture = Capture(
+        m.submodules.iterate = iterate = Iteration(self.config)
+        m.submodules.capture = capture = BatchRedirect(
             self.config.engine.data_width, self.config.learner.batch
         )
         command, state = self.views(run.raw), data.View(REPLAY_STATUS.shape, replay.status)
@@ -155,8 +155,8 @@ class LearnerCore(CommandCore):
             (modes.learning, iterate.write),
             (modes.storing, run.write),
         ]
-        share(m, self.host_read, reads)
-        share(m, self.host_write, writes)
+        mux_ports(m, self.host_read, reads)
+        mux_ports(m, self.host_write, writes)
 
     def _run(self, m, run, learner, iterate, missing, modes):
         kinds = learner.kinds

@@ -12,7 +12,7 @@ from amaranth import Shape
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.forward import Forward
 from hw.learner.network.loss import Loss
-from hw.learner.parameters.layer_parameters import Parameters
+from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.records import record_granules
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.core import ReplayCore
@@ -68,7 +68,7 @@ def _memory_blocks(config):
     blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
     for layer, groups, kept, made_by in every:
         wanted = made_by is not None
-        blocks += Parameters.estimate(config, layer, input_gradient=wanted)["bram36"]
+        blocks += LayerParameters.estimate(config, layer, input_gradient=wanted)["bram36"]
         ring = deep(activation, slots * layer.words)
         blocks += (len(groups) + kept) * layer.vector * ring
         if made_by is not None:
@@ -85,7 +85,7 @@ def _learner(config):
             Forward.estimate(config, layer, groups),
             Backward.estimate(config, layer, kept, 1, made_by is not None, made_by or "linear"),
         )
-        dsp += Parameters.estimate(config, layer)["dsp"]
+        dsp += LayerParameters.estimate(config, layer)["dsp"]
         multipliers += sum(chain["multipliers"] for chain in chains)
         dsp += sum(chain["dsp"] for chain in chains)
         adders += _adders(config, layer, groups, kept, made_by)

@@ -1,17 +1,17 @@
 """Sums by trees of adders: of numbers side by side, and of a window of numbers one a clock.
 
 A window takes ``log2`` additions for each number however many it sums, and nothing waits; its
-latency is ``window_latency``.
+latency is ``interleaved_sum_latency``.
 """
 
 from amaranth import *
 
 from hw.stream.delay import delay
 
-__all__ = ["tree", "window_latency", "window_sum"]
+__all__ = ["adder_tree", "interleaved_sum_latency", "interleaved_sum"]
 
 
-def tree(m, arithmetic, values, *, name):
+def adder_tree(m, arithmetic, values, *, name):
     """Sum of a power of two of values: neighbours first, then pairs of their sums."""
     while len(values) > 1:
         values = [
@@ -25,12 +25,12 @@ def _levels(count):
     return (count - 1).bit_length()
 
 
-def window_latency(arithmetic, count):
+def interleaved_sum_latency(arithmetic, count):
     """Clocks from a window's last number to its sum; 0 for a window of one number."""
     return _levels(count) * arithmetic.add_latency
 
 
-def window_sum(m, arithmetic, value, position, count, stride, *, name, shape=None):
+def interleaved_sum(m, arithmetic, value, position, count, stride, *, name, shape=None):
     """Sum of a window of ``count`` numbers v_0, v_1, ... that come ``stride`` clocks apart.
 
     The order of additions is that of a balanced tree over the window, padded with zeros in front
@@ -62,4 +62,4 @@ def window_sum(m, arithmetic, value, position, count, stride, *, name, shape=Non
         earlier = delay(m, value, reach * stride, name=f"{name}_earlier_{level}")
         earlier = Mux(late, earlier, Const(arithmetic.zero, value.shape()))
         value = arithmetic.add(m, value, earlier, name=f"{name}_level_{level}", shape=shape)
-    return value, window_latency(arithmetic, count)
+    return value, interleaved_sum_latency(arithmetic, count)

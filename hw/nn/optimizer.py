@@ -32,7 +32,7 @@ from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.to_float import ToFloat, to_float
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["BLEND_FORMAT", "COEFFICIENTS", "Optimizer", "Timing", "timing"]
@@ -176,7 +176,7 @@ class Optimizer(wiring.Component):
         return _FLOAT.add(m, a, b, name=name)
 
     def _unit(self, m, cls, x, name):
-        m.submodules[name] = unit = Shared(cls)
+        m.submodules[name] = unit = SharedModule(cls)
         result = Signal(unit.o.p.result.shape(), name=f"{name}_result")
         m.d.comb += [
             unit.i.p.x.eq(x),

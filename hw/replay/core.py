@@ -12,10 +12,10 @@ from amaranth.lib.wiring import connect, flipped
 from hw.replay.commands import BUFFERS, COMMANDS, Opcode
 from hw.replay.gather import Gather
 from hw.replay.insert import Insert
-from hw.replay.item_reader import Items
-from hw.replay.operation_issuer import Ask
+from hw.replay.item_reader import ItemReader
+from hw.replay.operation_issuer import OperationIssuer
 from hw.replay.records import HEADER, REPLAY_STATUS, Error
-from hw.replay.replay_state import Ring, state_shapes
+from hw.replay.replay_state import ReplayState, state_shapes
 from hw.replay.tree.manager import ReplayManager
 from hw.shell.core import CommandCore
 from hw.stream.ram import memory_blocks, style_of
@@ -56,11 +56,11 @@ class ReplayCore(CommandCore):
         config, engine = self.config.replay, self.config.engine
         units = SimpleNamespace(
             manager=ReplayManager(config),
-            items=Items(config, engine.data_width),
+            items=ItemReader(config, engine.data_width),
             insert=Insert(config, engine.data_width),
             gather=Gather(config, engine.data_width, engine.depth),
-            ask=Ask(config),
-            ring=Ring(config, engine.beat_bytes),
+            ask=OperationIssuer(config),
+            ring=ReplayState(config, engine.beat_bytes),
         )
         for name, unit in vars(units).items():
             m.submodules[name] = unit

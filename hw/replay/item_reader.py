@@ -14,7 +14,7 @@ from hw.replay.tree.manager import Operation, request_layout
 from hw.stream.queue import Queue
 from hw.stream.split import Split
 
-__all__ = ["Items"]
+__all__ = ["ItemReader"]
 
 _OPERATIONS = {
     Opcode.INSERT: Operation.SET,
@@ -25,7 +25,7 @@ _OPERATIONS = {
 }
 
 
-class Items(wiring.Component):
+class ItemReader(wiring.Component):
     """Item k of ``words`` becomes request k.
 
     A bad item becomes a FIND past the total: the manager answers it with an error and changes

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.replay.commands import MAX_COUNT
 from hw.replay.tree.manager import Operation, request_layout, response_layout
 
-__all__ = ["Ask"]
+__all__ = ["OperationIssuer"]
 
 
-class Ask(wiring.Component):
+class OperationIssuer(wiring.Component):
     """``count`` requests, ``count`` answers; those of a batch go on to the gather engine.
 
     Parameters

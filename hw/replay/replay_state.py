@@ -10,11 +10,11 @@ from hw.replay.records import GRANULE_BYTES
 from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
 
-__all__ = ["Ring", "state_shapes"]
+__all__ = ["ReplayState", "state_shapes"]
 
 
 def state_shapes(config, beat_bytes):
-    """What the rules of commands read of a ``Ring``: name to shape."""
+    """What the rules of commands read of a ``ReplayState``: name to shape."""
     largest = round_up(MAX_GRANULES, beat_bytes // GRANULE_BYTES)
     return {
         "capacity": range(config.capacity + 1),
@@ -24,7 +24,7 @@ def state_shapes(config, beat_bytes):
     }
 
 
-class Ring(wiring.Component):
+class ReplayState(wiring.Component):
     """State that SETUP and RESTORE write and INSERT advances; what the status block shows of it.
 
     An experience enters with the priority of the INSERT command, or the largest so far, or, before

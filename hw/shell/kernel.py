@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect
 from hw.shell.axi import connect_master, engine_of, master_members, slave_members
 from hw.shell.control import Control
 from hw.shell.description import HOST_MASTER
-from hw.shell.ports import share
+from hw.shell.ports import mux_ports
 from hw.shell.read_engine import ReadEngine
 from hw.shell.sequencer import Sequencer
 from hw.shell.write_engine import WriteEngine
@@ -103,7 +103,7 @@ class Kernel(wiring.Component):
             port = getattr(self.core, f"{short}_{direction}", None)
             if master.name == HOST_MASTER:
                 running = sequencer.running
-                share(m, engine, [(running, port), (~running, getattr(sequencer, direction))])
+                mux_ports(m, engine, [(running, port), (~running, getattr(sequencer, direction))])
             else:
-                share(m, engine, [(C(1), port)])
+                mux_ports(m, engine, [(C(1), port)])
         connect_master(m, self, master.name, *engines)

@@ -8,7 +8,7 @@ from hw.shell.axi import REQUEST
 from hw.shell.buffers import masters_of
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
-__all__ = ["core_members", "read_beats", "read_port", "share", "write_port"]
+__all__ = ["core_members", "read_beats", "read_port", "mux_ports", "write_port"]
 
 
 def read_beats(data_width):
@@ -63,7 +63,7 @@ def core_members(buffers, data_width, status):
     return members
 
 
-def share(m, end, claims):
+def mux_ports(m, end, claims):
     """One engine or port ``end`` for several ports: ``claims`` are pairs of (owns, port).
 
     At most one owns ``end`` in a clock, and does so until its last word has moved: for units that

@@ -35,7 +35,7 @@ class Near(NamedTuple):
 
 
 class ExactLearner:
-    """``config``, a fixed-point LearnerConfig with relu or tanh; ``parameters`` as ``Learner`` has
+    """``config``, a fixed-point LearnerConfig with relu or tanh; ``parameters`` as ``Trainer`` has
     them, raw.
 
     ``train`` sets ``gradients``, network -> [layer] -> (weights, biases), and ``updated``, the

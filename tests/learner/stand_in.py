@@ -17,7 +17,7 @@ from hw.learner.core import LearnerCore
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import STEP, record_words
-from hw.learner.samples.batch_memory import Batch
+from hw.learner.samples.batch_memory import BatchMemory
 from hw.replay.records import ITEM
 from hw.stream.ram import Ram
 from sim.model.learner.kernel import LearnerCore as Twin
@@ -70,7 +70,7 @@ class StandIn(wiring.Component):
         return m
 
     def _train(self, m, pace):
-        m.submodules.batch_memory = batch = Batch(self.config, self.data_width)
+        m.submodules.batch_memory = batch = BatchMemory(self.config, self.data_width)
         hold = Signal()
         m.d.comb += [
             hold.eq(pace[:2] == 0),

@@ -15,7 +15,7 @@ from hw.learner.records import ERRORS, LearnError
 from hw.replay.commands import Opcode
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.records import Error
-from sim.model.learner.network.trainer import Learner
+from sim.model.learner.network.trainer import Trainer
 
 BATCH = 8
 CASES = {
@@ -63,7 +63,7 @@ class ByHand:
 
     def __init__(self, kernel, config, fields, count):
         self.buffer = PrioritizedReplayBuffer(kernel, fields, capacity=40, seed=5)
-        self.learner = Learner(config.learner)
+        self.learner = Trainer(config.learner)
         image, kinds, _ = to_image(config.learner, zero_moments(weights(config)))
         self.learner.load(image, kinds)
         self.buffer.add(**experiences(config, count))

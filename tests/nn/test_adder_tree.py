@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
-from hw.nn.adder_tree import window_latency, window_sum
-from sim.model.nn.adder_tree import accumulate, tree
-from sim.model.nn.adder_tree import window_sum as twin
+from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
+from sim.model.nn.adder_tree import accumulate, adder_tree
+from sim.model.nn.adder_tree import interleaved_sum as twin
 
 COUNTS = (1, 2, 3, 5, 8)
 WIDTH, SUM_WIDTH = 12, 15
@@ -31,7 +31,7 @@ class WindowTop(wiring.Component):
         value = self.value if self.arithmetic.is_float else self.value.as_signed()
         m.d.sync += Signal().eq(0)  # a clock, also where no window has a register
         for count in COUNTS:
-            total, latency = window_sum(
+            total, latency = interleaved_sum(
                 m,
                 self.arithmetic,
                 value,
@@ -41,7 +41,7 @@ class WindowTop(wiring.Component):
                 name=f"window_{count}",
                 shape=signed(SUM_WIDTH) if count > 4 else None,
             )
-            assert latency == window_latency(self.arithmetic, count)
+            assert latency == interleaved_sum_latency(self.arithmetic, count)
             m.d.comb += getattr(self, f"o_{count}").eq(total)
         return m
 
@@ -68,7 +68,7 @@ def test_sums(simulate, tmp_path, kind, stride):
     positions = {count: rng.integers(0, 16, length) for count in COUNTS}
     checked = dict.fromkeys(COUNTS, 0)
     for count in COUNTS:
-        latency, at = window_latency(arithmetic, count), 0
+        latency, at = interleaved_sum_latency(arithmetic, count), 0
         while at + count * stride <= length:
             window = slice(at, at + count * stride)
             positions[count][window] = np.repeat(np.arange(count), stride)
@@ -91,7 +91,7 @@ def test_twin_of_stated_orders():
     arithmetic = Arithmetic()
     big, one = np.float32(2**24), np.float32(1)
     # ((big + 1) + (1 + 1)) = big + 2; from left to right it would be big.
-    assert tree(arithmetic, np.array([big, one, one, one])) == big + 2
+    assert adder_tree(arithmetic, np.array([big, one, one, one])) == big + 2
     # Padded in front: (0 + 1) + (1 + big), and (0 + big) + (1 + 1).
     assert twin(arithmetic, np.array([one, one, big])) == big
     assert twin(arithmetic, np.array([big, one, one])) == big + 2

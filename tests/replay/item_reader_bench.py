@@ -13,7 +13,7 @@ from streams import ports, put_all
 
 from hw.replay.commands import Given, Opcode
 from hw.replay.config import ReplayConfig
-from hw.replay.item_reader import Items
+from hw.replay.item_reader import ItemReader
 from hw.replay.records import Error
 from hw.replay.tree.manager import request_layout
 
@@ -31,7 +31,7 @@ class Bench:
         self.seen = set()  # errors
 
     async def begin(self):
-        await start(self.dut, Items(CONFIG, WIDTH))
+        await start(self.dut, ItemReader(CONFIG, WIDTH))
         self.dut.alpha.value, self.dut.epsilon.value = ALPHA, EPSILON
 
     async def send(self, command, fails, gaps):

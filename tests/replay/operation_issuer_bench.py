@@ -15,7 +15,7 @@ from paces import CROSSED, Gaps
 from streams import get_all, ports, put_all
 
 from hw.replay.config import ReplayConfig
-from hw.replay.operation_issuer import Ask
+from hw.replay.operation_issuer import OperationIssuer
 from hw.replay.tree.manager import Operation, request_layout, response_layout
 
 CONFIG = ReplayConfig(**json.loads(os.environ["CASE"])["config"])
@@ -40,7 +40,7 @@ class Bench:
         self.expected = []  # of a request that enters the ring: its place and priority
 
     async def begin(self):
-        await start(self.dut, Ask(CONFIG))
+        await start(self.dut, OperationIssuer(CONFIG))
         names = ("answered", "advance", "complete", "answer__valid", "request__valid")
         self.watch = Watch(self.dut, *names, streams=("request", "response"))
         cocotb.start_soon(self.ring())

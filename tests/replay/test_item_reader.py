@@ -3,11 +3,11 @@
 import pytest
 
 from hw.replay.config import ReplayConfig
-from hw.replay.item_reader import Items
+from hw.replay.item_reader import ItemReader
 
 
 @pytest.mark.parametrize("data_width", [128, 512])
 def test_items(simulate, data_width):
     config = dict(capacity=21, fanout=4, priority_width=12, priority_fraction=8)
-    unit = Items(ReplayConfig(**config), data_width)
+    unit = ItemReader(ReplayConfig(**config), data_width)
     simulate(unit, "replay.item_reader_bench", config=config, data_width=data_width)

@@ -8,14 +8,14 @@ from programs import bits_of
 
 from hw.replay.commands import COMMANDS, MAX_GRANULES, Opcode
 from hw.replay.config import ReplayConfig
-from hw.replay.replay_state import Ring
+from hw.replay.replay_state import ReplayState
 
 SMALL = dict(capacity=5, priority_width=8, priority_fraction=4)
 LARGE = dict(capacity=1000, priority_width=24)
 
 
 class Driven:
-    """Clocks of a ``Ring``; what it must show in each, from the rules of SETUP, INSERT, RESTORE.
+    """Clocks of a ``ReplayState``; what it must show in each, by the rules of its commands.
 
     ``largest`` is of the manager, ``priority`` of the INSERT that is under way.
     """
@@ -87,7 +87,7 @@ class Driven:
 
     def run(self, simulate, directory):
         self.clock()
-        self.clocks.run(simulate, Ring(self.config, self.beat_bytes), directory)
+        self.clocks.run(simulate, ReplayState(self.config, self.beat_bytes), directory)
 
 
 def test_literal(simulate, tmp_path):
@@ -179,7 +179,7 @@ def test_random(simulate, tmp_path, config, beat_bytes):
 
 
 def test_saturations_end(simulate):
-    ring = Ring(ReplayConfig(**SMALL), 64)
+    ring = ReplayState(ReplayConfig(**SMALL), 64)
     # A start that no bench could count to; Verilator forgets what a bench writes to a register.
     ring.saturations._init = 2**32 - 2
     simulate(ring, "replay.replay_state_bench", config=SMALL)

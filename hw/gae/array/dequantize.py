@@ -5,22 +5,22 @@ Interval 1, latency ``loader_latency(config)``: 0 where the stack holds words.
 
 from amaranth import *
 
-from hw.gae.array.rounded_mac import blend
+from hw.gae.array.rounded_mac import rounded_mac
 
-__all__ = ["blend_clocks", "load", "loader_latency"]
+__all__ = ["rounded_mac_clocks", "dequantize", "dequantize_latency"]
 
 
-def blend_clocks(config):
+def rounded_mac_clocks(config):
     """Of the blends that are in no loop: never slower than the loop."""
     return max(2, config.lookahead)
 
 
-def loader_latency(config):
+def dequantize_latency(config):
     """Clocks from a code to its word."""
-    return 0 if config.code_width == 32 else blend_clocks(config)
+    return 0 if config.code_width == 32 else rounded_mac_clocks(config)
 
 
-def load(m, config, code, scale, mean, *, name):
+def dequantize(m, config, code, scale, mean, *, name):
     """``(word, overflow)`` of mean + floor((scale * code + half) / 2**16), or of the code itself.
 
     Parameters
@@ -30,14 +30,14 @@ def load(m, config, code, scale, mean, *, name):
     scale, mean : Value
         Of ``config.scale`` and ``config.word``, steady.
     """
-    if not loader_latency(config):
+    if not dequantize_latency(config):
         return code, Const(0)
-    return blend(
+    return rounded_mac(
         m,
         mean,
         scale,
         code,
-        clocks=blend_clocks(config),
+        clocks=rounded_mac_clocks(config),
         shape=config.word.shape,
         fraction=config.scale.fraction,
         name=name,

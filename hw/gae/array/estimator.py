@@ -7,11 +7,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.array.pe import PE, settings
+from hw.gae.array.pe import PE, coefficient_ports
 from hw.gae.array.stack import Stack
 from hw.gae.layouts import result_layout, slot_layout
 from hw.gae.records import Kind
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["Estimator"]
@@ -57,7 +57,7 @@ class Estimator(wiring.Component):
                 "rewind_to": In(count),
                 "start": In(1),
                 "done": Out(1),
-                **{name: In(shape) for name, shape in settings(config).items()},
+                **{name: In(shape) for name, shape in coefficient_ports(config).items()},
                 "pull": In(1),
                 "pull_count": In(count),
                 "o": Out(stream.Signature(result_layout(config))),
@@ -99,11 +99,11 @@ class Estimator(wiring.Component):
         m.d.comb += stack.results.valid.eq(valid)
         active, saturated, overflow = (Signal(config.rows) for _ in range(3))
         for row in range(config.rows):
-            m.submodules[f"pe_{row}"] = pe = Shared(PE, config)
+            m.submodules[f"pe_{row}"] = pe = SharedModule(PE, config)
             slot = stack.popped.slot[row]
             m.d.comb += [
                 pe.i.eq(slot),
-                *(getattr(pe, name).eq(getattr(self, name)) for name in settings(config)),
+                *(getattr(pe, name).eq(getattr(self, name)) for name in coefficient_ports(config)),
                 stack.results.result[row].eq(pe.o),
                 active[row].eq((slot.kind == Kind.STEP) | (slot.kind == Kind.TERMINAL)),
                 saturated[row].eq(pe.saturated),

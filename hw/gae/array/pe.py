@@ -7,16 +7,16 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.array.dequantize import blend_clocks, load, loader_latency
-from hw.gae.array.rounded_mac import blend
+from hw.gae.array.dequantize import dequantize, dequantize_latency, rounded_mac_clocks
+from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.layouts import result_layout, slot_layout
 from hw.gae.records import Kind
 from hw.stream.delay import delay
 
-__all__ = ["PE", "settings"]
+__all__ = ["PE", "coefficient_ports"]
 
 
-def settings(config):
+def coefficient_ports(config):
     """Name -> shape of what an ESTIMATE gives every row."""
     return {
         "gamma": config.coefficient.shape,
@@ -40,8 +40,8 @@ class PE(wiring.Component):
 
     k is the config's lookahead; m(t) is 1 where t is a STEP; M(t) is the product of m over the k
     slots from t. Nothing comes over from another trajectory: a STEP's p is of its own, and of a
-    BOOTSTRAP all of the above are 0. Every product is rounded half up (``blend``). V is 0 where
-    the kind has none. Results are rounded to 2**``config.result_shift`` and clipped to
+    BOOTSTRAP all of the above are 0. Every product is rounded half up (``rounded_mac``). V is 0
+    where the kind has none. Results are rounded to 2**``config.result_shift`` and clipped to
     +-``config.result_limit``; of what is neither STEP nor TERMINAL they are 0.
 
     Parameters
@@ -69,7 +69,7 @@ class PE(wiring.Component):
         super().__init__(
             {
                 "i": In(slot_layout(config).elem_shape),
-                **{name: In(shape) for name, shape in settings(config).items()},
+                **{name: In(shape) for name, shape in coefficient_ports(config).items()},
                 "o": Out(result_layout(config).elem_shape),
                 "saturated": Out(1),
                 "overflow": Out(1),
@@ -80,14 +80,14 @@ class PE(wiring.Component):
     def latency_of(config):
         """Clocks from a slot to its results: registered, loaded, subtracted; k blends and the
         loop; rounded, clipped."""
-        blends = config.lookahead * blend_clocks(config)
-        return 1 + loader_latency(config) + 1 + blends + config.lookahead + 2
+        blends = config.lookahead * rounded_mac_clocks(config)
+        return 1 + dequantize_latency(config) + 1 + blends + config.lookahead + 2
 
     @classmethod
     def estimate(cls, config):
         """Cycles, and DSP blocks: two a product of 35 bits, or where the product is cut."""
         parts = 2 if config.word.width > 27 or config.lookahead == 3 else 1
-        loaders = 2 * bool(loader_latency(config))
+        loaders = 2 * bool(dequantize_latency(config))
         # The scale is the wider operand of a loader, and is cut as well.
         loaders *= 2 if config.lookahead == 3 else 1
         return dict(
@@ -112,7 +112,7 @@ class PE(wiring.Component):
         ]
 
         # A stage is the clocks that a number is behind ``kind``.
-        stage = loader_latency(config)
+        stage = dequantize_latency(config)
         reward, value, overflow = self._load(m)
         is_active = delay(m, active, stage, name="is_active")
         is_present = delay(m, present, stage, name="is_present")
@@ -130,7 +130,7 @@ class PE(wiring.Component):
         stage += 1
 
         # Without a register in a loop: x is of the slot before, a clock further.
-        clocks, first = blend_clocks(config), stage
+        clocks, first = rounded_mac_clocks(config), stage
         total, overflow = self._blend(
             m, stage, difference, self.gamma, step, delay(m, value, 1, name="value_before"),
             overflow, clocks=clocks, name="delta",
@@ -164,10 +164,10 @@ class PE(wiring.Component):
         """Reward, value, and the overflows of both."""
         config = self.config
         codes = [delay(m, self.i[name], 1, name=f"{name}_code") for name in ("reward", "value")]
-        reward, reward_overflow = load(
+        reward, reward_overflow = dequantize(
             m, config, codes[0], self.reward_scale, self.reward_mean, name="reward"
         )
-        value, value_overflow = load(
+        value, value_overflow = dequantize(
             m, config, codes[1], self.value_scale, self.value_mean, name="value"
         )
         return reward, value, (reward_overflow, value_overflow)
@@ -177,7 +177,7 @@ class PE(wiring.Component):
         config = self.config
         coefficient = Signal(config.coefficient.shape, name=f"{name}_setting")
         m.d.comb += coefficient.eq(Mux(delay(m, flag, stage - 1, name=f"{name}_on"), setting, 0))
-        value, wrapped = blend(
+        value, wrapped = rounded_mac(
             m,
             addend,
             delay(m, coefficient, 1, name=f"{name}_coefficient"),

@@ -7,13 +7,13 @@ from amaranth import *
 
 from hw.stream.delay import delay
 
-__all__ = ["blend"]
+__all__ = ["rounded_mac"]
 
 #: A DSP48E2 multiplies signed 27 x 18 bits; wider operands are cut, unsigned below.
 _WIDE, _LIMB = 27, 17
 
 
-def blend(m, addend, coefficient, x, *, clocks, shape, fraction, name):
+def rounded_mac(m, addend, coefficient, x, *, clocks, shape, fraction, name):
     """``addend + floor((coefficient * x + half) / 2**fraction)``, wrapped to ``shape``.
 
     half = 2**(fraction - 1) rides in the low bits of the addend, so that one adder does it all:

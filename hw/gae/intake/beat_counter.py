@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.gae.commands import Opcode
 
-__all__ = ["Beats", "Plane", "beat_layout", "of_beat"]
+__all__ = ["BeatCounter", "Plane", "beat_layout", "of_beat"]
 
 
 class Plane(enum.Enum, shape=2):
@@ -34,7 +34,7 @@ def of_beat(values, row, count):
     return [part[k * width : (k + 1) * width] for k in range(count)]
 
 
-class Beats(wiring.Component):
+class BeatCounter(wiring.Component):
     """Slot by slot its kinds, rewards and values, row by row; each plane begins on a beat.
 
     Parameters

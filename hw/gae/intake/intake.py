@@ -1,7 +1,8 @@
 """Beats of slot records to slots for the stack, or to moments: a beat a clock.
 
 A beat's kinds say which of its slot's numbers count; numbers pass the lanes of ``Standardize``,
-codes go to ``Collect`` at once. From the last beat to ``done`` it takes ``estimate()["after"]``.
+codes go to ``SlotAssembler`` at once. From the last beat to ``done`` it takes
+``estimate()["after"]`` cycles.
 """
 
 from amaranth import *
@@ -9,10 +10,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.gae.commands import COMMANDS, Opcode
-from hw.gae.intake.beat_counter import Beats, Plane, of_beat
+from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
 from hw.gae.intake.first_error import FirstError
-from hw.gae.intake.slot_assembler import Collect
-from hw.gae.intake.slot_rules import Kinds, reward_counts, value_counts
+from hw.gae.intake.slot_assembler import SlotAssembler
+from hw.gae.intake.slot_rules import SlotRules, reward_counts, value_counts
 from hw.gae.intake.standardize import LANE_BITS, Standardize
 from hw.gae.layouts import slot_layout
 from hw.gae.records import MOMENTS, Error, Kind
@@ -82,8 +83,8 @@ class Intake(wiring.Component):
         lanes = config.engine.data_width // LANE_BITS
         after = {
             Opcode.STATISTICS: Statistics.latency_of(lanes) + 2,
-            Opcode.PUSH: Standardize.LATENCY + Collect.LATENCY + 2,
-            Opcode.PUSH_CODES: Collect.LATENCY + 2,
+            Opcode.PUSH: Standardize.LATENCY + SlotAssembler.LATENCY + 2,
+            Opcode.PUSH_CODES: SlotAssembler.LATENCY + 2,
         }
         return dict(after=after, interval=cls.INTERVAL, dsp=2 * lanes, lut=None, ff=None)
 
@@ -91,11 +92,11 @@ class Intake(wiring.Component):
         m = Module()
         gae, beat_bytes = self.config.gae, self.config.engine.beat_bytes
         lanes = self.config.engine.data_width // LANE_BITS
-        m.submodules.beats = beats = Beats(self.config)
-        m.submodules.kinds = kinds = Kinds(gae, beat_bytes)
+        m.submodules.beats = beats = BeatCounter(self.config)
+        m.submodules.kinds = kinds = SlotRules(gae, beat_bytes)
         m.submodules.first_error = first_error = FirstError(gae.rows, beat_bytes)
         m.submodules.standardize = standardize = Standardize(gae, lanes)
-        m.submodules.collect = collect = Collect(gae, beat_bytes)
+        m.submodules.collect = collect = SlotAssembler(gae, beat_bytes)
         connect(m, collect.o, flipped(self.o))
 
         advance, take = collect.advance, Signal()

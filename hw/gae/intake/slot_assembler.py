@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out
 from hw.gae.intake.beat_counter import Plane, beat_layout
 from hw.gae.layouts import slot_layout
 
-__all__ = ["Collect"]
+__all__ = ["SlotAssembler"]
 
 
-class Collect(wiring.Component):
+class SlotAssembler(wiring.Component):
     """A slot leaves in the clock after its last beat, while the next one's first comes in.
 
     Parameters

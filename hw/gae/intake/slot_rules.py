@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hw.gae.intake.beat_counter import of_beat
 from hw.gae.records import Kind
 
-__all__ = ["Kinds", "reward_counts", "value_counts"]
+__all__ = ["SlotRules", "reward_counts", "value_counts"]
 
 
 def reward_counts(kind):
@@ -18,7 +18,7 @@ def value_counts(kind):
     return kind.matches(Kind.STEP, Kind.TERMINAL, Kind.BOOTSTRAP)
 
 
-class Kinds(wiring.Component):
+class SlotRules(wiring.Component):
     """Keeps the kinds of the newest slot; ``bad`` and ``unfinished`` judge a beat of the next one.
 
     A kind is bad where it is over 3, or a BOOTSTRAP that does not follow a STEP; a row is

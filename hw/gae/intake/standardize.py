@@ -12,7 +12,7 @@ from hw.arith.fixed import SQ
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, QuantizeConfig
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["LANE_BITS", "NUMBER", "PRODUCT", "SCALE", "Standardize"]
@@ -165,7 +165,7 @@ class Standardize(wiring.Component):
         s1_number = Signal(FIELDS, name=f"s1_number_{lane}", reset_less=True)
         with m.If(self.advance):
             m.d.sync += s1_number.eq(number)
-        unit = Shared(Quantize, QuantizeConfig(target=NUMBER))
+        unit = SharedModule(Quantize, QuantizeConfig(target=NUMBER))
         m.submodules[f"quantize_{lane}"] = unit
         # Always full after the first clocks: then its stages move with ``o.ready``.
         m.d.comb += [

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.float32.format import PRECISION, WIDTH
 from hw.gae.statistics.quotient import Quotient
 
-__all__ = ["COUNT_WIDTH", "SQUARES_WIDTH", "SUM_WIDTH", "SUMS", "Moments"]
+__all__ = ["COUNT_WIDTH", "SQUARES_WIDTH", "SUM_WIDTH", "SUMS", "MeanDeviation"]
 
 #: Fewer than 2**32 numbers of 27 bits, signed.
 COUNT_WIDTH = 32
@@ -26,7 +26,7 @@ _FRACTION = COUNT_WIDTH + PRECISION
 _DIGITS = SUM_WIDTH + _FRACTION
 
 
-class Moments(wiring.Component):
+class MeanDeviation(wiring.Component):
     """``mean = sum / count * 2**-exponent``,
     ``deviation = sqrt(count * squares - sum**2) / count * 2**-exponent``.
 

@@ -11,7 +11,7 @@ from hw.arith.float32.format import WIDTH
 from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.intake.standardize import NUMBER, PRODUCT, Standardize
 from hw.gae.records import MOMENTS
-from hw.gae.statistics.mean_deviation import SUMS, Moments
+from hw.gae.statistics.mean_deviation import SUMS, MeanDeviation
 from hw.gae.statistics.sums import Sums
 from hw.shell.program import COMMAND_BYTES
 from hw.stream.delay import delay
@@ -68,12 +68,12 @@ class Statistics(wiring.Component):
     @staticmethod
     def latency_of(lanes):
         """Clocks from the last beat to ``done``: sums, and twice the moments."""
-        return Standardize.PRODUCT_LATENCY + Sums.latency_of(lanes) + 2 * Moments.LATENCY + 1
+        return Standardize.PRODUCT_LATENCY + Sums.latency_of(lanes) + 2 * MeanDeviation.LATENCY + 1
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.sums = sums = Sums(self.lanes)
-        m.submodules.moments = moments = Moments()
+        m.submodules.moments = moments = MeanDeviation()
         command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
 
         def later(value, clocks, name, reset=False):

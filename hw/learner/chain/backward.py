@@ -9,13 +9,13 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.multiply import Float32Multiply
 from hw.config import check_range
-from hw.learner.chain.backward_pe import TOKEN, BackwardPE, gradient_sum_shape
+from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE, gradient_sum_shape
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.delta_banks import DeltaBanks
 from hw.learner.config import ACTIVATIONS, READ_LATENCY
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["Backward"]
@@ -32,7 +32,7 @@ class Backward(wiring.Component):
         bias_gradient[o] += sum over trained groups and lanes of delta[o]
 
     delta stays in the PEs, in two banks; x words move from PE to PE, and a macro-cycle with them
-    the sums over PEs, whose rows ``window_sum`` adds behind the last PE. The order of every
+    the sums over PEs, whose rows ``interleaved_sum`` adds behind the last PE. The order of every
     addition is in ``BackwardPE``, ``DeltaBanks`` and there. Nothing stalls but the intake of words;
     bubbles between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
 
@@ -198,7 +198,7 @@ class Backward(wiring.Component):
         spare = _spare(self.config, layer, self.trained)
         row, word = Signal(range(layer.rows)), Signal(range(layer.words))
         waiting = Signal(range(spare + 1))  # macro-cycles
-        token = Signal(TOKEN)
+        token = Signal(BACKWARD_TOKEN)
         hop, take, first, last = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             hop.eq(row == layer.rows - 1),
@@ -230,7 +230,7 @@ class Backward(wiring.Component):
         """The PEs; returns the last one."""
         load, partial = banks.load, None
         for position in range(self.layer.length):
-            m.submodules[f"pe_{position}"] = pe = Shared(
+            m.submodules[f"pe_{position}"] = pe = SharedModule(
                 BackwardPE,
                 self.config,
                 self.layer,

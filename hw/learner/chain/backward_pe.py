@@ -11,15 +11,15 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.chain.delta_banks import load_layout
 from hw.learner.config import READ_LATENCY
 from hw.learner.parameters.parameter_memory import gradient_write_layout
-from hw.nn.adder_tree import tree
+from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
-__all__ = ["TOKEN", "BackwardPE", "gradient_sum_shape", "partial_layout"]
+__all__ = ["BACKWARD_TOKEN", "BackwardPE", "gradient_sum_shape", "partial_layout"]
 
 #: A word under way, of a sample with its delta in ``bank``; ``fresh`` in the first of a batch.
-TOKEN = data.StructLayout({"valid": 1, "last": 1, "bank": 1, "fresh": 1})
+BACKWARD_TOKEN = data.StructLayout({"valid": 1, "last": 1, "bank": 1, "fresh": 1})
 
 
 def gradient_sum_shape(config):
@@ -84,8 +84,8 @@ class BackwardPE(wiring.Component):
             "position": In(range(layer.length)),
             "hop": In(1),
             "row": In(range(layer.rows)),
-            "token": In(TOKEN),
-            "token_o": Out(TOKEN),
+            "token": In(BACKWARD_TOKEN),
+            "token_o": Out(BACKWARD_TOKEN),
             "x": In(word),
             "x_o": Out(word),
             "load": In(load),
@@ -185,7 +185,7 @@ class BackwardPE(wiring.Component):
                 for group in range(self.trained)
                 for lane in range(config.lanes)
             ]
-            step = tree(m, arithmetic, products, name=f"lanes_{k}")
+            step = adder_tree(m, arithmetic, products, name=f"lanes_{k}")
             before = Signal(shape, name=f"before_{k}")
             m.d.comb += before.eq(Mux(s2_fresh, Const(arithmetic.zero, shape), self.gradient[k]))
             before = delay(m, before, waiting, name=f"before_{k}")

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.chain.backward_pe import BackwardPE, partial_layout
 from hw.learner.config import READ_LATENCY
 from hw.nn.activation import derivative, derivative_latency
-from hw.nn.adder_tree import window_latency, window_sum
+from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 
@@ -75,7 +75,9 @@ class BackwardTail(wiring.Component):
         """Clocks from ``ends`` to the sum as a gradient."""
         arithmetic = config.arithmetic
         entry = BackwardPE.result_latency(config, layer.length - 1)
-        return entry + window_latency(arithmetic, layer.rows) + arithmetic.requantize_latency
+        return (
+            entry + interleaved_sum_latency(arithmetic, layer.rows) + arithmetic.requantize_latency
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -112,7 +114,7 @@ class BackwardTail(wiring.Component):
 
     def _finish(self, m, position, partial, x, name):
         arithmetic = self.config.arithmetic
-        total, _ = window_sum(
+        total, _ = interleaved_sum(
             m,
             arithmetic,
             partial,

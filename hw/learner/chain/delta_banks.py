@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.config import READ_LATENCY
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
-from hw.nn.adder_tree import tree
+from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 
@@ -157,7 +157,7 @@ class DeltaBanks(wiring.Component):
         meet = latency - arithmetic.add_latency
         tree_latency = (len(values).bit_length() - 1) * arithmetic.add_latency
         total = delay(
-            m, tree(m, arithmetic, values, name="lanes"), meet - tree_latency, name="total"
+            m, adder_tree(m, arithmetic, values, name="lanes"), meet - tree_latency, name="total"
         )
         s2_first = delay(m, first, READ_LATENCY, name="first")
         zero = Const(arithmetic.zero, self.bias_gradient.shape())

@@ -10,12 +10,12 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.tanh import Tanh, TanhFixed
 from hw.learner.chain.forward_pe import ForwardPE
-from hw.learner.chain.token_issue import Issue, sum_shape, weights_layout
+from hw.learner.chain.token_issue import TokenIssue, sum_shape, weights_layout
 from hw.learner.config import READ_LATENCY
 from hw.nn.activation import activate, activation_latency
-from hw.nn.adder_tree import window_latency, window_sum
+from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import element_layout, vector_layout
-from hw.shared import Shared
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
 __all__ = ["Forward"]
@@ -27,8 +27,8 @@ class Forward(wiring.Component):
     """``o[n] = activation(sum of partial sums[n] + bias[n])`` for each group and lane.
 
     x words move from PE to PE and sums stay, until they leave through the first PE in the order of
-    the outputs. ``interleave`` partial sums of an output are added by ``window_sum``. The order of
-    every addition is in ``ForwardPE`` and there. Nothing stalls but the intake of words; bubbles
+    the outputs. ``interleave`` partial sums of an output are added by ``interleaved_sum``. The
+    order of every addition is in ``ForwardPE`` and there. Nothing stalls but the intake of words; bubbles
     between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
@@ -122,7 +122,7 @@ class Forward(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.issue = issue = Issue(self.layer)
+        m.submodules.issue = issue = TokenIssue(self.layer)
         m.d.comb += [
             issue.valid.eq(self.i.valid),
             issue.room.eq(self.room),
@@ -137,7 +137,9 @@ class Forward(wiring.Component):
     def _chain(self, m, issue):
         """The PEs; returns the sums that leave the first one."""
         pes = [
-            Shared(ForwardPE, self.config, self.layer, self.groups, self.layer.outputs_of(position))
+            SharedModule(
+                ForwardPE, self.config, self.layer, self.groups, self.layer.outputs_of(position)
+            )
             for position in range(self.layer.length)
         ]
         # A word meets its weights READ_LATENCY clocks behind its token.
@@ -174,7 +176,7 @@ class Forward(wiring.Component):
                 m.d.sync += [index.eq(0), turn.eq(Mux(final, 0, turn + 1))]
 
         # The bias is read while the window is summed, or that waits for it.
-        summed = window_latency(arithmetic, layer.interleave)
+        summed = interleaved_sum_latency(arithmetic, layer.interleave)
         ahead, wait = max(0, summed - READ_LATENCY), max(0, READ_LATENCY - summed)
         m.d.comb += self.bias_address.eq(delay(m, index, ahead, name="bias_address"))
 
@@ -185,7 +187,7 @@ class Forward(wiring.Component):
                 bias = bias << arithmetic.activation.fraction
             for lane in range(self.config.lanes):
                 name = f"{group}_{lane}"
-                total, _ = window_sum(
+                total, _ = interleaved_sum(
                     m,
                     arithmetic,
                     sums[group][lane],
@@ -231,6 +233,6 @@ class Forward(wiring.Component):
 
 def _head_latency(arithmetic, layer):
     """Clocks from a sum that leaves the first PE to its element at ``o``."""
-    summed = max(READ_LATENCY, window_latency(arithmetic, layer.interleave))
+    summed = max(READ_LATENCY, interleaved_sum_latency(arithmetic, layer.interleave))
     biased = arithmetic.add_latency + arithmetic.requantize_latency
     return summed + biased + activation_latency(arithmetic, layer.activation)

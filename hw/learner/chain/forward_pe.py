@@ -7,9 +7,9 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.token_issue import TOKEN, sum_shape, weights_layout
+from hw.learner.chain.token_issue import FORWARD_TOKEN, sum_shape, weights_layout
 from hw.learner.config import READ_LATENCY
-from hw.nn.adder_tree import tree
+from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 
@@ -37,7 +37,7 @@ class ForwardPE(wiring.Component):
     Members
     -------
     hop, row, token : In
-        As of ``Issue``; ``token`` is this PE's own.
+        As of ``TokenIssue``; ``token`` is this PE's own.
     token_o : Out(TOKEN)
         The next PE's.
     x, x_o : In, Out [groups][lanes][vector]
@@ -58,8 +58,8 @@ class ForwardPE(wiring.Component):
             {
                 "hop": In(1),
                 "row": In(range(layer.rows)),
-                "token": In(TOKEN),
-                "token_o": Out(TOKEN),
+                "token": In(FORWARD_TOKEN),
+                "token_o": Out(FORWARD_TOKEN),
                 "x": In(word),
                 "x_o": Out(word),
                 "address": Out(range(layer.depth)),
@@ -118,7 +118,7 @@ class ForwardPE(wiring.Component):
             arithmetic.multiply(m, weight[k], x[k], name=f"product_{name}_{k}")
             for k in range(self.layer.vector)
         ]
-        return tree(m, arithmetic, values, name=f"tree_{name}")
+        return adder_tree(m, arithmetic, values, name=f"tree_{name}")
 
     def _accumulate(self, m, dot, valid, first, name):
         arithmetic, layer = self.config.arithmetic, self.layer

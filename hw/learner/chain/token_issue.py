@@ -11,10 +11,10 @@ from amaranth.lib.wiring import In, Out
 
 from hw.nn.layouts import vector_layout
 
-__all__ = ["TOKEN", "Issue", "sum_shape", "weights_layout"]
+__all__ = ["FORWARD_TOKEN", "TokenIssue", "sum_shape", "weights_layout"]
 
 #: A word under way; ``first`` and ``last`` are the first and last ``interleave`` of a sample.
-TOKEN = data.StructLayout({"valid": 1, "first": 1, "last": 1})
+FORWARD_TOKEN = data.StructLayout({"valid": 1, "first": 1, "last": 1})
 
 
 def weights_layout(config, vector):
@@ -28,7 +28,7 @@ def sum_shape(config, layer):
     return config.arithmetic.sum_shape("weight", "activation", layer.inputs + 1)
 
 
-class Issue(wiring.Component):
+class TokenIssue(wiring.Component):
     """Takes a word at the end of a macro-cycle and makes it the token of the next one.
 
     With ``interleave`` > 1, tokens and bubbles come in groups of ``interleave`` macro-cycles, so
@@ -63,7 +63,7 @@ class Issue(wiring.Component):
                 "room": In(1),
                 "hop": Out(1),
                 "row": Out(range(layer.rows)),
-                "token": Out(TOKEN),
+                "token": Out(FORWARD_TOKEN),
                 "started": Out(1),
             }
         )

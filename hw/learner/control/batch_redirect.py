@@ -12,10 +12,10 @@ from hw.shell.ports import read_port, write_port
 from hw.stream.pack import Pack
 from hw.stream.queue import Queue
 
-__all__ = ["Capture"]
+__all__ = ["BatchRedirect"]
 
 
-class Capture(wiring.Component):
+class BatchRedirect(wiring.Component):
     """While ``drawing``, what the replay core writes goes to ``records``; while ``giving``, what it
     reads are the items of ``td``. At other times both reach ``read`` and ``write``.
 

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.records import STEP
 from hw.shell.ports import read_port
 
-__all__ = ["Steps"]
+__all__ = ["HyperparameterReader"]
 
 
-class Steps(wiring.Component):
+class HyperparameterReader(wiring.Component):
     """STEP k lies ``64 * k`` bytes behind the first.
 
     Parameters

@@ -8,15 +8,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.commands import COMMANDS, LearnOpcode
-from hw.learner.control.hyperparameter_reader import Steps
-from hw.learner.control.report_writer import Reports
+from hw.learner.control.hyperparameter_reader import HyperparameterReader
+from hw.learner.control.report_writer import ReportWriter
 from hw.learner.records import REPORT, STEP, LearnError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import REPLAY_STATUS, Error
 from hw.shell.ports import read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
-__all__ = ["LEARNER_FLAGS", "LEARNER_NUMBERS", "LEARNER_PULSES", "Iterate", "encode"]
+__all__ = ["LEARNER_FLAGS", "LEARNER_NUMBERS", "LEARNER_PULSES", "Iteration", "encode"]
 
 #: Members of the learner: what an iteration tells it, what it waits for, what it reports.
 LEARNER_PULSES = ("begin", "train", "update")
@@ -37,7 +37,7 @@ def encode(layout, **values):
     return Cat(*words, C(0, 8 * layout.size - end))
 
 
-class Iterate(wiring.Component):
+class Iteration(wiring.Component):
     """Draw, train, give new priorities, insert, update, report; ``count`` times or to an error.
 
     The next STEP is fetched beside SAMPLE. UPDATE begins when all TD errors of the batch are known
@@ -62,7 +62,7 @@ class Iterate(wiring.Component):
     status : In(REPLAY_STATUS)
         Its state.
     drawing, giving, drop : Out(1), complete, empty : In(1)
-        See ``Capture``; ``begin`` is its start.
+        See ``BatchRedirect``; ``begin`` is its start.
     step : Out(STEP)
     begin, train, update, loaded, ... saturations :
         Of the learner, from the other side.
@@ -109,8 +109,8 @@ class Iterate(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width = self.config.engine.data_width
-        m.submodules.steps = steps = Steps(width)
-        m.submodules.reports = reports = Reports(width)
+        m.submodules.steps = steps = HyperparameterReader(width)
+        m.submodules.reports = reports = ReportWriter(width)
         connect(m, steps.read, flipped(self.read))
         connect(m, reports.write, flipped(self.write))
         learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)

@@ -8,10 +8,10 @@ from hw.learner.records import REPORT
 from hw.replay.commands import MAX_COUNT
 from hw.shell.ports import write_port
 
-__all__ = ["Reports"]
+__all__ = ["ReportWriter"]
 
 
-class Reports(wiring.Component):
+class ReportWriter(wiring.Component):
     """REPORT k goes ``64 * k`` bytes behind the first.
 
     Parameters

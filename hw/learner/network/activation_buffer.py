@@ -12,10 +12,10 @@ from hw.nn.layouts import element_layout, feed_layout, vector_layout
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram
 
-__all__ = ["Ring"]
+__all__ = ["ActivationBuffer"]
 
 
-class Ring(wiring.Component):
+class ActivationBuffer(wiring.Component):
     """
     Parameters
     ----------

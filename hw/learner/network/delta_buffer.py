@@ -10,12 +10,12 @@ from amaranth.lib.wiring import In, Out
 from hw.nn.layouts import vector_layout
 from hw.stream.queue import Queue
 
-__all__ = ["Errors"]
+__all__ = ["DeltaBuffer"]
 
 _SAMPLES = 2
 
 
-class Errors(wiring.Component):
+class DeltaBuffer(wiring.Component):
     """Elements ``first .. first + count - 1`` of each sample of words, of ``groups`` alone.
 
     Parameters

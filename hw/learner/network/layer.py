@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.forward import Forward
-from hw.learner.network.activation_buffer import Ring
-from hw.learner.parameters.layer_parameters import Parameters
+from hw.learner.network.activation_buffer import ActivationBuffer
+from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.nn.layouts import element_layout, vector_layout
 from hw.nn.optimizer import COEFFICIENTS
 
@@ -30,14 +30,14 @@ class Layer(wiring.Component):
     slots : int
         Samples between this layer's input and the return of their errors.
     feed, chain, chain_count, chain_offset
-        Where the inputs come from, see ``Ring``.
+        Where the inputs come from, see ``ActivationBuffer``.
     input_activation : str or None
         Function that made the inputs, where their gradients are wanted.
 
     Members
     -------
     feed, chain, feed_begun, chain_begun, feed_room, chain_room
-        As ``Ring``.
+        As ``ActivationBuffer``.
     o : Out(element_layout), started : Out(1), room : In(1)
         Outputs; a sample begins where there is room for it after this layer.
     delta : In(stream of [kept][lanes])
@@ -47,7 +47,7 @@ class Layer(wiring.Component):
         A batch of so many samples begins; all their gradients are complete.
     step : In(COEFFICIENTS), update : In(1), busy : Out(1)
     load, store : In(1), kind : In(2), image_i, image_o : streams of vector words
-        As ``Parameters``.
+        As ``LayerParameters``.
     saturations : Out, activations and gradients and weights clipped in this clock
     """
 
@@ -68,7 +68,7 @@ class Layer(wiring.Component):
         self.config, self.layer, self.banks = config, layer, tuple(banks)
         self.kept, self.input_activation = kept, input_activation
         groups = len(self.banks)
-        self.ring = Ring(
+        self.ring = ActivationBuffer(
             config,
             layer,
             groups=groups,
@@ -88,7 +88,9 @@ class Layer(wiring.Component):
             input_activation is not None,
             input_activation or "linear",
         )
-        self.parameters = Parameters(config, layer, input_gradient=input_activation is not None)
+        self.parameters = LayerParameters(
+            config, layer, input_gradient=input_activation is not None
+        )
         arithmetic, lanes = config.arithmetic, config.lanes
         gradient = arithmetic.shape("gradient")
         word = stream.Signature(unsigned(32 * layer.vector))

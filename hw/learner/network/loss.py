@@ -32,7 +32,7 @@ class Loss(wiring.Component):
 
     dqn: q = online[action] and bootstrap = target[k], where k is the first of the largest online
     (double) or target Q values of s'; the error of output o is the gradient where o is the action,
-    else +0. An action that is no output (``Batch`` lets none through) has q = +0 and no error.
+    else +0. An action that is none (``BatchMemory`` lets none pass) has q = +0 and no error.
 
     ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the
     gradient for the first and -1 for the second, which goes up; ``value`` is of the second.

@@ -9,20 +9,20 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.config import KINDS
-from hw.learner.network.delta_buffer import Errors
+from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
-from hw.learner.parameters.image_transfer import Transfer
+from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.records import STEP
-from hw.learner.samples.batch_memory import Batch
-from hw.learner.samples.sample_reader import Play, feeds
+from hw.learner.samples.batch_memory import BatchMemory
+from hw.learner.samples.sample_reader import SampleReader, feeds
 from hw.nn.optimizer import COEFFICIENTS
 from hw.replay.records import ITEM
 
-__all__ = ["Learner"]
+__all__ = ["Trainer"]
 
 
-class Learner(wiring.Component):
+class Trainer(wiring.Component):
     """
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Learner(wiring.Component):
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
-        self.transfer = Transfer(config, data_width)
+        self.transfer = ImageTransfer(config, data_width)
         beats = stream.Signature(unsigned(data_width))
         super().__init__(
             {
@@ -96,8 +96,8 @@ class Learner(wiring.Component):
         every = [layer for layers in networks.values() for layer in layers]
         stages = len(every)
 
-        m.submodules.batch_memory = batch = Batch(config, self.data_width)
-        m.submodules.play = play = Play(config, batch.depth, stages + 3)
+        m.submodules.batch_memory = batch = BatchMemory(config, self.data_width)
+        m.submodules.play = play = SampleReader(config, batch.depth, stages + 3)
         m.submodules.loss_unit = loss = Loss(config)
         samples = Signal.like(play.samples)
         connect(m, flipped(self.records), batch.records)
@@ -201,7 +201,7 @@ class Learner(wiring.Component):
         groups, first, count = range(layer.kept), 0, layer.layer.inputs
         if not position:
             groups, first, count = (1,), self.config.observation, self.config.action
-        m.submodules[f"{name}_errors"] = errors = Errors(
+        m.submodules[f"{name}_errors"] = errors = DeltaBuffer(
             self.config,
             layer.layer,
             source_groups=layer.kept,

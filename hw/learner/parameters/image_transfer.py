@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.config import KINDS
 from hw.learner.parameters.parameter_image import sections
 
-__all__ = ["Transfer"]
+__all__ = ["ImageTransfer"]
 
 
-class Transfer(wiring.Component):
+class ImageTransfer(wiring.Component):
     """The sections of ``parameter_image`` for the kinds asked for, in its order.
 
     Parameters
@@ -31,7 +31,7 @@ class Transfer(wiring.Component):
     busy : Out(1)
     i, o : streams of data_width bits
     kind : Out(2); load_layer, store_layer, layer_busy : a bit a layer, in the image's order
-        As ``Parameters``.
+        As ``LayerParameters``.
     words_<n> : Out(stream of the vector words of layer n), the words to load
     stored_<n> : In(stream), the words to store
     """

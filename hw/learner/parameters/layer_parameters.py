@@ -1,7 +1,7 @@
 """The parameters of a layer: memories that forward and backward read, update, load and store.
 
-Update, load and store visit all words in the order of ``Scan``. An update runs ``units`` PEs side
-by side, ``vector`` optimizers each, one word a clock; the biases follow through the first of them.
+Update, load and store visit all words in the order of ``ParameterWalk``. An update runs ``units``
+PEs side by side, ``vector`` optimizers each, one word a clock; the biases follow through the first.
 Load and store move one word a clock. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
 """
 
@@ -14,17 +14,21 @@ from hw.arith.quantize import quantize
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import KINDS, READ_LATENCY
 from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
-from hw.learner.parameters.parameter_memory import Bank, BankShape, bias_sum_shape
-from hw.learner.parameters.parameter_walk import Scan
+from hw.learner.parameters.parameter_memory import (
+    ParameterMemory,
+    ParameterMemoryShape,
+    bias_sum_shape,
+)
+from hw.learner.parameters.parameter_walk import ParameterWalk
 from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
 from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["Parameters"]
+__all__ = ["LayerParameters"]
 
 
-class Parameters(wiring.Component):
+class LayerParameters(wiring.Component):
     """
     Parameters
     ----------
@@ -82,11 +86,11 @@ class Parameters(wiring.Component):
     @staticmethod
     def _pe_shape(config, layer, input_gradient):
         sums = gradient_sum_shape(config)
-        return BankShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
+        return ParameterMemoryShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
 
     @staticmethod
     def _bias_shape(config, layer):
-        return BankShape(config, layer.outputs, 1, bias_sum_shape(config), dual=False)
+        return ParameterMemoryShape(config, layer.outputs, 1, bias_sum_shape(config), dual=False)
 
     @classmethod
     def estimate(cls, config, layer, *, input_gradient=True):
@@ -94,9 +98,9 @@ class Parameters(wiring.Component):
         units, members = cls._split(config, layer)
         read = READ_LATENCY + merge_stages(members + 1)
         pe, bias = cls._pe_shape(config, layer, input_gradient), cls._bias_shape(config, layer)
-        words = Scan.words(layer, layer.length)
+        words = ParameterWalk.words(layer, layer.length)
         return dict(
-            update=Scan.words(layer, members) + read + timing(config).latency + 1,
+            update=ParameterWalk.words(layer, members) + read + timing(config).latency + 1,
             load=words + 1,
             store=words + read + merge_stages(units) + 2,
             dsp=units * layer.vector * Optimizer.estimate(config)["dsp"],
@@ -134,7 +138,7 @@ class Parameters(wiring.Component):
         }
         scans, begun, elapsed = {}, self.update & ~self.busy, 0
         for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
-            scans[name] = m.submodules[name] = scan = Scan(layer, self.members)
+            scans[name] = m.submodules[name] = scan = ParameterWalk(layer, self.members)
             begun = delay(m, begun, clock - elapsed, name=f"{name}_begun", reset=True)
             elapsed = clock
             other, moved = (self.load, take) if name.endswith("write") else (self.store, fetch)
@@ -170,7 +174,9 @@ class Parameters(wiring.Component):
 
     def _banks(self, m, scans, scanning):
         """Banks of the PEs, then that of the biases."""
-        banks = [Bank(self._pe) for _ in range(self.layer.length)] + [Bank(self._bias)]
+        banks = [ParameterMemory(self._pe) for _ in range(self.layer.length)] + [
+            ParameterMemory(self._bias)
+        ]
         for pe, bank in enumerate(banks[:-1]):
             m.submodules[f"bank_{pe}"] = bank
             m.d.comb += [

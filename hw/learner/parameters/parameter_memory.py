@@ -11,7 +11,13 @@ from hw.learner.config import KINDS
 from hw.nn.layouts import vector_layout
 from hw.stream.ram import Ram, RamDual, memory_blocks, style_of
 
-__all__ = ["Bank", "BankShape", "bias_sum_shape", "gradient_write_layout", "stored_kinds"]
+__all__ = [
+    "ParameterMemory",
+    "ParameterMemoryShape",
+    "bias_sum_shape",
+    "gradient_write_layout",
+    "stored_kinds",
+]
 
 
 def stored_kinds(config):
@@ -34,8 +40,8 @@ def gradient_write_layout(shape, depth, vector=None):
     return data.StructLayout({"enable": 1, "address": range(depth), "value": value})
 
 
-class BankShape:
-    """Shapes of the words of a ``Bank``, and its memory blocks.
+class ParameterMemoryShape:
+    """Shapes of the words of a ``ParameterMemory``, and its memory blocks.
 
     Parameters
     ----------
@@ -82,7 +88,7 @@ class BankShape:
         )
 
 
-class Bank(wiring.Component):
+class ParameterMemory(wiring.Component):
     """Port a of a memory reads for forward (weights), backward (gradients) or a scan; the other
     reads the weights for backward, and writes.
 

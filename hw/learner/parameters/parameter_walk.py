@@ -7,10 +7,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Scan"]
+__all__ = ["ParameterWalk"]
 
 
-class Scan(wiring.Component):
+class ParameterWalk(wiring.Component):
     """
     Parameters
     ----------

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import KINDS
 from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer
-from hw.shared import Shared
+from hw.shared import SharedModule
 
 __all__ = ["UpdateUnit", "merge", "merge_stages"]
 
@@ -131,7 +131,7 @@ class UpdateUnit(wiring.Component):
         results = {kind: [] for kind in shape.kinds}
         saturated = []
         for lane in range(shape.vector):
-            optimizer = Shared(Optimizer, config, gradient_sum_shape(config))
+            optimizer = SharedModule(Optimizer, config, gradient_sum_shape(config))
             m.submodules[f"optimizer_{lane}"] = optimizer
             m.d.comb += [
                 optimizer.step.eq(self.step),

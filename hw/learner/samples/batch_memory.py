@@ -14,13 +14,13 @@ from hw.replay.records import HEADER
 from hw.stream.ram import Ram
 from hw.stream.split import Split
 
-__all__ = ["WORDS", "Batch"]
+__all__ = ["WORDS", "BatchMemory"]
 
 #: 32-bit words of a granule.
 WORDS = GRANULE_WIDTH // 32
 
 
-class Batch(wiring.Component):
+class BatchMemory(wiring.Component):
     """
     Parameters
     ----------

@@ -16,7 +16,7 @@ from hw.replay.config import GRANULE_WIDTH
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["Play", "feeds"]
+__all__ = ["SampleReader", "feeds"]
 
 _AHEAD = 16  # words between the memory and the rings
 _IN_FLIGHT = 6  # of them, those that may still be on their way when the walk stops
@@ -41,7 +41,7 @@ def feeds(config):
     }
 
 
-class Play(wiring.Component):
+class SampleReader(wiring.Component):
     """
     Parameters
     ----------

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hw.stream.delay import delay
 from hw.stream.ram import Ram
 
-__all__ = ["ForwardedMemory", "compute_stage"]
+__all__ = ["ForwardingMemory", "compute_stage"]
 
 
 def compute_stage(depth, style):
@@ -25,7 +25,7 @@ def compute_stage(depth, style):
     return {"distributed": 1, "block": 2, "ultra": 3}[style]
 
 
-class ForwardedMemory(wiring.Component):
+class ForwardingMemory(wiring.Component):
     """``word`` is the value of ``address`` after all earlier operations, bit for bit.
 
     An operation d clocks behind a write to the same address cannot have read it from the memory if

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.tree.forwarding_memory import ForwardedMemory, compute_stage
+from hw.replay.tree.forwarding_memory import ForwardingMemory, compute_stage
 from hw.stream.delay import delay
 
 __all__ = ["PriorityTable"]
@@ -35,7 +35,7 @@ class PriorityTable(wiring.Component):
     running_total : Out(total_width)
         After all operations that have left.
     clear, clear_address : In
-        As ``ForwardedMemory``; ``clear`` also zeroes the total.
+        As ``ForwardingMemory``; ``clear`` also zeroes the total.
     """
 
     @staticmethod
@@ -45,7 +45,7 @@ class PriorityTable(wiring.Component):
 
     def __init__(self, config, *, clear_width):
         self.config = config
-        self.memory = ForwardedMemory(
+        self.memory = ForwardingMemory(
             width=config.table_lanes * config.priority_width,
             depth=config.table_rows,
             style=config.table_style,

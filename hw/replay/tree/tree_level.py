@@ -7,13 +7,13 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.tree.forwarding_memory import ForwardedMemory, compute_stage
+from hw.replay.tree.forwarding_memory import ForwardingMemory, compute_stage
 from hw.stream.delay import delay
 
-__all__ = ["TreeLevel", "step_layout"]
+__all__ = ["TreeLevel", "tree_operation_layout"]
 
 
-def step_layout(config, width):
+def tree_operation_layout(config, width):
     """An operation on its way from one level to the next; ``width`` is that of ``upper``.
 
     ``set`` adds ``delta`` along the path of ``index``; ``find`` looks for the leaf that holds
@@ -51,7 +51,7 @@ class TreeLevel(wiring.Component):
     -------
     i : In(step_layout), o : Out(step_layout)
     clear, clear_address : In
-        As ``ForwardedMemory``.
+        As ``ForwardingMemory``.
     """
 
     @staticmethod
@@ -63,7 +63,7 @@ class TreeLevel(wiring.Component):
         self.config, self.level = config, level
         self.shape = config.levels[level]
         parent_width = config.levels[max(0, level - 1)].width
-        self.memory = ForwardedMemory(
+        self.memory = ForwardingMemory(
             width=self.shape.word_width,
             depth=self.shape.nodes,
             style=self.shape.style,
@@ -72,8 +72,8 @@ class TreeLevel(wiring.Component):
         self.latency = self.latency_of(self.shape)
         super().__init__(
             {
-                "i": In(step_layout(config, parent_width)),
-                "o": Out(step_layout(config, self.shape.width)),
+                "i": In(tree_operation_layout(config, parent_width)),
+                "o": Out(tree_operation_layout(config, self.shape.width)),
                 "clear": In(1),
                 "clear_address": In(clear_width),
             }

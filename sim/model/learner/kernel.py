@@ -14,7 +14,7 @@ from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
 from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
-from sim.model.learner.network.trainer import Learner
+from sim.model.learner.network.trainer import Trainer
 from sim.model.program import CommandTwin, ProgramTwin
 from sim.model.replay.kernel import ReplayCore
 
@@ -41,12 +41,12 @@ class _Inside:
 class LearnerCore(CommandTwin):
     """The commands of ``hw.learner.commands``.
 
-    ``make_learner(LearnerConfig)``: the learner's twin, ``Learner``.
+    ``make_learner(LearnerConfig)``: the learner's twin, ``Trainer``.
     """
 
     COMMANDS, BUFFERS = LEARNING, ReplayCore.BUFFERS
 
-    def __init__(self, config, make_learner=Learner):
+    def __init__(self, config, make_learner=Trainer):
         self.config = config
         self.replay = ReplayCore(config)
         self.learner = make_learner(config.learner)

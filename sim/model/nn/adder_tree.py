@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.model.arith import float32
 
-__all__ = ["accumulate", "tree", "window_sum"]
+__all__ = ["accumulate", "adder_tree", "interleaved_sum"]
 
 
 def _add(arithmetic, a, b):
@@ -15,17 +15,17 @@ def _zeros(arithmetic, shape):
     return np.full(shape, -0.0, np.float32) if arithmetic.is_float else np.zeros(shape, np.int64)
 
 
-def tree(arithmetic, values):
+def adder_tree(arithmetic, values):
     """Sum over axis 0, a power of two long: neighbours first, then pairs of their sums."""
     while len(values) > 1:
         values = _add(arithmetic, values[0::2], values[1::2])
     return values[0]
 
 
-def window_sum(arithmetic, values):
-    """``tree`` of ``values`` along axis 0, padded in front with zeros to a power of two."""
+def interleaved_sum(arithmetic, values):
+    """``adder_tree`` of ``values`` along axis 0, padded in front with zeros to a power of two."""
     missing = (1 << (len(values) - 1).bit_length()) - len(values)
-    return tree(
+    return adder_tree(
         arithmetic, np.concatenate([_zeros(arithmetic, (missing, *values.shape[1:])), values])
     )
 

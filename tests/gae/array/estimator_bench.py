@@ -10,12 +10,12 @@ from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from streams import get_all, put_all, reset
 
-from hw.gae.array.pe import settings
+from hw.gae.array.pe import coefficient_ports
 from hw.gae.config import GaeConfig
 
 CASE = json.loads(os.environ["CASE"])
 SCRIPT = json.loads(Path(CASE["script"]).read_text())
-SETTINGS = settings(GaeConfig())
+SETTINGS = coefficient_ports(GaeConfig())
 
 
 async def pulse(dut, name, **values):

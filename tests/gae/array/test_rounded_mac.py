@@ -8,9 +8,9 @@ from amaranth import Const, signed, unsigned
 from arith.free_running import FreeRunning, check
 
 from boards.area import synthesize
-from hw.gae.array.dequantize import load, loader_latency
+from hw.gae.array.dequantize import dequantize, dequantize_latency
 from hw.gae.array.pe import PE
-from hw.gae.array.rounded_mac import blend
+from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.config import GaeConfig
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
@@ -49,7 +49,7 @@ def test_blend(simulate, tmp_path, clocks, word, coefficient, fraction, x_width,
         lambda m, i: dict(
             zip(
                 ("value", "wrapped"),
-                blend(m, **i, clocks=clocks, shape=shape, fraction=fraction, name="unit"),
+                rounded_mac(m, **i, clocks=clocks, shape=shape, fraction=fraction, name="unit"),
                 strict=True,
             )
         ),
@@ -82,7 +82,7 @@ def test_load(simulate, tmp_path, lookahead, code_width):
         lambda m, i: dict(
             zip(
                 ("word", "wrapped"),
-                load(
+                dequantize(
                     m,
                     config,
                     i["code"],
@@ -99,7 +99,7 @@ def test_load(simulate, tmp_path, lookahead, code_width):
         for each in code
     ]
     values, wrapped = zip(*wanted, strict=True)
-    latency = dict.fromkeys(("word", "wrapped"), loader_latency(config))
+    latency = dict.fromkeys(("word", "wrapped"), dequantize_latency(config))
     check(simulate, tmp_path, unit, dict(code=code), dict(word=values, wrapped=wrapped), latency)
 
 

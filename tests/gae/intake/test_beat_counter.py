@@ -11,7 +11,7 @@ from gae.slots import CONFIGS, beat_order, kernel_config
 from paces import PACES, pace
 
 from hw.gae.commands import Opcode
-from hw.gae.intake.beat_counter import Beats, Plane, beat_layout, of_beat
+from hw.gae.intake.beat_counter import BeatCounter, Plane, beat_layout, of_beat
 
 KINDS, REWARDS, VALUES = Plane
 READS = (Opcode.PUSH, Opcode.PUSH_CODES, Opcode.STATISTICS)
@@ -62,7 +62,7 @@ def test_beats(simulate, tmp_path, values):
                 for _ in range(rng.choice([0, 0, 1, 5])):
                     clocks.expect(clocks.add(), active=0)
     command(Opcode.PUSH_CODES, (1 << 32) - 1, pace("steady", rng), 2)
-    clocks.run(simulate, Beats(config), tmp_path)
+    clocks.run(simulate, BeatCounter(config), tmp_path)
 
 
 def test_of_beat(simulate, tmp_path):

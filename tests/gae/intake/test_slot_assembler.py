@@ -9,11 +9,11 @@ from paces import PACES, pace
 
 from hw.gae.commands import Opcode
 from hw.gae.intake.beat_counter import Plane, beat_layout
-from hw.gae.intake.slot_assembler import Collect
+from hw.gae.intake.slot_assembler import SlotAssembler
 
 
 class Slots:
-    """Clocks of ``Collect``: whether a beat is there, and whether what leaves is taken."""
+    """Clocks of ``SlotAssembler``: whether a beat is there, and whether what leaves is taken."""
 
     def __init__(self, config):
         self.config, self.clocks, self.rng = config, Clocks(), random.Random(5)
@@ -78,7 +78,7 @@ class Slots:
         while self.waiting is not None:
             self._clock(pace("steady", self.rng))
         self._clock(pace("steady", self.rng))
-        unit = Collect(self.config.gae, self.config.engine.beat_bytes)
+        unit = SlotAssembler(self.config.gae, self.config.engine.beat_bytes)
         self.clocks.run(simulate, unit, directory)
 
 
@@ -127,4 +127,4 @@ def test_a_slot_leaves_in_the_clock_after_its_last_beat(simulate, tmp_path):
                     clocks.expect(clock, o__payload=word)
             assert k + 1 == beats
         clocks.expect(clocks.add(o__ready=1), o__valid=1, o__payload=word)
-    clocks.run(simulate, Collect(config.gae, 16), tmp_path)
+    clocks.run(simulate, SlotAssembler(config.gae, 16), tmp_path)

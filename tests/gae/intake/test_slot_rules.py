@@ -10,7 +10,7 @@ from clocks import Clocks
 from gae.slots import bits, packed
 
 from hw.gae.config import GaeConfig
-from hw.gae.intake.slot_rules import Kinds, reward_counts, value_counts
+from hw.gae.intake.slot_rules import SlotRules, reward_counts, value_counts
 from hw.gae.records import Kind
 
 NONE, STEP, TERMINAL, BOOTSTRAP = (kind.value for kind in Kind)
@@ -50,7 +50,7 @@ def judged(before, element, ordered):
 
 
 class Rows:
-    """Slots for ``Kinds``, and what it must answer."""
+    """Slots for ``SlotRules``, and what it must answer."""
 
     def __init__(self, rows, beat_bytes):
         self.rows, self.size = rows, beat_bytes
@@ -59,7 +59,7 @@ class Rows:
 
     def run(self, simulate, directory):
         self.begin([False] * self.rows)
-        unit = Kinds(GaeConfig(rows=self.rows), self.size)
+        unit = SlotRules(GaeConfig(rows=self.rows), self.size)
         self.clocks.run(simulate, unit, directory)
 
     def begin(self, open_rows):

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.gae.statistics.mean_deviation import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH, SUMS, Moments
+from hw.gae.statistics.mean_deviation import (
+    COUNT_WIDTH,
+    SQUARES_WIDTH,
+    SUM_WIDTH,
+    SUMS,
+    MeanDeviation,
+)
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 
 COUNT_HIGH, HIGH = (1 << COUNT_WIDTH) - 1, 1 << 26
@@ -125,5 +131,8 @@ def test_hardware(simulate, tmp_path):
         vectors.append((sums, exponent & 0x1FF, *results))
     file.write_text(json.dumps(vectors))
     simulate(
-        Moments(), "gae.statistics.mean_deviation_bench", vectors=str(file), latency=Moments.LATENCY
+        MeanDeviation(),
+        "gae.statistics.mean_deviation_bench",
+        vectors=str(file),
+        latency=MeanDeviation.LATENCY,
     )

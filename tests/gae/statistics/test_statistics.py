@@ -14,7 +14,7 @@ from gae.slots import bits, fields_of, kernel_config, memory, packed, random_kin
 from hw.gae.commands import Opcode
 from hw.gae.intake.standardize import Standardize
 from hw.gae.records import MOMENTS, Error, Kind
-from hw.gae.statistics.mean_deviation import Moments
+from hw.gae.statistics.mean_deviation import MeanDeviation
 from hw.gae.statistics.statistics import Statistics
 from hw.gae.statistics.sums import Sums
 from sim.model.gae.intake.intake import Intake
@@ -203,7 +203,7 @@ class Hardware:
         while len(self.clocks.moved) < sent + late:
             self.clocks.move()
         summed = self.clocks.moved[sent + late - 1] + 1
-        done = summed + 2 * Moments.LATENCY + 1
+        done = summed + 2 * MeanDeviation.LATENCY + 1
         if pace == "steady":
             assert done == self.clocks.moved[sent] + Statistics.latency_of(self.lanes)
         self.done.add(done)

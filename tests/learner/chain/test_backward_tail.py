@@ -10,7 +10,7 @@ from hw.learner.chain.backward_pe import BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail
 from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig
 from sim.model.nn.activation import derivative
-from sim.model.nn.adder_tree import window_sum
+from sim.model.nn.adder_tree import interleaved_sum
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency
 
@@ -58,7 +58,7 @@ def made(case):
 def rounded(arithmetic, partials):
     """``(gradients, clipped)`` of sums over axis 0; fixed point half up, by Python's integers."""
     if arithmetic.is_float:
-        total = window_sum(arithmetic, partials)
+        total = interleaved_sum(arithmetic, partials)
         return total, np.zeros(total.shape, bool)
     target, shift = arithmetic.gradient, arithmetic.weight.fraction
     total = [sum(column) for column in partials.reshape(len(partials), -1).T.tolist()]

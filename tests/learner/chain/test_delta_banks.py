@@ -9,7 +9,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.delta_banks import DeltaBanks
 from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig
 from sim.model.arith import float32
-from sim.model.nn.adder_tree import tree
+from sim.model.nn.adder_tree import adder_tree
 
 ADD = Arithmetic().add_latency
 
@@ -122,7 +122,10 @@ class Timeline:
                 self.fresh.append(self.pending)
                 self.in_batch, self.pending = self.in_batch + 1, False
             assert self.clock >= self.written[output] + 2, "read before it is written"
-            total, before = tree(arithmetic, held[: self.trained].reshape(-1)), self.memory[output]
+            total, before = (
+                adder_tree(arithmetic, held[: self.trained].reshape(-1)),
+                self.memory[output],
+            )
             # Of a first sample even -0 stays what it is.
             zero = np.float32(-0.0) if arithmetic.is_float else 0
             add = float32.add if arithmetic.is_float else np.add

@@ -9,7 +9,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.forward_pe import ForwardPE
 from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig
 from sim.model.arith import float32
-from sim.model.nn.adder_tree import accumulate, tree
+from sim.model.nn.adder_tree import accumulate, adder_tree
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency
 NETWORKS = ("online", "target")
@@ -65,7 +65,7 @@ def sums(config, layer, groups, weights, x):
         # [vector, words, rows, lanes]
         w = np.moveaxis(weights[network], -1, 0)[..., None]
         products = multiply(w, np.moveaxis(x[:, group], -1, 0)[:, :, None])
-        result.append(accumulate(arithmetic, tree(arithmetic, products), layer.interleave))
+        result.append(accumulate(arithmetic, adder_tree(arithmetic, products), layer.interleave))
     return np.stack(result, axis=2)
 
 

@@ -7,7 +7,7 @@ from amaranth import Shape
 from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.token_issue import Issue, sum_shape
+from hw.learner.chain.token_issue import TokenIssue, sum_shape
 from hw.learner.config import LayerShape, LearnerConfig
 
 #: Rows, words and interleave of 1, of which everything is always the first and the last, and more.
@@ -47,7 +47,7 @@ def test_stated_clocks(simulate, tmp_path, room_at_start):
         clocks.expect(
             clock, ready=ready, started=started, token=token, row=clock % 2, hop=clock % 2
         )
-    clocks.run(simulate, Issue(LayerShape(inputs=2, outputs=2)), tmp_path)
+    clocks.run(simulate, TokenIssue(LayerShape(inputs=2, outputs=2)), tmp_path)
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -85,7 +85,7 @@ def test_groups(simulate, tmp_path, name):
                 first, last = word < interleave, word >= layer.words - interleave
                 token = dict(valid=1, first=first, last=last)
                 word, waiting = (word + 1) % layer.words, False
-    clocks.run(simulate, Issue(layer), tmp_path)
+    clocks.run(simulate, TokenIssue(layer), tmp_path)
 
 
 @pytest.mark.parametrize("inputs", [1, 3, 4, 512])

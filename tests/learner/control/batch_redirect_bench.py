@@ -15,7 +15,7 @@ from shell.port_memory import ReadMemory, WriteMemory, word_at
 from shell.request_cases import addresses_of, pack
 from streams import get_all, ports, put_all
 
-from hw.learner.control.batch_redirect import Capture
+from hw.learner.control.batch_redirect import BatchRedirect
 
 CASE = json.loads(os.environ["CASE"])
 WIDTH, BATCH = CASE["data_width"], CASE["batch"]
@@ -33,7 +33,7 @@ class Bench:
         self.dut, self.rng, self.source, self.sink = dut, random.Random(1), source, sink
 
     async def begin(self):
-        await start(self.dut, Capture(WIDTH, BATCH))
+        await start(self.dut, BatchRedirect(WIDTH, BATCH))
         options = dict(pauses=Gaps(self.sink, 3), latency=3)
         # All bits of a payload, that of an error among them, are anything.
         self.reads = ReadMemory(self.dut, BYTES, port="read", waits=True, **options)

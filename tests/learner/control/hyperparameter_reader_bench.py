@@ -10,7 +10,7 @@ from driving import Watch, clocks, pulse, start, until
 from paces import PACES, Gaps
 from shell.port_memory import ReadMemory, word_at
 
-from hw.learner.control.hyperparameter_reader import Steps
+from hw.learner.control.hyperparameter_reader import HyperparameterReader
 
 WIDTH = json.loads(os.environ["CASE"])["data_width"]
 BYTES = WIDTH // 8
@@ -26,7 +26,7 @@ class Bench:
         self.bad, self.held = set(), 0
 
     async def begin(self):
-        await start(self.dut, Steps(WIDTH))
+        await start(self.dut, HyperparameterReader(WIDTH))
         self.memory = ReadMemory(
             self.dut,
             BYTES,

@@ -10,7 +10,7 @@ from driving import Watch, clocks, pulse, start, until
 from paces import PACES, Gaps
 from shell.port_memory import WriteMemory
 
-from hw.learner.control.report_writer import Reports
+from hw.learner.control.report_writer import ReportWriter
 
 WIDTH = json.loads(os.environ["CASE"])["data_width"]
 BYTES = WIDTH // 8
@@ -25,7 +25,7 @@ class Bench:
         self.expected, self.requests, self.address = {}, [], 0
 
     async def begin(self, pauses="steady", **options):
-        await start(self.dut, Reports(WIDTH))
+        await start(self.dut, ReportWriter(WIDTH))
         self.memory = WriteMemory(
             self.dut, BYTES, port="write", pauses=Gaps(pauses, 1), lag=None, **options
         )

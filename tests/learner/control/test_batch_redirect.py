@@ -2,14 +2,14 @@
 
 import pytest
 
-from hw.learner.control.batch_redirect import Capture
+from hw.learner.control.batch_redirect import BatchRedirect
 
 
 @pytest.mark.parametrize("data_width, batch", [(128, 9), (512, 24)])
 def test_capture(simulate, data_width, batch):
     """Beats of 2 items and of 8; a batch that ends inside a beat, and one that fills it."""
     simulate(
-        Capture(data_width, batch),
+        BatchRedirect(data_width, batch),
         "learner.control.batch_redirect_bench",
         data_width=data_width,
         batch=batch,

@@ -7,7 +7,7 @@ import pytest
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LayerShape, LearnerConfig
-from hw.learner.network.activation_buffer import Ring
+from hw.learner.network.activation_buffer import ActivationBuffer
 
 FIXED = Arithmetic(kind="fixed")
 
@@ -113,7 +113,7 @@ def test_ring(simulate, tmp_path, name):
         )
     )
     simulate(
-        Ring(config, layer, **ring),
+        ActivationBuffer(config, layer, **ring),
         "learner.network.activation_buffer_bench",
         vectors=str(file),
         slots=ring["slots"],

@@ -5,7 +5,7 @@ import pytest
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LayerShape, LearnerConfig
-from hw.learner.network.delta_buffer import Errors
+from hw.learner.network.delta_buffer import DeltaBuffer
 
 FIXED = Arithmetic(kind="fixed")
 CASES = {
@@ -51,7 +51,7 @@ def test_errors(simulate, name):
     wanted = slice(options["first"], options["first"] + options["count"])
     expected = elements[:, wanted][:, :, list(options["groups"])]
     simulate(
-        Errors(config, layer, **options),
+        DeltaBuffer(config, layer, **options),
         "learner.network.delta_buffer_bench",
         samples=[[bits(word, width) for word in sample] for sample in numbers],
         expected=[bits(element, width) for sample in expected for element in sample],

@@ -13,7 +13,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import KINDS, LearnerConfig
 from hw.learner.parameters.parameter_image import sections
-from sim.model.learner.network.trainer import Learner
+from sim.model.learner.network.trainer import Trainer
 
 BATCH = 32
 FIXED = Arithmetic(kind="fixed", weight=SQ(4, 23), activation=SQ(4, 14), gradient=SQ(3, 15))
@@ -25,7 +25,7 @@ STEP |= dict(first_decay=0.5, second_decay=0.75)
 def make(seed, optimizer="sgd", hidden=(12, 20), **config):
     """``(learner, records, weights)`` with random parameters and float32 records."""
     config = LearnerConfig(hidden=hidden, multipliers=8, optimizer=optimizer, **config)
-    learner, rng = Learner(config), np.random.default_rng(seed)
+    learner, rng = Trainer(config), np.random.default_rng(seed)
     scale = 1 if config.arithmetic.is_float else 1 << config.arithmetic.weight.fraction
     for kind in ("online", "target"):
         for name, layers in parameters(config, rng).items():
@@ -151,7 +151,7 @@ NARROW = Arithmetic(kind="fixed", weight=SQ(2, 6), activation=SQ(2, 6), gradient
 def test_clipped_inputs_are_counted_once(algorithm):
     """However many networks see them; all weights are zero here."""
     _, records, weight = make(5, algorithm=algorithm, arithmetic=NARROW)
-    learner = Learner(LearnerConfig(algorithm=algorithm, arithmetic=NARROW))
+    learner = Trainer(LearnerConfig(algorithm=algorithm, arithmetic=NARROW))
     records["obs"][3, 0], records["next_obs"][4, 1] = 1000, -1000
     names = ["obs", "next_obs"] + ["action"] * (algorithm == "ddpg")
     clipped = sum(
@@ -188,7 +188,7 @@ def test_image(kind, optimizer):
     image = learner.store()
     last = sections(learner.config)[-1]
     assert image.dtype == np.uint32 and image.nbytes == last.offset + last.size
-    other = Learner(learner.config)
+    other = Trainer(learner.config)
     assert not other.store().any()
     other.load(image)
     assert np.array_equal(other.store(), image)
@@ -200,14 +200,14 @@ def test_image(kind, optimizer):
         other.load(ones, (kind,))
         assert np.array_equal(other.store(), image)
     # A kind alone, as bytes.
-    third = Learner(learner.config)
+    third = Trainer(learner.config)
     third.load(learner.store(("target",)).view(np.uint8), ("target",))
     assert np.array_equal(third.store(("target",)), learner.store(("target",)))
     assert not third.store(("online",)).any()
 
 
 def test_image_drops_bits_above_a_weight():
-    learner = Learner(LearnerConfig(hidden=(3,), multipliers=8, arithmetic=FIXED))
+    learner = Trainer(LearnerConfig(hidden=(3,), multipliers=8, arithmetic=FIXED))
     image = learner.store(("online",))
     image[:2] = 0x0400_0000, 0xF800_0001  # bit 26 is the sign
     learner.load(image, ("online",))
@@ -217,7 +217,7 @@ def test_image_drops_bits_above_a_weight():
 
 @pytest.mark.parametrize("batch", [0, 6, 68])
 def test_rejected_batches(batch):
-    learner = Learner(LearnerConfig(hidden=(3,), multipliers=8, lanes=4))
+    learner = Trainer(LearnerConfig(hidden=(3,), multipliers=8, lanes=4))
     pattern = rf"^batch must be a multiple of lanes \(4\) in 1\.\.64, not {batch}$"
     with pytest.raises(ValueError, match=pattern):
         learner.train({}, None, np.ones(batch, np.float32), None)

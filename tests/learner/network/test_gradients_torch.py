@@ -11,7 +11,7 @@ from learner.learning import experiences, parameters
 from host.runtime.step import step_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
-from sim.model.learner.network.trainer import Learner
+from sim.model.learner.network.trainer import Trainer
 
 pytestmark = pytest.mark.long
 
@@ -104,7 +104,7 @@ class Reference:
 
 def make(seed, batch, **config):
     config = LearnerConfig(**config)
-    learner, rng = Learner(config), np.random.default_rng(seed)
+    learner, rng = Trainer(config), np.random.default_rng(seed)
     for kind in ("online", "target"):
         for name, layers in parameters(config, rng).items():
             for own, pair in zip(learner.parameters[name], layers, strict=True):

@@ -11,7 +11,7 @@ from packed import packed, port_shapes
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import KINDS, LayerShape, LearnerConfig
 from hw.learner.network.layer import Layer
-from hw.learner.parameters.layer_parameters import Parameters
+from hw.learner.parameters.layer_parameters import LayerParameters
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
 from sim.model.nn.optimizer import coefficients
@@ -216,5 +216,5 @@ def test_batches(simulate, tmp_path, case):
         source="feed" if batches.options.get("feed") else "chain",
         outputs=layer.outputs,
         clocks=20 * (layer.cycles + layer.inputs * 3 + layer.outputs + 50),
-        estimate=Parameters.estimate(config, layer, input_gradient=dx),
+        estimate=LayerParameters.estimate(config, layer, input_gradient=dx),
     )

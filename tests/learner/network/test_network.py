@@ -10,7 +10,7 @@ from sim.model.arith import float32
 from sim.model.learner.chain.forward import forward
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
-from sim.model.nn.adder_tree import tree, window_sum
+from sim.model.nn.adder_tree import adder_tree, interleaved_sum
 
 FLOAT = Arithmetic()
 FIXED = Arithmetic(kind="fixed", weight=SQ(3, 9), activation=SQ(4, 6), gradient=SQ(2, 8))
@@ -77,7 +77,7 @@ def input_gradient(arithmetic, layer, weights, delta):
     moving = products[0]
     for product in products[1:]:
         moving = add(arithmetic, moving, product)
-    return rounded(arithmetic, window_sum(arithmetic, moving), "gradient")
+    return rounded(arithmetic, interleaved_sum(arithmetic, moving), "gradient")
 
 
 def gradients(arithmetic, lanes, delta, x):
@@ -86,7 +86,7 @@ def gradients(arithmetic, lanes, delta, x):
     results = []
     for samples in (np.moveaxis(products, -1, 0), np.moveaxis(delta, -1, 0)):
         samples = samples.reshape(-1, lanes, *samples.shape[1:]).swapaxes(0, 1)
-        total, *rest = tree(arithmetic, samples)
+        total, *rest = adder_tree(arithmetic, samples)
         for sample in rest:
             total = add(arithmetic, total, sample)
         results.append(total)

@@ -18,7 +18,7 @@ LAYERS = CASE["layers"]
 
 
 class Layers:
-    """What ``Parameters`` are to the unit: begun by a bit, busy until all words have moved."""
+    """What ``LayerParameters`` are to the unit: begun by a bit, busy until all words have moved."""
 
     def __init__(self, dut, gap):
         self.dut, self.gap, self.rng = dut, gap, random.Random(1)

@@ -1,4 +1,4 @@
-"""Runs inside the simulator: a ``Parameters`` between its users; see test_parameters.py."""
+"""In the simulator: a ``LayerParameters`` between its users; see test_layer_parameters.py."""
 
 import json
 import os

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hw.learner.config import KINDS, LearnerConfig
-from hw.learner.parameters.image_transfer import Transfer
+from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.parameter_image import sections
 
 CONFIGS = {
@@ -53,7 +53,7 @@ def test_transfer(simulate, tmp_path, name, data_width):
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(commands))
     simulate(
-        Transfer(config, data_width),
+        ImageTransfer(config, data_width),
         "learner.parameters.image_transfer_bench",
         vectors=str(file),
         layers=len(layers),

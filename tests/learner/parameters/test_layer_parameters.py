@@ -9,7 +9,7 @@ from learner.parameters.parameter import STEPS, Parameter, joined
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import KINDS, LayerShape, LearnerConfig
-from hw.learner.parameters.layer_parameters import Parameters
+from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.parameters.parameter_image import pack, unpack
 from hw.nn.optimizer import COEFFICIENTS
 from sim.model.nn.optimizer import coefficients
@@ -76,7 +76,7 @@ def test_session(simulate, tmp_path, case):
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(vectors))
     simulate(
-        Parameters(config, layer, input_gradient=input_gradient),
+        LayerParameters(config, layer, input_gradient=input_gradient),
         "learner.parameters.layer_parameters_bench",
         vectors=str(file),
         length=layer.length,
@@ -84,17 +84,19 @@ def test_session(simulate, tmp_path, case):
         outputs=layer.outputs,
         input_gradient=input_gradient,
         seed=3,
-        estimate=Parameters.estimate(config, layer, input_gradient=input_gradient),
+        estimate=LayerParameters.estimate(config, layer, input_gradient=input_gradient),
     )
 
 
 def test_estimate():
     """Units side by side save time; a memory port less saves nothing but blocks."""
     layer = LayerShape(inputs=64, outputs=64, vector=4, length=8)
-    one, four = (Parameters.estimate(LearnerConfig(update_units=units), layer) for units in (1, 4))
+    one, four = (
+        LayerParameters.estimate(LearnerConfig(update_units=units), layer) for units in (1, 4)
+    )
     assert one["update"] - four["update"] == 6 * layer.depth + 1
     assert four["dsp"] == 4 * one["dsp"] == 4 * 4 * 35
-    without = Parameters.estimate(LearnerConfig(), layer, input_gradient=False)
+    without = LayerParameters.estimate(LearnerConfig(), layer, input_gradient=False)
     assert without["bram36"] == four["bram36"] - 8 * 2
     assert list(COEFFICIENTS.members)[0] == "scale"
 

@@ -6,7 +6,12 @@ from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import LearnerConfig
-from hw.learner.parameters.parameter_memory import Bank, BankShape, bias_sum_shape, stored_kinds
+from hw.learner.parameters.parameter_memory import (
+    ParameterMemory,
+    ParameterMemoryShape,
+    bias_sum_shape,
+    stored_kinds,
+)
 from hw.stream.ram import Ram, RamDual, memory_blocks
 from hw.verilog import to_verilog
 
@@ -72,6 +77,6 @@ def test_dual_port_is_one_copy(tmp_path):
 def test_bank_blocks(depth, blocks):
     """Adam with words of 128 bits: weights with two ports, four memories with one."""
     config = LearnerConfig()
-    shape = BankShape(config, depth, 4, gradient_sum_shape(config), dual=True)
+    shape = ParameterMemoryShape(config, depth, 4, gradient_sum_shape(config), dual=True)
     assert shape.blocks == blocks
-    assert Bank(shape).shape is shape
+    assert ParameterMemory(shape).shape is shape

@@ -6,7 +6,7 @@ import pytest
 from clocks import Clocks
 
 from hw.learner.config import LayerShape
-from hw.learner.parameters.parameter_walk import Scan
+from hw.learner.parameters.parameter_walk import ParameterWalk
 
 #: Layer, PEs of a unit. Padding of inputs and outputs, a PE without an output, units of one PE,
 #: of all, and of unequal size; memories of one word.
@@ -75,7 +75,7 @@ class Session:
             self.clocks.expect(self.clocks.add(advance=1), active=0)
 
     def run(self, simulate, directory):
-        self.clocks.run(simulate, Scan(self.layer, self.members), directory)
+        self.clocks.run(simulate, ParameterWalk(self.layer, self.members), directory)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -84,9 +84,9 @@ def test_scans(simulate, tmp_path, case):
     session = Session(case)
     layer, members = session.layer, session.members
     for gap in (0.0, 0.6):
-        assert session.scan(1, gap) == Scan.words(layer, members)
+        assert session.scan(1, gap) == ParameterWalk.words(layer, members)
         session.idle()
-        assert session.scan(0, gap) == Scan.words(layer, layer.length)
+        assert session.scan(0, gap) == ParameterWalk.words(layer, layer.length)
         session.scan(1, gap)
     session.idle()
     session.run(simulate, tmp_path)
@@ -96,7 +96,7 @@ def test_scans(simulate, tmp_path, case):
 def test_start_again(simulate, tmp_path, case):
     """A start in the first word, in the middle, in the biases and at the end begins anew."""
     session = Session(case)
-    words = Scan.words(session.layer, session.members)
+    words = ParameterWalk.words(session.layer, session.members)
     for begun in (1, words // 2, words - session.layer.outputs, words - 1):
         session.scan(1, words=begun)
     session.scan(1)
@@ -129,4 +129,6 @@ def test_stated_scan(simulate, tmp_path):
         clock = clocks.add(parallel=1, advance=1)
         clocks.expect(clock, select=0, bias=1, address=output, last=output == 2)
     clocks.expect(clocks.add(), active=0)
-    clocks.run(simulate, Scan(LayerShape(inputs=5, outputs=3, vector=2, length=2), 2), tmp_path)
+    clocks.run(
+        simulate, ParameterWalk(LayerShape(inputs=5, outputs=3, vector=2, length=2), 2), tmp_path
+    )

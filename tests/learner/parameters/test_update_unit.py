@@ -8,7 +8,7 @@ from learner.numbers import NARROW
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import KINDS, LearnerConfig
-from hw.learner.parameters.parameter_memory import BankShape
+from hw.learner.parameters.parameter_memory import ParameterMemoryShape
 from hw.learner.parameters.update_unit import UpdateUnit, merge_stages
 from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, timing
 from sim.model.arith.to_float import to_float
@@ -39,7 +39,7 @@ class Timeline:
         optimizer, arithmetic, vector, self.sources, self.stages = CASES[case]
         self.config = LearnerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=16)
         sums = gradient_sum_shape(self.config)
-        self.shape = BankShape(self.config, 4, vector, sums, dual=True)
+        self.shape = ParameterMemoryShape(self.config, 4, vector, sums, dual=True)
         self.unit = UpdateUnit(self.config, self.shape, self.sources, self.stages)
         self.rng, self.clocks, self.at = np.random.default_rng(seed), Clocks(), timing(self.config)
         self.sums = sums

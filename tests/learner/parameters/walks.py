@@ -12,12 +12,12 @@ def words(texts):
 
 
 class Scans:
-    """A unit with ``load``, ``store``, ``update``, ``kind`` and ``busy``, as ``Parameters``.
+    """A unit with ``load``, ``store``, ``update``, ``kind`` and ``busy``, as ``LayerParameters``.
 
     Parameters
     ----------
     estimate : dict
-        Of ``Parameters``: clocks of each scan, which those without gaps must take.
+        Of ``LayerParameters``: clocks of each scan, which those without gaps must take.
     i, o : str
         The streams of stored and loaded words.
 

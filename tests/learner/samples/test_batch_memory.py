@@ -5,7 +5,7 @@ import pytest
 
 from hw.learner.config import LearnerConfig
 from hw.learner.records import record_granules, record_words
-from hw.learner.samples.batch_memory import WORDS, Batch
+from hw.learner.samples.batch_memory import WORDS, BatchMemory
 from hw.replay.records import HEADER
 from sim.model.arith.float32 import reciprocal
 
@@ -81,7 +81,7 @@ def test_batch(simulate, config, data_width):
         batches.append(batch(config, data_width, raw, bad))
     batches.append(batch(config, data_width, records(config, config.lanes, rng)))
     simulate(
-        Batch(config, data_width),
+        BatchMemory(config, data_width),
         "learner.samples.batch_memory_bench",
         lanes=config.lanes,
         size=1 + record_granules(config),

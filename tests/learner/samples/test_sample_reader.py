@@ -9,7 +9,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.records import record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS
-from hw.learner.samples.sample_reader import Play, feeds
+from hw.learner.samples.sample_reader import SampleReader, feeds
 from sim.model.nn.activation import quantize
 
 FIXED = Arithmetic(kind="fixed")
@@ -89,7 +89,7 @@ def test_play(simulate, tmp_path, name, ahead):
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(dict(streams=streams, memory=memory, clipped=clipped)))
     simulate(
-        Play(config, size * samples, ahead),
+        SampleReader(config, size * samples, ahead),
         "learner.samples.sample_reader_bench",
         vectors=str(file),
         lanes=lanes,

@@ -1,10 +1,10 @@
-"""A ``ForwardedMemory`` whose operations add to their word, so that a stale word shows at once."""
+"""A ``ForwardingMemory`` whose operations add to their word, so that a stale word shows at once."""
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from hw.replay.tree.forwarding_memory import ForwardedMemory
+from hw.replay.tree.forwarding_memory import ForwardingMemory
 from hw.stream.delay import delay
 
 
@@ -12,7 +12,7 @@ class ForwardTop(wiring.Component):
     """``write``: ``memory[address] += value``; ``word`` and ``committed`` as in the memory."""
 
     def __init__(self, *, width, depth, style):
-        self.memory = ForwardedMemory(
+        self.memory = ForwardingMemory(
             width=width, depth=depth, style=style, clear_width=depth.bit_length() + 1
         )
         ports = self.memory.signature.members

@@ -6,7 +6,7 @@ from hw.arith.fixed import SQ, RequantizeConfig
 from sim.model.arith import float32
 from sim.model.arith.fixed import requantize
 from sim.model.nn.activation import activate
-from sim.model.nn.adder_tree import accumulate, tree, window_sum
+from sim.model.nn.adder_tree import accumulate, adder_tree, interleaved_sum
 
 __all__ = ["forward"]
 
@@ -23,8 +23,8 @@ def forward(arithmetic, layer, weights, biases, x):
     products = float32.multiply(weights, x) if arithmetic.is_float else weights * x
     products = products.reshape(*products.shape[:-1], layer.words, layer.vector)
     # Words and places in a word first, samples and outputs behind.
-    dots = tree(arithmetic, np.moveaxis(products, (-1, -2), (0, 1)))
-    total = window_sum(arithmetic, accumulate(arithmetic, dots, layer.interleave))
+    dots = adder_tree(arithmetic, np.moveaxis(products, (-1, -2), (0, 1)))
+    total = interleaved_sum(arithmetic, accumulate(arithmetic, dots, layer.interleave))
     if arithmetic.is_float:
         y, saturated = float32.add(total, biases), np.zeros(total.shape, bool)
     else:

@@ -16,7 +16,7 @@ from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative, quantize, to_float
 from sim.model.nn.optimizer import coefficients, update
 
-__all__ = ["Learner", "Trained"]
+__all__ = ["Trainer", "Trained"]
 
 
 class Trained(NamedTuple):
@@ -39,7 +39,7 @@ class Trained(NamedTuple):
     saturations: tuple
 
 
-class Learner:
+class Trainer:
     """Networks and optimizer state of a LearnerConfig, all zeros at first.
 
     parameters : network name -> [layer] -> kind -> (weights [outputs, inputs], biases [outputs]),
