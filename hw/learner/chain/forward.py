@@ -28,8 +28,8 @@ class Forward(wiring.Component):
 
     x words move from PE to PE and sums stay, until they leave through the first PE in the order of
     the outputs. ``interleave`` partial sums of an output are added by ``interleaved_sum``. The
-    order of every addition is in ``ForwardPE`` and there. Nothing stalls but the intake of words; bubbles
-    between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
+    order of additions is in ``ForwardPE`` and there. Nothing stalls but the intake of words;
+    bubbles between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
