@@ -243,15 +243,15 @@ class LearnerConfig(ConfigBase):
         """Clocks from sample to sample: the slowest stage."""
         return max(layer.cycles for layers in self.networks.values() for layer in layers)
 
-    def kept(self, network):
+    def backward_groups(self, network):
         """Forward groups of ``network``, the first, whose errors come back."""
         return 2 if network == "critic" else 1
 
-    def groups(self, network):
+    def weight_sources(self, network):
         """Weights, "online" or "target", of each forward group of ``network``: those whose errors
         come back, the target's, and of a double DQN the next observation's."""
         chooser = ("online",) * (network == "q" and self.double)
-        return ("online",) * self.kept(network) + ("target",) + chooser
+        return ("online",) * self.backward_groups(network) + ("target",) + chooser
 
     def units(self, layer):
         """PEs of ``layer`` that are updated at the same time, each by ``vector`` optimizers."""

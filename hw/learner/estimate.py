@@ -28,19 +28,19 @@ _OPTIMIZERS = {"sgd": (4, 1, 0, 0), "rmsprop": (7, 2, 1, 1), "adam": (9, 3, 1, 1
 
 
 def stages(config):
-    """``(layer, groups, kept, activation of the inputs or None)`` of every layer.
+    """``(layer, groups, backward, activation of the inputs or None)`` of every layer.
 
-    Groups go forward, the first ``kept`` of them come back; gradients of inputs are wanted where
-    another layer made them.
+    Groups go forward, the first ``backward`` of them come back; gradients of inputs are wanted
+    where another layer made them.
     """
     for name, layers in config.networks.items():
         made_by = config.networks["actor"][-1].activation if name == "critic" else None
         for layer in layers:
-            yield layer, config.groups(name), config.kept(name), made_by
+            yield layer, config.weight_sources(name), config.backward_groups(name), made_by
             made_by = layer.activation
 
 
-def _adders(config, layer, groups, kept, made_by):
+def _adders(config, layer, groups, backward, made_by):
     """Adders of a layer's chains."""
     lanes = config.lanes
     window = (layer.interleave - 1).bit_length()
@@ -49,7 +49,7 @@ def _adders(config, layer, groups, kept, made_by):
     if made_by is None:
         return forward + gradients
     window = (layer.rows - 1).bit_length()
-    return forward + gradients + kept * lanes * layer.vector * (layer.length - 1 + window)
+    return forward + gradients + backward * lanes * layer.vector * (layer.length - 1 + window)
 
 
 def _memory_blocks(config):
@@ -66,13 +66,13 @@ def _memory_blocks(config):
     # Samples between a layer's inputs and the errors that come back, at most.
     slots = 2 * len(every) + 3
     blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
-    for layer, groups, kept, made_by in every:
+    for layer, groups, backward, made_by in every:
         wanted = made_by is not None
         blocks += LayerParameters.estimate(config, layer, input_gradient=wanted)["bram36"]
         ring = deep(activation, slots * layer.words)
-        blocks += (len(groups) + kept) * layer.vector * ring
+        blocks += (len(groups) + backward) * layer.vector * ring
         if made_by is not None:
-            blocks += deep(kept * gradient * layer.vector, 2 * layer.words)
+            blocks += deep(backward * gradient * layer.vector, 2 * layer.words)
     return blocks
 
 
@@ -80,15 +80,15 @@ def _learner(config):
     """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
     multipliers, adders, optimizers = 0, 0, 0
     dsp = Loss.estimate(config)["dsp"]
-    for layer, groups, kept, made_by in stages(config):
+    for layer, groups, backward, made_by in stages(config):
         chains = (
             Forward.estimate(config, layer, groups),
-            Backward.estimate(config, layer, kept, 1, made_by is not None, made_by or "linear"),
+            Backward.estimate(config, layer, backward, 1, made_by is not None, made_by or "linear"),
         )
         dsp += LayerParameters.estimate(config, layer)["dsp"]
         multipliers += sum(chain["multipliers"] for chain in chains)
         dsp += sum(chain["dsp"] for chain in chains)
-        adders += _adders(config, layer, groups, kept, made_by)
+        adders += _adders(config, layer, groups, backward, made_by)
         optimizers += config.units(layer) * layer.vector
     products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
     if config.arithmetic.is_float:

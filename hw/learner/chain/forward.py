@@ -36,7 +36,7 @@ class Forward(wiring.Component):
     config : LearnerConfig
     layer : LayerShape
         ``rows * interleave`` at least the latency of an addition; ValueError otherwise.
-    groups : tuple of "online" or "target"
+    weight_sources : tuple of "online" or "target"
         Data paths that share control and addresses, and whose weights each of them takes.
 
     Members
@@ -66,42 +66,46 @@ class Forward(wiring.Component):
         no word is late.
     """
 
-    def __init__(self, config, layer, groups):
-        groups = tuple(groups)
-        if not groups or any(network not in _NETWORKS for network in groups):
-            raise ValueError(f"groups must be of {', '.join(_NETWORKS)}, not {groups!r}")
+    def __init__(self, config, layer, weight_sources):
+        weight_sources = tuple(weight_sources)
+        if not weight_sources or any(network not in _NETWORKS for network in weight_sources):
+            raise ValueError(
+                f"weight_sources must be of {', '.join(_NETWORKS)}, not {weight_sources!r}"
+            )
         arithmetic = config.arithmetic
         if layer.rows * layer.interleave < arithmetic.add_latency:
             raise ValueError(
                 f"rows * interleave must be at least {arithmetic.add_latency}, the latency of an "
                 f"addition, not {layer.rows * layer.interleave!r}"
             )
-        self.config, self.layer, self.groups = config, layer, groups
-        figures = self.estimate(config, layer, groups)
+        self.config, self.layer, self.weight_sources = config, layer, weight_sources
+        figures = self.estimate(config, layer, weight_sources)
         self.latency, self.last_latency = figures["latency"], figures["last_latency"]
         activation = arithmetic.shape("activation")
         bias = data.StructLayout(dict.fromkeys(_NETWORKS, arithmetic.shape("weight")))
-        word = vector_layout(activation, len(groups), config.lanes, layer.vector)
+        word = vector_layout(activation, len(weight_sources), config.lanes, layer.vector)
         super().__init__(
             {
                 "i": In(stream.Signature(word)),
                 "room": In(1),
-                "o": Out(element_layout(activation, layer.outputs, len(groups), config.lanes)),
+                "o": Out(
+                    element_layout(activation, layer.outputs, len(weight_sources), config.lanes)
+                ),
                 "address": Out(range(layer.depth)).array(layer.length),
                 "weight": In(weights_layout(config, layer.vector)).array(layer.length),
                 "bias_address": Out(range(layer.outputs)),
                 "bias": In(bias),
                 "started": Out(1),
                 "idle": Out(1, init=1),
-                "saturations": Out(range(len(groups) * config.lanes + 1)),
+                "saturations": Out(range(len(weight_sources) * config.lanes + 1)),
             }
         )
 
     @classmethod
-    def estimate(cls, config, layer, groups):
+    def estimate(cls, config, layer, weight_sources):
         """Clocks a sample, latencies as the attributes, multipliers and DSP blocks."""
         arithmetic = config.arithmetic
-        paths = len(groups) * config.lanes
+        paths = len(weight_sources) * config.lanes
         multipliers = paths * layer.multipliers
         # A word is a macro-cycle; sums leave in the last interleave of them.
         latency = 1 + (layer.words - 1) * layer.rows + ForwardPE.latency_of(config, layer)
@@ -138,7 +142,11 @@ class Forward(wiring.Component):
         """The PEs; returns the sums that leave the first one."""
         pes = [
             SharedModule(
-                ForwardPE, self.config, self.layer, self.groups, self.layer.outputs_of(position)
+                ForwardPE,
+                self.config,
+                self.layer,
+                self.weight_sources,
+                self.layer.outputs_of(position),
             )
             for position in range(self.layer.length)
         ]
@@ -181,7 +189,7 @@ class Forward(wiring.Component):
         m.d.comb += self.bias_address.eq(delay(m, index, ahead, name="bias_address"))
 
         clipped = []
-        for group, network in enumerate(self.groups):
+        for group, network in enumerate(self.weight_sources):
             bias = self.bias[network]
             if not arithmetic.is_float:
                 bias = bias << arithmetic.activation.fraction

@@ -29,7 +29,7 @@ class ForwardPE(wiring.Component):
     ----------
     config : LearnerConfig
     layer : LayerShape
-    groups : tuple of "online" or "target"
+    weight_sources : tuple of "online" or "target"
         Whose weights a data path takes.
     outputs : int
         Of this PE: its rows, the first, whose sums leave.
@@ -47,9 +47,14 @@ class ForwardPE(wiring.Component):
     sum_i, sum_o : In, Out struct {valid, value: [groups][lanes]}
     """
 
-    def __init__(self, config, layer, groups, outputs):
-        self.config, self.layer, self.groups, self.outputs = config, layer, groups, outputs
-        sizes = len(groups), config.lanes
+    def __init__(self, config, layer, weight_sources, outputs):
+        self.config, self.layer, self.weight_sources, self.outputs = (
+            config,
+            layer,
+            weight_sources,
+            outputs,
+        )
+        sizes = len(weight_sources), config.lanes
         word = vector_layout(config.arithmetic.shape("activation"), *sizes, layer.vector)
         sums = data.StructLayout(
             {"valid": 1, "value": vector_layout(sum_shape(config, layer), *sizes)}
@@ -105,7 +110,7 @@ class ForwardPE(wiring.Component):
 
         value = Signal(self.sum_o.value.shape(), reset_less=True)
         m.d.comb += self.sum_o.value.eq(value)
-        for group, network in enumerate(self.groups):
+        for group, network in enumerate(self.weight_sources):
             for lane in range(config.lanes):
                 dot = self._dot(m, self.weight[network], self.x[group][lane], f"{group}_{lane}")
                 total = self._accumulate(m, dot, valid, first, f"{group}_{lane}")

@@ -21,7 +21,7 @@ class ActivationBuffer(wiring.Component):
     ----------
     config : LearnerConfig
     layer : LayerShape
-    groups, kept : int
+    groups, backward_groups : int
         Forward groups; how many of them, the first, backward reads.
     slots : int
         Samples held.
@@ -43,7 +43,7 @@ class ActivationBuffer(wiring.Component):
         A source reserves a slot as it begins a sample, and may do so while there is room.
     forward : Out(stream of [groups][lanes][vector])
         The rest of a group of ``interleave`` words follows its first without a gap.
-    backward : Out(stream of [kept][lanes][vector])
+    backward : Out(stream of [backward_groups][lanes][vector])
     """
 
     def __init__(
@@ -52,14 +52,19 @@ class ActivationBuffer(wiring.Component):
         layer,
         *,
         groups,
-        kept,
+        backward_groups,
         slots,
         feed=False,
         chain=(),
         chain_count=1,
         chain_offset=0,
     ):
-        self.config, self.layer, self.groups, self.kept = config, layer, groups, kept
+        self.config, self.layer, self.groups, self.backward_groups = (
+            config,
+            layer,
+            groups,
+            backward_groups,
+        )
         self.slots, self.has_feed, self.chain_groups = slots, feed, tuple(chain)
         self.chain_count, self.chain_offset = chain_count, chain_offset
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
@@ -76,7 +81,7 @@ class ActivationBuffer(wiring.Component):
                 "feed_room": Out(1),
                 "chain_room": Out(1),
                 "forward": Out(stream.Signature(data.ArrayLayout(self._word, groups))),
-                "backward": Out(stream.Signature(data.ArrayLayout(self._word, kept))),
+                "backward": Out(stream.Signature(data.ArrayLayout(self._word, backward_groups))),
             }
         )
 
@@ -207,7 +212,7 @@ class ActivationBuffer(wiring.Component):
                     ]
             for place in range(layer.vector):
                 here = element[:bits] == place if bits else 1
-                for reader in (forward, backward) if group < self.kept else (forward,):
+                for reader in (forward, backward) if group < self.backward_groups else (forward,):
                     ram = Ram(width=Shape.cast(value.shape()).width, depth=depth, style=style)
                     m.submodules[f"{reader.name}_{group}_{place}"] = ram
                     word = data.View(value.shape(), ram.read_data)

@@ -24,23 +24,23 @@ class DeltaBuffer(wiring.Component):
     layer : LayerShape
         The layer whose input gradients these are.
     groups : sequence of int
-        Of the ``source_groups`` that arrive, those that go on.
+        Of the ``backward_groups`` that arrive, those that go on.
     first, count : int
 
     Members
     -------
-    dx : In({valid, value: [source_groups][lanes][vector]})
+    dx : In({valid, value: [backward_groups][lanes][vector]})
         As ``Backward`` sends it: no back-pressure.
     begun : In(1), room : Out(1)
         Backward reserves a sample as it begins it.
     o : Out(stream of [groups][lanes])
     """
 
-    def __init__(self, config, layer, *, source_groups, groups, first, count):
+    def __init__(self, config, layer, *, backward_groups, groups, first, count):
         self.config, self.layer, self.groups = config, layer, tuple(groups)
         self.first, self.count = first, count
         shape, lanes = config.arithmetic.shape("gradient"), config.lanes
-        value = vector_layout(shape, source_groups, lanes, layer.vector)
+        value = vector_layout(shape, backward_groups, lanes, layer.vector)
         self._kept = vector_layout(shape, len(self.groups), lanes, layer.vector)
         super().__init__(
             {

@@ -23,9 +23,9 @@ class Layer(wiring.Component):
     ----------
     config : LearnerConfig
     layer : LayerShape
-    banks : sequence of "online" or "target"
+    weight_sources : sequence of "online" or "target"
         Weights of each forward group.
-    kept : int
+    backward_groups : int
         Groups, the first, whose errors come back; the first of them trains.
     slots : int
         Samples between this layer's input and the return of their errors.
@@ -40,7 +40,7 @@ class Layer(wiring.Component):
         As ``ActivationBuffer``.
     o : Out(element_layout), started : Out(1), room : In(1)
         Outputs; a sample begins where there is room for it after this layer.
-    delta : In(stream of [kept][lanes])
+    delta : In(stream of [backward_groups][lanes])
     dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
         Gradients of the inputs, and their flow control by samples.
     start : In(1), samples : In, done : Out(1)
@@ -56,8 +56,8 @@ class Layer(wiring.Component):
         config,
         layer,
         *,
-        banks,
-        kept,
+        weight_sources,
+        backward_groups,
         slots,
         feed=False,
         chain=(),
@@ -65,25 +65,25 @@ class Layer(wiring.Component):
         chain_offset=0,
         input_activation=None,
     ):
-        self.config, self.layer, self.banks = config, layer, tuple(banks)
-        self.kept, self.input_activation = kept, input_activation
-        groups = len(self.banks)
+        self.config, self.layer, self.weight_sources = config, layer, tuple(weight_sources)
+        self.backward_groups, self.input_activation = backward_groups, input_activation
+        groups = len(self.weight_sources)
         self.ring = ActivationBuffer(
             config,
             layer,
             groups=groups,
-            kept=kept,
+            backward_groups=backward_groups,
             slots=slots,
             feed=feed,
             chain=chain,
             chain_count=chain_count,
             chain_offset=chain_offset,
         )
-        self.forward = Forward(config, layer, self.banks)
+        self.forward = Forward(config, layer, self.weight_sources)
         self.backward = Backward(
             config,
             layer,
-            kept,
+            backward_groups,
             1,
             input_activation is not None,
             input_activation or "linear",
@@ -94,7 +94,7 @@ class Layer(wiring.Component):
         arithmetic, lanes = config.arithmetic, config.lanes
         gradient = arithmetic.shape("gradient")
         word = stream.Signature(unsigned(32 * layer.vector))
-        dx = vector_layout(gradient, kept, lanes, layer.vector)
+        dx = vector_layout(gradient, backward_groups, lanes, layer.vector)
         ring = self.ring.signature.members
         super().__init__(
             {
@@ -114,7 +114,7 @@ class Layer(wiring.Component):
                 ),
                 "started": Out(1),
                 "room": In(1),
-                "delta": In(stream.Signature(vector_layout(gradient, kept, lanes))),
+                "delta": In(stream.Signature(vector_layout(gradient, backward_groups, lanes))),
                 "dx": Out(data.StructLayout({"valid": 1, "value": dx})),
                 "dx_begun": Out(1),
                 "dx_room": In(1),

@@ -166,11 +166,11 @@ class Trainer(wiring.Component):
         ahead = sum(len(shapes[name]) for name in names)
         networks, before = {}, None
         for name in names:
-            banks, layers = config.groups(name), []
+            sources, layers = config.weight_sources(name), []
             for position, shape in enumerate(shapes[name]):
                 options, made_by = {}, before
                 if position:
-                    options = dict(chain=range(len(banks)), chain_count=shape.inputs)
+                    options = dict(chain=range(len(sources)), chain_count=shape.inputs)
                 elif before is not None:  # the critic takes the actor's actions
                     options = dict(
                         chain=(1, 2), chain_count=config.action, chain_offset=config.observation
@@ -178,8 +178,8 @@ class Trainer(wiring.Component):
                 layer = Layer(
                     config,
                     shape,
-                    banks=banks,
-                    kept=config.kept(name),
+                    weight_sources=sources,
+                    backward_groups=config.backward_groups(name),
                     # A sample of experiences waits from the start, one of outputs from its layer.
                     slots=2 * (ahead if position else sum(len(s) for s in shapes.values())) + 3,
                     feed=position == 0,
@@ -198,13 +198,13 @@ class Trainer(wiring.Component):
 
     def _join(self, m, before, layer, name, position):
         """Outputs of ``before`` enter ``layer``; the errors of its inputs go back."""
-        groups, first, count = range(layer.kept), 0, layer.layer.inputs
+        groups, first, count = range(layer.backward_groups), 0, layer.layer.inputs
         if not position:
             groups, first, count = (1,), self.config.observation, self.config.action
         m.submodules[f"{name}_errors"] = errors = DeltaBuffer(
             self.config,
             layer.layer,
-            source_groups=layer.kept,
+            backward_groups=layer.backward_groups,
             groups=groups,
             first=first,
             count=count,

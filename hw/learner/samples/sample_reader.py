@@ -29,7 +29,7 @@ def feeds(config):
     on of these groups.
     """
     if config.algorithm == "dqn":
-        others = tuple(range(1, len(config.groups("q"))))
+        others = tuple(range(1, len(config.weight_sources("q"))))
         return {"q": [("obs", (0,), 0), ("next_obs", others, 0)]}
     return {
         "critic": [
@@ -72,7 +72,7 @@ class SampleReader(wiring.Component):
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
         members = {}
         for name in feeds(config):
-            inputs, groups = config.networks[name][0].inputs, len(config.groups(name))
+            inputs, groups = config.networks[name][0].inputs, len(config.weight_sources(name))
             members[name] = Out(stream.Signature(feed_layout(shape, inputs, groups, lanes)))
         super().__init__(
             {

@@ -14,8 +14,8 @@ __all__ = ["ForwardTop"]
 class ForwardTop(wiring.Component):
     """``contents`` [length][depth] and ``biases`` [outputs] are raw words of the memories."""
 
-    def __init__(self, config, layer, groups, contents, biases):
-        self.forward = forward = Forward(config, layer, groups)
+    def __init__(self, config, layer, weight_sources, contents, biases):
+        self.forward = forward = Forward(config, layer, weight_sources)
         self.contents, self.biases = contents, biases
         super().__init__(
             {

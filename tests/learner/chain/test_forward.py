@@ -16,7 +16,7 @@ from sim.model.learner.chain.forward import forward
 NETWORKS = ("online", "target")
 DOUBLE = ("online", "target", "online")
 
-#: (kind, groups, lanes, layer): chains and single PEs, interleaved or not, with and without
+#: (kind, weight_sources, lanes, layer): chains and single PEs, interleaved or not, with and without
 #: padding of inputs (not a multiple of vector) and outputs (of rows); one drains exactly in time.
 CASES = [
     ("float32", ("online",), 1, dict(inputs=5, outputs=8)),
@@ -85,15 +85,15 @@ def memories(arithmetic, layer, networks):
     return contents, [word(arithmetic, "weight", pair) for pair in pairs]
 
 
-@pytest.mark.parametrize("kind, groups, lanes, shape", CASES)
-def test_forward(simulate, tmp_path, kind, groups, lanes, shape):
+@pytest.mark.parametrize("kind, weight_sources, lanes, shape", CASES)
+def test_forward(simulate, tmp_path, kind, weight_sources, lanes, shape):
     config, layer = configs(kind, lanes, shape)
     arithmetic, rng = config.arithmetic, np.random.default_rng(5)
     networks = {name: parameters(arithmetic, layer, rng) for name in NETWORKS}
-    x = inputs(arithmetic, layer, (len(groups), lanes), rng)
+    x = inputs(arithmetic, layer, (len(weight_sources), lanes), rng)
     results = [
         forward(arithmetic, layer, *networks[name], x[:, group])
-        for group, name in enumerate(groups)
+        for group, name in enumerate(weight_sources)
     ]
     y, saturated = (np.stack(part, axis=1) for part in zip(*results, strict=True))
     assert kind == "float32" or saturated.any()
@@ -118,8 +118,8 @@ def test_forward(simulate, tmp_path, kind, groups, lanes, shape):
             )
         )
     )
-    dut = ForwardTop(config, layer, groups, *memories(arithmetic, layer, networks))
-    estimate = Forward.estimate(config, layer, groups)
+    dut = ForwardTop(config, layer, weight_sources, *memories(arithmetic, layer, networks))
+    estimate = Forward.estimate(config, layer, weight_sources)
     simulate(
         dut,
         "learner.chain.forward_bench",
@@ -131,8 +131,8 @@ def test_forward(simulate, tmp_path, kind, groups, lanes, shape):
     )
 
 
-@pytest.mark.parametrize("kind, groups, lanes, shape", CASES)
-def test_twin_of_matmul(kind, groups, lanes, shape):
+@pytest.mark.parametrize("kind, weight_sources, lanes, shape", CASES)
+def test_twin_of_matmul(kind, weight_sources, lanes, shape):
     """Fixed: exact, rounded once. Float32: within half a unit for each of the operations."""
     config, layer = configs(kind, lanes, {**shape, "activation": "linear"})
     arithmetic, rng = config.arithmetic, np.random.default_rng(6)
@@ -176,10 +176,10 @@ def test_estimate():
 
 
 @pytest.mark.parametrize(
-    "layer, groups, message",
+    "layer, weight_sources, message",
     [
-        (dict(inputs=3, outputs=6), (), r"groups must be of online, target, not \(\)"),
-        (dict(inputs=3, outputs=6), ("first",), "groups must be of online, target, not "),
+        (dict(inputs=3, outputs=6), (), r"weight_sources must be of online, target, not \(\)"),
+        (dict(inputs=3, outputs=6), ("first",), "weight_sources must be of online, target, not "),
         (
             dict(inputs=3, outputs=5),
             ("online",),
@@ -187,6 +187,6 @@ def test_estimate():
         ),
     ],
 )
-def test_rejects(layer, groups, message):
+def test_rejects(layer, weight_sources, message):
     with pytest.raises(ValueError, match=message):
-        Forward(LearnerConfig(), LayerShape(**layer), groups)
+        Forward(LearnerConfig(), LayerShape(**layer), weight_sources)

@@ -15,7 +15,7 @@ MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency
 NETWORKS = ("online", "target")
 DOUBLE = ("online", "target", "online")
 
-#: kind, lanes, groups, position in the chain, layer; latency worked by hand: read, multiply,
+#: kind, lanes, sources, position in the chain, layer; latency worked by hand: read, multiply,
 #: log2(vector) additions and the accumulator's, a register. The loop of a sum may be as short as
 #: an addition; a PE may have no output.
 CASES = {
@@ -45,15 +45,15 @@ EACH_CASE = pytest.mark.parametrize("case", CASES)
 
 
 def made(case):
-    kind, lanes, groups, position, shape, _ = CASES[case]
+    kind, lanes, weight_sources, position, shape, _ = CASES[case]
     config, layer = (
         LearnerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes),
         LayerShape(**shape),
     )
-    return config, layer, groups, layer.outputs_of(position)
+    return config, layer, weight_sources, layer.outputs_of(position)
 
 
-def sums(config, layer, groups, weights, x):
+def sums(config, layer, weight_sources, weights, x):
     """[interleave, rows, groups, lanes] partial sums of a sample.
 
     weights : name -> [words, rows, vector]; x : [words, groups, lanes, vector]
@@ -61,7 +61,7 @@ def sums(config, layer, groups, weights, x):
     arithmetic = config.arithmetic
     multiply = float32.multiply if arithmetic.is_float else np.multiply
     result = []
-    for group, network in enumerate(groups):
+    for group, network in enumerate(weight_sources):
         # [vector, words, rows, lanes]
         w = np.moveaxis(weights[network], -1, 0)[..., None]
         products = multiply(w, np.moveaxis(x[:, group], -1, 0)[:, :, None])
@@ -73,7 +73,7 @@ class Timeline:
     """Macro-cycles of a ``ForwardPE``, and what each of their clocks must show."""
 
     def __init__(self, case, seed):
-        self.config, self.layer, self.groups, self.outputs = made(case)
+        self.config, self.layer, self.weight_sources, self.outputs = made(case)
         self.latency = CASES[case][-1]
         self.rng, self.clocks, self.cycle = np.random.default_rng(seed), Clocks(), 0
         layer = self.layer
@@ -86,7 +86,7 @@ class Timeline:
         return numbers(self.config.arithmetic, kind, shape, self.rng)
 
     def x(self, *shape):
-        sizes = len(self.groups), self.config.lanes, self.layer.vector
+        sizes = len(self.weight_sources), self.config.lanes, self.layer.vector
         return self.draw("activation", *shape, *sizes)
 
     def macro_cycle(self, token, x, word=None):
@@ -120,7 +120,7 @@ class Timeline:
     def sample(self, x, pause=0.0):
         """Groups of ``interleave`` tokens, with such groups of bubbles before them."""
         layer = self.layer
-        expected = sums(self.config, layer, self.groups, self.weights, x)
+        expected = sums(self.config, layer, self.weight_sources, self.weights, x)
         for word in range(layer.words):
             if word % layer.interleave == 0:
                 while self.rng.random() < pause:
@@ -133,7 +133,7 @@ class Timeline:
 
     def let_past(self):
         """Sums of the PE behind this one, in any clocks that this one's own leave free."""
-        sizes = len(self.groups), self.config.lanes
+        sizes = len(self.weight_sources), self.config.lanes
         for clock in range(1, self.cycle * self.layer.rows + self.latency):
             value = self.emitted.get(clock)
             passes = value is None and self.rng.random() < 0.5
@@ -147,7 +147,7 @@ class Timeline:
 
     def run(self, simulate, directory):
         self.let_past()
-        unit = ForwardPE(self.config, self.layer, self.groups, self.outputs)
+        unit = ForwardPE(self.config, self.layer, self.weight_sources, self.outputs)
         self.clocks.run(simulate, unit, directory)
 
 

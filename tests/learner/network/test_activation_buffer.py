@@ -18,39 +18,40 @@ def case(layer, ring, routes=(), lanes=1, arithmetic=FIXED, chain_last=True):
     return config, LayerShape(outputs=3, **layer), ring, routes, chain_last
 
 
-CRITIC = dict(groups=3, kept=2, feed=True, chain=(1, 2), chain_count=2, chain_offset=3)
+CRITIC = dict(groups=3, backward_groups=2, feed=True, chain=(1, 2), chain_count=2, chain_offset=3)
 CRITIC_ROUTES = [((0, 1), 0, 3), ((2,), 0, 3), ((0,), 3, 2)]
 CASES = {
     "feed": case(
         dict(inputs=5, vector=2),
-        dict(groups=3, kept=1, slots=3, feed=True),
+        dict(groups=3, backward_groups=1, slots=3, feed=True),
         [((0,), 0, 5), ((1, 2), 0, 5)],
         lanes=2,
         chain_last=False,
     ),
     "feed of one number": case(
         dict(inputs=1),
-        dict(groups=2, kept=1, slots=5, feed=True),
+        dict(groups=2, backward_groups=1, slots=5, feed=True),
         [((0,), 0, 1), ((1,), 0, 1)],
         chain_last=False,
     ),
     # Words of padding behind the inputs, and places of padding in the last word of these.
     "chain, interleave": case(
         dict(inputs=6, vector=4, interleave=3),
-        dict(groups=2, kept=1, slots=4, chain=(0, 1), chain_count=6),
+        dict(groups=2, backward_groups=1, slots=4, chain=(0, 1), chain_count=6),
         arithmetic=Arithmetic(),
     ),
     "chain": case(
         dict(inputs=8, vector=2),
-        dict(groups=1, kept=1, slots=2, chain=(0,), chain_count=8),
+        dict(groups=1, backward_groups=1, slots=2, chain=(0,), chain_count=8),
         lanes=4,
     ),
     "chain, groups": case(
         dict(inputs=15, vector=1, interleave=4),
-        dict(groups=3, kept=2, slots=3, chain=(0, 1, 2), chain_count=15),
+        dict(groups=3, backward_groups=2, slots=3, chain=(0, 1, 2), chain_count=15),
     ),
     "chain, one word": case(
-        dict(inputs=3, vector=4), dict(groups=2, kept=2, slots=3, chain=(0, 1), chain_count=3)
+        dict(inputs=3, vector=4),
+        dict(groups=2, backward_groups=2, slots=3, chain=(0, 1), chain_count=3),
     ),
     "critic": case(dict(inputs=5, vector=4), dict(slots=3, **CRITIC), CRITIC_ROUTES, lanes=2),
     "critic, feed last": case(
@@ -108,7 +109,7 @@ def test_ring(simulate, tmp_path, name):
             dict(
                 sources=sources,
                 forward=[side_by_side(word, width) for word in words],
-                backward=[side_by_side(word[: ring["kept"]], width) for word in words],
+                backward=[side_by_side(word[: ring["backward_groups"]], width) for word in words],
             )
         )
     )

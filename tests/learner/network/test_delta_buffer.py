@@ -13,24 +13,24 @@ CASES = {
     "vector 1": (
         dict(lanes=4, batch=4),
         dict(inputs=3, outputs=2),
-        dict(source_groups=2, groups=(0, 1), first=0, count=3),
+        dict(backward_groups=2, groups=(0, 1), first=0, count=3),
     ),
     # Padding in the last word, and words of padding for the interleave.
     "padding": (
         dict(lanes=2, batch=4),
         dict(inputs=5, outputs=4, vector=2, interleave=4),
-        dict(source_groups=1, groups=(0,), first=0, count=5),
+        dict(backward_groups=1, groups=(0,), first=0, count=5),
     ),
     # The critic's first layer: the actor's actions, of the second group alone.
     "actions": (
         dict(lanes=1, batch=4, arithmetic=FIXED),
         dict(inputs=9, outputs=2, vector=4),
-        dict(source_groups=2, groups=(1,), first=5, count=3),
+        dict(backward_groups=2, groups=(1,), first=5, count=3),
     ),
     "one word": (
         dict(lanes=1, batch=4, arithmetic=FIXED),
         dict(inputs=2, outputs=2, vector=4),
-        dict(source_groups=1, groups=(0,), first=1, count=1),
+        dict(backward_groups=1, groups=(0,), first=1, count=1),
     ),
 }
 
@@ -41,7 +41,7 @@ def test_errors(simulate, name):
     values, shape, options = CASES[name]
     config, layer = LearnerConfig(**values), LayerShape(**shape)
     width = 32 if config.arithmetic.is_float else config.arithmetic.gradient.width
-    groups, lanes = options["source_groups"], config.lanes
+    groups, lanes = options["backward_groups"], config.lanes
     count = 9
     rng = np.random.default_rng(1)
     # Padding has errors too, as far as this unit knows.

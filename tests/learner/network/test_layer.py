@@ -22,14 +22,14 @@ CASES = {
     "fixed, first of a double DQN": (
         dict(arithmetic=NARROW, lanes=2, optimizer="adam", update_units=1),
         dict(inputs=7, outputs=5, vector=2, length=2, activation="relu"),
-        dict(banks=("online", "target", "online"), kept=1, slots=3, feed=True),
+        dict(weight_sources=("online", "target", "online"), backward_groups=1, slots=3, feed=True),
     ),
     "fixed, critic": (
         dict(arithmetic=NARROW, lanes=1, optimizer="sgd"),
         dict(inputs=6, outputs=3),
         dict(
-            banks=("online", "online", "target"),
-            kept=2,
+            weight_sources=("online", "online", "target"),
+            backward_groups=2,
             slots=2,
             chain=(0, 1, 2),
             chain_count=6,
@@ -40,8 +40,8 @@ CASES = {
         dict(arithmetic=Arithmetic(), lanes=2, optimizer="rmsprop"),
         dict(inputs=5, outputs=3, vector=2, interleave=2, activation="tanh"),
         dict(
-            banks=("online", "target"),
-            kept=1,
+            weight_sources=("online", "target"),
+            backward_groups=1,
             slots=4,
             chain=(0, 1),
             chain_count=5,
@@ -85,7 +85,7 @@ class Batches:
 
     def batch(self, samples, step):
         config, layer, options = self.config, self.layer, self.options
-        arithmetic, groups = config.arithmetic, len(options["banks"])
+        arithmetic, groups = config.arithmetic, len(options["weight_sources"])
         before = options.get("input_activation")
         x = drawn(
             arithmetic,
@@ -97,7 +97,7 @@ class Batches:
         delta = drawn(
             arithmetic,
             "gradient",
-            (samples, options["kept"], config.lanes, layer.outputs),
+            (samples, options["backward_groups"], config.lanes, layer.outputs),
             self.rng,
         )
         y, clipped = self._forward(x)
@@ -124,7 +124,7 @@ class Batches:
     def _forward(self, x):
         """``(y [samples, groups, lanes, outputs], saturations)``."""
         y, saturations = [], 0
-        for group, bank in enumerate(self.options["banks"]):
+        for group, bank in enumerate(self.options["weight_sources"]):
             parameters = [self.parameter.values[bank]]
             results, clipped = self.network.forward(parameters, columns(x[:, group]))
             y.append(results[-1].T.reshape(len(x), self.config.lanes, -1))
@@ -132,13 +132,13 @@ class Batches:
         return np.stack(y, axis=1), saturations
 
     def _backward(self, x, delta, before):
-        """``(dx [samples, kept, lanes, inputs] or None, gradients, saturations)``."""
+        """``(dx [samples, backward_groups, lanes, inputs] or None, gradients, saturations)``."""
         online = [self.parameter.values["online"]]
         gradients = self.network.backward(online, [columns(x[:, 0])], columns(delta[:, 0]))
         if before is None:
             return None, gradients.gradients[0], 0
         dx, saturations = [], 0
-        for group in range(self.options["kept"]):
+        for group in range(self.options["backward_groups"]):
             inputs = columns(x[:, group])
             result = self.network.backward(
                 online, [inputs], columns(delta[:, group]), trained=False, input_gradient=True
@@ -150,7 +150,7 @@ class Batches:
 
     def _inputs(self, x):
         """Words of the source, sample by sample."""
-        inputs, groups = self.layer.inputs, len(self.options["banks"])
+        inputs, groups = self.layer.inputs, len(self.options["weight_sources"])
         if not self.options.get("feed"):
             return [
                 [

@@ -43,7 +43,7 @@ def expected(config, raw):
     places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
     streams, fed = {}, set()
     for ring, routes in feeds(config).items():
-        inputs, groups = config.networks[ring][0].inputs, len(config.groups(ring))
+        inputs, groups = config.networks[ring][0].inputs, len(config.weight_sources(ring))
         index_width = (inputs - 1).bit_length()
         # In the order of the experience.
         elements = sorted(
