@@ -109,7 +109,7 @@ class CardLearner:
             )
 
     def plan(self, learning):
-        """STEP records of the next launch, and the kinds of parameters to fetch with it; None
+        """STEP records of the next launch, and the sets of parameters to fetch with it; None
         before learning."""
         # A launch draws from what was there before it.
         if not learning or len(self.buffer) < self.agent.config.batch_size:
@@ -122,9 +122,9 @@ class CardLearner:
     def launch(self, experiences, plan):
         if plan is None:
             return self.buffer.step(experiences)
-        steps, kinds = plan
+        steps, sets = plan
         batch = self.agent.config.batch_size
-        return self.buffer.learn(steps, batch_size=batch, experiences=experiences, store=kinds)
+        return self.buffer.learn(steps, batch_size=batch, experiences=experiences, store=sets)
 
     def finish(self, learned):
         if learned is None:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from host.runtime.experience import in_runs, put_records, record_dtype
-from host.runtime.parameters import from_image, kind_bits, to_image, zero_moments
+from host.runtime.parameters import from_image, set_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.runtime.step import Diverged, check_floor, checked_steps, step_records
 from hw.designs import DESIGNS
 from hw.learner.commands import LearnOpcode
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
@@ -93,7 +93,7 @@ class LearningReplay(PrioritizedReplayBuffer):
             each iteration, after its draw.
         inserts : int or None
             None: n // iterations.
-        store : sequence of kinds
+        store : sequence of parameter sets
             Parameters to return, as they are after the last iteration.
         priorities, td_errors : sequence of floats, or None
             One for each experience, as of ``step``.
@@ -111,7 +111,7 @@ class LearningReplay(PrioritizedReplayBuffer):
             raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
         check_floor(steps, self.learner)
         self._check_batch(batch_size)
-        self._check_loaded(KINDS)
+        self._check_loaded(PARAMETER_SETS)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
         inserts = self._checked_inserts(inserts, len(records), count)
         rest = len(records) - inserts * count
@@ -157,23 +157,23 @@ class LearningReplay(PrioritizedReplayBuffer):
         self.load(zero_moments(parameters))
 
     def load(self, parameters):
-        """Parameters to the card: ``{network: [{kind: (weights, biases)}, ...]}`` of floats.
+        """Parameters to the card: ``{network: [{set: (weights, biases)}, ...]}`` of floats.
 
-        All networks and layers, the same kinds in each; other kinds stay as they are on the card.
+        All networks and layers, the same sets in each; other sets stay as they are on the card.
         ValueError for another shape, and for a number that is not finite. Fixed-point weights are
         rounded and clipped (RuntimeWarning).
         """
-        image, kinds, clipped = to_image(self.learner, parameters)
+        image, sets, clipped = to_image(self.learner, parameters)
         if clipped:
             warnings.warn(f"{clipped} weights were clipped to their format", RuntimeWarning, 2)
-        self._load(image, kinds)
+        self._load(image, sets)
 
-    def store(self, kinds=KINDS):
+    def store(self, sets=PARAMETER_SETS):
         """Parameters from the card as ``load`` takes them, float32."""
         program = []
-        size = self._put_store(program, 0, kinds)
-        self._check_loaded(kinds)
-        return from_image(self.learner, self.launcher.run(program, (), size), kinds)
+        size = self._put_store(program, 0, sets)
+        self._check_loaded(sets)
+        return from_image(self.learner, self.launcher.run(program, (), size), sets)
 
     @property
     def _identity(self):
@@ -182,8 +182,8 @@ class LearningReplay(PrioritizedReplayBuffer):
     def state_dict(self):
         """As the parent's, and all parameters as they lie in memory (uint32)."""
         program = []
-        size = self._put_store(program, 0, KINDS)
-        self._check_loaded(KINDS)
+        size = self._put_store(program, 0, PARAMETER_SETS)
+        self._check_loaded(PARAMETER_SETS)
         image = self.launcher.run(program, (), size)
         return {**super().state_dict(), "parameters": image.view(np.uint32)}
 
@@ -191,11 +191,11 @@ class LearningReplay(PrioritizedReplayBuffer):
         """As the parent's; ValueError too if the state is of another learner."""
         self._check_identity(state)
         image = np.asarray(state["parameters"], np.uint32)
-        size = self._put_store([], 0, KINDS) // 4
+        size = self._put_store([], 0, PARAMETER_SETS) // 4
         if image.shape != (size,):
             raise ValueError(f"parameters must be {size} numbers, not {list(image.shape)}")
         super().load_state_dict(state)
-        self._load(image, KINDS)
+        self._load(image, PARAMETER_SETS)
 
     # -- arrays to programs
 
@@ -211,8 +211,8 @@ class LearningReplay(PrioritizedReplayBuffer):
                 )
         return records
 
-    def _check_loaded(self, kinds):
-        if kind_bits(kinds) & ~int(self.status["loaded"]):
+    def _check_loaded(self, sets):
+        if set_bits(sets) & ~int(self.status["loaded"]):
             raise ValueError("parameters must be loaded first (initialize, or load), not missing")
 
     def _check_batch(self, batch_size):
@@ -240,16 +240,16 @@ class LearningReplay(PrioritizedReplayBuffer):
             raise ValueError(f"inserts must be at most {limit}, not {inserts}")
         return int(inserts)
 
-    def _put_store(self, program, offset, kinds):
+    def _put_store(self, program, offset, sets):
         """Append a STORE to ``offset`` of results; return the bytes that it writes."""
-        bits = kind_bits(kinds)
-        last = sections(self.learner, kinds)[-1]
+        bits = set_bits(sets)
+        last = sections(self.learner, sets)[-1]
         size = last.offset + last.size
-        program.append((LearnOpcode.STORE, {"count": size, "destination": offset, "kinds": bits}))
+        program.append((LearnOpcode.STORE, {"count": size, "destination": offset, "sets": bits}))
         return size
 
-    def _load(self, image, kinds):
-        command = {"count": image.nbytes, "kinds": kind_bits(kinds)}
+    def _load(self, image, sets):
+        command = {"count": image.nbytes, "sets": set_bits(sets)}
         self.launcher.run([(LearnOpcode.LOAD, command)], [(0, image.view(np.uint8))])
 
     def _run(self, program, operands, size):

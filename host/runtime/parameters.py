@@ -1,98 +1,101 @@
-"""Parameters of a learner: arrays by network, layer and kind, to and from the image in memory."""
+"""Parameters of a learner: arrays by network, layer and set, to and from the image in memory."""
 
 import numpy as np
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack, sections, unpack
 
-__all__ = ["from_image", "kind_bits", "to_image", "zero_moments"]
+__all__ = ["from_image", "set_bits", "to_image", "zero_moments"]
 
 #: Kinds that are weights: fixed-point numbers where the learner's are.
 _WEIGHTS = ("online", "target")
 
 
-def kind_bits(kinds):
-    """The field ``kinds`` of LOAD and STORE."""
-    for kind in kinds:
-        if kind not in KINDS:
-            raise ValueError(f"kinds must be of {', '.join(KINDS)}, not {kind!r}")
-    if not kinds:
-        raise ValueError("kinds must be one or more, not none")
-    return sum(1 << KINDS.index(kind) for kind in set(kinds))
+def set_bits(sets):
+    """The field ``sets`` of LOAD and STORE."""
+    for parameter_set in sets:
+        if parameter_set not in PARAMETER_SETS:
+            raise ValueError(f"sets must be of {', '.join(PARAMETER_SETS)}, not {parameter_set!r}")
+    if not sets:
+        raise ValueError("sets must be one or more, not none")
+    return sum(1 << PARAMETER_SETS.index(parameter_set) for parameter_set in set(sets))
 
 
 def zero_moments(parameters):
-    """All kinds from ``{network: [(weights, biases), ...]}``: the target equals the network, the
+    """All sets from ``{network: [(weights, biases), ...]}``: the target equals the network, the
     moments are 0."""
     return {network: [_fresh(*pair) for pair in layers] for network, layers in parameters.items()}
 
 
 def _fresh(weights, biases):
     moments = np.zeros_like(weights, np.float32), np.zeros_like(biases, np.float32)
-    return {kind: (weights, biases) if kind in _WEIGHTS else moments for kind in KINDS}
+    return {
+        parameter_set: (weights, biases) if parameter_set in _WEIGHTS else moments
+        for parameter_set in PARAMETER_SETS
+    }
 
 
 def to_image(learner, parameters):
-    """``(image, kinds, clipped)``: uint32 numbers, what they are of, weights that were clipped.
+    """``(image, sets, clipped)``: uint32 numbers, what they are of, weights that were clipped.
 
-    ``parameters``: ``{network: [{kind: (weights, biases)}, ...]}``.
+    ``parameters``: ``{network: [{set: (weights, biases)}, ...]}``.
     """
-    kinds = _checked(learner, parameters)
+    sets = _checked(learner, parameters)
     parts, clipped = [], 0
-    for section in sections(learner, kinds):
-        arrays = parameters[section.network][section.position][section.kind]
-        if _is_raw(learner, section.kind):
+    for section in sections(learner, sets):
+        arrays = parameters[section.network][section.position][section.parameter_set]
+        if _is_raw(learner, section.parameter_set):
             pairs = [learner.arithmetic.weight.quantize(x) for x in arrays]
             clipped += sum(int(saturated.sum()) for _, saturated in pairs)
             arrays = [raw.astype(np.int32) for raw, _ in pairs]
         else:
             arrays = [np.asarray(x, np.float32) for x in arrays]
         parts.append(pack(section.layer, *arrays).view(np.uint32))
-    return np.concatenate(parts), kinds, clipped
+    return np.concatenate(parts), sets, clipped
 
 
-def from_image(learner, image, kinds):
+def from_image(learner, image, sets):
     """Inverse of ``to_image``, of uint8: float32 arrays."""
     result = {name: [{} for _ in layers] for name, layers in learner.networks.items()}
-    for section in sections(learner, kinds):
+    for section in sections(learner, sets):
         raw = image[section.offset : section.offset + section.size]
-        if _is_raw(learner, section.kind):
+        if _is_raw(learner, section.parameter_set):
             arrays = unpack(section.layer, raw.view(np.int32))
             arrays = [learner.arithmetic.weight.to_float(x).astype(np.float32) for x in arrays]
         else:
             arrays = unpack(section.layer, raw.view(np.float32))
-        result[section.network][section.position][section.kind] = tuple(arrays)
+        result[section.network][section.position][section.parameter_set] = tuple(arrays)
     return result
 
 
-def _is_raw(learner, kind):
-    return kind in _WEIGHTS and not learner.arithmetic.is_float
+def _is_raw(learner, parameter_set):
+    return parameter_set in _WEIGHTS and not learner.arithmetic.is_float
 
 
 def _checked(learner, parameters):
-    """The kinds of ``parameters``; ValueError unless they are the learner's."""
+    """The sets of ``parameters``; ValueError unless they are the learner's."""
     networks = learner.networks
     if set(parameters) != set(networks):
         raise ValueError(
             f"parameters must be of {', '.join(networks)}, not {', '.join(parameters) or 'none'}"
         )
-    kinds = None
+    sets = None
     for network, layers in networks.items():
         given = parameters[network]
         if len(given) != len(layers):
             raise ValueError(f"{network} must have {len(layers)} layers, not {len(given)}")
         for position, (layer, numbers) in enumerate(zip(layers, given, strict=True)):
             where = f"{network}[{position}]"
-            kinds = set(numbers) if kinds is None else kinds
-            kind_bits(numbers)
-            if set(numbers) != kinds:
+            sets = set(numbers) if sets is None else sets
+            set_bits(numbers)
+            if set(numbers) != sets:
                 raise ValueError(
-                    f"{where} must have the kinds {', '.join(sorted(kinds))} as the first layer, "
+                    f"{where} must have the sets {', '.join(sorted(sets))} as the first layer, "
                     f"not {', '.join(sorted(numbers))}"
                 )
-            for kind, arrays in numbers.items():
-                _check_pair(f"{where}.{kind}", layer, arrays)
-    return tuple(kind for kind in KINDS if kind in kinds)
+            for parameter_set, arrays in numbers.items():
+                _check_pair(f"{where}.{parameter_set}", layer, arrays)
+    return tuple(parameter_set for parameter_set in PARAMETER_SETS if parameter_set in sets)
 
 
 def _check_pair(where, layer, arrays):

@@ -6,8 +6,8 @@ these.
 
 from amaranth.lib import enum
 
-from hw.learner.config import KINDS
-from hw.learner.parameters.parameter_image import kind_bytes
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import REPORT, STEP, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
@@ -30,9 +30,9 @@ def _most_inserts(config):
 
 
 def _image_bytes(c, s):
-    """Every kind has as many bytes."""
-    wanted = sum((c.kinds >> k) & 1 for k in range(len(KINDS)))
-    return wanted * kind_bytes(s.config.learner)
+    """Every set has as many bytes."""
+    wanted = sum((c.sets >> k) & 1 for k in range(len(PARAMETER_SETS)))
+    return wanted * set_bytes(s.config.learner)
 
 
 _LEARN = Command(
@@ -99,7 +99,7 @@ _LEARN = Command(
             lambda c, s: c.inserts > s.capacity,
             "inserts is at most the capacity",
         ),
-        Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every kind is loaded"),
+        Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every set is loaded"),
     ),
 )
 
@@ -110,18 +110,18 @@ def _image(opcode, doc, footprint, *rules):
         doc,
         (
             Field(
-                "kinds",
+                "sets",
                 "u32",
                 "bits: online, target, first moment, second moment",
                 low=1,
-                high=(1 << len(KINDS)) - 1,
+                high=(1 << len(PARAMETER_SETS)) - 1,
             ),
         ),
         count=Field(
             "count",
             "u32",
             "bytes of all sections",
-            high=lambda config: len(KINDS) * kind_bytes(config.learner),
+            high=lambda config: len(PARAMETER_SETS) * set_bytes(config.learner),
             error=LearnError.IMAGE,
         ),
         footprints=(footprint,),
@@ -129,7 +129,7 @@ def _image(opcode, doc, footprint, *rules):
             Rule(
                 LearnError.IMAGE,
                 lambda c, s: c.count != _image_bytes(c, s),
-                "count is the bytes of the sections of kinds",
+                "count is the bytes of the sections of sets",
             ),
             *rules,
         ),
@@ -141,15 +141,15 @@ LEARNING = CommandTable(
         _LEARN,
         _image(
             LearnOpcode.LOAD,
-            "Parameters from operands: for each network, layer and kind of `kinds`, in this order, "
-            "a section (`parameter_image`). If memory fails it, these kinds are not loaded.",
+            "Parameters from operands: for each network, layer and set of `sets`, in this order, "
+            "a section (`parameter_image`). If memory fails it, these sets are not loaded.",
             operands(lambda c, s: c.count, "the sections"),
         ),
         _image(
             LearnOpcode.STORE,
             "Parameters to results, as LOAD.",
             results(lambda c, s: c.count, "the sections"),
-            Rule(LearnError.UNLOADED, lambda c, s: (c.kinds & s.missing) != 0, "they are loaded"),
+            Rule(LearnError.UNLOADED, lambda c, s: (c.sets & s.missing) != 0, "they are loaded"),
         ),
     ),
     stages={

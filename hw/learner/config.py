@@ -10,10 +10,18 @@ from itertools import pairwise
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_range
 
-__all__ = ["ACTIVATIONS", "ALGORITHMS", "KINDS", "OPTIMIZERS", "LayerShape", "LearnerConfig", "fit"]
+__all__ = [
+    "ACTIVATIONS",
+    "ALGORITHMS",
+    "PARAMETER_SETS",
+    "OPTIMIZERS",
+    "LayerShape",
+    "LearnerConfig",
+    "fit",
+]
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
-KINDS = ("online", "target", "first", "second")
+PARAMETER_SETS = ("online", "target", "first", "second")
 
 ACTIVATIONS = ("linear", "relu", "tanh")
 ALGORITHMS = ("dqn", "ddpg")

@@ -10,7 +10,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
 from hw.learner.commands import COMMANDS, LEARNING, LearnOpcode
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.control.batch_redirect import BatchRedirect
 from hw.learner.control.iteration import LEARNER_FLAGS, LEARNER_NUMBERS, LEARNER_PULSES, Iteration
 from hw.learner.network.trainer import Trainer
@@ -48,7 +48,9 @@ class LearnerCore(CommandCore):
     def state_layout(config):
         shapes = state_shapes(config.replay, config.engine.beat_bytes)
         names = ("capacity", "granules")
-        return data.StructLayout({**{name: shapes[name] for name in names}, "missing": len(KINDS)})
+        return data.StructLayout(
+            {**{name: shapes[name] for name in names}, "missing": len(PARAMETER_SETS)}
+        )
 
     def attach(self, m, run):
         """The replay core has its part of them: ``execute``."""
@@ -61,7 +63,7 @@ class LearnerCore(CommandCore):
             self.config.engine.data_width, self.config.learner.batch
         )
         command, state = self.views(run.raw), data.View(REPLAY_STATUS.shape, replay.status)
-        learn, missing = command[LearnOpcode.LEARN], Signal(len(KINDS), init=~0)
+        learn, missing = command[LearnOpcode.LEARN], Signal(len(PARAMETER_SETS), init=~0)
         shared = 8 * LEARNER_STATUS.offsets["loaded"]
         m.d.comb += [
             run.state.capacity.eq(state.capacity),
@@ -74,12 +76,12 @@ class LearnerCore(CommandCore):
             iterate.results.eq(self.results),
             iterate.status.eq(replay.status),
             self.status.eq(
-                Cat(replay.status[:shared], (~missing).as_unsigned()[: len(KINDS)],
-                    C(0, 32 - len(KINDS)), iterate.iterations)
+                Cat(replay.status[:shared], (~missing).as_unsigned()[: len(PARAMETER_SETS)],
+                    C(0, 32 - len(PARAMETER_SETS)), iterate.iterations)
             ),
             learner.step.eq(iterate.step),
             learner.batch.eq(learn.batch),
-            learner.kinds.eq(command[LearnOpcode.LOAD].kinds),
+            learner.sets.eq(command[LearnOpcode.LOAD].sets),
             *(getattr(learner, name).eq(getattr(iterate, name)) for name in LEARNER_PULSES),
             *(
                 getattr(iterate, name).eq(getattr(learner, name))
@@ -159,7 +161,7 @@ class LearnerCore(CommandCore):
         mux_ports(m, self.host_write, writes)
 
     def _run(self, m, run, learner, iterate, missing, modes):
-        kinds = learner.kinds
+        sets = learner.sets
         with m.FSM() as fsm:
             m.d.comb += [
                 modes.learning.eq(fsm.ongoing("LEARN")),
@@ -175,7 +177,7 @@ class LearnerCore(CommandCore):
                 ]
                 with m.If(learner.load):
                     # Words stream into the only copy: until the last is right, there is none.
-                    m.d.sync += missing.eq(missing | kinds)
+                    m.d.sync += missing.eq(missing | sets)
                     m.next = "LOAD"
                 with m.Elif(learner.store):
                     m.next = "STORE"
@@ -193,7 +195,7 @@ class LearnerCore(CommandCore):
                 with m.If(~learner.busy):
                     m.d.comb += run.finish.eq(1)
                     with m.If(~run.failed):
-                        m.d.sync += missing.eq(missing & ~kinds)
+                        m.d.sync += missing.eq(missing & ~sets)
                     m.next = "IDLE"
             with m.State("STORE"):
                 with m.If(run.replied & ~learner.busy):

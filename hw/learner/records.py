@@ -53,7 +53,7 @@ LEARNER_STATUS = Layout(
     "The replay status, then the learner's.",
     (
         *REPLAY_STATUS.fields,
-        Field("loaded", "u32", "kinds whose LOAD has succeeded; bits as there"),
+        Field("loaded", "u32", "sets whose LOAD has succeeded; bits as there"),
         Field("iterations", "u64", "gradient steps since reset"),
     ),
     size=192,
@@ -78,7 +78,7 @@ ERRORS = {
         "a TD error is infinite or NaN; the detail is the index of its experience; parameters and "
         "priorities are as before the iteration",
     ),
-    LearnError.IMAGE: ("image", "count is not the bytes of the sections of kinds"),
+    LearnError.IMAGE: ("image", "count is not the bytes of the sections of sets"),
     LearnError.UNLOADED: (
         "unloaded",
         "parameters are missing: they were never loaded, or memory failed their last LOAD",

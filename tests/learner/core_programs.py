@@ -6,14 +6,14 @@ import numpy as np
 from replay.programs import Program, status_of
 
 from hw.learner.commands import COMMANDS, LearnOpcode
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack, sections
 from hw.learner.records import LEARNER_STATUS, REPORT, STEP, record_granules
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.program import STATUS
 
-__all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "kinds_of", "run_both"]
+__all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "sets_of", "run_both"]
 
 _WORD = (1 << 32) - 1
 
@@ -46,20 +46,18 @@ class LearnProgram(Program):
         )
         self.raw(LearnOpcode.LEARN, **{**values, **fields})
 
-    def load(self, numbers, kinds, **fields):
-        values = dict(count=numbers.nbytes, source=self.operand(numbers), kinds=kinds)
+    def load(self, numbers, sets, **fields):
+        values = dict(count=numbers.nbytes, source=self.operand(numbers), sets=sets)
         self.raw(LearnOpcode.LOAD, **{**values, **fields})
 
-    def store(self, count, kinds, **fields):
+    def store(self, count, sets, **fields):
         place = self.result(0)
         self.results_bytes += count
-        self.raw(
-            LearnOpcode.STORE, **{**dict(count=count, destination=place, kinds=kinds), **fields}
-        )
+        self.raw(LearnOpcode.STORE, **{**dict(count=count, destination=place, sets=sets), **fields})
 
 
-def kinds_of(bits):
-    return tuple(kind for k, kind in enumerate(KINDS) if bits >> k & 1)
+def sets_of(bits):
+    return tuple(kind for k, kind in enumerate(PARAMETER_SETS) if bits >> k & 1)
 
 
 def run_both(kernel, twin, launch, reports, label):
@@ -162,22 +160,22 @@ class LearnPrograms:
         program.learn(self.steps(count), records, **{**self.fields(), **fields})
         self.fill = min(self.fill + count * inserts, self.capacity)
 
-    def image(self, kinds):
-        """Bytes of the sections of ``kinds``."""
-        last = sections(self.config.learner, kinds_of(kinds))[-1]
+    def image(self, sets):
+        """Bytes of the sections of ``sets``."""
+        last = sections(self.config.learner, sets_of(sets))[-1]
         return last.offset + last.size
 
-    def load(self, program, kinds=0, **fields):
-        kinds = kinds or self.rng.randint(1, 15)
-        program.load(self.numbers(kinds), kinds, **fields)
+    def load(self, program, sets=0, **fields):
+        sets = sets or self.rng.randint(1, 15)
+        program.load(self.numbers(sets), sets, **fields)
 
-    def numbers(self, kinds):
-        """An image of ``kinds``; any bits will do here."""
-        return self.bytes.integers(0, _WORD, self.image(kinds) // 4, np.uint32)
+    def numbers(self, sets):
+        """An image of ``sets``; any bits will do here."""
+        return self.bytes.integers(0, _WORD, self.image(sets) // 4, np.uint32)
 
-    def store(self, program, kinds=0, **fields):
-        kinds = kinds or self.rng.randint(1, 15)
-        program.store(self.image(kinds), kinds, **fields)
+    def store(self, program, sets=0, **fields):
+        sets = sets or self.rng.randint(1, 15)
+        program.store(self.image(sets), sets, **fields)
 
     def insert(self, program, count=0, **fields):
         count = count or self.rng.randint(1, 20)
@@ -207,16 +205,16 @@ class LearnPrograms:
 class TrainingPrograms(LearnPrograms):
     """The same for a learner that calculates: parameters are such as a network may have."""
 
-    def numbers(self, kinds):
+    def numbers(self, sets):
         learner = self.config.learner
         parts = []
-        for section in sections(learner, kinds_of(kinds)):
+        for section in sections(learner, sets_of(sets)):
             layer = section.layer
             weights = self.bytes.standard_normal((layer.outputs, layer.inputs + 1)) / 2
-            if section.kind == "second":
+            if section.parameter_set == "second":
                 weights = weights**2
             weights = weights.astype(np.float32)
-            if section.kind in ("online", "target") and not learner.arithmetic.is_float:
+            if section.parameter_set in ("online", "target") and not learner.arithmetic.is_float:
                 fraction = learner.arithmetic.weight.fraction
                 weights = np.round(weights * 2.0**fraction).astype("<i4")
             parts.append(pack(layer, weights[:, :-1], weights[:, -1]).view(np.uint32))

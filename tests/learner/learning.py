@@ -5,7 +5,7 @@ from replay.kernels import opened
 
 from host.runtime.learner import LearningReplay, step_records
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import KINDS, LearnerConfig
+from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
@@ -90,7 +90,7 @@ def run(card, config, *, batch, iterations=3, seed=0, options=None, **values):
             steps(iterations, batch, **values),
             batch_size=batch,
             experiences=experiences(learner, rng, 2 * iterations + 1),
-            store=KINDS,
+            store=PARAMETER_SETS,
         )
         reports = learned.reports.copy()
         reports["cycles"] = 0

@@ -16,8 +16,8 @@ GOOD = {
     "SETUP": {"capacity": 20, "granules": 3, "priority": 9},
     "INSERT": {"count": 20},
     "LEARN": {"count": 1, "step": 2**48, "batch": 2},
-    "LOAD": {"count": 1792, "kinds": 15},
-    "STORE": {"count": 1792, "kinds": 15},
+    "LOAD": {"count": 1792, "sets": 15},
+    "STORE": {"count": 1792, "sets": 15},
 }
 _FULL = ("SETUP", {}), ("INSERT", {})
 BEFORE = dict.fromkeys(("LEARN", "LOAD", "STORE"), (*_FULL, ("LOAD", {})))
@@ -31,8 +31,8 @@ def _records(granules):
 
 def _image(command):
     """Of LOAD and STORE alike."""
-    one, two = {"kinds": 2, "count": 448}, {"kinds": 9, "count": 896}
-    wrong = [{"kinds": 9, "count": n} for n in (0, 448, 832, 895, 897, 960, 1344, 1792)]
+    one, two = {"sets": 2, "count": 448}, {"sets": 9, "count": 896}
+    wrong = [{"sets": 9, "count": n} for n in (0, 448, 832, 895, 897, 960, 1344, 1792)]
     return [
         # The sections refuse another number as well. One is not taken for 1792 where it is cut.
         Case(
@@ -42,10 +42,10 @@ def _image(command):
             ({"count": 1792},),
             tuple({"count": n} for n in (1793, 1856, 2**16 + 1792, 2**31 + 1792, 2**32 - 1)),
         ),
-        lowest(command, "kinds", (FIELD, 16), 1, count=448),
-        highest(command, "kinds", (FIELD, 16), 15, beyond=(17,)),
+        lowest(command, "sets", (FIELD, 16), 1, count=448),
+        highest(command, "sets", (FIELD, 16), 15, beyond=(17,)),
         padding(command, 20),
-        rule(command, 0, (IMAGE, 0), [one, two], [*wrong, {"kinds": 2, "count": 896}]),
+        rule(command, 0, (IMAGE, 0), [one, two], [*wrong, {"sets": 2, "count": 896}]),
     ]
 
 
@@ -91,17 +91,17 @@ CASES = [
     *footprint("LEARN", "destination", 192, 16, count=3),
     *unused("LOAD", "destination"),
     *_image("LOAD"),
-    *footprint("LOAD", "source", 448, 16, kinds=2, count=448),
+    *footprint("LOAD", "source", 448, 16, sets=2, count=448),
     *unused("STORE", "source"),
     *_image("STORE"),
-    *footprint("STORE", "destination", 448, 16, kinds=2, count=448),
+    *footprint("STORE", "destination", 448, 16, sets=2, count=448),
 ]
 
 
-def _loaded(*kinds):
+def _loaded(*sets):
     sizes = {1: 448, 2: 448, 4: 448, 8: 448, 5: 896, 15: 1792}
     sizes |= {15 - kind: 1344 for kind in (1, 2, 4, 8)}
-    return *_FULL, *(("LOAD", {"kinds": bits, "count": sizes[bits]}) for bits in kinds)
+    return *_FULL, *(("LOAD", {"sets": bits, "count": sizes[bits]}) for bits in sets)
 
 
 #: Each on a kernel of its own: what has been loaded stays so.
@@ -110,15 +110,15 @@ FRESH = [
     *(rule("LEARN", 3, (UNLOADED, 0), [], [{}], _loaded(15 - kind)) for kind in (1, 2, 4, 8)),
     rule("LEARN", 3, (UNLOADED, 0), [{}], [], _loaded(1, 2, 4, 8)),
     rule("LEARN", 3, (UNLOADED, 0), [{}], [], _loaded(15)),
-    rule("STORE", 1, (UNLOADED, 0), [], [{}, {"kinds": 1, "count": 448}], _loaded()),
+    rule("STORE", 1, (UNLOADED, 0), [], [{}, {"sets": 1, "count": 448}], _loaded()),
     rule(
         "STORE",
         1,
         (UNLOADED, 0),
-        [{"kinds": 1, "count": 448}, {"kinds": 4, "count": 448}, {"kinds": 5, "count": 896}],
+        [{"sets": 1, "count": 448}, {"sets": 4, "count": 448}, {"sets": 5, "count": 896}],
         [
-            *({"kinds": kind, "count": 448} for kind in (2, 8)),
-            *({"kinds": kind, "count": 896} for kind in (3, 6, 9, 12)),
+            *({"sets": kind, "count": 448} for kind in (2, 8)),
+            *({"sets": kind, "count": 896} for kind in (3, 6, 9, 12)),
             {},
         ],
         _loaded(5),

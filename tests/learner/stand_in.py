@@ -12,7 +12,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.core import LearnerCore
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import sections
@@ -37,7 +37,9 @@ class StandIn(wiring.Component):
         beats = stream.Signature(unsigned(data_width))
         # The kind of every beat of the whole image.
         self.kind_of = [
-            KINDS.index(s.kind) for s in sections(config) for _ in range(s.size * 8 // data_width)
+            PARAMETER_SETS.index(s.parameter_set)
+            for s in sections(config)
+            for _ in range(s.size * 8 // data_width)
         ]
         super().__init__(
             {
@@ -49,7 +51,7 @@ class StandIn(wiring.Component):
                 "records": In(beats),
                 "step": In(STEP.shape),
                 "td": Out(stream.Signature(ITEM.shape)),
-                "kinds": In(len(KINDS)),
+                "sets": In(len(PARAMETER_SETS)),
                 "image_i": In(beats),
                 "image_o": Out(beats),
                 "saturations": Out(data.ArrayLayout(32, 3)),
@@ -161,13 +163,13 @@ class StandIn(wiring.Component):
         count = len(self.kind_of)
         m.submodules.image = image = Ram(width=self.data_width, depth=count)
         at, loading = Signal(range(count + 1)), Signal()
-        kinds = Signal(len(KINDS))
+        sets = Signal(len(PARAMETER_SETS))
         masks = mask.replicate(self.data_width // 32)
         wanted = Signal()
         with m.Switch(at):
             for beat, kind in enumerate(self.kind_of):
                 with m.Case(beat):
-                    m.d.comb += wanted.eq(kinds[kind])
+                    m.d.comb += wanted.eq(sets[kind])
         m.d.comb += [
             image.read_address.eq(at),
             image.write_address.eq(at),
@@ -177,7 +179,7 @@ class StandIn(wiring.Component):
         with m.FSM() as fsm:
             m.d.comb += moving.eq(~fsm.ongoing("IDLE"))
             with m.State("IDLE"):
-                m.d.sync += [at.eq(0), loading.eq(self.load), kinds.eq(self.kinds)]
+                m.d.sync += [at.eq(0), loading.eq(self.load), sets.eq(self.sets)]
                 with m.If(self.load | self.store):
                     m.next = "BEAT"
             with m.State("BEAT"):
@@ -230,17 +232,19 @@ class StandInModel:
             saturations=(int(not diverged.any()), len(td), 1),
         )
 
-    def _places(self, kinds):
+    def _places(self, sets):
         parts = [
-            np.arange(s.offset, s.offset + s.size, 4) // 4 for s in self.sections if s.kind in kinds
+            np.arange(s.offset, s.offset + s.size, 4) // 4
+            for s in self.sections
+            if s.parameter_set in sets
         ]
         return np.concatenate(parts)
 
-    def load(self, numbers, kinds):
-        self.image[self._places(kinds)] = numbers ^ np.uint32(self.mask)
+    def load(self, numbers, sets):
+        self.image[self._places(sets)] = numbers ^ np.uint32(self.mask)
 
-    def store(self, kinds):
-        return self.image[self._places(kinds)] ^ np.uint32(self.mask)
+    def store(self, sets):
+        return self.image[self._places(sets)] ^ np.uint32(self.mask)
 
 
 class StandInCore(LearnerCore):

@@ -14,12 +14,17 @@ from learner.fault_courses import (
 )
 from replay.programs import status_of
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import LearnError
 from hw.replay.records import Error
 
-_KINDS = {0b0001: KINDS[:1], 0b0101: KINDS[:3:2], 0b1010: KINDS[1::2], 0b1111: KINDS}
+_KINDS = {
+    0b0001: PARAMETER_SETS[:1],
+    0b0101: PARAMETER_SETS[:3:2],
+    0b1010: PARAMETER_SETS[1::2],
+    0b1111: PARAMETER_SETS,
+}
 
 
 def of_kinds(lesson, kinds, image):
@@ -27,7 +32,9 @@ def of_kinds(lesson, kinds, image):
     numbers = lesson.images[image]
     every = sections(lesson.config.learner)
     parts = [
-        numbers[s.offset // 4 : (s.offset + s.size) // 4] for s in every if s.kind in _KINDS[kinds]
+        numbers[s.offset // 4 : (s.offset + s.size) // 4]
+        for s in every
+        if s.parameter_set in _KINDS[kinds]
     ]
     return np.concatenate(parts)
 

@@ -9,7 +9,7 @@ from host.runtime.parameters import to_image, zero_moments
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.learner.commands import LearnOpcode
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import ERRORS, LearnError
 from hw.replay.commands import Opcode
@@ -64,8 +64,8 @@ class ByHand:
     def __init__(self, kernel, config, fields, count):
         self.buffer = PrioritizedReplayBuffer(kernel, fields, capacity=40, seed=5)
         self.learner = Trainer(config.learner)
-        image, kinds, _ = to_image(config.learner, zero_moments(weights(config)))
-        self.learner.load(image, kinds)
+        image, sets, _ = to_image(config.learner, zero_moments(weights(config)))
+        self.learner.load(image, sets)
         self.buffer.add(**experiences(config, count))
         self.buffer.update_priorities(np.arange(count), np.linspace(-1, 2, count))
 
@@ -149,7 +149,7 @@ def test_number(monkeypatch, config, field, value):
         buffer = filled(kernel, config)
         bad = experiences(config, 1)
         bad[field][...] = value
-        before = buffer.learn(steps_of(2), batch_size=BATCH, store=KINDS).parameters
+        before = buffer.learn(steps_of(2), batch_size=BATCH, store=PARAMETER_SETS).parameters
         buffer.add(**bad)
         buffer.set_priorities([30], [200.0])
         priorities = buffer.priorities()
@@ -243,12 +243,12 @@ def test_records_of_another_size_and_an_empty_memory():
 
 @pytest.mark.parametrize("name", ["dqn", "dqn rmsprop", "ddpg", "ddpg fixed, sgd"])
 def test_load_and_store(name):
-    """Any bits come back, kind by kind; kinds that the optimizer lacks come back as zeros."""
+    """Any bits come back, kind by kind; sets that the optimizer lacks come back as zeros."""
     config = CASES[name]
     learner, arrays = config.learner, np.random.default_rng(0).standard_normal
     lacks = {"sgd": "second", "rmsprop": "first"}.get(learner.optimizer)
     values = {}
-    for kind in KINDS:
+    for kind in PARAMETER_SETS:
         layers = {
             network: [{kind: (arrays((x.outputs, x.inputs)), arrays(x.outputs))} for x in plan]
             for network, plan in learner.networks.items()
@@ -258,17 +258,17 @@ def test_load_and_store(name):
         buffer = LearningReplay(kernel, capacity=40)
 
         def transfer(opcode, bits, image=None, **fields):
-            kinds = [kind for k, kind in enumerate(KINDS) if bits >> k & 1]
-            size = sum(section.size for section in sections(learner, kinds))
-            command = {"count": size, "kinds": bits, **fields}
+            sets = [kind for k, kind in enumerate(PARAMETER_SETS) if bits >> k & 1]
+            size = sum(section.size for section in sections(learner, sets))
+            command = {"count": size, "sets": bits, **fields}
             operands = [] if image is None else [(fields.get("source", 0), image)]
             return buffer.launcher.run([(opcode, command)], operands, size)
 
         with pytest.raises(CommandError, match="not unloaded"):
             transfer(LearnOpcode.STORE, 15)
-        for k, kind in enumerate(KINDS):
+        for k, kind in enumerate(PARAMETER_SETS):
             transfer(LearnOpcode.LOAD, 1 << k, values[kind], source=128)
-        for k, kind in enumerate(KINDS):
+        for k, kind in enumerate(PARAMETER_SETS):
             stored = transfer(LearnOpcode.STORE, 1 << k).view(np.uint32)
             np.testing.assert_array_equal(stored, values[kind] * np.uint32(kind != lacks))
         whole = transfer(LearnOpcode.STORE, 15)

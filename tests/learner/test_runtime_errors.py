@@ -119,7 +119,7 @@ def bad_learns():
             dict(experiences={**new, "action": np.full(7, -1)}),
             r"action must be in 0\.\.1, not -1 at position 0",
         ),
-        (dict(store=("online", "third")), r"kinds must be of online, target, .*, not 'third'"),
+        (dict(store=("online", "third")), r"sets must be of online, target, .*, not 'third'"),
     ):
         yield {"steps": steps, "batch_size": 16, **options}, message
     # A subnormal floor is none to the card; DQN has no second one.
@@ -173,11 +173,11 @@ def test_bad_parameters_do_not_reach_the_card(parameters, message):
         with pytest.raises(ValueError, match=f"^{message}"):
             buffer.initialize(parameters)
         kinds = [{"online": pair} for pair in weights(DQN)["q"]]
-        with pytest.raises(ValueError, match=r"^q\[1\] must have the kinds online as the first"):
+        with pytest.raises(ValueError, match=r"^q\[1\] must have the sets online as the first"):
             buffer.load({"q": [kinds[0], {"target": kinds[1]["online"]}, kinds[2]]})
-        with pytest.raises(ValueError, match="^kinds must be of online, .*, not 'onlin'"):
+        with pytest.raises(ValueError, match="^sets must be of online, .*, not 'onlin'"):
             buffer.load({"q": [{"onlin": k["online"]} for k in kinds]})
-        with pytest.raises(ValueError, match="^kinds must be one or more, not none"):
+        with pytest.raises(ValueError, match="^sets must be one or more, not none"):
             buffer.store(())
         assert buffer.launches == launches
 

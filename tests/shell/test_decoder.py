@@ -16,7 +16,7 @@ from shell.small_table import CONFIG, STATE, TABLE, Small, buffers
 
 from hw.gae.core import GaeCore
 from hw.learner.core import LearnerCore
-from hw.learner.parameters.parameter_image import kind_bytes
+from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import record_granules
 from hw.replay.core import ReplayCore
 from hw.shell.axi import engine_of
@@ -188,7 +188,7 @@ USUAL = dict(
     granules=[record_granules(LEARNER.learner)],
     missing=[0],
     batch=[2, 4, 16],
-    count=[k * kind_bytes(LEARNER.learner) for k in range(1, 5)],
+    count=[k * set_bytes(LEARNER.learner) for k in range(1, 5)],
     inserts=[0, 1, 5],
 )
 #: Cores of kernels, and numbers without which hardly a command is fine.

@@ -46,7 +46,7 @@ class Layer(wiring.Component):
     start : In(1), samples : In, done : Out(1)
         A batch of so many samples begins; all their gradients are complete.
     step : In(COEFFICIENTS), update : In(1), busy : Out(1)
-    load, store : In(1), kind : In(2), image_i, image_o : streams of vector words
+    load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
         As ``LayerParameters``.
     saturations : Out, activations and gradients and weights clipped in this clock
     """
@@ -126,7 +126,7 @@ class Layer(wiring.Component):
                 "busy": Out(1),
                 "load": In(1),
                 "store": In(1),
-                "kind": In(2),
+                "parameter_set": In(2),
                 "image_i": In(word),
                 "image_o": Out(word),
                 "saturations": Out(data.ArrayLayout(16, 3)),
@@ -161,7 +161,7 @@ class Layer(wiring.Component):
             parameters.update.eq(self.update),
             parameters.load.eq(self.load),
             parameters.store.eq(self.store),
-            parameters.kind.eq(self.kind),
+            parameters.parameter_set.eq(self.parameter_set),
             self.busy.eq(parameters.busy),
             self.saturations[0].eq(parameters.saturations),
             self.saturations[1].eq(forward.saturations),

@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
@@ -49,8 +49,8 @@ class Trainer(wiring.Component):
     update, busy : In(1), Out(1)
         Update all parameters, each layer's as soon as its gradients are complete; not before the
         last TD error has left, when no layer's weights are read forward any more.
-    load, store : In(1), kinds : In(4), image_i, image_o : streams of beats
-        The image of ``kinds``; ``busy`` until it has moved.
+    load, store : In(1), sets : In(4), image_i, image_o : streams of beats
+        The image of ``sets``; ``busy`` until it has moved.
     saturations : Out([3] of 32)
         Weights, activations, gradients clipped since reset.
     """
@@ -81,7 +81,7 @@ class Trainer(wiring.Component):
                 "busy": Out(1),
                 "load": In(1),
                 "store": In(1),
-                "kinds": In(len(KINDS)),
+                "sets": In(len(PARAMETER_SETS)),
                 "image_i": In(beats),
                 "image_o": Out(beats),
                 "saturations": Out(data.ArrayLayout(32, 3)),
@@ -229,7 +229,7 @@ class Trainer(wiring.Component):
         m.d.comb += [
             transfer.load.eq(self.load),
             transfer.store.eq(self.store),
-            transfer.kinds.eq(self.kinds),
+            transfer.sets.eq(self.sets),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
             self.busy.eq(
                 self.update
@@ -251,7 +251,7 @@ class Trainer(wiring.Component):
                 layer.update.eq(waiting[k] & layer.done),
                 layer.load.eq(transfer.load_layer[k]),
                 layer.store.eq(transfer.store_layer[k]),
-                layer.kind.eq(transfer.kind),
+                layer.parameter_set.eq(transfer.parameter_set),
             ]
         for position, name in enumerate(self.config.networks):
             for layer in networks[name]:

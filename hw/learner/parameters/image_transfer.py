@@ -7,14 +7,14 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 
 __all__ = ["ImageTransfer"]
 
 
 class ImageTransfer(wiring.Component):
-    """The sections of ``parameter_image`` for the kinds asked for, in its order.
+    """The sections of ``parameter_image`` for the sets asked for, in its order.
 
     Parameters
     ----------
@@ -25,12 +25,13 @@ class ImageTransfer(wiring.Component):
     Members
     -------
     load, store : In(1)
-        Begin, with ``kinds``.
-    kinds : In(4)
-        Bits in the order of ``KINDS``.
+        Begin, with ``sets``.
+    sets : In(4)
+        Bits in the order of ``PARAMETER_SETS``.
     busy : Out(1)
     i, o : streams of data_width bits
-    kind : Out(2); load_layer, store_layer, layer_busy : a bit a layer, in the image's order
+    parameter_set : Out(2)
+    load_layer, store_layer, layer_busy : a bit a layer, in the image's order
         As ``LayerParameters``.
     words_<n> : Out(stream of the vector words of layer n), the words to load
     stored_<n> : In(stream), the words to store
@@ -38,7 +39,7 @@ class ImageTransfer(wiring.Component):
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
-        self.layers = [s for s in sections(config, KINDS[:1])]
+        self.layers = [s for s in sections(config, PARAMETER_SETS[:1])]
         count = len(self.layers)
         members = {}
         for k, section in enumerate(self.layers):
@@ -48,11 +49,11 @@ class ImageTransfer(wiring.Component):
             {
                 "load": In(1),
                 "store": In(1),
-                "kinds": In(len(KINDS)),
+                "sets": In(len(PARAMETER_SETS)),
                 "busy": Out(1),
                 "i": In(stream.Signature(unsigned(data_width))),
                 "o": Out(stream.Signature(unsigned(data_width))),
-                "kind": Out(2),
+                "parameter_set": Out(2),
                 "load_layer": Out(count),
                 "store_layer": Out(count),
                 "layer_busy": In(count),
@@ -63,7 +64,7 @@ class ImageTransfer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         layers, width = self.layers, self.data_width
-        at, kinds = Signal(range(len(layers))), Signal(len(KINDS))
+        at, sets = Signal(range(len(layers))), Signal(len(PARAMETER_SETS))
         storing, last_layer = Signal(), Signal()
         slots = Signal(range(max(s.size // 4 for s in layers) + 1))  # words left of the section
         padding = Signal.like(slots)  # how many of them, the last, no layer has
@@ -80,16 +81,16 @@ class ImageTransfer(wiring.Component):
             m.d.comb += self.busy.eq(~fsm.ongoing("IDLE"))
             with m.State("IDLE"):
                 m.d.sync += [
-                    kinds.eq(self.kinds),
+                    sets.eq(self.sets),
                     storing.eq(self.store),
                     at.eq(0),
-                    self.kind.eq(0),
+                    self.parameter_set.eq(0),
                 ]
                 with m.If(self.load | self.store):
                     m.next = "SECTION"
             with m.State("SECTION"):
                 m.d.sync += full.eq(0)
-                with m.If(kinds.bit_select(self.kind, 1)):
+                with m.If(sets.bit_select(self.parameter_set, 1)):
                     with m.Switch(at):
                         for k, section in enumerate(layers):
                             with m.Case(k):
@@ -122,9 +123,9 @@ class ImageTransfer(wiring.Component):
                 with m.If(~self.layer_busy.any()):
                     m.next = "NEXT"
             with m.State("NEXT"):
-                m.d.sync += self.kind.eq(self.kind + 1)
+                m.d.sync += self.parameter_set.eq(self.parameter_set + 1)
                 m.next = "SECTION"
-                with m.If(self.kind == len(KINDS) - 1):
+                with m.If(self.parameter_set == len(PARAMETER_SETS) - 1):
                     m.d.sync += at.eq(at + 1)
                     with m.If(last_layer):
                         m.next = "IDLE"

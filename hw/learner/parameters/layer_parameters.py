@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import SQ
 from hw.arith.quantize import quantize
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import KINDS, READ_LATENCY
+from hw.learner.config import PARAMETER_SETS, READ_LATENCY
 from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
 from hw.learner.parameters.parameter_memory import (
     ParameterMemory,
@@ -45,8 +45,9 @@ class LayerParameters(wiring.Component):
         Those of the layer's network. Steady while ``busy``.
     update : In(1)
         Begin; all gradients are complete.
-    load, store : In(1), kind : In(2)
-        Begin with one of ``KINDS``. One that the optimizer lacks is dropped, and stored as zeros.
+    load, store : In(1), parameter_set : In(2)
+        Begin with one of ``PARAMETER_SETS``. One that the optimizer lacks is dropped, and stored
+        as zeros.
     busy : Out(1)
         From the clock after a beginning on. No other may begin, and no sample be under way.
     i, o : stream of vector words of 32 bits each
@@ -69,7 +70,7 @@ class LayerParameters(wiring.Component):
                 "update": In(1),
                 "load": In(1),
                 "store": In(1),
-                "kind": In(2),
+                "parameter_set": In(2),
                 "busy": Out(1),
                 "i": In(word),
                 "o": Out(word),
@@ -122,7 +123,7 @@ class LayerParameters(wiring.Component):
 
         # What goes on; load and store go through one PE after the other.
         updating, loading, storing, alone = Signal(), Signal(), Signal(), Signal()
-        kind = Signal(self.kind.shape(), reset_less=True)
+        parameter_set = Signal(self.parameter_set.shape(), reset_less=True)
         take, fetch = Signal(), Signal()
         m.d.comb += [
             self.busy.eq(updating | loading | storing),
@@ -159,15 +160,15 @@ class LayerParameters(wiring.Component):
                 updating.eq(self.update),
                 loading.eq(self.load),
                 storing.eq(self.store),
-                kind.eq(self.kind),
+                parameter_set.eq(self.parameter_set),
             ]
         with m.Elif(done | stored):
             m.d.sync += [updating.eq(0), loading.eq(0), storing.eq(0)]
 
         banks = self._banks(m, scans, updating | storing)
-        units = self._units(m, banks, scans, kind, updating)
+        units = self._units(m, banks, scans, parameter_set, updating)
         self._store(m, units, storing & reads.active, storing, fetch, stored, read_clocks)
-        self._write(m, banks, units, scans, kind, updating, take)
+        self._write(m, banks, units, scans, parameter_set, updating, take)
         counts = [unit.saturations for unit in units]
         m.d.sync += self.saturations.eq(sum(counts[1:], counts[0]))
         return m
@@ -206,7 +207,7 @@ class LayerParameters(wiring.Component):
     def _pes(self, unit):
         return range(unit * self.members, min((unit + 1) * self.members, self.layer.length))
 
-    def _units(self, m, banks, scans, kind, updating):
+    def _units(self, m, banks, scans, parameter_set, updating):
         arithmetic = self.config.arithmetic
         # With an activation's fraction below it, a bias gradient is a number as the others are.
         bias_gradient = Signal(gradient_sum_shape(self.config))
@@ -231,7 +232,7 @@ class LayerParameters(wiring.Component):
             m.d.comb += [
                 unit.step.eq(self.step),
                 unit.blend.eq(blend),
-                unit.kind.eq(kind),
+                unit.parameter_set.eq(parameter_set),
                 unit.updating.eq(updating),
                 unit.image_i.eq(self.i.payload),
             ]
@@ -266,9 +267,9 @@ class LayerParameters(wiring.Component):
         m.d.sync += reserved.eq(reserved + fetch - (self.o.valid & self.o.ready))
         wiring.connect(m, queue.o, wiring.flipped(self.o))
 
-    def _write(self, m, banks, units, scans, kind, updating, take):
+    def _write(self, m, banks, units, scans, parameter_set, updating, take):
         """Beside the units' registers of what is written: where."""
-        enables = dict.fromkeys(KINDS, Const(0, len(banks)))
+        enables = dict.fromkeys(PARAMETER_SETS, Const(0, len(banks)))
         for group in ("weights", "moments"):
             scan = scans[f"{group}_write"]
             rows = delay(m, scan.rows, 1, name=f"{group}_rows")
@@ -281,10 +282,12 @@ class LayerParameters(wiring.Component):
                 for k, unit in enumerate(units):
                     real = Cat(scan.select[pe] & scan.rows[pe] for pe in self._pes(k)).any()
                     m.d.comb += unit.counts.eq(counting & real)
-            for name in self._pe.kinds:
+            for name in self._pe.sets:
                 if (name in self._pe.WEIGHTS) != (group == "weights"):
                     continue
-                moved = scan.active & (updating | (take & (kind == KINDS.index(name))))
+                moved = scan.active & (
+                    updating | (take & (parameter_set == PARAMETER_SETS.index(name)))
+                )
                 enables[name] = Signal(len(banks), name=f"{name}_enable")
                 m.d.sync += enables[name].eq(Mux(moved, Cat(scan.select, scan.bias), 0))
                 for pe, bank in enumerate(banks[:-1]):
@@ -293,4 +296,4 @@ class LayerParameters(wiring.Component):
                 bias = getattr(units[0], f"{name}_o")[0]
                 m.d.comb += getattr(banks[-1], f"write_{name}").eq(bias)
         for k, bank in enumerate(banks):
-            m.d.comb += bank.write_enable.eq(Cat(enables[name][k] for name in KINDS))
+            m.d.comb += bank.write_enable.eq(Cat(enables[name][k] for name in PARAMETER_SETS))

@@ -1,6 +1,6 @@
 """The parameter image: how weights, targets and moments lie in a buffer, for LOAD and STORE.
 
-Sections follow one another by network, layer and kind, each padded with zeros to 64 bytes. A
+Sections follow one another by network, layer and set, each padded with zeros to 64 bytes. A
 section is the memories as they are scanned: PE by PE, address by address, a word of ``vector``
 numbers; then a word for each bias, which stands in its first number. A number is 4 bytes: a f32,
 or the raw weight of a fixed-point learner (its moments are f32 too).
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.learner.config import KINDS, LayerShape
+from hw.learner.config import PARAMETER_SETS, LayerShape
 
-__all__ = ["Section", "kind_bytes", "pack", "sections", "unpack"]
+__all__ = ["Section", "set_bytes", "pack", "sections", "unpack"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Section:
 
     network: str
     position: int
-    kind: str
+    parameter_set: str
     layer: LayerShape
     offset: int
 
@@ -34,21 +34,21 @@ class Section:
         return -(-self.words * self.layer.vector * 4 // 64) * 64
 
 
-def sections(config, kinds=KINDS):
-    """Sections of the image with ``kinds``, in the order of ``KINDS``, for a LearnerConfig."""
+def sections(config, sets=PARAMETER_SETS):
+    """Sections of the image with ``sets``, in the order of ``PARAMETER_SETS``."""
     result, offset = [], 0
     for network, layers in config.networks.items():
         for position, layer in enumerate(layers):
-            for kind in KINDS:
-                if kind in kinds:
-                    result.append(Section(network, position, kind, layer, offset))
+            for parameter_set in PARAMETER_SETS:
+                if parameter_set in sets:
+                    result.append(Section(network, position, parameter_set, layer, offset))
                     offset += result[-1].size
     return result
 
 
-def kind_bytes(config):
-    """Bytes of all sections of one kind; every kind has as many."""
-    return sum(section.size for section in sections(config, KINDS[:1]))
+def set_bytes(config):
+    """Bytes of all sections of one set; every set has as many."""
+    return sum(section.size for section in sections(config, PARAMETER_SETS[:1]))
 
 
 def pack(layer, weights, biases):

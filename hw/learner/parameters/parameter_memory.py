@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.nn.layouts import vector_layout
 from hw.stream.ram import Ram, RamDual, memory_blocks, style_of
 
@@ -16,14 +16,14 @@ __all__ = [
     "ParameterMemoryShape",
     "bias_sum_shape",
     "gradient_write_layout",
-    "stored_kinds",
+    "stored_sets",
 ]
 
 
-def stored_kinds(config):
-    """The ``KINDS`` that the optimizer has."""
+def stored_sets(config):
+    """The ``PARAMETER_SETS`` that the optimizer has."""
     lacks = {"sgd": "second", "rmsprop": "first"}.get(config.optimizer)
-    return tuple(kind for kind in KINDS if kind != lacks)
+    return tuple(parameter_set for parameter_set in PARAMETER_SETS if parameter_set != lacks)
 
 
 def bias_sum_shape(config):
@@ -59,7 +59,7 @@ class ParameterMemoryShape:
 
     def __init__(self, config, depth, vector, sum_shape, *, dual):
         self.depth, self.vector, self.dual = depth, vector, dual
-        self.kinds = stored_kinds(config)
+        self.sets = stored_sets(config)
         weight = config.arithmetic.shape("weight")
         self.words = {
             name: vector_layout(shape, vector)
@@ -72,7 +72,7 @@ class ParameterMemoryShape:
             )
         }
         self.style = style_of(depth)
-        self.memories = (*self.kinds, "gradient")
+        self.memories = (*self.sets, "gradient")
 
     def is_dual(self, name):
         return self.dual and name == "online"
@@ -129,10 +129,13 @@ class ParameterMemory(wiring.Component):
                 **{name: Out(word) for name, word in words.items()},
                 "weight": Out(words["online"]),
                 "gradient_write": In(write),
-                "write_enable": In(data.StructLayout(dict.fromkeys(KINDS, 1))),
+                "write_enable": In(data.StructLayout(dict.fromkeys(PARAMETER_SETS, 1))),
                 "write_weights_address": address,
                 "write_moments_address": address,
-                **{f"write_{kind}": In(words[kind]) for kind in KINDS},
+                **{
+                    f"write_{parameter_set}": In(words[parameter_set])
+                    for parameter_set in PARAMETER_SETS
+                },
             }
         )
 

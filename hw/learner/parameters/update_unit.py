@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer
 from hw.shared import SharedModule
 
@@ -59,15 +59,15 @@ class UpdateUnit(wiring.Component):
         The bank whose word of online and target, of gradient and moments, counts.
     <memory>_i : In(word).array(sources)
         A memory's words, READ_LATENCY after the address as the select is.
-    kind : In(2), image_o : Out(32 * vector)
-        The selected word of one of ``KINDS`` as it stands in an image, ``stages`` after its select;
-        0 if none is selected.
+    parameter_set : In(2), image_o : Out(32 * vector)
+        The selected word of one of ``PARAMETER_SETS`` as it stands in an image, ``stages`` after
+        its select; 0 if none is selected.
     updating : In(1), image_i : In(32 * vector)
         Whether results are written, or else this word of an image.
     weights_columns, moments_columns : In(vector)
         Numbers of the word that are not padding, at the time of ``image_i``; for results, of their
         leaving: ``stages`` and ``timing.latency`` or ``timing.moments`` after the select.
-    <kind>_o : Out(word)
+    <parameter_set>_o : Out(word)
         What is to be written, a clock later. Padding is zero, whatever became of it on the way.
     counts, bias_counts : In(1)
         The result that leaves is one of a PE's outputs, or a bias, and so counts.
@@ -84,13 +84,16 @@ class UpdateUnit(wiring.Component):
                 "weights_select": In(sources),
                 "moments_select": In(sources),
                 **{f"{name}_i": In(shape.words[name]).array(sources) for name in shape.memories},
-                "kind": In(2),
+                "parameter_set": In(2),
                 "image_o": Out(32 * shape.vector),
                 "updating": In(1),
                 "image_i": In(32 * shape.vector),
                 "weights_columns": In(shape.vector),
                 "moments_columns": In(shape.vector),
-                **{f"{kind}_o": Out(shape.words[kind]) for kind in shape.kinds},
+                **{
+                    f"{parameter_set}_o": Out(shape.words[parameter_set])
+                    for parameter_set in shape.sets
+                },
                 "counts": In(1),
                 "bias_counts": In(1),
                 "saturations": Out(range(shape.vector + 1)),
@@ -100,13 +103,13 @@ class UpdateUnit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         words = self._select(m)
-        with m.Switch(self.kind):
-            for kind in self.shape.kinds:
-                with m.Case(KINDS.index(kind)):
+        with m.Switch(self.parameter_set):
+            for parameter_set in self.shape.sets:
+                with m.Case(PARAMETER_SETS.index(parameter_set)):
                     # An assignment extends the sign of a weight; a Cat would not.
                     for lane in range(self.shape.vector):
                         number = self.image_o.word_select(lane, 32)
-                        m.d.comb += number.eq(words[kind][lane])
+                        m.d.comb += number.eq(words[parameter_set][lane])
         self._write(m, self._optimizers(m, words))
         return m
 
@@ -126,9 +129,9 @@ class UpdateUnit(wiring.Component):
         return words
 
     def _optimizers(self, m, words):
-        """kind -> its new numbers. Of a bias, number 0 counts."""
+        """parameter_set -> its new numbers. Of a bias, number 0 counts."""
         config, shape = self.config, self.shape
-        results = {kind: [] for kind in shape.kinds}
+        results = {parameter_set: [] for parameter_set in shape.sets}
         saturated = []
         for lane in range(shape.vector):
             optimizer = SharedModule(Optimizer, config, gradient_sum_shape(config))
@@ -138,10 +141,10 @@ class UpdateUnit(wiring.Component):
                 optimizer.blend.eq(self.blend),
                 optimizer.gradient.eq(words["gradient"][lane]),
             ]
-            for kind in shape.kinds:
-                port = "weight" if kind == "online" else kind
-                m.d.comb += getattr(optimizer, port).eq(words[kind][lane])
-                results[kind].append(getattr(optimizer, f"new_{port}"))
+            for parameter_set in shape.sets:
+                port = "weight" if parameter_set == "online" else parameter_set
+                m.d.comb += getattr(optimizer, port).eq(words[parameter_set][lane])
+                results[parameter_set].append(getattr(optimizer, f"new_{port}"))
             saturated.append(optimizer.saturated)
         if not config.arithmetic.is_float:
             counted = Signal(shape.vector)
@@ -151,11 +154,13 @@ class UpdateUnit(wiring.Component):
         return results
 
     def _write(self, m, results):
-        for kind, new in results.items():
-            group = "weights" if kind in self.shape.WEIGHTS else "moments"
+        for parameter_set, new in results.items():
+            group = "weights" if parameter_set in self.shape.WEIGHTS else "moments"
             columns = getattr(self, f"{group}_columns")
-            register = Signal(self.shape.words[kind], name=f"{kind}_write", reset_less=True)
-            m.d.comb += getattr(self, f"{kind}_o").eq(register)
+            register = Signal(
+                self.shape.words[parameter_set], name=f"{parameter_set}_write", reset_less=True
+            )
+            m.d.comb += getattr(self, f"{parameter_set}_o").eq(register)
             for lane, result in enumerate(new):
                 loaded = self.image_i.word_select(lane, 32)[: len(result)]
                 number = Mux(self.updating, result, loaded)

@@ -6,7 +6,7 @@ An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one
 import numpy as np
 
 from hw.learner.commands import LEARNING
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.records import LEARNER_STATUS, REPORT, STEP, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
@@ -50,7 +50,7 @@ class LearnerCore(CommandTwin):
         self.config = config
         self.replay = ReplayCore(config)
         self.learner = make_learner(config.learner)
-        self.iterations, self.missing = 0, (1 << len(KINDS)) - 1
+        self.iterations, self.missing = 0, (1 << len(PARAMETER_SETS)) - 1
         self.saturations = np.zeros(3, np.uint64)
         fields = config.fields
         experience = np.dtype(
@@ -77,7 +77,7 @@ class LearnerCore(CommandTwin):
         block[: len(replay)] = replay
         record = block.view(LEARNER_STATUS.dtype)
         record["iterations"] = self.iterations
-        record["loaded"] = self.missing ^ (1 << len(KINDS)) - 1
+        record["loaded"] = self.missing ^ (1 << len(PARAMETER_SETS)) - 1
         return block
 
     def execute(self, raw, arguments, memory):
@@ -185,19 +185,21 @@ class LearnerCore(CommandTwin):
     # -- LOAD and STORE
 
     def _load(self, c):
-        kinds = self._kinds(c)
-        self.learner.load(self.at(c, "source")[: c.count].view("<u4").copy(), kinds)
-        self.missing &= ~c.kinds
+        sets = self._sets(c)
+        self.learner.load(self.at(c, "source")[: c.count].view("<u4").copy(), sets)
+        self.missing &= ~c.sets
         return Error.NONE, 0
 
     def _store(self, c):
-        numbers = np.ascontiguousarray(self.learner.store(self._kinds(c)))
+        numbers = np.ascontiguousarray(self.learner.store(self._sets(c)))
         self.at(c, "destination")[: c.count] = numbers.view(np.uint8)
         return Error.NONE, 0
 
     @staticmethod
-    def _kinds(c):
-        return tuple(kind for k, kind in enumerate(KINDS) if c.kinds >> k & 1)
+    def _sets(c):
+        return tuple(
+            parameter_set for k, parameter_set in enumerate(PARAMETER_SETS) if c.sets >> k & 1
+        )
 
 
 class LearnerKernel(ProgramTwin):

@@ -11,7 +11,7 @@ from learner.learning import experiences, parameters
 from host.runtime.step import step_records
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
-from hw.learner.config import KINDS, LearnerConfig
+from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.parameters.parameter_image import sections
 from sim.model.learner.network.trainer import Trainer
 
@@ -194,7 +194,7 @@ def test_image(kind, optimizer):
     assert np.array_equal(other.store(), image)
     # Kinds that the optimizer lacks are zeros, and dropped.
     lacking = {"sgd": {"second"}, "rmsprop": {"first"}, "adam": set()}[optimizer]
-    assert {kind for kind in KINDS if not learner.store((kind,)).any()} == lacking
+    assert {kind for kind in PARAMETER_SETS if not learner.store((kind,)).any()} == lacking
     for kind in lacking:
         ones = np.ones_like(learner.store((kind,)))
         other.load(ones, (kind,))

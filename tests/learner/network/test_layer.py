@@ -9,7 +9,7 @@ from learner.parameters.parameter import STEPS, Parameter, joined
 from packed import packed, port_shapes
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import KINDS, LayerShape, LearnerConfig
+from hw.learner.config import PARAMETER_SETS, LayerShape, LearnerConfig
 from hw.learner.network.layer import Layer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from sim.model.learner.network.network import Network
@@ -200,7 +200,7 @@ def test_batches(simulate, tmp_path, case):
     """Load, then batches of forward, backward and update; everything is stored after each."""
     batches = Batches(case, 1)
     config, layer = batches.config, batches.layer
-    vectors = dict(images=[batches.parameter.image(kind) for kind in KINDS])
+    vectors = dict(images=[batches.parameter.image(kind) for kind in PARAMETER_SETS])
     vectors["batches"] = [
         batches.batch(samples, step) for samples, step in zip(SAMPLES, BATCH_STEPS, strict=True)
     ]

@@ -12,7 +12,7 @@ from pauses import SOLID
 from streams import get_all, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
-#: Of each command: kinds, store, beats in or out, and (layer, kind, words) of its sections.
+#: Of each command: sets, store, beats in or out, and (layer, kind, words) of its sections.
 COMMANDS = json.loads(Path(CASE["vectors"]).read_text())
 LAYERS = CASE["layers"]
 
@@ -32,7 +32,7 @@ class Layers:
             if load or store:
                 assert not self.busy, "a layer begins while another is busy"
                 layer, kind, words = self.due.pop(0)
-                begun = (load, store, int(dut.kind.value))
+                begun = (load, store, int(dut.parameter_set.value))
                 expected = (0, 1 << layer) if self.store else (1 << layer, 0)
                 assert begun == (*expected, kind), (begun, layer, kind)
                 cocotb.start_soon(self.move(layer, words))
@@ -58,7 +58,7 @@ class Layers:
 @cocotb.parametrize(gap=[0, 0.6], layer_gap=[0, 0.5, SOLID])
 async def images(dut, gap, layer_gap):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
-    dut.load.value = dut.store.value = dut.kinds.value = dut.layer_busy.value = 0
+    dut.load.value = dut.store.value = dut.sets.value = dut.layer_busy.value = 0
     dut.i__valid.value = dut.o__ready.value = 0
     for k in range(LAYERS):
         getattr(dut, f"words_{k}__ready").value = 0
@@ -73,15 +73,15 @@ async def images(dut, gap, layer_gap):
 async def execute(dut, layers, command, rng, gap):
     beats, store = command["beats"], command["store"]
     layers.due, layers.store, layers.done = list(command["sections"]), store, 0
-    dut.kinds.value = command["kinds"]
+    dut.sets.value = command["sets"]
     (dut.store if store else dut.load).value = 1
     await ReadOnly()
     await RisingEdge(dut.clk)
     dut.load.value = dut.store.value = 0
-    dut.kinds.value = ~command["kinds"] & 15  # only looked at with the pulse
+    dut.sets.value = ~command["sets"] & 15  # only looked at with the pulse
     if store:
         got = await with_timeout(get_all(dut, "o", len(beats), rng, gap), 500, "us")
-        assert [beat for (beat,) in got] == beats, f"kinds {command['kinds']}"
+        assert [beat for (beat,) in got] == beats, f"sets {command['sets']}"
         dut.o__ready.value = 0
     else:
         await with_timeout(put_all(dut, "i", beats, rng, gap), 500, "us")

@@ -68,7 +68,16 @@ async def check_reads(dut, reads, rng, count=40):
 @cocotb.test(timeout_time=300, timeout_unit="us")
 async def session(dut):
     rng = random.Random(CASE["seed"])
-    for name in ("load", "store", "update", "kind", "step", "i__valid", "i__payload", "o__ready"):
+    for name in (
+        "load",
+        "store",
+        "update",
+        "parameter_set",
+        "step",
+        "i__valid",
+        "i__payload",
+        "o__ready",
+    ):
         getattr(dut, name).value = 0
     for pe in range(LENGTH):
         getattr(dut, f"forward__address__{pe}").value = 0

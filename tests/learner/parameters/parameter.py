@@ -3,9 +3,9 @@
 import numpy as np
 
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack
-from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_kinds
+from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_sets
 from hw.learner.records import STEP
 from sim.model.arith.to_float import to_float
 from sim.model.nn.optimizer import coefficients, update
@@ -35,9 +35,9 @@ class Parameter:
     def __init__(self, config, layer, seed):
         self.config, self.layer = config, layer
         self.rng = np.random.default_rng(seed)
-        self.kinds = stored_kinds(config)
+        self.sets = stored_sets(config)
         self.values = {
-            kind: tuple(map(self._numbers, (kind, kind), self._shapes())) for kind in KINDS
+            kind: tuple(map(self._numbers, (kind, kind), self._shapes())) for kind in PARAMETER_SETS
         }
 
     def _shapes(self):
@@ -76,7 +76,9 @@ class Parameter:
 
     def stored(self):
         words = self.image("online")
-        return [self.image(kind) if kind in self.kinds else ["0"] * len(words) for kind in KINDS]
+        return [
+            self.image(kind) if kind in self.sets else ["0"] * len(words) for kind in PARAMETER_SETS
+        ]
 
     def memory(self, weights, width):
         """[PE][address] words."""
@@ -124,11 +126,11 @@ class Parameter:
             g = gradient[part]
             if not config.arithmetic.is_float:
                 g = to_float(g, fractions[part])
-            old = {kind: self.values[kind][part] for kind in KINDS}
-            new = update(config, values, g, *(old[kind] for kind in KINDS))
+            old = {kind: self.values[kind][part] for kind in PARAMETER_SETS}
+            new = update(config, values, g, *(old[kind] for kind in PARAMETER_SETS))
             saturations += new.saturations
             news.append(new)
-        for kind in self.kinds:
+        for kind in self.sets:
             name = "weight" if kind == "online" else kind
             self.values[kind] = tuple(getattr(new, name) for new in news)
         return saturations

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hw.learner.config import KINDS, LearnerConfig
+from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.parameter_image import sections
 
@@ -18,10 +18,10 @@ CONFIGS = {
 }
 
 
-def command(config, data_width, kinds, store, rng):
+def command(config, data_width, sets, store, rng):
     """What the bench needs; a word that no layer has is 0 where stored, anything where loaded."""
-    names = tuple(kind for k, kind in enumerate(KINDS) if kinds >> k & 1)
-    order = [(s.network, s.position) for s in sections(config, KINDS[:1])]
+    names = tuple(kind for k, kind in enumerate(PARAMETER_SETS) if sets >> k & 1)
+    order = [(s.network, s.position) for s in sections(config, PARAMETER_SETS[:1])]
     found, data = [], b""
     for section in sections(config, names):
         assert section.offset == len(data)
@@ -32,22 +32,22 @@ def command(config, data_width, kinds, store, rng):
         words = numbers[: section.words * vector].reshape(-1, vector)
         words = [int.from_bytes(word.tobytes(), "little") for word in words]
         layer = order.index((section.network, section.position))
-        found.append((layer, KINDS.index(section.kind), words))
+        found.append((layer, PARAMETER_SETS.index(section.parameter_set), words))
         data += numbers.tobytes()
     size = data_width // 8
     beats = [int.from_bytes(data[k : k + size], "little") for k in range(0, len(data), size)]
-    return dict(kinds=kinds, store=store, beats=beats, sections=found)
+    return dict(sets=sets, store=store, beats=beats, sections=found)
 
 
 @pytest.mark.parametrize("data_width", [128, 512])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_transfer(simulate, tmp_path, name, data_width):
     config, rng = CONFIGS[name], np.random.default_rng(1)
-    layers = sections(config, KINDS[:1])
+    layers = sections(config, PARAMETER_SETS[:1])
     assert len({s.layer.vector for s in layers}) > 1, "words of several sizes"
     commands = [
-        command(config, data_width, kinds, store, rng)
-        for kinds in (range(1, 16) if data_width == 128 else (1, 6, 8, 15))
+        command(config, data_width, sets, store, rng)
+        for sets in (range(1, 16) if data_width == 128 else (1, 6, 8, 15))
         for store in rng.permutation([False, True]).tolist()
     ]
     file = tmp_path / "vectors.json"

@@ -8,13 +8,13 @@ from learner.numbers import NARROW
 from learner.parameters.parameter import STEPS, Parameter, joined
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import KINDS, LayerShape, LearnerConfig
+from hw.learner.config import PARAMETER_SETS, LayerShape, LearnerConfig
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.parameters.parameter_image import pack, unpack
 from hw.nn.optimizer import COEFFICIENTS
 from sim.model.nn.optimizer import coefficients
 
-#: name -> layer, units, optimizer, arithmetic, input_gradient. Padding of both kinds, one PE and
+#: name -> layer, units, optimizer, arithmetic, input_gradient. Padding of both sets, one PE and
 #: several, units of unequal size, an output of padding in the first unit and in another.
 CASES = {
     "adam": (
@@ -50,8 +50,8 @@ def test_session(simulate, tmp_path, case):
     config = LearnerConfig(update_units=units, optimizer=optimizer, arithmetic=arithmetic, batch=8)
     parameter, before = (Parameter(config, layer, seed) for seed in (1, 2))
     vectors = dict(
-        before=[before.image(kind) for kind in KINDS],
-        images=[parameter.image(kind) for kind in KINDS],
+        before=[before.image(kind) for kind in PARAMETER_SETS],
+        images=[parameter.image(kind) for kind in PARAMETER_SETS],
         stored=parameter.stored(),
         updates=[],
     )

@@ -10,19 +10,17 @@ from hw.learner.parameters.parameter_memory import (
     ParameterMemory,
     ParameterMemoryShape,
     bias_sum_shape,
-    stored_kinds,
+    stored_sets,
 )
 from hw.stream.ram import Ram, RamDual, memory_blocks
 from hw.verilog import to_verilog
 
 
 def test_kinds_of_an_optimizer():
-    kinds = {
-        name: stored_kinds(LearnerConfig(optimizer=name)) for name in ("sgd", "rmsprop", "adam")
-    }
-    assert kinds["sgd"] == ("online", "target", "first")
-    assert kinds["rmsprop"] == ("online", "target", "second")
-    assert kinds["adam"] == ("online", "target", "first", "second")
+    sets = {name: stored_sets(LearnerConfig(optimizer=name)) for name in ("sgd", "rmsprop", "adam")}
+    assert sets["sgd"] == ("online", "target", "first")
+    assert sets["rmsprop"] == ("online", "target", "second")
+    assert sets["adam"] == ("online", "target", "first", "second")
 
 
 def test_bias_sum_holds_every_batch():

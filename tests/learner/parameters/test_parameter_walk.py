@@ -80,7 +80,7 @@ class Session:
 
 @pytest.mark.parametrize("case", CASES)
 def test_scans(simulate, tmp_path, case):
-    """Both kinds, back to back, with and without pauses; nothing moves at the end."""
+    """Both sets, back to back, with and without pauses; nothing moves at the end."""
     session = Session(case)
     layer, members = session.layer, session.members
     for gap in (0.0, 0.6):

@@ -7,7 +7,7 @@ from learner.numbers import NARROW
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import KINDS, LearnerConfig
+from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.parameters.parameter_memory import ParameterMemoryShape
 from hw.learner.parameters.update_unit import UpdateUnit, merge_stages
 from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, timing
@@ -45,7 +45,7 @@ class Timeline:
         self.sums = sums
         # None is selected in some clocks: those words are zeros.
         self.selected = self.rng.integers(-1, self.sources, WORDS)
-        self.words = {name: self.draw(name, WORDS) for name in (*KINDS, "gradient")}
+        self.words = {name: self.draw(name, WORDS) for name in (*PARAMETER_SETS, "gradient")}
         for words in self.words.values():
             words[self.selected < 0] = 0
 
@@ -68,13 +68,13 @@ class Timeline:
         if not arithmetic.is_float:
             gradient = to_float(gradient, arithmetic.fraction("activation", "gradient"))
         values = tuple(np.float32(value) for value in step)
-        old = [self.words[kind] for kind in KINDS]
+        old = [self.words[kind] for kind in PARAMETER_SETS]
         new = update(self.config, values, gradient, *old)
         alone = zip(gradient.flat, *(words.flat for words in old), strict=True)
         clipped = [
             update(self.config, values, *(np.array([x]) for x in one)).saturations for one in alone
         ]
-        words = dict(zip(KINDS, new[:4], strict=True))
+        words = dict(zip(PARAMETER_SETS, new[:4], strict=True))
         return words, np.reshape(clipped, gradient.shape)
 
     def drive(self, step):
@@ -108,11 +108,11 @@ class Timeline:
     def watch_image(self):
         """Words as they stand in an image: weights extended by their sign."""
         for clock in range(self.stages, WORDS + self.at.weights + self.stages):
-            kind = int(self.rng.integers(len(KINDS)))
-            self.clocks.at(clock, kind=kind)
-            name, word = KINDS[kind], [0] * self.shape.vector
+            kind = int(self.rng.integers(len(PARAMETER_SETS)))
+            self.clocks.at(clock, parameter_set=kind)
+            name, word = PARAMETER_SETS[kind], [0] * self.shape.vector
             k = self.entered(name, clock - self.stages)
-            if k is not None and name in self.shape.kinds:
+            if k is not None and name in self.shape.sets:
                 word = self.words[name][k]
             self.clocks.expect(clock, image_o=image(word))
 
@@ -121,15 +121,15 @@ class Timeline:
         rng, vector = self.rng, self.shape.vector
         for clock in range(WORDS + self.stages + self.at.latency):
             updating = rng.random() >= loads
-            loaded = {kind: self.draw(kind, 1)[0] for kind in self.shape.kinds}
+            loaded = {kind: self.draw(kind, 1)[0] for kind in self.shape.sets}
             # One image is loaded at a time: of weights, or of moments.
-            kind = self.shape.kinds[rng.integers(len(self.shape.kinds))]
+            kind = self.shape.sets[rng.integers(len(self.shape.sets))]
             self.clocks.at(clock, updating=updating, image_i=image(loaded[kind]))
             for group, wait in (("weights", self.at.latency), ("moments", self.at.moments)):
                 columns = int(rng.integers(1 << vector))
                 self.clocks.at(clock, **{f"{group}_columns": columns})
                 k = clock - self.stages - wait
-                for name in self.shape.kinds:
+                for name in self.shape.sets:
                     if (name in self.shape.WEIGHTS) != (group == "weights"):
                         continue
                     if updating and 0 <= k < WORDS:

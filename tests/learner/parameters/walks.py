@@ -12,7 +12,7 @@ def words(texts):
 
 
 class Scans:
-    """A unit with ``load``, ``store``, ``update``, ``kind`` and ``busy``, as ``LayerParameters``.
+    """With ``load``, ``store``, ``update``, ``parameter_set``, ``busy``, as ``LayerParameters``.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Scans:
         await self._finish("update", exact=True)
 
     async def check_images(self, images, rng, gap, when):
-        """Store all kinds; they must be ``images``, texts."""
+        """Store all sets; they must be ``images``, texts."""
         for kind, image in enumerate(images):
             expected = words(image)
             got = await self.store(kind, len(expected), rng, gap)
@@ -75,10 +75,10 @@ class Scans:
     async def _pulse(self, name, kind):
         self.clocks = 0
         getattr(self.dut, name).value = 1
-        self.dut.kind.value = kind
+        self.dut.parameter_set.value = kind
         await RisingEdge(self.dut.clk)
         getattr(self.dut, name).value = 0
-        self.dut.kind.value = 3 - kind  # only looked at with the pulse
+        self.dut.parameter_set.value = 3 - kind  # only looked at with the pulse
 
     async def _finish(self, what, *, exact):
         """Wait until not busy; the clocks that it took are those estimated."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hw.learner.config import KINDS
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack, sections, unpack
 from sim.model.arith import float32
 from sim.model.learner.network.loss import ddpg_loss, dqn_loss
@@ -42,10 +42,10 @@ class Trained(NamedTuple):
 class Trainer:
     """Networks and optimizer state of a LearnerConfig, all zeros at first.
 
-    parameters : network name -> [layer] -> kind -> (weights [outputs, inputs], biases [outputs]),
+    parameters : network name -> [layer] -> set -> (weights [outputs, inputs], biases [outputs]),
         views to read and to write: float32, of fixed point int64 raw for weights and targets.
-        There are the kinds that the optimizer has.
-    gradients : the same without kinds, float32: sums over the batch trained last.
+        There are the sets that the optimizer has.
+    gradients : the same without sets, float32: sums over the batch trained last.
     """
 
     def __init__(self, config):
@@ -53,64 +53,70 @@ class Trainer:
         plans = config.networks
         self._networks = {name: Network(config, layers) for name, layers in plans.items()}
         moments = {"sgd": ("first",), "rmsprop": ("second",), "adam": ("first", "second")}
-        self._kinds = ("online", "target", *moments[config.optimizer])
+        self._sets = ("online", "target", *moments[config.optimizer])
         sizes = {
             name: sum(layer.weights + layer.outputs for layer in layers)
             for name, layers in plans.items()
         }
-        # One array for a network and kind: the optimizer takes all its layers at once.
+        # One array for a network and parameter_set: the optimizer takes all its layers at once.
         self._numbers = {
-            name: {kind: np.zeros(size, self._dtype(kind)) for kind in self._kinds}
+            name: {
+                parameter_set: np.zeros(size, self._dtype(parameter_set))
+                for parameter_set in self._sets
+            }
             for name, size in sizes.items()
         }
         self._sums = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
         self.gradients = {name: _views(self._sums[name], layers) for name, layers in plans.items()}
         self.parameters = {}
         for name, layers in plans.items():
-            views = {kind: _views(values, layers) for kind, values in self._numbers[name].items()}
+            views = {
+                parameter_set: _views(values, layers)
+                for parameter_set, values in self._numbers[name].items()
+            }
             self.parameters[name] = [
-                {kind: pairs[position] for kind, pairs in views.items()}
+                {parameter_set: pairs[position] for parameter_set, pairs in views.items()}
                 for position in range(len(layers))
             ]
 
-    def _dtype(self, kind):
-        is_raw = kind in ("online", "target") and not self.config.arithmetic.is_float
+    def _dtype(self, parameter_set):
+        is_raw = parameter_set in ("online", "target") and not self.config.arithmetic.is_float
         return np.int64 if is_raw else np.float32
 
     # -- the parameter image
 
-    def load(self, numbers, kinds=KINDS):
+    def load(self, numbers, sets=PARAMETER_SETS):
         """Take the image ``numbers`` (an array of 4-byte numbers) of ``parameter_image``.
 
         Kinds that the optimizer lacks are dropped, bits above a fixed-point weight's as well.
         """
         numbers = np.ascontiguousarray(numbers)
-        for section in sections(self.config, kinds):
-            if section.kind in self._kinds:
+        for section in sections(self.config, sets):
+            if section.parameter_set in self._sets:
                 part = numbers.view(np.uint8)[section.offset : section.offset + section.size]
-                part = part.view(self._stored(section.kind))
-                pair = self.parameters[section.network][section.position][section.kind]
+                part = part.view(self._stored(section.parameter_set))
+                pair = self.parameters[section.network][section.position][section.parameter_set]
                 for own, new in zip(pair, unpack(section.layer, part), strict=True):
                     if own.dtype == np.int64:
                         unused = 32 - self.config.arithmetic.weight.width
                         new = (new << unused) >> unused
                     own[...] = new
 
-    def store(self, kinds=KINDS):
-        """The image as uint32; zeros for kinds that the optimizer lacks."""
+    def store(self, sets=PARAMETER_SETS):
+        """The image as uint32; zeros for sets that the optimizer lacks."""
         parts = []
-        for section in sections(self.config, kinds):
-            if section.kind in self._kinds:
-                pair = self.parameters[section.network][section.position][section.kind]
-                pair = (part.astype(self._stored(section.kind)) for part in pair)
+        for section in sections(self.config, sets):
+            if section.parameter_set in self._sets:
+                pair = self.parameters[section.network][section.position][section.parameter_set]
+                pair = (part.astype(self._stored(section.parameter_set)) for part in pair)
                 parts.append(pack(section.layer, *pair).view(np.uint32))
             else:
                 parts.append(np.zeros(section.size // 4, np.uint32))
         return np.concatenate(parts)
 
-    def _stored(self, kind):
+    def _stored(self, parameter_set):
         """dtype in the image."""
-        return np.float32 if self._dtype(kind) == np.float32 else np.int32
+        return np.float32 if self._dtype(parameter_set) == np.float32 else np.int32
 
     # -- a gradient step
 
@@ -170,9 +176,9 @@ class Trainer:
     def _ddpg(self, records, scalars, inverse, clip):
         config, critic, actor = self.config, self._networks["critic"], self._networks["actor"]
         weights = {
-            (name, kind): self._weights(name, kind)
+            (name, parameter_set): self._weights(name, parameter_set)
             for name in ("critic", "actor")
-            for kind in ("online", "target")
+            for parameter_set in ("online", "target")
         }
         obs, next_obs, action, activations = self._inputs(records, "obs", "next_obs", "action")
 
@@ -180,12 +186,14 @@ class Trainer:
         next_policy, next_clipped = actor.forward(weights["actor", "target"], next_obs)
         activations += clipped + next_clipped
         groups = []
-        for kind, state, act in (
+        for parameter_set, state, act in (
             ("online", obs, action),
             ("online", obs, policy[-1]),
             ("target", next_obs, next_policy[-1]),
         ):
-            numbers, clipped = critic.forward(weights["critic", kind], np.concatenate([state, act]))
+            numbers, clipped = critic.forward(
+                weights["critic", parameter_set], np.concatenate([state, act])
+            )
             groups.append(numbers)
             activations += clipped
         loss = ddpg_loss(config, [numbers[-1].T for numbers in groups], scalars, inverse, clip)
@@ -209,8 +217,8 @@ class Trainer:
         self._keep("actor", back.gradients)
         return loss, activations, td.saturations + path.saturations + back.saturations
 
-    def _weights(self, name, kind):
-        return [layer[kind] for layer in self.parameters[name]]
+    def _weights(self, name, parameter_set):
+        return [layer[parameter_set] for layer in self.parameters[name]]
 
     def _inputs(self, records, *names):
         """Activations [features, B] of fields, and how many were clipped."""
@@ -244,8 +252,8 @@ class Trainer:
                 values.get("second"),
             )
             values["online"][:], values["target"][:] = result.weight, result.target
-            for kind in self._kinds[2:]:
-                values[kind][:] = getattr(result, kind)
+            for parameter_set in self._sets[2:]:
+                values[parameter_set][:] = getattr(result, parameter_set)
             saturations += result.saturations
         return saturations
 
