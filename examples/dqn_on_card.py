@@ -8,7 +8,7 @@ import numpy as np
 
 from host.card import open_card
 from host.generate import describe, generate
-from host.runtime.learner import LearningReplay, step_records
+from host.runtime.learner import LearningReplay, hyperparameter_records
 
 options = argparse.ArgumentParser(description=__doc__)
 options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")
@@ -53,7 +53,7 @@ with open_card(options.card) as card:
         floor, rate = 1e-8 * (1 - 0.999**t) ** 0.5, RATE * (1 - 0.999**t) ** 0.5 / (1 - 0.9**t)
         decays = dict(first_decay=0.9, second_decay=0.999, blend=0.01)
         pairs = dict(rate=np.repeat(rate, 2, axis=1), floor=np.repeat(floor, 2, axis=1))
-        adam = step_records(2, scale=1 / BATCH, beta=0.4, clip=1.0, **decays, **pairs)
+        adam = hyperparameter_records(2, scale=1 / BATCH, beta=0.4, clip=1.0, **decays, **pairs)
         learned = replay.learn(adam, batch_size=BATCH, experiences=new, store=["online"])
         layers, updates = [kinds["online"] for kinds in learned.parameters["q"]], updates + 2
     print(f"{updates} updates, mean return of the last 20 episodes {np.mean(returns[-20:]):.1f}")

@@ -9,7 +9,7 @@ import numpy as np
 from bench import row
 from host.card import open_card
 from host.generate import generate
-from host.runtime.learner import LearningReplay, step_records
+from host.runtime.learner import LearningReplay, hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from sim.tools import BUILD_DIRECTORY
@@ -108,7 +108,7 @@ def measure(learner, batches):
             discount=np.full(CAPACITY, 0.99),
         )
         for batch in batches:
-            steps = step_records(
+            steps = hyperparameter_records(
                 2,
                 scale=1 / batch,
                 rate=1e-3,

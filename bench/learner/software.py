@@ -9,7 +9,7 @@ import numpy as np
 
 from bench import medians, row
 from host.agents.threads import single_blas_thread
-from host.runtime.step import step_records
+from host.runtime.hyperparameters import hyperparameter_records
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
 
@@ -112,7 +112,8 @@ def twin_step(batch):
     for layer in learner.parameters["q"]:
         for kind in ("online", "target"):
             layer[kind][0][...] = rng.normal(size=layer[kind][0].shape) / 8
-    step = step_records(1, scale=1 / batch, rate=1e-3, floor=1e-8, clip=1.0, first_decay=0.9,
+    step = hyperparameter_records(
+        1, scale=1 / batch, rate=1e-3, floor=1e-8, clip=1.0, first_decay=0.9,
                         first_gain=0.1, second_decay=0.999, second_gain=0.001)[0]  # fmt: skip
     records, index, weight = _batch(batch), np.arange(batch), np.ones(batch, np.float32)
     return lambda: learner.train(records, index, weight, step)

@@ -7,7 +7,7 @@ of the weights, which comes back with a launch.
 import numpy as np
 
 from host.agents.train_config import CARD_WIDTH
-from host.runtime.step import step_records
+from host.runtime.hyperparameters import hyperparameter_records
 
 __all__ = ["CardLearner", "kernel_settings", "steps_of"]
 
@@ -34,7 +34,7 @@ def kernel_settings(config, observation_size, action_count):
 
 
 def steps_of(agent, count):
-    """STEP records [count] of an agent's next updates: its optimizer with Adam's bias corrections,
+    """HYPERPARAMETERS [count] of an agent's next updates: optimizer with Adam's bias corrections,
     its schedules as they are now, its targets.
 
     With Adam, ``w -= rate m / (sqrt(s) + floor)`` is the rule of ``host.agents.optimizer.Adam`` at
@@ -56,7 +56,7 @@ def steps_of(agent, count):
         rate = rate * root / (1 - config.beta1**update)
         floor += config.optimizer_epsilon * root
     due = update % config.target_interval == 0
-    return step_records(
+    return hyperparameter_records(
         count,
         scale=1 / config.batch_size,
         beta=agent.beta,
@@ -109,7 +109,7 @@ class CardLearner:
             )
 
     def plan(self, learning):
-        """STEP records of the next launch, and the sets of parameters to fetch with it; None
+        """HYPERPARAMETERS of the next launch, and the sets of parameters to fetch with it; None
         before learning."""
         # A launch draws from what was there before it.
         if not learning or len(self.buffer) < self.agent.config.batch_size:

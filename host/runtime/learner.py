@@ -10,10 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from host.runtime.experience import in_runs, put_records, record_dtype
+from host.runtime.hyperparameters import (
+    Diverged,
+    check_floor,
+    checked_hyperparameters,
+    hyperparameter_records,
+)
 from host.runtime.parameters import from_image, set_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
-from host.runtime.step import Diverged, check_floor, checked_steps, step_records
 from hw.designs import DESIGNS
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
@@ -21,7 +26,7 @@ from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
-__all__ = ["Diverged", "Learned", "LearningReplay", "learner_fields", "step_records"]
+__all__ = ["Diverged", "Learned", "LearningReplay", "learner_fields", "hyperparameter_records"]
 
 
 class Learned(NamedTuple):
@@ -84,8 +89,8 @@ class LearningReplay(PrioritizedReplayBuffer):
 
         Parameters
         ----------
-        steps : STEP records [iterations]
-            See ``step_records``.
+        steps : HYPERPARAMETERS [iterations]
+            See ``hyperparameter_records``.
         batch_size : int
             A multiple of the learner's lanes, at most its batch.
         experiences : dict of arrays [n, ...], or None
@@ -105,7 +110,7 @@ class LearningReplay(PrioritizedReplayBuffer):
         errors that are not finite. In these two cases the iterations before stand, and the one that
         failed changed neither priorities nor parameters.
         """
-        steps = checked_steps(steps)
+        steps = checked_hyperparameters(steps)
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
             raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")

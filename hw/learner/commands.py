@@ -8,7 +8,7 @@ from amaranth.lib import enum
 
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import set_bytes
-from hw.learner.records import REPORT, STEP, LearnError, record_granules
+from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
 from hw.replay.records import GRANULE_BYTES, ITEM
@@ -39,8 +39,8 @@ _LEARN = Command(
     LearnOpcode.LEARN,
     "`count` iterations; each draws `batch` experiences, trains on them, gives them their new "
     "priorities, then stores the next `inserts` experiences (PEARL IV-C). What belongs to an "
-    "iteration begins on a multiple of 64. An iteration whose STEP or batch memory fails changes "
-    "nothing; one whose INSERT it fails has learned, and stored nothing. The iterations before "
+    "iteration begins on a multiple of 64. An iteration whose hyperparameters or batch memory fails "
+    "changes nothing; one whose INSERT it fails has learned, and stored nothing. Those before "
     "stand. A REPORT that it fails ends nothing: all iterations stand.",
     (
         Field("step", "u64", "as SAMPLE, of `batch` draws", high=1 << 48),
@@ -68,7 +68,11 @@ _LEARN = Command(
     count=counted(MAX_COUNT, "iterations"),
     values={"inserts": lambda c, s: c.inserts},
     footprints=(
-        operands(lambda c, s: c.count * STEP.size, "a STEP for each iteration", moved=False),
+        operands(
+            lambda c, s: c.count * HYPERPARAMETERS.size,
+            "a record for each iteration",
+            moved=False,
+        ),
         operands(
             lambda c, s: c.stored,
             "`experiences`: `inserts` for each iteration",

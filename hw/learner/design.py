@@ -6,7 +6,7 @@ from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, fits, suggest
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.learner.records import ERRORS, REPORT, STEP, record_granules
+from hw.learner.records import ERRORS, HYPERPARAMETERS, REPORT, record_granules
 from hw.replay.design import default_config
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
@@ -69,7 +69,10 @@ def _design(algorithm, summary):
         default=partial(_default, algorithm),
         core=LearnerCore,
         errors=ERRORS,
-        records={"Steps and reports": [STEP, REPORT], "Lists and batches": [ITEM, HEADER]},
+        records={
+            "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
+            "Lists and batches": [ITEM, HEADER],
+        },
         largest="storage",
         storage=_storage,
         estimate=estimate,

@@ -8,11 +8,11 @@ import enum
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
-__all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "STEP", "record_granules"]
+__all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
 __all__ += ["record_words"]
 
-STEP = Layout(
-    "Step",
+HYPERPARAMETERS = Layout(
+    "Hyperparameters",
     "What one iteration needs to know; an optimizer does first = first_decay * first + first_gain "
     "* g, second = second_decay * second + second_gain * g**2, w -= rate * first / (sqrt(second) + "
     "floor), target = keep * target + blend * w. A DQN has the first of the pairs alone.",

@@ -8,7 +8,7 @@ from replay.programs import Program, status_of
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack, sections
-from hw.learner.records import LEARNER_STATUS, REPORT, STEP, record_granules
+from hw.learner.records import HYPERPARAMETERS, LEARNER_STATUS, REPORT, record_granules
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.program import STATUS
@@ -133,8 +133,8 @@ class LearnPrograms:
         return np.frombuffer(records.tobytes(), np.uint8).reshape(count, self.dtype.itemsize)
 
     def steps(self, count):
-        steps = np.zeros(count, STEP.dtype)
-        for name in STEP.dtype.names:
+        steps = np.zeros(count, HYPERPARAMETERS.dtype)
+        for name in HYPERPARAMETERS.dtype.names:
             field = steps[name]
             if field.dtype.kind == "f":
                 field[...] = self.bytes.random(field.shape)

@@ -3,7 +3,7 @@
 import numpy as np
 from replay.kernels import opened
 
-from host.runtime.learner import LearningReplay, step_records
+from host.runtime.learner import LearningReplay, hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
@@ -76,7 +76,7 @@ def steps(count, batch, **values):
         floor=1e-5,
         blend=(0.05, 0.125),
     )
-    return step_records(count, **(options | values))
+    return hyperparameter_records(count, **(options | values))
 
 
 def run(card, config, *, batch, iterations=3, seed=0, options=None, **values):

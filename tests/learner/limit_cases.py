@@ -126,7 +126,7 @@ FRESH = [
 ]
 
 #: A request has at most 16777215 beats. 88 experiences are 4224 bytes, 264 beats: 16777200 of them
-#: are more than a buffer of 8 MB, which holds the STEPs. 90 are 4320, which end on 4352, 272 beats:
+#: are more than a buffer of 8 MB, which holds the records. 90 are 4320, which end on 4352, 272 beats:
 #: 16777232 are too many for any buffer.
 TOO_MANY_BEATS = Case(
     "LEARN",

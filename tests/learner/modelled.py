@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from host.card import open_card
+from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learner import LearningReplay
-from host.runtime.step import step_records
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.designs import DESIGNS
@@ -87,7 +87,7 @@ def adam(count, rate, *, first=1, batch=16, **values):
     t = np.arange(first, first + count)
     root = np.sqrt(1 - 0.999**t)
     values = {"clip": 1.0, "beta": 0.4, "blend": 0.01, **values}
-    return step_records(
+    return hyperparameter_records(
         count,
         scale=1 / batch,
         first_decay=0.9,

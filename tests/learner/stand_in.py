@@ -2,7 +2,7 @@
 
 TD error of an experience: its reward, the low half of its bits xor that of ``clip``; a reward whose
 exponent is the largest makes it NaN. Sums are checksums. The parameter image is a memory, seen
-through a mask that every update turns by one bit and xors with its STEP.
+through a mask that every update turns by one bit and xors with its HYPERPARAMETERS.
 """
 
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from hw.learner.config import PARAMETER_SETS
 from hw.learner.core import LearnerCore
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import sections
-from hw.learner.records import STEP, record_words
+from hw.learner.records import HYPERPARAMETERS, record_words
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.replay.records import ITEM
 from hw.stream.ram import Ram
@@ -49,7 +49,7 @@ class StandIn(wiring.Component):
                 **{name: Out(32) for name in ("value", "weight")},
                 "batch": In(range(config.batch + 1)),
                 "records": In(beats),
-                "step": In(STEP.shape),
+                "step": In(HYPERPARAMETERS.shape),
                 "td": Out(stream.Signature(ITEM.shape)),
                 "sets": In(len(PARAMETER_SETS)),
                 "image_i": In(beats),

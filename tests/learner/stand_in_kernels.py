@@ -32,7 +32,7 @@ def _kernel_config(data_width, lanes, capacity=37, **learner):
 
 
 WIDE = _kernel_config(512, 1)
-#: Two lanes, four beats a STEP, and actions that are numbers. So many places that a LEARN may ask
+#: Two lanes, four beats a record, and actions that are numbers. So many places that a LEARN may ask
 #: for more beats than a request has: ``test_limits``.
 NARROW = _kernel_config(128, 2, capacity=90, algorithm="ddpg", observation=3, action=2)
 

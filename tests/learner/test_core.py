@@ -13,7 +13,7 @@ from replay.programs import Rig, status_of
 
 from host.card import CardTimeout
 from hw.learner.control.iteration import encode
-from hw.learner.records import REPORT, STEP, LearnError
+from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError
 from hw.replay.records import Error
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
@@ -88,7 +88,7 @@ class OperandsLast(Rig):
 def test_no_step_is_read_beyond_the_last(iterations):
     source = LearnPrograms(WIDE, 11)
     program = LearnProgram(source.granules)
-    program.operands_bytes = OperandsLast.SIZES["operands"] - iterations * STEP.size
+    program.operands_bytes = OperandsLast.SIZES["operands"] - iterations * HYPERPARAMETERS.size
     program.learn(source.steps(iterations), source.records(0), **source.fields(1))
     with opened("sim", WIDE) as kernel:
         rig = OperandsLast(kernel, STORAGE_BYTES)
@@ -118,7 +118,7 @@ def test_clocks_are_split(latency):
     assert (draw >= WIDE.learner.batch).all()
     assert (draw + gather >= WIDE.learner.batch + latency).all()
     assert (step >= WIDE.learner.batch).all()
-    # The first STEP is waited for; every other is fetched ahead.
+    # The first record is waited for; every other is fetched ahead.
     rest = whole - draw - gather - step
     assert latency < rest[0] < latency + 45
     assert (20 < rest[1:]).all() and (rest[1:] < 45).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from learner.modelled import DDPG, DQN, FIXED, equal, experiences, kernel_config, opened, weights
 
-from host.runtime.learner import LearningReplay, learner_fields, step_records
+from host.runtime.learner import LearningReplay, hyperparameter_records, learner_fields
 from host.runtime.parameters import to_image, zero_moments
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
@@ -30,7 +30,7 @@ CASES = {
 def steps_of(count):
     """Steps of which no two are the same."""
     k = np.arange(count)
-    return step_records(
+    return hyperparameter_records(
         count,
         scale=1 / BATCH,
         beta=0.25 + k / 16,

@@ -9,7 +9,7 @@ from learner.core_programs import LearnProgram
 from learner.test_limits import opened_bench
 from replay.programs import items_of, status_of
 
-from hw.learner.records import LEARNER_STATUS, STEP
+from hw.learner.records import HYPERPARAMETERS, LEARNER_STATUS
 from hw.replay.commands import Opcode
 from hw.replay.records import HEADER
 
@@ -35,7 +35,7 @@ def run(rig, given, lists, **fields):
     for row, values in zip(items, lists, strict=True):
         row[:16] = items_of([(2**32 - 1, value) for value in values]).view(np.uint8)
     program.learn(
-        np.zeros(len(lists), STEP.dtype),
+        np.zeros(len(lists), HYPERPARAMETERS.dtype),
         np.zeros((2 * len(lists), 48), np.uint8),
         **dict(batch=2, step=2**48, alpha=ONE, given=given, priorities=program.operand(items)),
         **fields,

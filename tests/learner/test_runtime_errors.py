@@ -13,10 +13,10 @@ from learner.modelled import (
     weights,
 )
 
-from host.runtime.learner import Diverged, LearningReplay, learner_fields, step_records
+from host.runtime.learner import Diverged, LearningReplay, hyperparameter_records, learner_fields
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 from hw.replay.config import ReplayKernelConfig
 
 
@@ -100,8 +100,11 @@ def bad_learns():
         (dict(batch_size=7), r"batch_size must be a multiple of 2 .*, not 7"),
         (dict(batch_size=2.0), r"batch_size must be a multiple of 2 .*, not 2\.0"),
         (dict(steps=steps[:0]), r"steps must be 1 to 65535, not 0"),
-        (dict(steps=np.zeros(1 << 16, STEP.dtype)), r"steps must be 1 to 65535, not 65536"),
-        (dict(steps=np.zeros(3)), r"steps must be a list of STEP records, not float64"),
+        (
+            dict(steps=np.zeros(1 << 16, HYPERPARAMETERS.dtype)),
+            r"steps must be 1 to 65535, not 65536",
+        ),
+        (dict(steps=np.zeros(3)), r"steps must be a list of HYPERPARAMETERS, not float64"),
         (dict(experiences=new, inserts=3), r"inserts must be an integer in 0\.\.2 .*, not 3"),
         (dict(inserts=1), r"inserts must be an integer in 0\.\.0 .*, not 1"),
         (dict(experiences=new, inserts=-1), r"inserts must be an integer in 0\.\.2 .*, not -1"),
@@ -183,7 +186,9 @@ def test_bad_parameters_do_not_reach_the_card(parameters, message):
 
 
 def test_steps():
-    steps = step_records(2, scale=0.5, rate=(1, 2), blend=[[0.25, 1], [0, 0]], beta=[0, 1])
+    steps = hyperparameter_records(
+        2, scale=0.5, rate=(1, 2), blend=[[0.25, 1], [0, 0]], beta=[0, 1]
+    )
     for name, value in (
         ("scale", [0.5, 0.5]),
         ("beta", [0, 1 << 15]),
@@ -198,7 +203,9 @@ def test_steps():
         ("keep", [[0.75, 0], [1, 1]]),
     ):
         np.testing.assert_array_equal(steps[name], np.array(value, steps[name].dtype))
-    assert step_records(1, scale=1, rate=1, first_decay=0.9)["first_gain"] == np.float32(1 - 0.9)
+    assert hyperparameter_records(1, scale=1, rate=1, first_decay=0.9)["first_gain"] == np.float32(
+        1 - 0.9
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,4 +223,4 @@ def test_steps():
 )
 def test_bad_steps(values, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        step_records(3, **values)
+        hyperparameter_records(3, **values)

@@ -20,7 +20,7 @@ from hw.learner.records import REPORT, LearnError
 from hw.replay.records import Error
 
 #: What the host's master reads for a LEARN of three iterations, in order: what, of which iteration,
-#: in how many beats. STEPs are fetched one ahead.
+#: in how many beats. HYPERPARAMETERS are fetched one ahead.
 _WIDE_READS = [
     ("program", 0, 1), ("step", 0, 1), ("step", 1, 1), ("insert", 0, 2), ("step", 2, 1),
     ("insert", 1, 2), ("insert", 2, 2),
@@ -93,7 +93,7 @@ def case(request):
 
 
 def test_what_the_host_is_asked_for(case):
-    """STEPs, experiences, priorities: each beat of each."""
+    """HYPERPARAMETERS, experiences, priorities: each beat of each."""
     trial, reads, _, _ = case
     assert trial.course.answers(1, "host", "R") == sum(beats for _, _, beats in reads)
     number = 0
@@ -137,7 +137,7 @@ def test_writes_of_reports(case):
     ],
 )
 def test_axi_wins_over_what_a_failed_batch_holds(config, error, fields):
-    """Every experience is one that LEARN refuses; also where the STEP that it does not need yet
+    """LEARN refuses every experience; also where hyperparameters that it does not need yet
     fails beside it."""
     lesson = Lesson(config)
     course = lesson.course(lesson.before(**fields), lesson.learn(0, 3), lesson.after()[0])

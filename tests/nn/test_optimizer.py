@@ -11,7 +11,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import OPTIMIZERS, LearnerConfig
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
 from sim.model.arith import float32
 from sim.model.arith.to_float import to_float
@@ -152,7 +152,7 @@ def test_fixed_twin_is_exact_arithmetic():
 
 
 def test_coefficients_of_a_network():
-    step = np.zeros((), STEP.dtype)
+    step = np.zeros((), HYPERPARAMETERS.dtype)
     step["scale"], step["rate"], step["keep"] = 0.5, (1, 2), (3, 4)
     assert coefficients(step, 0) == (0.5, 0, 0, 0, 0, 1, 0, 0, 3)
     assert coefficients(step, 1) == (0.5, 0, 0, 0, 0, 2, 0, 0, 4)

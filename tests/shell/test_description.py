@@ -10,7 +10,7 @@ from replay.kernels import NARROW as REPLAY
 
 from hw.designs import DESIGNS
 from hw.gae.records import MOMENTS
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 from hw.replay.commands import Opcode
 from hw.replay.records import HEADER, REPLAY_STATUS, Error
 from hw.shell.command import Command, CommandTable
@@ -99,7 +99,9 @@ def test_a_command_more_or_less_changes_the_hash():
     assert len(hashes | {hash_of("replay")}) == 3
 
 
-@pytest.mark.parametrize("name, record", [("replay", HEADER), ("dqn", STEP), ("gae", MOMENTS)])
+@pytest.mark.parametrize(
+    "name, record", [("replay", HEADER), ("dqn", HYPERPARAMETERS), ("gae", MOMENTS)]
+)
 def test_a_record_that_changes_changes_the_hash(name, record):
     """Fields, their order and their kinds; the size of the whole."""
     first, *others = record.fields

@@ -1,20 +1,20 @@
-"""Fetches the STEPs of a LEARN command, each while the iteration before is still under way.
+"""Fetches the HYPERPARAMETERS of a LEARN, each record while the iteration before is under way.
 
-A STEP is here the memory's latency and a few clocks after ``fetch``.
+A record is here the memory's latency and a few clocks after ``fetch``.
 """
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 from hw.shell.ports import read_port
 
 __all__ = ["HyperparameterReader"]
 
 
 class HyperparameterReader(wiring.Component):
-    """STEP k lies ``64 * k`` bytes behind the first.
+    """HYPERPARAMETERS k lies ``64 * k`` bytes behind the first.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ class HyperparameterReader(wiring.Component):
     Members
     -------
     start : In(1), address : In(64)
-        The first STEP lies at ``address``.
+        The first record lies at ``address``.
     fetch : In(1)
         Read the next; not while ``busy``.
     busy : Out(1)
         A read is under way.
     available, failed, take : Out(1), Out(1), In(1)
-        The next STEP is here; memory failed a beat of it; it becomes ``step``.
-    step : Out(STEP)
+        The next record is here; memory failed a beat of it; it becomes ``step``.
+    step : Out(HYPERPARAMETERS)
         The last that was taken.
     read : Out(read_port)
     """
@@ -47,16 +47,16 @@ class HyperparameterReader(wiring.Component):
                 "available": Out(1),
                 "failed": Out(1),
                 "take": In(1),
-                "step": Out(STEP.shape),
+                "step": Out(HYPERPARAMETERS.shape),
                 "read": Out(read_port(data_width)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        beats = 8 * STEP.size // self.data_width
+        beats = 8 * HYPERPARAMETERS.size // self.data_width
         address = Signal(64, reset_less=True)
-        following = Signal(8 * STEP.size, reset_less=True)
+        following = Signal(8 * HYPERPARAMETERS.size, reset_less=True)
         part = Signal(range(beats))
         asked = Signal()
         request, words = self.read.request, self.read.data
@@ -69,7 +69,7 @@ class HyperparameterReader(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [self.busy.eq(1), asked.eq(0), self.failed.eq(0)]
         with m.If(request.valid & request.ready):
-            m.d.sync += [asked.eq(1), address.eq(address + STEP.size)]
+            m.d.sync += [asked.eq(1), address.eq(address + HYPERPARAMETERS.size)]
         with m.If(words.valid & words.ready):
             m.d.sync += [
                 following.eq(Cat(following, words.p.data)[self.data_width :]),

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.control.hyperparameter_reader import HyperparameterReader
 from hw.learner.control.report_writer import ReportWriter
-from hw.learner.records import REPORT, STEP, LearnError
+from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import REPLAY_STATUS, Error
 from hw.shell.ports import read_port, write_port
@@ -40,10 +40,10 @@ def encode(layout, **values):
 class Iteration(wiring.Component):
     """Draw, train, give new priorities, insert, update, report; ``count`` times or to an error.
 
-    The next STEP is fetched beside SAMPLE. UPDATE begins when all TD errors of the batch are known
-    to be finite, so that a batch that diverged leaves the priorities alone; INSERT follows. Both
-    run while the learner computes gradients, whose layers update their parameters one by one as
-    these are complete.
+    The next HYPERPARAMETERS are fetched beside SAMPLE. UPDATE begins when all TD errors of the
+    batch are known to be finite, so that a batch that diverged leaves the priorities alone; INSERT
+    follows. Both run while the learner computes gradients, whose layers update their parameters one
+    by one as these are complete.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class Iteration(wiring.Component):
         Its state.
     drawing, giving, drop : Out(1), complete, empty : In(1)
         See ``BatchRedirect``; ``begin`` is its start.
-    step : Out(STEP)
+    step : Out(HYPERPARAMETERS)
     begin, train, update, loaded, ... saturations :
         Of the learner, from the other side.
     iterations : Out(64)
         Gradient steps since reset.
     reading : Out(1), read : Out(read_port), write : Out(write_port)
-        STEPs and REPORTs; ``reading`` while the former are on their way.
+        HYPERPARAMETERS and REPORTs; ``reading`` while the former are on their way.
     """
 
     def __init__(self, config):
@@ -94,7 +94,7 @@ class Iteration(wiring.Component):
                 "drop": Out(1),
                 "complete": In(1),
                 "empty": In(1),
-                "step": Out(STEP.shape),
+                "step": Out(HYPERPARAMETERS.shape),
                 **{name: Out(1) for name in LEARNER_PULSES},
                 **{name: In(1) for name in LEARNER_FLAGS},
                 **{name: In(32) for name in LEARNER_NUMBERS},
@@ -190,8 +190,8 @@ class Iteration(wiring.Component):
                     m.next = "FETCH"
             with m.State("FETCH"):
                 m.d.comb += steps.fetch.eq(1)
-                m.next = "STEP"
-            with m.State("STEP"):
+                m.next = "TAKE"
+            with m.State("TAKE"):
                 m.d.comb += steps.take.eq(steps.available)
                 with m.If(steps.available):
                     m.next = "BEGIN"
@@ -251,7 +251,7 @@ class Iteration(wiring.Component):
                 m.d.comb += reports.send.eq(~reports.sending)
                 with m.If(~reports.sending):
                     m.d.sync += clock.eq(0)
-                    m.next = "STEP"
+                    m.next = "TAKE"
                     with m.If(self.error != Error.NONE):
                         m.next = "FAIL"
                     with m.Elif(left == 0):

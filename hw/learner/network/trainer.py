@@ -13,7 +13,7 @@ from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
 from hw.learner.parameters.image_transfer import ImageTransfer
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds
 from hw.nn.optimizer import COEFFICIENTS
@@ -36,7 +36,7 @@ class Trainer(wiring.Component):
         A batch of ``batch`` experiences, HEADER and experience each, dense, follows ``begin``.
     loaded : Out(1), bad : Out(1), bad_index : Out(32)
         All are in; one of them, the first, has an infinite number or a NaN.
-    step : In(STEP), steady from ``train`` until ``busy`` falls after ``update``
+    step : In(HYPERPARAMETERS), steady from ``train`` until ``busy`` falls after ``update``
     train : In(1)
         Forward, loss and backward of the batch; the parameters stay.
     td : Out(stream of ITEM), one an experience in the batch's order
@@ -67,7 +67,7 @@ class Trainer(wiring.Component):
                 "loaded": Out(1),
                 "bad": Out(1),
                 "bad_index": Out(32),
-                "step": In(STEP.shape),
+                "step": In(HYPERPARAMETERS.shape),
                 "train": In(1),
                 "td": Out(stream.Signature(ITEM.shape)),
                 "trained": Out(1),

@@ -8,7 +8,7 @@ import numpy as np
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.learner.records import LEARNER_STATUS, REPORT, STEP, LearnError, record_granules
+from hw.learner.records import HYPERPARAMETERS, LEARNER_STATUS, REPORT, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
@@ -89,7 +89,7 @@ class LearnerCore(CommandTwin):
     # -- LEARN
 
     def _learn(self, c):
-        steps = self.at(c, "source")[: c.count * STEP.size].view(STEP.dtype)
+        steps = self.at(c, "source")[: c.count * HYPERPARAMETERS.size].view(HYPERPARAMETERS.dtype)
         reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
         for iteration in range(c.count):
             error, detail, report = self._iterate(c, iteration, steps[iteration])

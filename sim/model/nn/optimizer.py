@@ -35,7 +35,7 @@ class Updated(NamedTuple):
 
 
 def coefficients(step, network):
-    """float32 ``COEFFICIENTS`` of a STEP record, for network 0 (Q, critic) or 1 (actor)."""
+    """float32 ``COEFFICIENTS`` of a record record, for network 0 (Q, critic) or 1 (actor)."""
     return tuple(
         np.float32(np.atleast_1d(step[name])[network if np.size(step[name]) > 1 else 0])
         for name in COEFFICIENTS.members

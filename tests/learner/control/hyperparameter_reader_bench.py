@@ -1,4 +1,4 @@
-"""Runs inside the simulator: STEPs, each fetched while the last is in use; see test_step.py."""
+"""Runs inside the simulator: records, each fetched while the last is in use."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class Bench:
         assert self.memory.taken[-1] == (address, BEATS)
         here = any(beat in self.bad for beat in self.beats(address))
         await ReadOnly()
-        assert self.flags() == dict(available=1, failed=here), f"STEP at {address:#x}"
+        assert self.flags() == dict(available=1, failed=here), f"HYPERPARAMETERS at {address:#x}"
         await RisingEdge(self.dut.clk)
 
     async def take(self, address, *beside):
@@ -71,14 +71,14 @@ class Bench:
             word_at(beat, WIDTH) << WIDTH * k for k, beat in enumerate(self.beats(address))
         )
         await ReadOnly()
-        assert not int(self.dut.available.value), "a STEP is taken once"
+        assert not int(self.dut.available.value), "a record is taken once"
         await RisingEdge(self.dut.clk)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=PACES)
 async def steps(dut, pauses):
-    """Each 64 bytes behind the one before; ``failed`` is of one STEP, whichever beat it was."""
+    """Each 64 bytes behind the one before; ``failed`` is of one record, whichever beat it was."""
     rng, bench = random.Random(1), Bench(dut, pauses)
     await bench.begin()
     for first in (0, 64, (1 << 32) - 128, (1 << 40) + 192):
@@ -88,14 +88,14 @@ async def steps(dut, pauses):
         count = 3 * BEATS + 2
         for k in range(count):
             here = first + 64 * k
-            # Every beat of a STEP once, then a STEP without an error, and so on.
+            # Every beat of a record once, then a record without an error, and so on.
             bench.bad = {here + (k // 2) % BEATS * BYTES} if k % 2 else set()
             await bench.fetch(here)
             await clocks(dut, rng.choice([0, 0, 1, 7]))
             await bench.take(here)
             await clocks(dut, rng.choice([0, 0, 1, 7]))
     await clocks(dut, 10)
-    assert len(bench.memory.taken) == 4 * count, "a STEP that nobody asked for"
+    assert len(bench.memory.taken) == 4 * count, "a record that nobody asked for"
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -127,7 +127,7 @@ async def a_failed_step_is_forgotten(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def next_is_fetched_beside_take(dut):
-    """The STEP that was here becomes ``step``, not a word of the one on its way."""
+    """The HYPERPARAMETERS that was here becomes ``step``, not a word of the one on its way."""
     bench = Bench(dut, latency=1)
     await bench.begin()
     await pulse(dut, "start")
@@ -140,7 +140,7 @@ async def next_is_fetched_beside_take(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def start_forgets(dut):
-    """A STEP that was fetched and not taken is not there after ``start``; the address is new."""
+    """A record that was fetched and not taken is not there after ``start``; the address is new."""
     bench = Bench(dut)
     await bench.begin()
     await pulse(dut, "start")

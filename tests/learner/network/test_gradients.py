@@ -8,7 +8,7 @@ import pytest
 from learner.exact_learner import ExactLearner
 from learner.learning import experiences, parameters
 
-from host.runtime.step import step_records
+from host.runtime.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
@@ -61,7 +61,7 @@ def test_fixed_is_within_its_bound(algorithm, double, activation, optimizer):
         arithmetic=FIXED,
         lanes=4,
     )
-    step = step_records(1, **STEP)[0]
+    step = hyperparameter_records(1, **STEP)[0]
     exact = ExactLearner(learner.config, learner.parameters)
     _, sure = exact.train(records, weight, step)
     # Where rounding may have another action chosen, the bound says nothing: others in their place.
@@ -90,7 +90,7 @@ def test_divergence_changes_nothing(algorithm, kind):
     learner, records, weight = make(
         1, "adam", algorithm=algorithm, arithmetic=Arithmetic(kind=kind)
     )
-    step = step_records(1, **STEP)[0]
+    step = hyperparameter_records(1, **STEP)[0]
     before = learner.store()
     records["reward"][[5, 9]] = np.nan, np.inf
     result = learner.train(records, None, weight, step)
@@ -102,7 +102,7 @@ def test_divergence_changes_nothing(algorithm, kind):
 @pytest.mark.parametrize("algorithm", ["dqn", "ddpg"])
 def test_gradients_alone(algorithm):
     learner, records, weight = make(2, "adam", algorithm=algorithm)
-    step = step_records(1, **STEP)[0]
+    step = hyperparameter_records(1, **STEP)[0]
     before = learner.store()
     result = learner.train(records, None, weight, step, update=False)
     assert np.array_equal(learner.store(), before)
@@ -124,7 +124,7 @@ def test_lanes_and_order(algorithm):
     results = {}
     for lanes in (1, 4, 16):
         learner, records, weight = make(3, algorithm=algorithm, lanes=lanes)
-        step = step_records(1, **STEP)[0]
+        step = hyperparameter_records(1, **STEP)[0]
         result = learner.train(records, None, weight, step)
         gradients = [g for layers in learner.gradients.values() for pair in layers for g in pair]
         results[lanes] = result, np.concatenate([g.ravel() for g in gradients]).copy()
@@ -138,7 +138,7 @@ def test_lagged_critic():
     gradients = []
     for rate in (0.0, 0.5):
         learner, records, weight = make(4, algorithm="ddpg")
-        step = step_records(1, **STEP | dict(rate=(rate, 0.05)))[0]
+        step = hyperparameter_records(1, **STEP | dict(rate=(rate, 0.05)))[0]
         learner.train(records, None, weight, step)
         gradients.append([g.copy() for pair in learner.gradients["actor"] for g in pair])
     assert all(np.array_equal(a, b) for a, b in zip(*gradients, strict=True))
@@ -158,13 +158,15 @@ def test_clipped_inputs_are_counted_once(algorithm):
         np.count_nonzero((records[name] < -128.5 / 64) | (records[name] >= 127.5 / 64))
         for name in names
     )
-    result = learner.train(records, None, weight, step_records(1, **STEP)[0], update=False)
+    result = learner.train(
+        records, None, weight, hyperparameter_records(1, **STEP)[0], update=False
+    )
     assert result.saturations[:2] == (0, clipped)
 
 
 def test_saturations_are_counted():
     learner, records, weight = make(5, arithmetic=NARROW)
-    step = step_records(1, **STEP | dict(rate=100, scale=1, clip=np.inf))[0]
+    step = hyperparameter_records(1, **STEP | dict(rate=100, scale=1, clip=np.inf))[0]
     result = learner.train(records, None, weight, step)
     assert min(result.saturations) > 0
     # Of gradients, the loss's own and those of every layer but the first.
@@ -184,7 +186,7 @@ def test_saturations_are_counted():
 @pytest.mark.parametrize("kind", ["float32", "fixed"])
 def test_image(kind, optimizer):
     learner, records, weight = make(6, optimizer, arithmetic=Arithmetic(kind=kind))
-    learner.train(records, None, weight, step_records(1, **STEP)[0])
+    learner.train(records, None, weight, hyperparameter_records(1, **STEP)[0])
     image = learner.store()
     last = sections(learner.config)[-1]
     assert image.dtype == np.uint32 and image.nbytes == last.offset + last.size

@@ -8,7 +8,7 @@ import pytest
 from learner.exact_learner import ExactLearner
 from learner.learning import experiences, parameters
 
-from host.runtime.step import step_records
+from host.runtime.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
@@ -148,7 +148,7 @@ def rule(torch, optimizer, leaves):
 
 
 def step_of(optimizer, iteration, batch, clip):
-    """The STEP of torch's optimizer in its iteration, from 1."""
+    """The HYPERPARAMETERS of torch's optimizer in its iteration, from 1."""
     values = dict(rate=RATE, floor=FLOOR, scale=1 / batch, clip=clip, blend=BLEND)
     if optimizer == "sgd":
         values |= dict(first_decay=0.9, first_gain=1)
@@ -158,7 +158,7 @@ def step_of(optimizer, iteration, batch, clip):
         first, second = 1 - 0.9**iteration, np.sqrt(1 - 0.999**iteration)
         values |= dict(first_decay=0.9, second_decay=0.999)
         values |= dict(rate=RATE * second / first, floor=FLOOR * second)
-    return step_records(1, **values)[0]
+    return hyperparameter_records(1, **values)[0]
 
 
 def random_config(seed):

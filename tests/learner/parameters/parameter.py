@@ -6,7 +6,7 @@ from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack
 from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_sets
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 from sim.model.arith.to_float import to_float
 from sim.model.nn.optimizer import coefficients, update
 
@@ -137,7 +137,7 @@ class Parameter:
 
 
 def record(**fields):
-    step = np.zeros((), STEP.dtype)
+    step = np.zeros((), HYPERPARAMETERS.dtype)
     for name, value in fields.items():
         step[name] = value
     return step

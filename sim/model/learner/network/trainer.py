@@ -127,7 +127,7 @@ class Trainer:
             reward, discount [B]: arrays by name, float32 (a discrete action: integers).
         index : not read; it goes with the TD errors.
         weight : float32 [B], importance weights.
-        step : record of ``hw.learner.commands.STEP``.
+        step : record of ``hw.learner.commands.HYPERPARAMETERS``.
         update : parameters are updated; else the gradients alone are there.
         """
         batch = len(weight)

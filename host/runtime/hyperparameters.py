@@ -1,11 +1,11 @@
-"""STEP records: what each iteration of a learner is told (``hw.learner.commands.STEP``)."""
+"""What each iteration of a learner is told: ``hw.learner.records.HYPERPARAMETERS``."""
 
 import numpy as np
 
 from hw.arith.power import SCALE_FORMAT
-from hw.learner.records import STEP
+from hw.learner.records import HYPERPARAMETERS
 
-__all__ = ["Diverged", "check_floor", "checked_steps", "step_records"]
+__all__ = ["Diverged", "check_floor", "checked_hyperparameters", "hyperparameter_records"]
 
 
 class Diverged(RuntimeError):
@@ -23,18 +23,18 @@ class Diverged(RuntimeError):
 
 
 _TINY = np.finfo(np.float32).tiny
-_NAMES = tuple(name for name in STEP.dtype.names if name != "reserved")
+_NAMES = tuple(name for name in HYPERPARAMETERS.dtype.names if name != "reserved")
 
 
-def step_records(count, **values):
-    """STEP records [count].
+def hyperparameter_records(count, **values):
+    """HYPERPARAMETERS [count].
 
     Parameters
     ----------
     count : int
         Iterations.
     **values
-        Fields of STEP: each a number, or an array [count]. ``rate``, ``floor``, ``blend`` and
+        Fields of a record: each a number, or an array [count]. ``rate``, ``floor``, ``blend`` and
         ``keep`` are pairs (critic, actor): a number for both, or [2], or [count, 2].
 
     ``scale`` and ``rate`` must be given. By default ``beta``, which is a float in 0..1 here, and
@@ -55,7 +55,7 @@ def step_records(count, **values):
         ("keep", "blend"),
     ):
         values.setdefault(name, 1 - values.get(of, np.float64(0)))
-    steps = np.zeros(count, STEP.dtype)
+    steps = np.zeros(count, HYPERPARAMETERS.dtype)
     for name, value in values.items():
         field = steps[name]
         if value.ndim and value.shape not in (field.shape, field.shape[1:]):
@@ -66,15 +66,15 @@ def step_records(count, **values):
                 raise ValueError(f"beta must be in 0..1, not {value}")
             value = SCALE_FORMAT.quantize(value)[0]
         field[...] = value
-    return checked_steps(steps)
+    return checked_hyperparameters(steps)
 
 
-def checked_steps(steps):
-    """``steps`` as a list of STEP records; ValueError for a number that no step may have."""
+def checked_hyperparameters(steps):
+    """``steps`` as a list of HYPERPARAMETERS; ValueError for a number that no step may have."""
     steps = np.ascontiguousarray(steps)
-    if steps.dtype != STEP.dtype or steps.ndim != 1:
+    if steps.dtype != HYPERPARAMETERS.dtype or steps.ndim != 1:
         raise ValueError(
-            f"steps must be a list of STEP records, not {steps.dtype} of shape {steps.shape}"
+            f"steps must be a list of HYPERPARAMETERS, not {steps.dtype} of shape {steps.shape}"
         )
     for name in _NAMES:
         if name == "beta":
