@@ -45,7 +45,7 @@ with open_card(options.card) as card:
 
     # Draws in proportion to them: a batch is a header and an experience for each.
     batch = np.dtype([("header", HEADER.dtype), ("experience", np.uint8, 16)])
-    draws = {"count": 8, "step": 1 << 48, "beta": 0}  # one stratum: uniform draws
+    draws = {"count": 8, "stratum_width": 1 << 48, "beta": 0}  # one stratum: uniform draws
     results = launcher.run([(Opcode.SAMPLE, draws)], results_bytes=8 * batch.itemsize).view(batch)
     print("drawn", results["header"]["index"].tolist())
     assert (results["experience"] == records[results["header"]["index"]]).all()

@@ -76,7 +76,7 @@ async def sample(dut):
         (Opcode.INSERT, {"count": BATCH}),
     )
     begin, start = cocotb.utils.get_sim_time("ns"), time.process_time()
-    await launch(*[(Opcode.SAMPLE, {"count": BATCH, "step": 1 << 48})] * SAMPLES)
+    await launch(*[(Opcode.SAMPLE, {"count": BATCH, "stratum_width": 1 << 48})] * SAMPLES)
     seconds = time.process_time() - start
     clocks = (cocotb.utils.get_sim_time("ns") - begin) / _PERIOD
     Path(os.environ["RATE_FILE"]).write_text(str(clocks / seconds))

@@ -123,7 +123,7 @@ def rows():
 
 def _simulation(buffer):
     """Simulated clocks a second of one core, beside the same kernel under cocotb."""
-    program = [(Opcode.SAMPLE, {"count": BATCH, "step": (1 << 48) // BATCH})] * 64
+    program = [(Opcode.SAMPLE, {"count": BATCH, "stratum_width": (1 << 48) // BATCH})] * 64
     size = BATCH * buffer.batch_dtype.itemsize
     rates = []
     for _ in range(5):

@@ -47,7 +47,7 @@ def rows():
         unit.set("load", 1)
         unit.step()
         unit.set("load", 0)
-        unit.set("step", 1 << 48)
+        unit.set("stratum_width", 1 << 48)
         rng = random.Random(0)
         unit.run(_requests(config, [Operation.SET] * 20_000, rng))
         for batch in BATCHES:

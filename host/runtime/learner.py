@@ -135,7 +135,7 @@ class LearningReplay(PrioritizedReplayBuffer):
             operands.append((offset, blocks))
         learn = {
             "count": count,
-            "step": self._stratum(batch_size),
+            "stratum_width": self._stratum(batch_size),
             "batch": batch_size,
             "alpha": self._alpha,
             "epsilon": self._epsilon,

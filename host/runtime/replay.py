@@ -206,7 +206,7 @@ class PrioritizedReplayBuffer(Stored):
             if not 0 <= beta <= 1:
                 raise ValueError(f"beta must be in 0..1, not {beta!r}")
             beta = _quantized(float(beta))
-            draws = {"count": count, "step": self._stratum(count), "beta": beta}
+            draws = {"count": count, "stratum_width": self._stratum(count), "beta": beta}
             program.append((Opcode.SAMPLE, draws))
             size = count * self.batch_dtype.itemsize
         if not program:

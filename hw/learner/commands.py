@@ -6,7 +6,6 @@ these.
 
 from amaranth.lib import enum
 
-from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
@@ -29,21 +28,26 @@ def _most_inserts(config):
     return min(MAX_COUNT, MAX_TRANSFER // record_granules(config.learner))
 
 
+def _largest_image(config):
+    return len(config.learner.parameter_sets) * set_bytes(config.learner)
+
+
 def _image_bytes(c, s):
     """Every set has as many bytes."""
-    wanted = sum((c.sets >> k) & 1 for k in range(len(PARAMETER_SETS)))
-    return wanted * set_bytes(s.config.learner)
+    learner = s.config.learner
+    wanted = sum((c.sets >> k) & 1 for k in range(len(learner.parameter_sets)))
+    return wanted * set_bytes(learner)
 
 
 _LEARN = Command(
     LearnOpcode.LEARN,
     "`count` iterations; each draws `batch` experiences, trains on them, gives them their new "
     "priorities, then stores the next `inserts` experiences (PEARL IV-C). What belongs to an "
-    "iteration begins on a multiple of 64. An iteration whose hyperparameters or batch memory fails "
-    "changes nothing; one whose INSERT it fails has learned, and stored nothing. Those before "
-    "stand. A REPORT that it fails ends nothing: all iterations stand.",
+    "iteration begins on a multiple of 64. An iteration whose hyperparameters or batch memory "
+    "fails changes nothing; one whose INSERT it fails has learned, and stored nothing. Those "
+    "before stand. A REPORT that it fails ends nothing: all iterations stand.",
     (
-        Field("step", "u64", "as SAMPLE, of `batch` draws", high=1 << 48),
+        Field("stratum_width", "u64", "as SAMPLE, of `batch` draws", high=1 << 48),
         Field(
             "batch",
             "u32",
@@ -118,14 +122,14 @@ def _image(opcode, doc, footprint, *rules):
                 "u32",
                 "bits: online, target, first moment, second moment",
                 low=1,
-                high=(1 << len(PARAMETER_SETS)) - 1,
+                high=lambda config: (1 << len(config.learner.parameter_sets)) - 1,
             ),
         ),
         count=Field(
             "count",
             "u32",
             "bytes of all sections",
-            high=lambda config: len(PARAMETER_SETS) * set_bytes(config.learner),
+            high=_largest_image,
             error=LearnError.IMAGE,
         ),
         footprints=(footprint,),

@@ -247,6 +247,11 @@ class LearnerConfig(ConfigBase):
         }
 
     @property
+    def parameter_sets(self):
+        """What LOAD and STORE can name, in the order of their bits."""
+        return PARAMETER_SETS
+
+    @property
     def interval(self):
         """Clocks from sample to sample: the slowest stage."""
         return max(layer.cycles for layers in self.networks.values() for layer in layers)

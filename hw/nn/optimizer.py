@@ -100,10 +100,10 @@ class Optimizer(wiring.Component):
 
     Members
     -------
-    step : In(COEFFICIENTS)
+    coefficients : In(COEFFICIENTS)
         Steady while parameters pass.
     blend : In(BLEND_FORMAT.shape)
-        ``step.blend`` as fixed point needs it, at most 1; not read in float32.
+        ``coefficients.blend`` as fixed point needs it, at most 1; not read in float32.
     gradient, first, second : In
         Sum over the batch, moments (32 bits; where the optimizer has none, of no effect).
     new_first, new_second : Out(32)
@@ -121,7 +121,7 @@ class Optimizer(wiring.Component):
         weight = config.arithmetic.shape("weight")
         super().__init__(
             {
-                "step": In(COEFFICIENTS),
+                "coefficients": In(COEFFICIENTS),
                 "blend": In(BLEND_FORMAT.shape),
                 "gradient": In(sum_shape),
                 "first": In(WIDTH),
@@ -155,14 +155,14 @@ class Optimizer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        arithmetic, step = self.config.arithmetic, self.step
+        arithmetic, coefficients = self.config.arithmetic, self.coefficients
         gradient = self.gradient
         if not arithmetic.is_float:
             fraction = arithmetic.fraction("activation", "gradient")
             gradient = to_float(m, gradient, fraction, name="converted")
-        g = self._multiply(m, step.scale, gradient, "scaled")
+        g = self._multiply(m, coefficients.scale, gradient, "scaled")
         u = self._moments(m, g)
-        move = self._multiply(m, step.rate, u, "move")
+        move = self._multiply(m, coefficients.rate, u, "move")
         if arithmetic.is_float:
             self._move_float(m, move)
         else:
@@ -188,10 +188,10 @@ class Optimizer(wiring.Component):
 
     def _decayed(self, m, kind, old, addend, clocks):
         """``decay * old + gain * addend``; ``addend`` is there ``clocks`` after ``old`` came."""
-        step = self.step
-        kept = self._multiply(m, step[f"{kind}_decay"], old, f"{kind}_kept")
+        coefficients = self.coefficients
+        kept = self._multiply(m, coefficients[f"{kind}_decay"], old, f"{kind}_kept")
         kept = delay(m, kept, clocks, name=f"{kind}_kept")
-        gained = self._multiply(m, step[f"{kind}_gain"], addend, f"{kind}_gained")
+        gained = self._multiply(m, coefficients[f"{kind}_gain"], addend, f"{kind}_gained")
         return self._add(m, kept, gained, f"{kind}_moment")
 
     def _moments(self, m, g):
@@ -223,18 +223,18 @@ class Optimizer(wiring.Component):
         m.d.comb += zero.eq(decode(m, later, name="later").zero)
         zero = delay(m, zero, _MULTIPLY, name="zero")
         root = Mux(zero, 0, product)
-        divisor = self._add(m, root, self.step.floor, "divisor")
+        divisor = self._add(m, root, self.coefficients.floor, "divisor")
         quotient = self._unit(m, Float32Reciprocal, divisor, "reciprocal")
         first = delay(m, first, u_clock - _MULTIPLY - clock, name="moment")
         return self._multiply(m, first, quotient, "u")
 
     def _move_float(self, m, move):
-        step = self.step
+        coefficients = self.coefficients
         negative = Signal(WIDTH)
         m.d.comb += negative.eq(Cat(move[:-1], ~move[-1]))
         weight = self._add(m, self.weight, negative, "moved")
-        blended = self._multiply(m, step.blend, weight, "blended")
-        kept = self._multiply(m, step.keep, self.target, "kept")
+        blended = self._multiply(m, coefficients.blend, weight, "blended")
+        kept = self._multiply(m, coefficients.keep, self.target, "kept")
         target = self._add(m, delay(m, kept, _ADD, name="kept"), blended, "mixed")
         m.d.comb += [
             self.new_weight.eq(delay(m, weight, _MULTIPLY + _ADD, name="weight")),

@@ -186,7 +186,7 @@ _SAMPLE = Command(
     "Draw `count` experiences with probability priority / total; write a batch.",
     (
         Field(
-            "step",
+            "stratum_width",
             "u64",
             "2**48: uniform draws; floor(2**48 / count): one in each of `count` equal strata",
             high=1 << FRACTION_WIDTH,

@@ -121,7 +121,7 @@ class ReplayCore(CommandCore):
             gather.total.eq(manager.total),
             gather.fill.eq(ring.fill),
             gather.beta.eq(command[Opcode.SAMPLE].beta),
-            manager.step.eq(command[Opcode.SAMPLE].step),
+            manager.stratum_width.eq(command[Opcode.SAMPLE].stratum_width),
             manager.seed.eq(Cat(*command[Opcode.SEED].state)),
             ask.count.eq(count),
             ask.is_list.eq(flags.is_list | (flags.given & ~flags.clearing)),

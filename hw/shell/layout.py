@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth import signed, unsigned
+from amaranth import Cat, Const, Value, signed, unsigned
 from amaranth.lib import data
 
 __all__ = ["Field", "Layout"]
@@ -123,6 +123,18 @@ class Layout:
             8 * self.size,
             {f.name: data.Field(f.shape, 8 * self.offsets[f.name]) for f in self.fields},
         )
+
+    def encode(self, **values):
+        """In hardware: all bits, with these fields; each is cut or filled, others are 0."""
+        words, end = [], 0
+        for field in self.fields:
+            start, width = 8 * self.offsets[field.name], 8 * field.size
+            value = Value.cast(values.pop(field.name, 0))[:width]
+            words += [Const(0, start - end), value, Const(0, width - len(value))]
+            end = start + width
+        if values:
+            raise ValueError(f"field must be one of {self.name}'s, not {', '.join(values)}")
+        return Cat(*words, Const(0, 8 * self.size - end))
 
     def pack(self, numbers):
         """The bytes of all fields' numbers in order, and the padding."""

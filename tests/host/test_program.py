@@ -118,7 +118,7 @@ def encoded(opcode, values, config=NARROW):
 @pytest.mark.parametrize(
     "opcode, values, expected",
     [
-        (Opcode.SAMPLE, dict(count=65535, step=1 << 48, beta=65535, destination=64),
+        (Opcode.SAMPLE, dict(count=65535, stratum_width=1 << 48, beta=65535, destination=64),
          struct.pack("<4IQI", 7, 65535, 0, 64, 1 << 48, 65535)),
         (Opcode.SAMPLE, dict(count=np.uint16(1), beta=np.int64(0)),
          struct.pack("<4IQI", 7, 1, 0, 0, 0, 0)),
@@ -154,7 +154,8 @@ def test_commands_at_their_limits(opcode, values, expected):
         (Opcode.SAMPLE, dict(count=0), r"SAMPLE\.count must be in 1\.\.65535, not 0"),
         (Opcode.SAMPLE, dict(count=65536), r"SAMPLE\.count must be in 1\.\.65535, not 65536"),
         (Opcode.SAMPLE, {}, r"SAMPLE\.count must be in 1\.\.65535, not 0"),
-        (Opcode.SAMPLE, dict(count=1, step=(1 << 48) + 1), r"SAMPLE\.step must be in .*, not 281"),
+        (Opcode.SAMPLE, dict(count=1, stratum_width=(1 << 48) + 1),
+         r"SAMPLE\.stratum_width must be in .*, not 281"),
         (Opcode.SAMPLE, dict(count=1, source=64), r"SAMPLE\.source must be 0, not 64"),
         (Opcode.SAMPLE, dict(count=1, destination=1 << 32), rf"SAMPLE\.destination must be {U32}"),
         (Opcode.SAMPLE, dict(count=1, betta=1), "no field of name betta"),
@@ -184,7 +185,7 @@ def test_fields_out_of_their_limits(opcode, values, message):
 
 def test_commands_of_a_program_do_not_share_fields():
     """What one gives and the next does not is 0 there, in whatever order they come."""
-    long = (Opcode.SAMPLE, dict(count=5, step=7, beta=3, destination=64))
+    long = (Opcode.SAMPLE, dict(count=5, stratum_width=7, beta=3, destination=64))
     short, none = (Opcode.SAMPLE, dict(count=1)), (Opcode.RESTORE, {})
     for program in ([long, short, none, long], [none, short, long, short]):
         rows = encode(DESIGNS["replay"].commands, program, NARROW)

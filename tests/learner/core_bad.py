@@ -59,7 +59,7 @@ def _transfer(source, program, kinds, size):
 
 def field(source, program):
     """Numbers that would be cut."""
-    wrong = {"alpha": 1 << 16, "epsilon": 1 << 31, "step": (1 << 48) + 1, "given": 3}
+    wrong = {"alpha": 1 << 16, "epsilon": 1 << 31, "stratum_width": (1 << 48) + 1, "given": 3}
     name = source.rng.choice(list(wrong))
     source.learn(program, **{name: wrong[name]})
 

@@ -148,7 +148,7 @@ class LearnPrograms:
         whole = 1 << 48
         return dict(
             batch=self.rng.choice([batch, most]),
-            step=self.rng.choice([whole, whole // most]),
+            stratum_width=self.rng.choice([whole, whole // most]),
             alpha=self.rng.choice([19661, 1 << 15]),
             epsilon=self.rng.choice([7, 655]),
         )

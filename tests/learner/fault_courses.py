@@ -71,7 +71,7 @@ class Lesson:
         self.priorities = items_of([(0, 1 + k) for k in range(len(self.records))])
         self.images = source.numbers(15), source.numbers(15)
         self.first, self.filling = source.records(CAPACITY), source.records(CAPACITY - 1)
-        self.fields = source.fields(config.learner.batch) | dict(step=1 << 48)
+        self.fields = source.fields(config.learner.batch) | dict(stratum_width=1 << 48)
         self.later = source.steps(2), source.records(2 * self.INSERTS)
 
     def program(self):
@@ -126,7 +126,7 @@ class Lesson:
         """The generator moves on as in an iteration whose batch is lost."""
         program = self.program()
         batch, beta = self.fields["batch"], int(self.steps["beta"][iteration])
-        program.sample(batch, beta=beta, step=self.fields["step"])
+        program.sample(batch, beta=beta, stratum_width=self.fields["stratum_width"])
         return program.launch()
 
     def after(self):

@@ -15,7 +15,7 @@ BATCH, RECORD, IMAGE, UNLOADED = 32, 33, 36, 37
 GOOD = {
     "SETUP": {"capacity": 20, "granules": 3, "priority": 9},
     "INSERT": {"count": 20},
-    "LEARN": {"count": 1, "step": 2**48, "batch": 2},
+    "LEARN": {"count": 1, "stratum_width": 2**48, "batch": 2},
     "LOAD": {"count": 1792, "sets": 15},
     "STORE": {"count": 1792, "sets": 15},
 }
@@ -55,7 +55,7 @@ _NINE = {"count": 3, "inserts": 9, "experiences": 192}
 
 CASES = [
     *counted("LEARN", outcome=(OPERANDS, 0)),
-    highest("LEARN", "step", (FIELD, 16), 2**48, "u64"),
+    highest("LEARN", "stratum_width", (FIELD, 16), 2**48, "u64"),
     # One is none of the lanes' multiples.
     Case("LEARN", "batch low", (BATCH, 0), ({"batch": 2},), ({"batch": 0},)),
     highest("LEARN", "batch", (BATCH, 0), 16, beyond=(18, 32)),
@@ -126,7 +126,7 @@ FRESH = [
 ]
 
 #: A request has at most 16777215 beats. 88 experiences are 4224 bytes, 264 beats: 16777200 of them
-#: are more than a buffer of 8 MB, which holds the records. 90 are 4320, which end on 4352, 272 beats:
+#: are more than a buffer of 8 MB, which holds them. 90 are 4320, which end on 4352, 272 beats:
 #: 16777232 are too many for any buffer.
 TOO_MANY_BEATS = Case(
     "LEARN",

@@ -9,16 +9,15 @@ from types import SimpleNamespace
 
 import numpy as np
 from amaranth import *
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from hw.learner.config import PARAMETER_SETS
+from hw.learner.contract import LearnerSignature
 from hw.learner.core import LearnerCore
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import sections
-from hw.learner.records import HYPERPARAMETERS, record_words
+from hw.learner.records import record_words
 from hw.learner.samples.batch_memory import BatchMemory
-from hw.replay.records import ITEM
 from hw.stream.ram import Ram
 from sim.model.learner.kernel import LearnerCore as Twin
 from sim.model.program import ProgramTwin
@@ -30,11 +29,10 @@ _FINITE = 0x3FFF_FFFF  #: bits of the sums, so that none is a NaN
 
 
 class StandIn(wiring.Component):
-    """Members of ``hw.learner.network.trainer.Learner``."""
+    """It meets ``hw.learner.contract``."""
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
-        beats = stream.Signature(unsigned(data_width))
         # The kind of every beat of the whole image.
         self.kind_of = [
             PARAMETER_SETS.index(s.parameter_set)
@@ -42,20 +40,11 @@ class StandIn(wiring.Component):
             for _ in range(s.size * 8 // data_width)
         ]
         super().__init__(
-            {
-                **{name: In(1) for name in ("begin", "train", "update", "load", "store")},
-                **{name: Out(1) for name in ("loaded", "bad", "trained", "diverged", "busy")},
-                **{name: Out(32) for name in ("bad_index", "diverged_index", "loss", "td_sum")},
-                **{name: Out(32) for name in ("value", "weight")},
-                "batch": In(range(config.batch + 1)),
-                "records": In(beats),
-                "step": In(HYPERPARAMETERS.shape),
-                "td": Out(stream.Signature(ITEM.shape)),
-                "sets": In(len(PARAMETER_SETS)),
-                "image_i": In(beats),
-                "image_o": Out(beats),
-                "saturations": Out(data.ArrayLayout(32, 3)),
-            }
+            LearnerSignature(
+                batch=config.batch,
+                data_width=data_width,
+                parameter_sets=len(config.parameter_sets),
+            )
         )
 
     def elaborate(self, platform):
@@ -64,7 +53,7 @@ class StandIn(wiring.Component):
         pace = Signal(16, init=0xACE1)
         m.d.sync += pace.eq(Cat(pace[1:], pace[0] ^ pace[2] ^ pace[3] ^ pace[5]))
         training, moving = Signal(), Signal()
-        m.d.comb += self.busy.eq(self.update | training | moving)
+        m.d.comb += self.control.busy.eq(self.control.update | training | moving)
         mask = Signal(32)
         self._train(m, pace)
         self._update(m, pace, training, mask)
@@ -73,16 +62,16 @@ class StandIn(wiring.Component):
 
     def _train(self, m, pace):
         m.submodules.batch_memory = batch = BatchMemory(self.config, self.data_width)
-        hold = Signal()
+        hold, control = Signal(), self.control
         m.d.comb += [
             hold.eq(pace[:2] == 0),
             batch.records.payload.eq(self.records.payload),
             batch.records.valid.eq(self.records.valid & ~hold),
             self.records.ready.eq(batch.records.ready & ~hold),
-            batch.begin.eq(self.begin),
+            batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
             *(
-                getattr(self, name).eq(getattr(batch, name))
+                getattr(control, name).eq(getattr(batch, name))
                 for name in ("loaded", "bad", "bad_index", "weight")
             ),
         ]
@@ -96,13 +85,22 @@ class StandIn(wiring.Component):
                 with m.Case(k):
                     m.d.comb += granule.eq(batch.granule[k])
         m.d.comb += Value.cast(self.td.payload).eq(Cat(index, td))
-        with m.If(self.begin):
-            m.d.sync += self.trained.eq(0)
+        with m.If(control.begin):
+            m.d.sync += control.trained.eq(0)
         with m.FSM():
             with m.State("IDLE"):
-                with m.If(self.train):
-                    m.d.sync += [base.eq(0), left.eq(self.batch), lane.eq(0), self.diverged.eq(0)]
-                    m.d.sync += [self.loss.eq(0), self.td_sum.eq(0), self.value.eq(0)]
+                with m.If(control.train):
+                    m.d.sync += [
+                        base.eq(0),
+                        left.eq(self.batch),
+                        lane.eq(0),
+                        control.diverged.eq(0),
+                    ]
+                    m.d.sync += [
+                        control.loss.eq(0),
+                        control.td_sum.eq(0),
+                        control.value.eq(0),
+                    ]
                     m.next = "HEADER"
             with m.State("HEADER"):
                 m.d.comb += batch.address.eq(base)
@@ -112,7 +110,9 @@ class StandIn(wiring.Component):
                 m.d.sync += [index.eq(granule[:32]), wait.eq(pace)]
                 m.next = "REWARD"
             with m.State("REWARD"):
-                m.d.sync += td.eq(Mux(reward[23:31] == 0xFE, _NAN, reward ^ self.step.clip[:16]))
+                m.d.sync += td.eq(
+                    Mux(reward[23:31] == 0xFE, _NAN, reward ^ control.hyperparameters.clip[:16])
+                )
                 m.next = "WAIT"
             with m.State("WAIT"):
                 m.d.sync += wait.eq(wait - 1)
@@ -121,13 +121,16 @@ class StandIn(wiring.Component):
             with m.State("SEND"):
                 m.d.comb += self.td.valid.eq(1)
                 with m.If(self.td.ready):
-                    with m.If((td == _NAN) & ~self.diverged):
-                        m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(index)]
+                    with m.If((td == _NAN) & ~control.diverged):
+                        m.d.sync += [
+                            control.diverged.eq(1),
+                            control.diverged_index.eq(index),
+                        ]
                     m.d.sync += [
-                        self.loss.eq((Cat(self.loss[-1], self.loss[:-1]) ^ td) & _FINITE),
-                        self.td_sum.eq((self.td_sum + td) & _FINITE),
-                        self.value.eq((self.value + index) & _FINITE),
-                        self.saturations[1].eq(self.saturations[1] + 1),
+                        control.loss.eq((Cat(control.loss[-1], control.loss[:-1]) ^ td) & _FINITE),
+                        control.td_sum.eq((control.td_sum + td) & _FINITE),
+                        control.value.eq((control.value + index) & _FINITE),
+                        control.saturations[1].eq(control.saturations[1] + 1),
                         left.eq(left - 1),
                         lane.eq(Mux(lane == lanes - 1, 0, lane + 1)),
                     ]
@@ -140,23 +143,23 @@ class StandIn(wiring.Component):
             with m.State("GRADIENTS"):
                 with m.If((pace[:5] == 0) | pace[5]):
                     m.d.sync += [
-                        self.trained.eq(1),
-                        self.saturations[2].eq(self.saturations[2] + 1),
+                        control.trained.eq(1),
+                        control.saturations[2].eq(control.saturations[2] + 1),
                     ]
                     m.next = "IDLE"
 
     def _update(self, m, pace, training, mask):
-        words = [Value.cast(self.step).word_select(k, 32) for k in range(16)]
-        with m.If(self.update):
+        words = [Value.cast(self.control.hyperparameters).word_select(k, 32) for k in range(16)]
+        with m.If(self.control.update):
             m.d.sync += training.eq(1)
-        with m.Elif(training & self.trained & (pace[:3] == 0)):
+        with m.Elif(training & self.control.trained & (pace[:3] == 0)):
             turned = Cat(mask[-1], mask[:-1])
             for word in words:
                 turned = turned ^ word
             m.d.sync += [
                 training.eq(0),
                 mask.eq(turned),
-                self.saturations[0].eq(self.saturations[0] + 1),
+                self.control.saturations[0].eq(self.control.saturations[0] + 1),
             ]
 
     def _image(self, m, pace, moving, mask):

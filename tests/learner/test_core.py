@@ -12,7 +12,6 @@ from replay.kernels import opened as cards
 from replay.programs import Rig, status_of
 
 from host.card import CardTimeout
-from hw.learner.control.iteration import encode
 from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError
 from hw.replay.records import Error
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
@@ -179,4 +178,4 @@ def test_stuck_channel_is_named(master, channel):
 
 def test_encode_knows_its_fields():
     with pytest.raises(ValueError, match="field must be one of Report's, not speed"):
-        encode(REPORT, speed=1)
+        REPORT.encode(speed=1)

@@ -54,7 +54,7 @@ def filled(kernel, config, count=30):
 
 def launch(buffer, steps, size=256, **fields):
     """A LEARN that nobody has checked."""
-    learn = {"count": len(steps), "step": 1 << 48, "batch": BATCH, **fields}
+    learn = {"count": len(steps), "stratum_width": 1 << 48, "batch": BATCH, **fields}
     buffer.launcher.run([(LearnOpcode.LEARN, learn)], [(0, steps.view(np.uint8))], size)
 
 
@@ -71,7 +71,11 @@ class ByHand:
 
     def iterate(self, step, inserted):
         launcher, buffer = self.buffer.launcher, self.buffer
-        command = {"count": BATCH, "step": buffer._stratum(BATCH), "beta": int(step["beta"])}
+        command = {
+            "count": BATCH,
+            "stratum_width": buffer._stratum(BATCH),
+            "beta": int(step["beta"]),
+        }
         size = BATCH * buffer.batch_dtype.itemsize
         batch = launcher.run([(Opcode.SAMPLE, command)], (), size).view(buffer.batch_dtype)
         header, records = batch["header"], batch["experience"]
@@ -204,7 +208,9 @@ def test_refused_learns_change_nothing(fields, error):
         buffer = filled(kernel, DQN)
         state = buffer.state_dict()
         with pytest.raises(CommandError) as caught:
-            buffer.launcher.run([(LearnOpcode.LEARN, {"step": 1 << 48, **fields})], (), 4096)
+            buffer.launcher.run(
+                [(LearnOpcode.LEARN, {"stratum_width": 1 << 48, **fields})], (), 4096
+            )
         assert (caught.value.code, caught.value.detail) == (error, 0)
         equal(buffer.state_dict(), state)
 
@@ -225,7 +231,7 @@ def test_records_of_another_size_and_an_empty_memory():
     with opened(DQN) as kernel:
         buffer = LearningReplay(kernel, capacity=40)
         buffer.initialize(weights(DQN))
-        learn = [(LearnOpcode.LEARN, {"count": 1, "batch": 2, "step": 1 << 48})]
+        learn = [(LearnOpcode.LEARN, {"count": 1, "batch": 2, "stratum_width": 1 << 48})]
         for code, program in (
             (Error.FILL, learn),
             (LearnError.RECORD, [(Opcode.SETUP, {"capacity": 9, "granules": 2, "priority": 1})]),

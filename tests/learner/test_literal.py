@@ -37,7 +37,9 @@ def run(rig, given, lists, **fields):
     program.learn(
         np.zeros(len(lists), HYPERPARAMETERS.dtype),
         np.zeros((2 * len(lists), 48), np.uint8),
-        **dict(batch=2, step=2**48, alpha=ONE, given=given, priorities=program.operand(items)),
+        **dict(
+            batch=2, stratum_width=2**48, alpha=ONE, given=given, priorities=program.operand(items)
+        ),
         **fields,
     )
     outputs = rig.run(program.launch())

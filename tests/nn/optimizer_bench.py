@@ -19,12 +19,12 @@ INPUTS, OUTPUTS = CASE["inputs"], CASE["outputs"]
 async def stream(dut):
     for port in INPUTS:
         getattr(dut, port).value = 0
-    dut.step.value = 0
+    dut.coefficients.value = 0
     dut.blend.value = 0
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     await reset(dut)
     for number, batch in enumerate(VECTORS):
-        dut.step.value = int(batch["step"], 16)
+        dut.coefficients.value = int(batch["step"], 16)
         dut.blend.value = batch["blend"]
         count = len(batch["gradient"])
         for clock in range(count + max(OUTPUTS.values())):

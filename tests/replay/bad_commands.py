@@ -82,7 +82,7 @@ def other_field(source, program):
             (Opcode.UPDATE, {"alpha": 1 << 16}),
             (Opcode.UPDATE, {"epsilon": 1 << 31}),
             (Opcode.SAMPLE, {"beta": 1 << 16}),
-            (Opcode.SAMPLE, {"step": (1 << FRACTION_WIDTH) + 1}),
+            (Opcode.SAMPLE, {"stratum_width": (1 << FRACTION_WIDTH) + 1}),
             (Opcode.SAMPLE, {"source": 64}),
             (Opcode.FIND, {"reserved": 1 << 63}),
             (Opcode.GET, {"beta": _WORD}),
@@ -189,7 +189,7 @@ def results(source, program):
     destination = _outside(source, program.results_bytes)
     which = source.rng.choice([Opcode.SAMPLE, Opcode.FIND, Opcode.GET])
     if which == Opcode.SAMPLE:
-        program.raw(which, count=1, step=1, destination=destination)
+        program.raw(which, count=1, stratum_width=1, destination=destination)
     else:
         program.listed(which, [0, 0], destination=destination)
 

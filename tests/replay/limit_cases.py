@@ -19,7 +19,7 @@ GOOD = {
     "INSERT": {"count": 1},
     "SET": {"count": 1},
     "UPDATE": {"count": 1},
-    "SAMPLE": {"count": 1, "step": 2**48},
+    "SAMPLE": {"count": 1, "stratum_width": 2**48},
     "FIND": {"count": 1},
     "GET": {"count": 1},
 }
@@ -145,7 +145,7 @@ NARROW = [
     *footprint("UPDATE", "source", 32, 16, count=3),
     *counted("SAMPLE", outcome=(FILL, 0)),
     *unused("SAMPLE", "source"),
-    highest("SAMPLE", "step", (FIELD, 16), 2**48, "u64"),
+    highest("SAMPLE", "stratum_width", (FIELD, 16), 2**48, "u64"),
     highest("SAMPLE", "beta", (FIELD, 24), 65535),
     padding("SAMPLE", 28),
     *_transfers("SAMPLE", 0, _batches, outcome=(FILL, 0)),

@@ -62,11 +62,11 @@ class Program(Builder):
             values |= dict(given=given.value, priorities=self.operand(items))
         self.raw(Opcode.INSERT, **{**values, **fields})
 
-    def sample(self, count, *, beta=0, step=1 << FRACTION_WIDTH):
+    def sample(self, count, *, beta=0, stratum_width=1 << FRACTION_WIDTH):
         self.raw(
             Opcode.SAMPLE,
             count=count,
-            step=step,
+            stratum_width=stratum_width,
             beta=beta,
             destination=self._batch(count, self.granules),
         )
@@ -115,7 +115,7 @@ def tour(config, granules, seed=1):
     second.listed(Opcode.SET, [(i, rng.integers(0, replay.priority_limit)) for i in indexes])
     second.update(indexes[:9], rng.standard_normal(9) * 3, alpha=19661, epsilon=7)
     second.insert(records(2))
-    second.sample(16, beta=1 << 15, step=(1 << FRACTION_WIDTH) // 16)
+    second.sample(16, beta=1 << 15, stratum_width=(1 << FRACTION_WIDTH) // 16)
     second.listed(Opcode.FIND, [0, 1, 2, replay.one // 2, replay.one], beta=100)
     second.listed(Opcode.GET, range(capacity), beta=1 << 15)
 

@@ -133,7 +133,7 @@ class RandomPrograms:
         count = min(self.fill, self.rng.choice([self.count(), 200]))
         whole = 1 << FRACTION_WIDTH
         step = self.rng.choice([whole, whole // count, self.rng.getrandbits(48)])
-        program.sample(count, beta=self.beta(), step=step)
+        program.sample(count, beta=self.beta(), stratum_width=step)
 
     def find(self, program):
         if self.total:

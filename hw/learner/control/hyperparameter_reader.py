@@ -30,8 +30,8 @@ class HyperparameterReader(wiring.Component):
     busy : Out(1)
         A read is under way.
     available, failed, take : Out(1), Out(1), In(1)
-        The next record is here; memory failed a beat of it; it becomes ``step``.
-    step : Out(HYPERPARAMETERS)
+        The next record is here; memory failed a beat of it; it becomes ``hyperparameters``.
+    hyperparameters : Out(HYPERPARAMETERS)
         The last that was taken.
     read : Out(read_port)
     """
@@ -47,7 +47,7 @@ class HyperparameterReader(wiring.Component):
                 "available": Out(1),
                 "failed": Out(1),
                 "take": In(1),
-                "step": Out(HYPERPARAMETERS.shape),
+                "hyperparameters": Out(HYPERPARAMETERS.shape),
                 "read": Out(read_port(data_width)),
             }
         )
@@ -79,7 +79,7 @@ class HyperparameterReader(wiring.Component):
             with m.If(part == beats - 1):
                 m.d.sync += [self.busy.eq(0), self.available.eq(1)]
         with m.If(self.take):
-            m.d.sync += [self.available.eq(0), Value.cast(self.step).eq(following)]
+            m.d.sync += [self.available.eq(0), Value.cast(self.hyperparameters).eq(following)]
         with m.If(self.start):
             m.d.sync += [address.eq(self.address), self.available.eq(0)]
         return m

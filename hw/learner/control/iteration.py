@@ -8,33 +8,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.commands import COMMANDS, LearnOpcode
+from hw.learner.contract import LearnerControl
 from hw.learner.control.hyperparameter_reader import HyperparameterReader
 from hw.learner.control.report_writer import ReportWriter
-from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError
+from hw.learner.records import REPORT, LearnError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import REPLAY_STATUS, Error
 from hw.shell.ports import read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
-__all__ = ["LEARNER_FLAGS", "LEARNER_NUMBERS", "LEARNER_PULSES", "Iteration", "encode"]
-
-#: Members of the learner: what an iteration tells it, what it waits for, what it reports.
-LEARNER_PULSES = ("begin", "train", "update")
-LEARNER_FLAGS = ("loaded", "bad", "trained", "diverged", "busy")
-LEARNER_NUMBERS = ("bad_index", "diverged_index", "loss", "td_sum", "value", "weight")
-
-
-def encode(layout, **values):
-    """The bits of ``layout`` with these fields, each cut or filled to its width; others are 0."""
-    words, end = [], 0
-    for field in layout.fields:
-        start, width = 8 * layout.offsets[field.name], 8 * field.size
-        value = Value.cast(values.pop(field.name, 0))[:width]
-        words += [C(0, start - end), value, C(0, width - len(value))]
-        end = start + width
-    if values:
-        raise ValueError(f"field must be one of {layout.name}'s, not {', '.join(values)}")
-    return Cat(*words, C(0, 8 * layout.size - end))
+__all__ = ["Iteration"]
 
 
 class Iteration(wiring.Component):
@@ -62,10 +45,8 @@ class Iteration(wiring.Component):
     status : In(REPLAY_STATUS)
         Its state.
     drawing, giving, drop : Out(1), complete, empty : In(1)
-        See ``BatchRedirect``; ``begin`` is its start.
-    step : Out(HYPERPARAMETERS)
-    begin, train, update, loaded, ... saturations :
-        Of the learner, from the other side.
+        See ``BatchRedirect``; ``learner.begin`` is its start.
+    learner : Out(LearnerControl)
     iterations : Out(64)
         Gradient steps since reset.
     reading : Out(1), read : Out(read_port), write : Out(write_port)
@@ -94,11 +75,7 @@ class Iteration(wiring.Component):
                 "drop": Out(1),
                 "complete": In(1),
                 "empty": In(1),
-                "step": Out(HYPERPARAMETERS.shape),
-                **{name: Out(1) for name in LEARNER_PULSES},
-                **{name: In(1) for name in LEARNER_FLAGS},
-                **{name: In(32) for name in LEARNER_NUMBERS},
-                "saturations": In(data.ArrayLayout(unsigned(32), 3)),
+                "learner": Out(LearnerControl()),
                 "iterations": Out(64),
                 "reading": Out(1),
                 "read": Out(read_port(width)),
@@ -109,25 +86,30 @@ class Iteration(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width = self.config.engine.data_width
-        m.submodules.steps = steps = HyperparameterReader(width)
+        learner = self.learner
+        m.submodules.hyperparameters = reader = HyperparameterReader(width)
         m.submodules.reports = reports = ReportWriter(width)
-        connect(m, steps.read, flipped(self.read))
+        connect(m, reader.read, flipped(self.read))
         connect(m, reports.write, flipped(self.write))
         learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
         left = Signal(range(MAX_COUNT + 1))
         experiences, priorities = Signal(32), Signal(32)
         m.d.comb += [
-            steps.start.eq(self.start),
-            steps.address.eq(self.operands + learn.source),
+            reader.start.eq(self.start),
+            reader.address.eq(self.operands + learn.source),
             reports.start.eq(self.start),
             reports.address.eq(self.results + learn.destination),
-            self.step.eq(steps.step),
-            self.reading.eq(steps.busy),
+            learner.hyperparameters.eq(reader.hyperparameters),
+            self.reading.eq(reader.busy),
         ]
 
         # What the replay core is to do, and what it answers.
         commands = {
-            Opcode.SAMPLE: dict(count=learn.batch, step=learn.step, beta=self.step.beta),
+            Opcode.SAMPLE: dict(
+                count=learn.batch,
+                stratum_width=learn.stratum_width,
+                beta=learner.hyperparameters.beta,
+            ),
             Opcode.UPDATE: dict(count=learn.batch, alpha=learn.alpha, epsilon=learn.epsilon),
             Opcode.INSERT: dict(
                 count=learn.inserts,
@@ -140,8 +122,7 @@ class Iteration(wiring.Component):
         }
 
         def ask(opcode, then):
-            layout = COMMANDS[opcode]
-            payload = encode(layout, opcode=C(opcode.value, 32), **commands[opcode])
+            payload = COMMANDS[opcode].encode(opcode=C(opcode.value, 32), **commands[opcode])
             m.d.comb += [self.command.valid.eq(1), self.command.payload.eq(payload)]
             with m.If(self.command.ready):
                 m.next = then
@@ -189,16 +170,16 @@ class Iteration(wiring.Component):
                     ]
                     m.next = "FETCH"
             with m.State("FETCH"):
-                m.d.comb += steps.fetch.eq(1)
+                m.d.comb += reader.fetch.eq(1)
                 m.next = "TAKE"
             with m.State("TAKE"):
-                m.d.comb += steps.take.eq(steps.available)
-                with m.If(steps.available):
+                m.d.comb += reader.take.eq(reader.available)
+                with m.If(reader.available):
                     m.next = "BEGIN"
-                    with m.If(steps.failed):
+                    with m.If(reader.failed):
                         fail(Error.AXI, 0)
             with m.State("BEGIN"):
-                m.d.comb += [self.begin.eq(1), steps.fetch.eq(left != 1)]
+                m.d.comb += [learner.begin.eq(1), reader.fetch.eq(left != 1)]
                 m.d.sync += step_clock.eq(0)
                 m.next = "SAMPLE"
             with m.State("SAMPLE"):
@@ -206,18 +187,18 @@ class Iteration(wiring.Component):
             with m.State("SAMPLED"):
                 answer("LOADED")
             with m.State("LOADED"):
-                with m.If(self.loaded & self.bad):
-                    fail(LearnError.NUMBER, self.bad_index)
-                with m.Elif(self.loaded):
-                    m.d.comb += self.train.eq(1)
+                with m.If(learner.loaded & learner.bad):
+                    fail(LearnError.NUMBER, learner.bad_index)
+                with m.Elif(learner.loaded):
+                    m.d.comb += learner.train.eq(1)
                     m.d.sync += training.eq(1)
                     m.next = "TD"
             with m.State("TD"):
-                with m.If(self.complete & self.diverged):
-                    fail(LearnError.DIVERGED, self.diverged_index)
+                with m.If(self.complete & learner.diverged):
+                    fail(LearnError.DIVERGED, learner.diverged_index)
                 with m.Elif(self.complete):
                     # Each layer waits for its own gradients; meanwhile, the priorities.
-                    m.d.comb += self.update.eq(1)
+                    m.d.comb += learner.update.eq(1)
                     m.next = "UPDATE"
             with m.State("UPDATE"):
                 ask(Opcode.UPDATE, "UPDATED")
@@ -240,7 +221,7 @@ class Iteration(wiring.Component):
                     ]
                     m.next = "BUSY"
             with m.State("BUSY"):
-                with m.If(~self.busy):
+                with m.If(~learner.busy):
                     m.d.sync += [
                         training.eq(0),
                         self.iterations.eq(self.iterations + 1),
@@ -259,7 +240,9 @@ class Iteration(wiring.Component):
             with m.State("FAIL"):
                 # All is left as it would be found: nothing on its way, no item in the capture.
                 m.d.comb += self.drop.eq(training)
-                with m.If(~steps.busy & (~training | (self.trained & self.empty & ~self.busy))):
+                with m.If(
+                    ~reader.busy & (~training | (learner.trained & self.empty & ~learner.busy))
+                ):
                     m.next = "END"
             with m.State("END"):
                 with m.If(reports.idle):
@@ -267,13 +250,12 @@ class Iteration(wiring.Component):
                     m.next = "IDLE"
 
         m.d.comb += reports.report.eq(
-            encode(
-                REPORT,
-                loss=self.loss,
-                td=self.td_sum,
-                value=self.value,
-                weight=self.weight,
-                saturations=self.saturations,
+            REPORT.encode(
+                loss=learner.loss,
+                td=learner.td_sum,
+                value=learner.value,
+                weight=learner.weight,
+                saturations=learner.saturations,
                 position=self.status.position,
                 cycles=Cat(self.status.draw_cycles, self.status.gather_cycles, step_clock, clock),
             )

@@ -45,7 +45,7 @@ class Layer(wiring.Component):
         Gradients of the inputs, and their flow control by samples.
     start : In(1), samples : In, done : Out(1)
         A batch of so many samples begins; all their gradients are complete.
-    step : In(COEFFICIENTS), update : In(1), busy : Out(1)
+    coefficients : In(COEFFICIENTS), update : In(1), busy : Out(1)
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
         As ``LayerParameters``.
     saturations : Out, activations and gradients and weights clipped in this clock
@@ -65,7 +65,7 @@ class Layer(wiring.Component):
         chain_offset=0,
         input_activation=None,
     ):
-        self.config, self.layer, self.weight_sources = config, layer, tuple(weight_sources)
+        self.config, self.shape, self.weight_sources = config, layer, tuple(weight_sources)
         self.backward_groups, self.input_activation = backward_groups, input_activation
         groups = len(self.weight_sources)
         self.ring = ActivationBuffer(
@@ -121,7 +121,7 @@ class Layer(wiring.Component):
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
                 "done": Out(1),
-                "step": In(COEFFICIENTS),
+                "coefficients": In(COEFFICIENTS),
                 "update": In(1),
                 "busy": Out(1),
                 "load": In(1),
@@ -157,7 +157,7 @@ class Layer(wiring.Component):
             backward.room.eq(self.dx_room),
             backward.start.eq(self.start),
             self.dx_begun.eq(backward.started),
-            parameters.step.eq(self.step),
+            parameters.coefficients.eq(self.coefficients),
             parameters.update.eq(self.update),
             parameters.load.eq(self.load),
             parameters.store.eq(self.store),

@@ -5,25 +5,29 @@ that streams samples; the target network's forward pass beside the online one (3
 """
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.contract import LearnerSignature
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
 from hw.learner.parameters.image_transfer import ImageTransfer
-from hw.learner.records import HYPERPARAMETERS
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds
 from hw.nn.optimizer import COEFFICIENTS
-from hw.replay.records import ITEM
 
 __all__ = ["Trainer"]
 
 
 class Trainer(wiring.Component):
-    """
+    """CF'22's learner: samples stream through all stages of all networks at once.
+
+    A sample enters every ``config.interval`` cycles. Forward, loss and backward of a batch overlap;
+    each layer updates its parameters as soon as its own gradients are complete, so the update
+    of the upper layers runs beside the gradients of the lower ones. Cycles of a gradient step:
+    measured by ``rlfabric bench learner``, for there is no closed formula that holds exactly.
+
     Parameters
     ----------
     config : LearnerConfig
@@ -32,65 +36,23 @@ class Trainer(wiring.Component):
 
     Members
     -------
-    begin : In(1), batch : In, records : In(stream of beats)
-        A batch of ``batch`` experiences, HEADER and experience each, dense, follows ``begin``.
-    loaded : Out(1), bad : Out(1), bad_index : Out(32)
-        All are in; one of them, the first, has an infinite number or a NaN.
-    step : In(HYPERPARAMETERS), steady from ``train`` until ``busy`` falls after ``update``
-    train : In(1)
-        Forward, loss and backward of the batch; the parameters stay.
-    td : Out(stream of ITEM), one an experience in the batch's order
-    trained : Out(1)
-        All gradients are complete.
-    diverged : Out(1), diverged_index : Out(32)
-        A TD error was infinite or not a number; of the first.
-    loss, td_sum, value, weight : Out(32)
-        As REPORT, once trained.
-    update, busy : In(1), Out(1)
-        Update all parameters, each layer's as soon as its gradients are complete; not before the
-        last TD error has left, when no layer's weights are read forward any more.
-    load, store : In(1), sets : In(4), image_i, image_o : streams of beats
-        The image of ``sets``; ``busy`` until it has moved.
-    saturations : Out([3] of 32)
-        Weights, activations, gradients clipped since reset.
+    See ``LearnerSignature``.
     """
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
         self.transfer = ImageTransfer(config, data_width)
-        beats = stream.Signature(unsigned(data_width))
         super().__init__(
-            {
-                "begin": In(1),
-                "batch": In(range(config.batch + 1)),
-                "records": In(beats),
-                "loaded": Out(1),
-                "bad": Out(1),
-                "bad_index": Out(32),
-                "step": In(HYPERPARAMETERS.shape),
-                "train": In(1),
-                "td": Out(stream.Signature(ITEM.shape)),
-                "trained": Out(1),
-                "diverged": Out(1),
-                "diverged_index": Out(32),
-                "loss": Out(32),
-                "td_sum": Out(32),
-                "value": Out(32),
-                "weight": Out(32),
-                "update": In(1),
-                "busy": Out(1),
-                "load": In(1),
-                "store": In(1),
-                "sets": In(len(PARAMETER_SETS)),
-                "image_i": In(beats),
-                "image_o": Out(beats),
-                "saturations": Out(data.ArrayLayout(32, 3)),
-            }
+            LearnerSignature(
+                batch=config.batch,
+                data_width=data_width,
+                parameter_sets=len(config.parameter_sets),
+            )
         )
 
     def elaborate(self, platform):
         m = Module()
-        config = self.config
+        config, control = self.config, self.control
         networks = self._layers(m)
         last = networks["q" if config.algorithm == "dqn" else "critic"][-1]
         every = [layer for layers in networks.values() for layer in layers]
@@ -105,27 +67,27 @@ class Trainer(wiring.Component):
         connect(m, loss.td, flipped(self.td))
         connect(m, loss.delta, last.delta)
         m.d.comb += [
-            batch.begin.eq(self.begin),
+            batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
-            self.loaded.eq(batch.loaded),
-            self.bad.eq(batch.bad),
-            self.bad_index.eq(batch.bad_index),
-            self.weight.eq(batch.weight),
+            control.loaded.eq(batch.loaded),
+            control.bad.eq(batch.bad),
+            control.bad_index.eq(batch.bad_index),
+            control.weight.eq(batch.weight),
             batch.address.eq(play.address),
             *(play.granule[k].eq(batch.granule[k]) for k in range(config.lanes)),
             samples.eq(self.batch >> (config.lanes.bit_length() - 1)),
-            play.start.eq(self.train),
+            play.start.eq(control.train),
             play.samples.eq(samples),
-            loss.start.eq(self.train),
+            loss.start.eq(control.train),
             loss.inverse.eq(batch.inverse),
-            loss.clip.eq(self.step.clip),
+            loss.clip.eq(control.hyperparameters.clip),
             loss.i.eq(last.o),
             last.room.eq(loss.room),
-            self.loss.eq(loss.loss),
-            self.td_sum.eq(loss.td_sum),
-            self.value.eq(loss.value),
-            self.diverged.eq(loss.diverged),
-            self.diverged_index.eq(loss.diverged_index),
+            control.loss.eq(loss.loss),
+            control.td_sum.eq(loss.td_sum),
+            control.value.eq(loss.value),
+            control.diverged.eq(loss.diverged),
+            control.diverged_index.eq(loss.diverged_index),
         ]
         rooms = []
         for name in feeds(config):
@@ -139,14 +101,14 @@ class Trainer(wiring.Component):
         # Complete: every layer has seen all samples, and so has the loss.
         running = Signal()
         complete = Cat(layer.done for layer in every).all() & (loss.finished == samples)
-        with m.If(self.train):
-            m.d.sync += [running.eq(1), self.trained.eq(0)]
+        with m.If(control.train):
+            m.d.sync += [running.eq(1), control.trained.eq(0)]
         with m.Elif(running & complete):
-            m.d.sync += [running.eq(0), self.trained.eq(1)]
-        with m.If(self.begin):
-            m.d.sync += self.trained.eq(0)
+            m.d.sync += [running.eq(0), control.trained.eq(1)]
+        with m.If(control.begin):
+            m.d.sync += control.trained.eq(0)
         for layer in every:
-            m.d.comb += [layer.start.eq(self.train), layer.samples.eq(samples)]
+            m.d.comb += [layer.start.eq(control.train), layer.samples.eq(samples)]
 
         counts = [[layer.saturations[k] for layer in every] for k in range(3)]
         counts[1].append(play.saturations)
@@ -155,8 +117,8 @@ class Trainer(wiring.Component):
             clipped = Signal(range(1 << 16), name=f"clipped_{k}")
             total = Signal(33, name=f"total_{k}")
             m.d.sync += clipped.eq(sum(values, Const(0, 1)))
-            m.d.comb += total.eq(self.saturations[k] + clipped)
-            m.d.sync += self.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
+            m.d.comb += total.eq(control.saturations[k] + clipped)
+            m.d.sync += control.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
         return m
 
     def _layers(self, m):
@@ -183,7 +145,7 @@ class Trainer(wiring.Component):
                     # A sample of experiences waits from the start, one of outputs from its layer.
                     slots=2 * (ahead if position else sum(len(s) for s in shapes.values())) + 3,
                     feed=position == 0,
-                    input_activation=made_by.layer.activation if made_by else None,
+                    input_activation=made_by.shape.activation if made_by else None,
                     **options,
                 )
                 m.submodules[f"{name}_{position}"] = layer
@@ -198,12 +160,12 @@ class Trainer(wiring.Component):
 
     def _join(self, m, before, layer, name, position):
         """Outputs of ``before`` enter ``layer``; the errors of its inputs go back."""
-        groups, first, count = range(layer.backward_groups), 0, layer.layer.inputs
+        groups, first, count = range(layer.backward_groups), 0, layer.shape.inputs
         if not position:
             groups, first, count = (1,), self.config.observation, self.config.action
         m.submodules[f"{name}_errors"] = errors = DeltaBuffer(
             self.config,
-            layer.layer,
+            layer.shape,
             backward_groups=layer.backward_groups,
             groups=groups,
             first=first,
@@ -231,8 +193,8 @@ class Trainer(wiring.Component):
             transfer.store.eq(self.store),
             transfer.sets.eq(self.sets),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
-            self.busy.eq(
-                self.update
+            self.control.busy.eq(
+                self.control.update
                 | self.load
                 | self.store
                 | transfer.busy
@@ -240,7 +202,7 @@ class Trainer(wiring.Component):
                 | Cat(layer.busy for layer in every).any()
             ),
         ]
-        with m.If(self.update):
+        with m.If(self.control.update):
             m.d.sync += waiting.eq(~0)
         for k, layer in enumerate(order):
             with m.If(layer.update):
@@ -256,7 +218,7 @@ class Trainer(wiring.Component):
         for position, name in enumerate(self.config.networks):
             for layer in networks[name]:
                 for field in COEFFICIENTS.members:
-                    value = self.step[field]
+                    value = self.control.hyperparameters[field]
                     if isinstance(value, data.View):  # one a network
                         value = value[position]
-                    m.d.comb += layer.step[field].eq(value)
+                    m.d.comb += layer.coefficients[field].eq(value)

@@ -41,7 +41,7 @@ class LayerParameters(wiring.Component):
     -------
     forward, backward
         The memory ports of ``Forward`` and ``Backward``, by their names; see ``attach``.
-    step : In(COEFFICIENTS)
+    coefficients : In(COEFFICIENTS)
         Those of the layer's network. Steady while ``busy``.
     update : In(1)
         Begin; all gradients are complete.
@@ -66,7 +66,7 @@ class LayerParameters(wiring.Component):
             {
                 "forward": In(forward_signature(config, layer)),
                 "backward": In(backward_signature(config, layer)),
-                "step": In(COEFFICIENTS),
+                "coefficients": In(COEFFICIENTS),
                 "update": In(1),
                 "load": In(1),
                 "store": In(1),
@@ -215,7 +215,9 @@ class LayerParameters(wiring.Component):
         m.d.comb += bias_gradient.eq(banks[-1].gradient[0] << shift)
         blend = Signal(BLEND_FORMAT.shape)
         if not arithmetic.is_float:
-            wide, _ = quantize(m, self.step.blend, SQ(2, BLEND_FORMAT.fraction), name="blend_raw")
+            wide, _ = quantize(
+                m, self.coefficients.blend, SQ(2, BLEND_FORMAT.fraction), name="blend_raw"
+            )
             one = 1 << BLEND_FORMAT.fraction
             m.d.comb += blend.eq(Mux(wide < 0, 0, Mux(wide > one, one, wide)))
         selected = {
@@ -230,7 +232,7 @@ class LayerParameters(wiring.Component):
             m.submodules[f"unit_{k}"] = unit
             units.append(unit)
             m.d.comb += [
-                unit.step.eq(self.step),
+                unit.coefficients.eq(self.coefficients),
                 unit.blend.eq(blend),
                 unit.parameter_set.eq(parameter_set),
                 unit.updating.eq(updating),

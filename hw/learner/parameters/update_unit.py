@@ -53,7 +53,7 @@ class UpdateUnit(wiring.Component):
 
     Members
     -------
-    step : In(COEFFICIENTS), blend : In(BLEND_FORMAT.shape)
+    coefficients : In(COEFFICIENTS), blend : In(BLEND_FORMAT.shape)
         As ``Optimizer``.
     weights_select, moments_select : In(sources)
         The bank whose word of online and target, of gradient and moments, counts.
@@ -79,7 +79,7 @@ class UpdateUnit(wiring.Component):
         self.config, self.shape, self.sources, self.stages = config, shape, sources, stages
         super().__init__(
             {
-                "step": In(COEFFICIENTS),
+                "coefficients": In(COEFFICIENTS),
                 "blend": In(BLEND_FORMAT.shape),
                 "weights_select": In(sources),
                 "moments_select": In(sources),
@@ -137,7 +137,7 @@ class UpdateUnit(wiring.Component):
             optimizer = SharedModule(Optimizer, config, gradient_sum_shape(config))
             m.submodules[f"optimizer_{lane}"] = optimizer
             m.d.comb += [
-                optimizer.step.eq(self.step),
+                optimizer.coefficients.eq(self.coefficients),
                 optimizer.blend.eq(self.blend),
                 optimizer.gradient.eq(words["gradient"][lane]),
             ]

@@ -16,17 +16,17 @@ __all__ = ["Draw"]
 
 
 class Draw(wiring.Component):
-    """``fraction = k * step + floor(u * step / 2**48)``, u uniform in 0..2**48 - 1.
+    """``fraction = k * w + floor(u * w / 2**48)``, w = ``stratum_width``, u of 0..2**48 - 1.
 
-    ``fraction`` / 2**48 is a position in [0, 1); k counts the draws since ``first``. With ``step``
-    = 2**48 every draw is uniform over the whole (k * step is 0 modulo 2**48); with ``step`` =
-    floor(2**48 / B), draw k falls into stratum k of B (Schaul et al. 2016, appendix B.2.1).
+    ``fraction`` / 2**48 is a position in [0, 1); k counts the draws since ``first``. With w = 2**48
+    every draw is uniform over the whole (k * w is 0 modulo 2**48); with w = floor(2**48 / B), draw
+    k falls into stratum k of B (Schaul et al. 2016, appendix B.2.1).
 
     Members
     -------
     take, first : In(1)
         Draw now; this is the draw with k = 0.
-    step : In(49)
+    stratum_width : In(49)
     fraction : Out(48)
     load, seed, state :
         As ``Sfc64``.
@@ -40,7 +40,7 @@ class Draw(wiring.Component):
             {
                 "take": In(1),
                 "first": In(1),
-                "step": In(FRACTION_WIDTH + 1),
+                "stratum_width": In(FRACTION_WIDTH + 1),
                 "fraction": Out(FRACTION_WIDTH),
                 "load": In(1),
                 "seed": In(STATE_LAYOUT),
@@ -52,7 +52,7 @@ class Draw(wiring.Component):
         m = Module()
         m.submodules.random = random = Sfc64()
         m.submodules.multiply = multiply = self.multiply
-        stratum = Signal(FRACTION_WIDTH)  # k * step modulo 2**48
+        stratum = Signal(FRACTION_WIDTH)  # k * stratum_width modulo 2**48
         base = Signal(FRACTION_WIDTH)
         m.d.comb += [
             random.next.eq(self.take),
@@ -60,11 +60,11 @@ class Draw(wiring.Component):
             random.seed.eq(self.seed),
             self.state.eq(random.state),
             multiply.a.eq(random.number[-FRACTION_WIDTH:]),
-            multiply.b.eq(self.step),
+            multiply.b.eq(self.stratum_width),
             base.eq(Mux(self.first, 0, stratum)),
         ]
         with m.If(self.take):
-            m.d.sync += stratum.eq(base + self.step)
+            m.d.sync += stratum.eq(base + self.stratum_width)
         s_base = delay(m, base, multiply.latency, name="s_base")
         m.d.sync += self.fraction.eq(s_base + multiply.product[FRACTION_WIDTH:])
         return m

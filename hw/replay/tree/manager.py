@@ -72,7 +72,7 @@ class ReplayManager(wiring.Component):
     request : In(stream of request_layout)
     response : Out(stream of response_layout)
         In the order of the requests.
-    step : In(49)
+    stratum_width : In(49)
         Stratum width of SAMPLE, as ``Draw``; steady while SAMPLEs enter.
     load, seed, state :
         The generator's state, as ``Sfc64``; ``load`` only while ``idle``.
@@ -106,7 +106,7 @@ class ReplayManager(wiring.Component):
             {
                 "request": In(stream.Signature(request_layout(config))),
                 "response": Out(stream.Signature(response_layout(config))),
-                "step": In(FRACTION_WIDTH + 1),
+                "stratum_width": In(FRACTION_WIDTH + 1),
                 "load": In(1),
                 "seed": In(STATE_LAYOUT),
                 "state": Out(STATE_LAYOUT),
@@ -162,7 +162,7 @@ class ReplayManager(wiring.Component):
             table.priority.eq(request.value),
             draw.take.eq(accept & (request.operation == Operation.SAMPLE)),
             draw.first.eq(request.first),
-            draw.step.eq(self.step),
+            draw.stratum_width.eq(self.stratum_width),
             draw.load.eq(self.load),
             draw.seed.eq(self.seed),
             self.state.eq(draw.state),

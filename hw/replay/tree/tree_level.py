@@ -49,7 +49,7 @@ class TreeLevel(wiring.Component):
 
     Members
     -------
-    i : In(step_layout), o : Out(step_layout)
+    i : In(tree_operation_layout), o : Out(tree_operation_layout)
     clear, clear_address : In
         As ``ForwardingMemory``.
     """

@@ -106,7 +106,11 @@ class LearnerCore(CommandTwin):
         # Whole beats, as the replay core writes them.
         records = np.zeros(batch * self._record.itemsize + COMMAND_BYTES, np.uint8)
         error, detail = self._replay(
-            Opcode.SAMPLE, results=records, count=batch, step=c.step, beta=step["beta"]
+            Opcode.SAMPLE,
+            results=records,
+            count=batch,
+            stratum_width=c.stratum_width,
+            beta=step["beta"],
         )
         if error:
             return error, detail, None

@@ -135,7 +135,7 @@ class ReplayCore(CommandTwin):
         return (Error.INDEX if items[2 * bad] >= self.fill else Error.TD), bad
 
     def _sample(self, c):
-        indexes, priorities, _ = self.manager.sample(c.count, step=c.step)
+        indexes, priorities, _ = self.manager.sample(c.count, stratum_width=c.stratum_width)
         self._write_batch(c, indexes, priorities, self.granules)
         return _DONE
 

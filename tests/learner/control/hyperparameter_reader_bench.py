@@ -41,7 +41,9 @@ class Bench:
         """``step`` is what was taken last, in every clock."""
         while True:
             await ReadOnly()
-            assert int(self.dut.step.value) == self.held, "step is not the one that was taken"
+            assert int(self.dut.hyperparameters.value) == self.held, (
+                "these are not the ones that was taken"
+            )
             await RisingEdge(self.dut.clk)
 
     def beats(self, address):

@@ -117,7 +117,7 @@ async def session(dut):
     rng = random.Random(1)
     pulses = "start", "update", "load", "store", "feed_begun", "chain_begun"
     streams = "feed", "delta", "image_i"
-    for name in (*pulses, "kind", "step", "samples", "chain", "image_o__ready"):
+    for name in (*pulses, "parameter_set", "coefficients", "samples", "chain", "image_o__ready"):
         getattr(dut, name).value = 0
     for name in streams:
         getattr(dut, f"{name}__valid").value = getattr(dut, f"{name}__payload").value = 0
@@ -128,7 +128,7 @@ async def session(dut):
         await scans.load(kind, words(image), rng)
     for number, batch in enumerate(VECTORS["batches"]):
         scans.saturations = 0
-        dut.step.value = int(batch["step"], 16)
+        dut.coefficients.value = int(batch["step"], 16)
         await train(dut, batch, number, watch, rng)
         await scans.update()
         counts = [scans.saturations >> 16 * k & 0xFFFF for k in range(3)]

@@ -73,7 +73,7 @@ async def session(dut):
         "store",
         "update",
         "parameter_set",
-        "step",
+        "coefficients",
         "i__valid",
         "i__payload",
         "o__ready",
@@ -100,7 +100,7 @@ async def session(dut):
     for number, update in enumerate(VECTORS["updates"]):
         await write_gradients(dut, update["gradients"], update["biases"])
         await check_reads(dut, update["reads"], rng)
-        dut.step.value = int(update["step"], 16)
+        dut.coefficients.value = int(update["step"], 16)
         for _ in range(8):  # a step stands long before its update
             await RisingEdge(dut.clk)
         scans.saturations = 0

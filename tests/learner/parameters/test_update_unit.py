@@ -82,7 +82,7 @@ class Timeline:
         step_words = dict(zip(COEFFICIENTS.members, map(np.float32, step), strict=True))
         blend = int(step[-2] * (1 << BLEND_FORMAT.fraction))
         for clock in range(WORDS + self.at.latency + self.stages + 2):
-            self.clocks.at(clock, step=step_words, blend=blend)
+            self.clocks.at(clock, coefficients=step_words, blend=blend)
         for group in ("weights", "moments"):
             names = [
                 name

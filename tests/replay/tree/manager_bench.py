@@ -23,7 +23,7 @@ async def start(dut):
     """Clock, reset, wait for the sweep that clears the memories, load the generator."""
     dut.request__valid.value = dut.response__ready.value = dut.clear.value = 0
     dut.load.value = 0
-    dut.step.value = UNIFORM
+    dut.stratum_width.value = UNIFORM
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     dut.rst.value = 1
     for _ in range(2):
@@ -95,7 +95,7 @@ async def equals_the_twin(dut):
     step = UNIFORM // 37
     wanted, twin = expected(CONFIG, operations, step)
     await start(dut)
-    dut.step.value = step
+    dut.stratum_width.value = step
     got, part = [], len(operations) // 10 + 1
     # Most of it back to back, where forwarding works hardest.
     for begin, gap in zip(

@@ -67,7 +67,7 @@ def expected(config, operations, step):
             errors = twin.set(indexes, values)
             found = np.array(values)
         elif operation == SAMPLE:
-            indexes, found, errors = twin.sample(len(indexes), step=step, first=False)
+            indexes, found, errors = twin.sample(len(indexes), stratum_width=step, first=False)
         else:
             indexes, found, errors = twin.find(values)
         answers += [

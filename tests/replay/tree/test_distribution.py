@@ -54,7 +54,7 @@ def million(rig, step):
     while left:
         program, count = Program(), min(left, 100)
         for _ in range(count):
-            program.sample(BATCH, step=step)
+            program.sample(BATCH, stratum_width=step)
         drawn.append(batches(rig, program, count, BATCH)["index"])
         left -= count
     drawn = np.concatenate(drawn).astype(np.int64)

@@ -21,21 +21,21 @@ def test_fractions(simulate, tmp_path, gap):
     for round_, step in enumerate(STEPS):
         seed = SEEDS[round_ % len(SEEDS)]
         generator, k = seeded(seed), 0
-        clocks.add(load=1, seed=packed(seed), step=step)
-        clocks.add(step=step)
+        clocks.add(load=1, seed=packed(seed), stratum_width=step)
+        clocks.add(stratum_width=step)
         for position in range(40):
             while rng.random() < gap:
-                clocks.add(step=step, first=rng.randrange(2))
+                clocks.add(stratum_width=step, first=rng.randrange(2))
             first = position == 0 or rng.random() < 0.05
             k = 0 if first else k + 1
             number = int(generator.random_raw()) >> 64 - FRACTION_WIDTH
-            clock = clocks.add(take=1, first=first, step=step)
+            clock = clocks.add(take=1, first=first, stratum_width=step)
             clocks.expect(
                 clock + draw.LATENCY, fraction=(k * step + (number * step >> FRACTION_WIDTH)) % ONE
             )
             clocks.expect(clock + 1, state=packed(generator.state["state"]["state"]))
         for _ in range(draw.LATENCY):
-            clocks.add(step=step)
+            clocks.add(stratum_width=step)
     clocks.run(simulate, draw, tmp_path)
 
 

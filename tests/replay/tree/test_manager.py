@@ -102,7 +102,7 @@ def test_hundred_thousand_operations(config):
     unit.set("load", 1)
     unit.step()
     unit.set("load", 0)
-    unit.set("step", step)
+    unit.set("stratum_width", step)
     unit.step(2)
     words, got, part = request_words(config, operations), [], len(operations) // 12
     # Most of it back to back, where forwarding works hardest.
@@ -178,7 +178,7 @@ def test_twin_draws_numpys_numbers():
 @pytest.mark.parametrize("batch", [1, 2, 3, 32, 1000])
 def test_strata_hold_one_draw_each(batch):
     twin = loaded(4096, 16, np.full(4096, 1000))
-    indexes, _, _ = twin.sample(batch, step=UNIFORM // batch)
+    indexes, _, _ = twin.sample(batch, stratum_width=UNIFORM // batch)
     width = 4096 / batch
     stratum = np.arange(batch)
     assert (indexes >= np.floor(stratum * width) - 1).all()

@@ -12,7 +12,7 @@ from hw.replay.config import FRACTION_WIDTH
 __all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "put_updates", "scale"]
 __all__ += ["store", "targets_of", "write_batch"]
 
-#: ``step`` of uniform draws: one stratum that is everything.
+#: ``stratum_width`` of uniform draws: one stratum that is everything.
 UNIFORM = 1 << FRACTION_WIDTH
 
 # All of one type: numba, as NumPy, makes a float of int64 and uint64.
@@ -143,16 +143,16 @@ def write_batch(out, storage, stride, size, indexes, priorities, weights):
 
 
 @njit(cache=True)
-def targets_of(draws, base, step, total):
+def targets_of(draws, base, stratum_width, total):
     """Positions in 0..total - 1 of 64-bit ``draws``, one in each stratum from ``base`` on."""
     targets = np.empty_like(draws)
     stratum = base
     for k in range(len(draws)):
         jitter = draws[k] >> _UNUSED
-        if step != _UNIFORM:
-            jitter = scale(jitter, step)
+        if stratum_width != _UNIFORM:
+            jitter = scale(jitter, stratum_width)
         targets[k] = scale((stratum + jitter) & _MASK, total)
-        stratum += step
+        stratum += stratum_width
     return targets
 
 

@@ -118,16 +118,16 @@ class ReplayManager:
         """``(indexes, priorities, bad)`` of pairs as of ``set_items``."""
         return get_items(self.priorities, items, count, fill)
 
-    def sample(self, count, *, step=UNIFORM, first=True):
+    def sample(self, count, *, stratum_width=UNIFORM, first=True):
         """Draw ``count`` leaves; return ``(indexes, priorities, errors)``.
 
-        ``step`` as ``Draw``. ``first``: the first draw begins a round of strata.
+        ``stratum_width`` as ``Draw``. ``first``: the first draw begins a round of strata.
         """
         base = 0 if first else self._stratum
-        self._stratum = (base + count * step) % UNIFORM
+        self._stratum = (base + count * stratum_width) % UNIFORM
         draws = self._random.random_raw(count)
         self._state = None
-        return self.find(targets_of(draws, *map(np.uint64, (base, step, self.total))))
+        return self.find(targets_of(draws, *map(np.uint64, (base, stratum_width, self.total))))
 
     def find(self, targets):
         """Leaves that hold ``targets``; at or past the total is an error, index and priority 0."""
