@@ -2,13 +2,16 @@
 
 A beat's kinds say which of its slot's numbers count; numbers pass the lanes of ``Standardize``,
 codes go to ``SlotAssembler`` at once. From the last beat to ``done`` it takes
-``estimate()["after"]`` cycles.
+``estimate().after`` cycles.
 """
+
+from dataclasses import dataclass
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.estimate import Estimate
 from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
 from hw.gae.intake.first_error import FirstError
@@ -24,6 +27,13 @@ from hw.stream.delay import delay
 __all__ = ["Intake"]
 
 _SCALE_FIELDS = ("exponent", "mean", "factor", "shift")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntakeEstimate(Estimate):
+    """``after``: command -> cycles from its last beat to ``done``, unless slots have to wait."""
+
+    after: dict
 
 
 class Intake(wiring.Component):
@@ -79,14 +89,14 @@ class Intake(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """``after``: clocks from a command's last beat to ``done``, unless slots have to wait."""
+        """``IntakeEstimate`` of a GaeKernelConfig."""
         lanes = config.engine.data_width // LANE_BITS
         after = {
             Opcode.STATISTICS: Statistics.latency_of(lanes) + 2,
             Opcode.PUSH: Standardize.LATENCY + SlotAssembler.LATENCY + 2,
             Opcode.PUSH_CODES: SlotAssembler.LATENCY + 2,
         }
-        return dict(after=after, interval=cls.INTERVAL, dsp=2 * lanes, lut=None, ff=None)
+        return IntakeEstimate(after=after, interval=cls.INTERVAL, dsp=2 * lanes)
 
     def elaborate(self, platform):
         m = Module()
