@@ -21,6 +21,8 @@ EXPONENT_LIMIT = 150
 
 
 class Opcode(enum.Enum, shape=8):
+    """What a command of ``gae`` does; ``COMMANDS`` says how."""
+
     NONE = 0  #: no command has it
     CLEAR = 1
     STATISTICS = 2

@@ -62,6 +62,8 @@ GAE_STATUS = Layout(
 
 
 class Error(enum.IntEnum):
+    """Errors of a launch: the shell's, then those of ``gae``; ``GAE_ERRORS`` explains them."""
+
     NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT, FIELD, BUFFER, PROGRAM, POINTER = ShellError
     PHASE, FULL, KIND, UNFINISHED, NUMBER, CODE = range(16, 22)
 

@@ -61,6 +61,8 @@ LEARNER_STATUS = Layout(
 
 
 class LearnError(enum.IntEnum):
+    """The learner's errors, behind those of the replay core; ``ERRORS`` explains them."""
+
     BATCH, RECORD, NUMBER, DIVERGED, IMAGE, UNLOADED = range(32, 38)
 
 

@@ -57,6 +57,8 @@ REPLAY_STATUS = Layout(
 
 
 class Error(enum.IntEnum):
+    """Errors of a launch: the shell's, then the replay core's; ``REPLAY_ERRORS`` explains them."""
+
     NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT, FIELD, BUFFER, PROGRAM, POINTER = ShellError
     RESTORE, FILL, EMPTY, INDEX, PRIORITY, TD, TARGET = range(16, 23)
 
