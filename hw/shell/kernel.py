@@ -31,8 +31,9 @@ class Kernel(wiring.Component):
     A launch whose status buffer cannot be used ends without one.
 
     One clock, ``ap_clk``, for all of it. ``ap_rst_n`` is synchronous and low for at least one
-    cycle; it resets control, queues and state machines, not memories. It may come only while no AXI burst is under way, or together with a reset of the
-    interconnect: beats that were asked for before a reset are not told from those after it.
+    cycle; it resets control, queues and state machines, not memories. It may come only while no AXI
+    burst is under way, or together with a reset of the interconnect: beats that were asked for
+    before a reset are not told from those after it.
 
     Parameters
     ----------
