@@ -47,10 +47,10 @@ class Layer(wiring.Component):
     feed, chain, feed_begun, chain_begun, feed_room, chain_room
         As ``ActivationBuffer``.
     o : Out(element_layout), started : Out(1), room : In(1)
-        Outputs; a sample begins only where there is room for it after this layer.
+        Outputs; ``room`` is of what comes after this layer (``docs/flow_control.md``).
     delta : In(stream of [backward_groups][lanes])
     dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
-        Gradients of the inputs, and their flow control by samples.
+        Gradients of the inputs; ``dx_room`` is of what comes before this layer.
     start : In(1), samples : In, done : Out(1)
         A batch of ``samples`` samples begins; ``done`` from the completion of all their gradients
         until the next ``start``.
