@@ -94,7 +94,7 @@ class ParameterMemory(wiring.Component):
 
     Parameters
     ----------
-    shape : BankShape
+    shape : ParameterMemoryShape
 
     Members
     -------

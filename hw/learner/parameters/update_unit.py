@@ -60,8 +60,8 @@ class UpdateUnit(wiring.Component):
     Parameters
     ----------
     config : LearnerConfig
-    shape : BankShape
-        Of the PEs' banks.
+    shape : ParameterMemoryShape
+        Of the PEs' memories.
     sources : int
         Banks whose words come here: PEs, and in one unit the biases, as words of their own.
     stages : int
