@@ -65,7 +65,10 @@ class Error(enum.IntEnum):
 
 REPLAY_ERRORS = {
     **ERRORS,
-    Error.RESTORE: ("restore", "position and fill are not those of a memory; nothing changed"),
+    Error.RESTORE: (
+        "restore",
+        "position and fill contradict the capacity or each other; nothing changed",
+    ),
     Error.FILL: ("fill", "SAMPLE of more experiences than are stored"),
     Error.EMPTY: ("empty", "SAMPLE while all priorities are 0"),
     Error.INDEX: ("index", "an index is not below fill; that item was left out"),
@@ -79,5 +82,5 @@ REPLAY_ERRORS = {
         "a TD error is infinite or not a number; that item was left out, and entered with priority "
         "0 in an INSERT",
     ),
-    Error.TARGET: ("target", "a FIND position is not below total; its header is zeros"),
+    Error.TARGET: ("target", "a position of FIND is not below the total; its header is zeros"),
 }

@@ -238,7 +238,7 @@ class Iteration(wiring.Component):
                     with m.Elif(left == 0):
                         m.next = "END"
             with m.State("FAIL"):
-                # All is left as it would be found: nothing on its way, no item in the capture.
+                # The next command must find nothing on its way, and no TD error in the redirect.
                 m.d.comb += self.drop.eq(training)
                 with m.If(
                     ~reader.busy & (~training | (learner.trained & self.empty & ~learner.busy))

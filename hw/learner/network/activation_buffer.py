@@ -1,4 +1,4 @@
-"""The activations that enter a layer, a ring of samples: written by element, read by word, twice.
+"""The activations that enter a layer: written element by element, read word by word, twice.
 
 Forward reads a sample once as it arrives; backward reads it once more when its errors are there,
 and that frees the sample's slot. One element a clock in, one word a clock out on either side.
