@@ -21,6 +21,37 @@ def test_library_example(tmp_path, monkeypatch):
     assert len(replay) == 8
 
 
+ROOT = Path(__file__).parent.parent
+
+
+def misnamed(text):
+    """Python files and pages that ``text`` names, and that are not there."""
+    folders = ("hw", "sim", "boards", "host", "bench", "tests", "examples")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py*")]
+    # A template's file is there once it is generated.
+    sources = {f"/{path.relative_to(ROOT)}".removesuffix(".j2") for path in paths}
+    for name in re.findall(r"`([\w/]+\.py)`", text):
+        if not any(source.endswith(f"/{name}") for source in sources):
+            yield name
+    for page in re.findall(r"\]\(([\w/]+\.md)(?:#[\w-]*)?\)", text):
+        if not (ROOT / "docs" / page).exists():
+            yield page
+
+
+def test_pages_name_files_that_are_there():
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert len(pages) > 8
+    found = {page.name: bad for page in pages if (bad := list(misnamed(page.read_text())))}
+    assert not found
+
+
+def test_the_check_of_pages_itself():
+    there = "`tree/draw.py`, `hw/replay/core.py`, [a](learner.md), [b](gae.md#widths), `gone.txt`"
+    assert not list(misnamed(there))
+    gone = "`tree/drawn.py`, `aw.py`, [a](learners.md), [b](gaes.md#widths)"
+    assert list(misnamed(gone)) == ["tree/drawn.py", "aw.py", "learners.md", "gaes.md"]
+
+
 FIRST_RUN = (Path(__file__).parent.parent / "docs" / "first_run.md").read_text()
 
 

@@ -21,6 +21,8 @@ EXPONENT_LIMIT = 150
 
 
 class Opcode(enum.Enum, shape=8):
+    """What a command of ``gae`` does; ``COMMANDS`` says how."""
+
     NONE = 0  #: no command has it
     CLEAR = 1
     STATISTICS = 2
@@ -61,7 +63,7 @@ def _scale(name):
 
 
 def _mean(name, doc="words"):
-    """Any number of 32 bits is a word but of the narrowest."""
+    """A number in words, of 32 bits at most; the narrowest word has 27."""
 
     def limit(config):
         return config.gae.word.high if config.gae.code_width == 8 else (1 << 31) - 1

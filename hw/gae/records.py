@@ -62,6 +62,8 @@ GAE_STATUS = Layout(
 
 
 class Error(enum.IntEnum):
+    """Errors of a launch: the shell's, then those of ``gae``; ``GAE_ERRORS`` explains them."""
+
     NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT, FIELD, BUFFER, PROGRAM, POINTER = ShellError
     PHASE, FULL, KIND, UNFINISHED, NUMBER, CODE = range(16, 22)
 
@@ -74,7 +76,7 @@ GAE_ERRORS = {
     ),
     Error.FULL: (
         "full",
-        "the slots do not fit the stack, whose last holds bootstraps alone; nothing was pushed",
+        "the slots do not fit the stack, whose last slot is for bootstraps; nothing was pushed",
     ),
     Error.KIND: (
         "kind",
@@ -82,8 +84,11 @@ GAE_ERRORS = {
     ),
     Error.UNFINISHED: (
         "unfinished",
-        "a STEP of the row is followed by nothing: it needs a BOOTSTRAP; nothing changed",
+        "a row ends with a STEP: a BOOTSTRAP has to follow it; nothing changed",
     ),
     Error.NUMBER: ("number", "a reward or value is infinite or not a number; nothing was pushed"),
-    Error.CODE: ("code", "a code is the lowest of its width, which has no negative; not pushed"),
+    Error.CODE: (
+        "code",
+        "a code is the lowest number of its width, which codes do not use; nothing was pushed",
+    ),
 }

@@ -1,0 +1,7 @@
+"""The kernels ``dqn`` and ``ddpg``: replay and gradient steps; ``docs/learner.md`` is their page.
+
+Read ``commands.py`` and ``records.py``, ``contract.py`` (what a learner is to the core around it),
+``core.py``, ``config.py`` (layers mapped to PEs). Then the folders: ``control`` drives iterations,
+``samples`` holds a batch, ``network`` wires layers (``network/trainer.py`` first), ``chain`` is the
+arithmetic of a layer, ``parameters`` its weights. ``estimate.py`` counts resources.
+"""

@@ -19,6 +19,8 @@ __all__ = ["COMMANDS", "LEARNING", "LearnOpcode"]
 
 
 class LearnOpcode(enum.Enum, shape=8):
+    """The learner's commands, beside the opcodes of the replay core."""
+
     LEARN = 32
     LOAD = 33
     STORE = 34

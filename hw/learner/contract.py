@@ -24,8 +24,8 @@ class LearnerControl(wiring.Signature):
     begin : Out(1)
         A batch of experiences follows; what was known of the last one no longer counts.
     loaded, bad : In(1), bad_index : In(32)
-        All of the batch is in; an experience, the first being number ``bad_index`` of the memory,
-        has an infinite number, a NaN, or an action that does not exist.
+        All of the batch is in; an experience has an infinite number, a NaN, or an action that does
+        not exist, and ``bad_index`` is the index in the replay memory of the first that has.
     hyperparameters : Out(HYPERPARAMETERS)
         Steady from ``train`` until ``busy`` falls after ``update``.
     train : Out(1)
@@ -33,7 +33,7 @@ class LearnerControl(wiring.Signature):
     trained : In(1)
         All gradients are complete.
     diverged : In(1), diverged_index : In(32)
-        A TD error was infinite or not a number; of the first, the experience's index.
+        A TD error was infinite or NaN; the index of the first such experience.
     update : Out(1)
         Update all parameters, each layer's as soon as its gradients are complete; not before the
         last TD error has left, when no layer's weights are read forward any more.

@@ -177,7 +177,7 @@ class LearnerCore(CommandCore):
                     run.reply.eq(learner.store),
                 ]
                 with m.If(learner.load):
-                    # Words stream into the only copy: until the last is right, there is none.
+                    # Words stream into the only copy: until the last is in, no copy is whole.
                     m.d.sync += missing.eq(missing | learner.sets)
                     m.next = "LOAD"
                 with m.Elif(learner.store):

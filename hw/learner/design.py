@@ -56,7 +56,7 @@ def _check(algorithm, config):
 
 
 def _storage(config):
-    """A whole ring of experiences, each on beats of its own."""
+    """All experiences of the largest capacity, each on beats of its own."""
     size = record_granules(config.learner) * GRANULE_BYTES
     return config.replay.capacity, round_up(size, config.engine.beat_bytes)
 

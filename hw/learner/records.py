@@ -1,6 +1,6 @@
 """The learner's records, status block and errors, after those of the replay core.
 
-Numbers of a step are binary32, also where the tensor units are fixed point.
+Numbers of HYPERPARAMETERS and REPORT are binary32, also where the tensor units are fixed point.
 """
 
 import enum
@@ -61,13 +61,15 @@ LEARNER_STATUS = Layout(
 
 
 class LearnError(enum.IntEnum):
+    """The learner's errors, behind those of the replay core; ``ERRORS`` explains them."""
+
     BATCH, RECORD, NUMBER, DIVERGED, IMAGE, UNLOADED = range(32, 38)
 
 
 ERRORS = {
     **REPLAY_ERRORS,
     LearnError.BATCH: ("batch", "batch is zero, too large or not a multiple of the lanes"),
-    LearnError.RECORD: ("record", "the experiences of SETUP are not the learner's"),
+    LearnError.RECORD: ("record", "SETUP gave experiences another size than the learner reads"),
     LearnError.NUMBER: (
         "number",
         "an experience drawn has a number that is infinite or NaN, or an action that does not "
@@ -78,7 +80,7 @@ ERRORS = {
         "a TD error is infinite or NaN; the detail is the index of its experience; parameters and "
         "priorities are as before the iteration",
     ),
-    LearnError.IMAGE: ("image", "count is not the bytes of the sections of sets"),
+    LearnError.IMAGE: ("image", "count is not the number of bytes that the sections of sets have"),
     LearnError.UNLOADED: (
         "unloaded",
         "parameters are missing: they were never loaded, or memory failed their last LOAD",

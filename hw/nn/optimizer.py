@@ -92,7 +92,12 @@ def timing(config):
 
 
 class Optimizer(wiring.Component):
-    """
+    """``new_* = f(gradient, first, second, weight, target)`` by the formulas above, one parameter a
+    cycle, without back-pressure.
+
+    Operands and results have times of their own: gradient and moments in cycle 0, new moments in
+    ``timing.moments``, weight and target in ``timing.weights``, new ones in ``timing.latency``.
+
     Parameters
     ----------
     config : LearnerConfig

@@ -30,6 +30,8 @@ BUFFERS = (Buffer(name="storage", master="storage", access="rw", large=True),)
 
 
 class Opcode(enum.Enum, shape=8):
+    """What a command of ``replay`` does; ``COMMANDS`` says how."""
+
     NONE = 0  #: no command has it
     SETUP = 1
     SEED = 2

@@ -32,7 +32,12 @@ _PRODUCTS = 4
 
 
 class ReplayCore(CommandCore):
-    """
+    """Executes SETUP to GET: one command at a time, its parts overlapped.
+
+    SAMPLE, FIND and GET draw, fetch and write at the same time, so a batch takes as long as the
+    slowest of the three, and the latency of the others. INSERT first writes its experiences, then
+    sets their priorities: what can be drawn is in memory. ``docs/replay.md`` follows each command.
+
     Parameters
     ----------
     config : ReplayKernelConfig

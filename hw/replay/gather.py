@@ -36,7 +36,7 @@ class Gather(wiring.Component):
     Members
     -------
     start : In(1)
-        A batch begins; all operands below stay as they are until the last word has left.
+        A batch begins; all inputs below are steady until the last word has left.
     count : In(16), granules, stride : In
         Records; granules and beats of an experience (0 granules: headers alone).
     storage : In(64), total, fill, beta : In

@@ -1,6 +1,6 @@
 """The insert engine: dense experiences of operands go to their places in storage.
 
-Storage is a ring of ``capacity`` places; a run of experiences is one write, or two where it wraps.
+Behind the last of ``capacity`` places comes the first; a run of experiences is one write, or two.
 """
 
 from amaranth import *
@@ -16,7 +16,7 @@ __all__ = ["Insert"]
 
 
 class Insert(wiring.Component):
-    """Place k of the ring is ``storage + k * stride`` beats; experience j goes to place
+    """Place k of storage is at ``storage + k * stride`` beats; experience j goes to place
     (position + j) mod capacity.
 
     Parameters
@@ -28,14 +28,14 @@ class Insert(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin; all operands below stay as they are until ``done``.
+        Begin; all inputs below are steady until ``done``.
     storage : In(64), position, capacity : In, count : In(16), granules : In, stride : In
         Byte address, places, experiences (at most ``capacity``), granules and beats of one.
     words : In(stream.Signature(data_width))
         The experiences, dense.
     write : Out(write_port)
     done : Out(1)
-        One clock when everything is in memory, or memory has said for each write that it failed.
+        One clock: memory has answered every write, be it with an error.
     """
 
     def __init__(self, config, data_width):

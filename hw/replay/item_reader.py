@@ -29,8 +29,8 @@ class ItemReader(wiring.Component):
     """Item k of ``words`` becomes request k.
 
     A bad item becomes a FIND past the total: the manager answers it with an error and changes
-    nothing, so the answers stay in step. That of an INSERT gives its place the priority 0: what
-    lies there is not what had the old one. Items behind a memory error count as bad.
+    nothing, so the answers stay in step. A bad item of an INSERT gives its place the priority 0,
+    for a new experience lies there already. Items behind a memory error count as bad.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ItemReader(wiring.Component):
     opcode, given, fill, alpha, epsilon : In
         Steady from ``count`` to the last request.
     place : In
-        Where the experience of an INSERT goes, whose request leaves next.
+        Of an INSERT: where the experience goes whose request leaves next.
     failed : In(1)
         Memory has failed a beat that was taken from ``words``; a request that waits changes too.
     start : In(1)
@@ -53,8 +53,8 @@ class ItemReader(wiring.Component):
     words : In(stream.Signature(data_width))
     request : Out(stream of request_layout)
     error, position : Out
-        Code and item of the first bad item since ``start``; of the first that memory failed, if it
-        failed one.
+        Code and number of the first bad item since ``start``; if memory failed one, of the first
+        that it failed.
     saturated : Out(1)
         One clock for each priority that was clipped.
     """

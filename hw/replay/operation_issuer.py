@@ -1,4 +1,4 @@
-"""Asks the replay manager for a command's operations and hands out its answers.
+"""Issues the operations of a command to the replay manager, and counts and passes on its answers.
 
 Items of a list are passed on; draws and insertions are made here, one a clock.
 """

@@ -57,13 +57,18 @@ REPLAY_STATUS = Layout(
 
 
 class Error(enum.IntEnum):
+    """Errors of a launch: the shell's, then the replay core's; ``REPLAY_ERRORS`` explains them."""
+
     NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT, FIELD, BUFFER, PROGRAM, POINTER = ShellError
     RESTORE, FILL, EMPTY, INDEX, PRIORITY, TD, TARGET = range(16, 23)
 
 
 REPLAY_ERRORS = {
     **ERRORS,
-    Error.RESTORE: ("restore", "position and fill are not those of a memory; nothing changed"),
+    Error.RESTORE: (
+        "restore",
+        "position and fill contradict the capacity or each other; nothing changed",
+    ),
     Error.FILL: ("fill", "SAMPLE of more experiences than are stored"),
     Error.EMPTY: ("empty", "SAMPLE while all priorities are 0"),
     Error.INDEX: ("index", "an index is not below fill; that item was left out"),
@@ -77,5 +82,5 @@ REPLAY_ERRORS = {
         "a TD error is infinite or not a number; that item was left out, and entered with priority "
         "0 in an INSERT",
     ),
-    Error.TARGET: ("target", "a FIND position is not below total; its header is zeros"),
+    Error.TARGET: ("target", "a position of FIND is not below the total; its header is zeros"),
 }

@@ -1,4 +1,4 @@
-"""The ring of experiences: how many, how large, where the next one goes, and at what priority."""
+"""The state of storage: how many experiences, how large, where the next goes, at what priority."""
 
 from amaranth import *
 from amaranth.lib import data, wiring

@@ -18,17 +18,18 @@ __all__ = ["Design", "default_engine"]
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A kernel that can be generated.
+    """A kernel that can be generated: ``kernel(config)`` is the component that becomes Verilog,
+    ``describe(config)`` what host, card and boards know of it, ``documents(config)`` its registers.
 
     name, summary : str
     config_type : type
         Its config class.
     default : callable
         Config from a board's numbers: a dict with data_width (bits of a master), uram (blocks or
-        None) and what else ``boards`` knows. Hardware sees numbers, never a board.
+        None) and the other resources of the board. Hardware sees numbers, never a board.
     library : callable or None
-        As ``default``, for who drives the kernel from Python and has asked for nothing else; None:
-        ``default``.
+        As ``default``, for those who generate the kernel from Python without options of their own;
+        None: ``default``.
     core : type
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)

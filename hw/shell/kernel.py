@@ -26,8 +26,14 @@ class Kernel(wiring.Component):
     ``m_axi_x`` other than the host's serves the core's ports ``x_read`` and ``x_write``, as far as
     it has them; a direction that no buffer needs stays silent.
 
-    ``ap_rst_n`` may come only while no AXI burst is under way, or together with a reset of the
-    interconnect: beats that were asked for before a reset are not told from those after it.
+    As long as memory answers, a launch ends, and its status block says how: the first error ends
+    the program, be it of a command, of memory (AXI) or of the launch's arguments (``Sequencer``).
+    A launch whose status buffer cannot be used ends without one.
+
+    One clock, ``ap_clk``, for all of it. ``ap_rst_n`` is synchronous and low for at least one
+    cycle; it resets control, queues and state machines, not memories. It may come only while no AXI
+    burst is under way, or together with a reset of the interconnect: beats that were asked for
+    before a reset are not told from those after it.
 
     Parameters
     ----------

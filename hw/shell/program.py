@@ -41,13 +41,13 @@ ERRORS = {
     ShellError.OPCODE: ("opcode", "no command has this opcode"),
     ShellError.OPERANDS: (
         "operands",
-        "source + length, in whole beats, leaves the operands buffer, or an offset is not a "
+        "source + length, in whole beats, is beyond the end of operands, or an offset is not a "
         "multiple of 64",
     ),
     ShellError.RESULTS: (
         "results",
-        "destination + length, in whole beats, leaves the results buffer, or destination is not a "
-        "multiple of 64",
+        "destination + length, in whole beats, is beyond the end of results, or destination is not "
+        "a multiple of 64",
     ),
     ShellError.AXI: (
         "axi",
@@ -62,8 +62,8 @@ ERRORS = {
     ),
     ShellError.BUFFER: (
         "buffer",
-        "what the command touches, in whole beats, leaves a buffer of the design's own, or an "
-        "offset there is not a multiple of 64",
+        "what the command reads or writes, in whole beats, is beyond a buffer of the design's own, "
+        "or an offset there is not a multiple of 64",
     ),
     ShellError.PROGRAM: (
         "program",

@@ -83,7 +83,7 @@ class Bridge(wiring.Component):
         ]
 
         last = Signal(8)  # sequence number of the request that was executed last
-        lasting = Signal()  # there is one
+        lasting = Signal()  # a request has been executed since reset, so ``last`` counts
         index = Signal(range(self.payload + 1))
         status = Signal(Status)
         stalled = Signal()

@@ -49,6 +49,8 @@ CRC_BYTES = 4
 
 
 class Opcode(enum.Enum, shape=8):
+    """What a request asks of the board."""
+
     READ = 1  #: ``count`` bytes from ``address`` on
     WRITE = 2  #: ``count`` bytes to ``address`` on
     RESET = 3  #: kernel and memory ports as after power-up; memory keeps its bytes
@@ -60,6 +62,8 @@ HEADER_BYTES = HEADER.size // 8
 
 
 class Status(IntEnum):
+    """What a reply says of its request; ``STATUS_WORDS`` has the rule that was broken."""
+
     DONE, OPCODE, COUNT, ADDRESS, STALLED = range(5)
 
 

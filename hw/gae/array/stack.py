@@ -44,7 +44,7 @@ class Stack(wiring.Component):
     results : In({valid, result [rows]})
         In the order in which the slots were popped.
     pull : In(1), pull_count : In(range(depth + 2))
-        Pulse: the results of the first ``pull_count`` slots to ``o``, the first first.
+        Pulse: the results of the first ``pull_count`` slots go to ``o``, in the order of time.
     o : Out(stream of result_layout(config))
 
     One of these at a time: pushes, from ``pop`` to the last result, from ``pull`` to its last.

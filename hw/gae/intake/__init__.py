@@ -1,0 +1,7 @@
+"""From beats of memory to slots of codes, a beat a cycle.
+
+Read ``intake.py``, which joins the others: ``beat_counter.py`` (what a beat holds),
+``slot_rules.py`` (which kinds may follow which), ``standardize.py`` (numbers to codes),
+``slot_assembler.py`` (codes to whole slots) and ``first_error.py`` (which of several errors is
+reported).
+"""

@@ -10,6 +10,8 @@ __all__ = ["BeatCounter", "Plane", "beat_layout", "of_beat"]
 
 
 class Plane(enum.Enum, shape=2):
+    """The parts of a slot in memory, in their order."""
+
     KINDS = 0
     REWARDS = 1
     VALUES = 2

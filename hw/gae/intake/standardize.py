@@ -57,7 +57,7 @@ class Standardize(wiring.Component):
     rewards_scale, values_scale : In(SCALE), squares : In(1)
         Steady. ``squares``: mean is 0 and the factor is x.
     invalid : Out(lanes)
-        In the clock of ``i``: the lane has a number, which is infinite or none.
+        In the clock of ``i``: what the lane has is infinite or NaN.
     x : Out([NUMBER], lanes)
         After X_LATENCY.
     products : Out([54 bits, signed], lanes)

@@ -57,7 +57,7 @@ class Backward(wiring.Component):
     x : In(stream of [groups][lanes][vector] activation)
         ``layer.words`` words a sample, zeros behind the last input.
     room : In(1)
-        Looked at where a sample would begin: whether it may.
+        A sample may begin; looked at there alone (``docs/flow_control.md``).
     start : In(1)
         The next sample whose delta comes is the first of a batch: its gradients overwrite.
     dx : Out(struct {valid, value: [groups][lanes][vector] gradient})

@@ -46,7 +46,7 @@ class Forward(wiring.Component):
         ``layer.words`` words a sample, zeros behind the last input. With ``interleave`` > 1, once
         the first word of a group of ``interleave`` is valid the others follow without a gap.
     room : In(1)
-        Looked at where a sample would begin: whether it may.
+        A sample may begin; looked at there alone (``docs/flow_control.md``).
     o : Out(element_layout)
         ``layer.outputs`` elements a sample, in order.
     address : Out(range(layer.depth)).array(layer.length)

@@ -44,11 +44,11 @@ class TokenIssue(wiring.Component):
     valid : In(1), ready : Out(1)
         Of the stream of words; a word is taken where both are high.
     room : In(1)
-        Looked at where a sample would begin: whether it may.
+        A sample may begin; looked at there alone (``docs/flow_control.md``).
     hop : Out(1)
         Last clock of a macro-cycle: tokens move on.
     row : Out(range(layer.rows))
-    token : Out(TOKEN)
+    token : Out(FORWARD_TOKEN)
         In the first PE.
     started : Out(1)
         The first word of a sample is taken in this clock.

@@ -273,8 +273,7 @@ class Iteration(wiring.Component):
                 with m.Elif(self._left == 0):
                     m.next = "END"
         with m.State("FAIL"):
-            # Everything is left as the next command expects it: no read is under way, and the
-            # batch redirect holds no item.
+            # The next command must find nothing on its way, and no TD error in the redirect.
             m.d.comb += self.drop.eq(training)
             settled = ~training | (learner.trained & self.empty & ~learner.busy)
             with m.If(~reader.busy & settled):

@@ -1,4 +1,4 @@
-"""The activations that enter a layer, a ring of samples: written by element, read by word, twice.
+"""The activations that enter a layer: written element by element, read word by word, twice.
 
 Forward reads a sample once as it arrives; backward reads it once more when its errors are there,
 and that frees the sample's slot. One element a clock in, one word a clock out on either side.
@@ -16,7 +16,15 @@ __all__ = ["ActivationBuffer"]
 
 
 class ActivationBuffer(wiring.Component):
-    """
+    """Every element is written once; every word is read once by forward and, of the first
+    ``backward_groups`` groups, once more by backward.
+
+    Samples lie in ``slots`` slots, which are used in turn. A slot is taken as a source begins its
+    sample, so nothing that arrives ever waits (``docs/flow_control.md``), and is free again when
+    backward fetches its last word. Forward may fetch a word in the cycle after its last element
+    came, or, where there is a feed, after the sample has come whole from its last source; backward
+    in the cycle after forward has fetched all of the sample.
+
     Parameters
     ----------
     config : LearnerConfig
@@ -32,15 +40,14 @@ class ActivationBuffer(wiring.Component):
     chain_count, chain_offset : int
         That layer's outputs, and the input element that its output 0 is.
 
-    With both a feed and a chain, forward begins a sample when both have brought theirs; with one,
-    word by word. Elements past the inputs read as zeros. The feed gives way to the chain.
+    Elements past the inputs read as zeros. The feed gives way to the chain.
 
     Members
     -------
     feed : In(stream of feed_layout), chain : In(element_layout)
         ``last`` of the feed, and the last output of the chain, end a sample.
     feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
-        A source reserves a slot as it begins a sample, and may do so while there is room.
+        Of each source: it begins a sample; it may begin one.
     forward : Out(stream of [groups][lanes][vector])
         The rest of a group of ``interleave`` words follows its first without a gap.
     backward : Out(stream of [backward_groups][lanes][vector])

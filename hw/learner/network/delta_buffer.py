@@ -1,6 +1,6 @@
 """Errors on their way from a layer to the one below: words in, elements in the order of outputs.
 
-One word and one element a clock; a sample is let in only where there is room for all of it.
+One word and one element a clock.
 """
 
 from amaranth import *
@@ -30,9 +30,9 @@ class DeltaBuffer(wiring.Component):
     Members
     -------
     dx : In({valid, value: [backward_groups][lanes][vector]})
-        As ``Backward`` sends it: no back-pressure.
+        As ``Backward`` sends it; it has a slot (``docs/flow_control.md``).
     begun : In(1), room : Out(1)
-        Backward reserves a sample as it begins it.
+        ``Backward`` begins a sample; it may begin one.
     o : Out(stream of [groups][lanes])
     """
 

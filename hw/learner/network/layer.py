@@ -18,7 +18,15 @@ __all__ = ["Layer"]
 
 
 class Layer(wiring.Component):
-    """
+    """Forward, ``o = activation(weight @ input + bias)`` for each group of a sample; backward,
+    ``dx = derivative(input) * (transposed weight @ delta)``, beside which the gradients of the
+    first group are summed over the batch.
+
+    Both work at the same time on different samples, of which ``slots`` may be between the two:
+    a sample every ``cycles`` of ``Forward.estimate``, and every ``interval`` of that of
+    ``Backward``. An update may begin once ``done`` is high; until ``busy`` falls, no sample may be
+    under way.
+
     Parameters
     ----------
     config : LearnerConfig
@@ -39,12 +47,13 @@ class Layer(wiring.Component):
     feed, chain, feed_begun, chain_begun, feed_room, chain_room
         As ``ActivationBuffer``.
     o : Out(element_layout), started : Out(1), room : In(1)
-        Outputs; a sample begins where there is room for it after this layer.
+        Outputs; ``room`` is of what comes after this layer (``docs/flow_control.md``).
     delta : In(stream of [backward_groups][lanes])
     dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
-        Gradients of the inputs, and their flow control by samples.
+        Gradients of the inputs; ``dx_room`` is of what comes before this layer.
     start : In(1), samples : In, done : Out(1)
-        A batch of so many samples begins; all their gradients are complete.
+        A batch of ``samples`` samples begins; ``done`` from the completion of all their gradients
+        until the next ``start``.
     coefficients : In(COEFFICIENTS), update : In(1), busy : Out(1)
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
         As ``LayerParameters``.

@@ -33,7 +33,8 @@ class Loss(wiring.Component):
 
     dqn: q = online[action] and bootstrap = target[k], where k is the first of the largest online
     (double) or target Q values of s'; the error of output o is the gradient where o is the action,
-    else +0. An action that is none (``BatchMemory`` lets none pass) has q = +0 and no error.
+    else +0. Where no such output exists (``BatchMemory`` reports it) q = +0, and no output has an
+    error.
 
     ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the
     gradient for the first and -1 for the second, which goes up; ``value`` is of the second.
@@ -53,9 +54,10 @@ class Loss(wiring.Component):
     Members
     -------
     i : In(element_layout)
-        Outputs of a super-sample in order, all groups and lanes side by side; no back-pressure.
+        Outputs of a super-sample in order, all groups and lanes side by side.
     room : Out(1)
-        Another super-sample may start; up to 16 may have started whose last output is to come.
+        Another super-sample may begin (``docs/flow_control.md``); no more than 16 may have begun
+        whose last output is to come.
     scalars : In(stream.Signature(scalars_layout(config)))
         One a super-sample, there before its first output.
     inverse, clip : In(32)
@@ -71,7 +73,7 @@ class Loss(wiring.Component):
     finished : Out(range(config.batch // config.lanes + 1))
         Super-samples that are in all sums.
     diverged, diverged_index : Out
-        A TD error was infinite or NaN; the index of the first.
+        A TD error was infinite or NaN; the index of the first such experience.
     saturations : Out(1)
         A gradient was clipped in this clock.
     """
@@ -241,7 +243,7 @@ class Loss(wiring.Component):
         """Gradients of all lanes together, then one word an output."""
         config, pipeline, lanes = self.config, self._pipeline, self.config.lanes
         gradient = pipeline.gradient
-        # Which output has it; of an action that is none, the one past the last.
+        # Which output has it; of an action that does not exist, the one past the last.
         number = Signal(range(self.outputs + 1))
         m.d.comb += number.eq(Mux(action < self.outputs, action, self.outputs))
         late = delay(m, number, pipeline.gradient_latency, name="action")

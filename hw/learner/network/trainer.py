@@ -1,4 +1,4 @@
-"""The learner: feed, networks, loss and parameter image, wired for one algorithm.
+"""The learner: batch, networks, loss and parameter image, wired for one algorithm.
 
 CF'22 3.2: forward through all layers, loss, backward and weight gradients, each a stage of its own
 that streams samples; the target network's forward pass beside the online one (3.2.4).

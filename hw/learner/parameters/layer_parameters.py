@@ -1,9 +1,4 @@
-"""The parameters of a layer: memories that forward and backward read, update, load and store.
-
-Update, load and store visit all words in the order of ``ParameterWalk``. An update runs ``units``
-PEs side by side, ``vector`` optimizers each, one word a clock; the biases follow through the first.
-Load and store move one word a clock. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
-"""
+"""The parameters of a layer: memories that forward and backward read, update, load and store."""
 
 from dataclasses import dataclass
 
@@ -41,7 +36,11 @@ class ParametersEstimate(Estimate):
 
 
 class LayerParameters(wiring.Component):
-    """
+    """Update, load and store visit all words in the order of ``ParameterWalk``, one a cycle.
+
+    An update runs ``units`` PEs side by side, ``vector`` optimizers each; the biases follow through
+    the first unit. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
+
     Parameters
     ----------
     config : LearnerConfig
@@ -61,7 +60,7 @@ class LayerParameters(wiring.Component):
         Begin with one of ``PARAMETER_SETS``. One that the optimizer lacks is dropped, and stored
         as zeros.
     busy : Out(1)
-        From the clock after a beginning on. No other may begin, and no sample be under way.
+        From the cycle after a beginning on; nothing else may begin, no sample may be under way.
     i, o : stream of vector words of 32 bits each
         Loaded and stored words; a fixed-point weight is sign-extended.
     saturations : Out
@@ -132,7 +131,7 @@ class LayerParameters(wiring.Component):
         at = timing(config)
         read_clocks = READ_LATENCY + merge_stages(self.members + 1)
 
-        # What goes on; load and store go through one PE after the other.
+        # Which of the three is under way; load and store visit one PE after the other.
         updating, loading, storing, alone = Signal(), Signal(), Signal(), Signal()
         parameter_set = Signal(self.parameter_set.shape(), reset_less=True)
         take, fetch = Signal(), Signal()
@@ -141,7 +140,7 @@ class LayerParameters(wiring.Component):
             alone.eq(self.load | self.store | loading | storing),
         ]
 
-        # Each scan of an update starts when the first word has come so far.
+        # Each walk of an update starts when the first word is due there.
         clocks = {
             "moments_read": 0,
             "weights_read": at.weights,

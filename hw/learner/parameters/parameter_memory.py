@@ -54,7 +54,7 @@ class ParameterMemoryShape:
         The weights are read at two addresses at a time.
     """
 
-    #: What a scan reads and writes later than the others, see ``optimizer.timing``.
+    #: What a walk reads and writes later than the others, see ``optimizer.timing``.
     WEIGHTS = ("online", "target")
 
     def __init__(self, config, depth, vector, sum_shape, *, dual):
@@ -89,20 +89,20 @@ class ParameterMemoryShape:
 
 
 class ParameterMemory(wiring.Component):
-    """Port a of a memory reads for forward (weights), backward (gradients) or a scan; the other
+    """Port a of a memory reads for forward (weights), backward (gradients) or a walk; the other
     reads the weights for backward, and writes.
 
     Parameters
     ----------
-    shape : BankShape
+    shape : ParameterMemoryShape
 
     Members
     -------
     scanning : In(1)
-        The scan has the memories; nothing else counts.
+        A walk has the memories; other addresses are not looked at.
     forward_address, backward_address : In(range(depth))
     weights_address, moments_address : In(range(depth))
-        Of a scan: of online and target; of first, second and gradient.
+        Of walks: of online and target; of first, second and gradient.
     online, target, first, second, gradient : Out(array of numbers)
         READ_LATENCY after their address; 0 where the optimizer has none.
     weight : Out(array of numbers)

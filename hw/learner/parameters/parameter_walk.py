@@ -11,7 +11,12 @@ __all__ = ["ParameterWalk"]
 
 
 class ParameterWalk(wiring.Component):
-    """
+    """For each PE, addresses 0, 1, ... of its memory; then biases 0, 1, ...: each word once.
+
+    With ``advance`` held high a walk shows ``words(layer, layer.length)`` words, one a cycle, or,
+    if ``parallel``, ``words(layer, members)``: all units walk side by side, and where the last unit
+    has fewer PEs than the others, it has none for a time.
+
     Parameters
     ----------
     layer : LayerShape
@@ -22,7 +27,7 @@ class ParameterWalk(wiring.Component):
     Members
     -------
     start : In(1), parallel : In(1)
-        Begin. ``parallel`` is as it is until the end.
+        Begin. ``parallel`` keeps its value until the end.
     advance : In(1)
         Go to the next word.
     active : Out(1)

@@ -1,7 +1,7 @@
 """An update unit: all that comes from the memories of its PEs, and all that goes to them.
 
-It selects the word that a scan visits, runs an optimizer for each number of it, and hands back what
-is new, from there or from an image. Interval 1, free-running.
+It selects the word that a walk visits, runs an optimizer for each number of it, and hands back the
+new word, from there or from an image. Interval 1, free-running.
 """
 
 from amaranth import *
@@ -40,12 +40,28 @@ def merge(m, words, stages, *, name):
 
 
 class UpdateUnit(wiring.Component):
-    """
+    """``vector`` optimizers, fed from the memories of ``sources`` banks; a word enters every cycle.
+
+    Of a word whose ``moments_select`` comes in cycle 0, with s = ``stages`` and at = ``timing``
+    of the optimizer::
+
+        0               moments_select, gradient_i, first_i, second_i
+        s               gradient and moments enter the optimizers
+        s + at.moments  new moments leave; moments_columns
+                  + 1   first_o, second_o
+        at.weights      weights_select, online_i, target_i
+        s + at.weights  weights enter the optimizers
+        s + at.latency  new weights leave; weights_columns, counts, bias_counts
+                  + 1   online_o, target_o, saturations
+
+    So four walks over one layer, each some cycles behind another, read and write a word just when
+    it is needed (``LayerParameters``).
+
     Parameters
     ----------
     config : LearnerConfig
-    shape : BankShape
-        Of the PEs' banks.
+    shape : ParameterMemoryShape
+        Of the PEs' memories.
     sources : int
         Banks whose words come here: PEs, and in one unit the biases, as words of their own.
     stages : int
@@ -58,17 +74,18 @@ class UpdateUnit(wiring.Component):
     weights_select, moments_select : In(sources)
         The bank whose word of online and target, of gradient and moments, counts.
     <memory>_i : In(word).array(sources)
-        A memory's words, READ_LATENCY after the address as the select is.
+        A memory's words, READ_LATENCY after their addresses, in the cycle of their select.
     parameter_set : In(2), image_o : Out(32 * vector)
         The selected word of one of ``PARAMETER_SETS`` as it stands in an image, ``stages`` after
         its select; 0 if none is selected.
     updating : In(1), image_i : In(32 * vector)
         Whether results are written, or else this word of an image.
     weights_columns, moments_columns : In(vector)
-        Numbers of the word that are not padding, at the time of ``image_i``; for results, of their
-        leaving: ``stages`` and ``timing.latency`` or ``timing.moments`` after the select.
+        Numbers of the word that are not padding, in the cycle of ``image_i`` or, of results, in
+        that of their leaving.
     <parameter_set>_o : Out(word)
-        What is to be written, a clock later. Padding is zero, whatever became of it on the way.
+        What is to be written, a clock after it left or came. Padding is zero, whatever became of
+        it on the way.
     counts, bias_counts : In(1)
         The result that leaves is one of a PE's outputs, or a bias, and so counts.
     saturations : Out

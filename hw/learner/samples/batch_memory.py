@@ -21,7 +21,12 @@ WORDS = GRANULE_WIDTH // 32
 
 
 class BatchMemory(wiring.Component):
-    """
+    """Experience k lies in lane ``k mod lanes``, from granule ``k // lanes * size`` on.
+
+    Meanwhile it finds the largest weight and the first bad experience. A granule is taken in every
+    cycle in which one is there; ``loaded`` rises ``Float32Reciprocal.LATENCY + 2`` cycles after the
+    last one.
+
     Parameters
     ----------
     config : LearnerConfig
@@ -31,18 +36,18 @@ class BatchMemory(wiring.Component):
     Members
     -------
     begin : In(1), batch : In
-        A batch of so many experiences follows; ``batch`` stays as it is until ``loaded``.
+        ``batch`` experiences follow; ``batch`` is steady until ``loaded``.
     records : In(stream.Signature(data_width))
         HEADER and experience, dense.
     loaded : Out(1)
         All are in; the outputs below are steady until the next ``begin``.
     bad, bad_index : Out
-        An experience has an infinite number, a NaN, or a discrete action that there is not; the
-        index of the first.
+        An experience has an infinite number, a NaN, or a discrete action that does not exist; the
+        index of the first such experience.
     weight, inverse : Out(32)
         The largest importance weight and its reciprocal, binary32.
     address : In, granule : Out(128).array(lanes)
-        The memories, one clock later; experience k / lanes begins at ``k / lanes * size``.
+        A granule of every lane's memory, one clock after its address.
     """
 
     def __init__(self, config, data_width):
@@ -143,7 +148,7 @@ class BatchMemory(wiring.Component):
         return m
 
     def _is_wrong(self, position, granule):
-        """Whether this granule of the experience has a number or an action that is none."""
+        """Whether this granule has an infinite number, a NaN, or an action that does not exist."""
         words = record_words(self.config)
         end = sum(words["discount"])
         integer, wrong = end, []

@@ -1,6 +1,6 @@
-"""Reads a batch out of its memory, sample by sample, into the rings and beside them to the loss.
+"""Reads a batch out of its memory, sample by sample, for the first layers and for the loss.
 
-One 32-bit word of the experience a clock and lane. A sample begins when all rings have room.
+One 32-bit word of the experience a clock and lane. A sample begins when all buffers have room.
 """
 
 from amaranth import *
@@ -18,12 +18,12 @@ from hw.stream.queue import Queue
 
 __all__ = ["SampleReader", "feeds"]
 
-_AHEAD = 16  # words between the memory and the rings
+_AHEAD = 16  # words between the memory and the buffers
 _IN_FLIGHT = 6  # of them, those that may still be on their way when the walk stops
 
 
 def feeds(config):
-    """Ring, by its network's name -> what of an experience goes where in it.
+    """Network -> what of an experience goes where in the buffer of its first layer.
 
     This is a list of (name, groups, first element): the words of ``name`` are elements from there
     on of these groups.
@@ -42,7 +42,14 @@ def feeds(config):
 
 
 class SampleReader(wiring.Component):
-    """
+    """Sends the numbers of each sample to the elements of the layers' inputs that ``feeds`` names,
+    and its index, weight, action, reward and discount to the loss.
+
+    It reads a word of every lane a cycle, as long as the buffers take it: a sample takes as many
+    cycles as its record has words, up to the discount, and one to begin. It begins where every
+    buffer has a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead`` samples have
+    scalars that the loss has not taken.
+
     Parameters
     ----------
     config : LearnerConfig
@@ -54,14 +61,14 @@ class SampleReader(wiring.Component):
     Members
     -------
     start : In(1), samples : In
-        Play so many samples (of every lane); ``samples`` stays as it is until all have begun.
+        Read ``samples`` samples of every lane; ``samples`` is steady until all have begun.
     address : Out, granule : In(128).array(lanes)
         The batch memory.
     begun : Out(1)
-        A sample has begun; its slots are taken in all rings.
+        A sample has begun; a slot is taken in every buffer.
     room : In(1)
-        All rings have a slot.
-    <ring> : Out(stream of feed_layout), for each of ``feeds(config)``
+        Every buffer has a free slot.
+    <network> : Out(stream of feed_layout), for each of ``feeds(config)``
     scalars : Out(stream of scalars_layout)
     saturations : Out
         Activations of experiences that were clipped in this clock.
@@ -170,7 +177,7 @@ class SampleReader(wiring.Component):
             queue.i.p.position.eq(delay(m, position, latency, name="converted_position")),
         ]
 
-        # A word may go to two rings, and leaves when both can take it; no ring waits for valid.
+        # A word may go to two buffers, and leaves when both can take it; neither waits for valid.
         rings, at = feeds(config), queue.o.p.position
         m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in rings).all())
         move, fed = queue.o.valid & queue.o.ready, Signal()

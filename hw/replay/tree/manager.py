@@ -23,6 +23,8 @@ __all__ = ["Operation", "ReplayManager", "request_layout", "response_layout"]
 
 
 class Operation(enum.Enum, shape=2):
+    """What a request asks of one leaf, or of the whole tree."""
+
     GET = 0  #: priority of ``index``
     SET = 1  #: priority of ``index`` becomes ``value``
     SAMPLE = 2  #: a leaf drawn with probability priority / total
