@@ -45,19 +45,38 @@ def rows(area=False):
             row("host", name, "launch_us", round(value * 1e6, 1), "us", source=_SOURCE)
             for name, value in _medians(_launches(ours)).items()
         ]
-        loops = {"rlfabric": (_Loop(ours), _Loop(ours, learns=False))}
-        if peer:
-            loops["cpprb"] = (_Loop(peer), _Loop(peer, learns=False))
-        calls = {(name, k): loops[name][k].run for name in loops for k in range(2)}
-        took = _medians(calls, calls=1)
-        for k, case in enumerate(("DQN in NumPy on CartPole-v1", "the buffer's calls alone")):
-            theirs = round(took["cpprb", k] / _STEPS * 1e6, 1) if peer else None
+        agents = _agents()
+        loops = {
+            (name, case): _Loop(calls, make and make()).run
+            for case, make in agents.items()
+            for name, calls in (("rlfabric", ours), ("cpprb", peer))
+            if calls
+        }
+        took = _medians(loops, calls=1)
+        for case in agents:
+            theirs = round(took["cpprb", case] / _STEPS * 1e6, 1) if peer else None
             result.append(
                 row("host", f"own loop, {case}: add each step, sample and update of {BATCH} every "
-                    "other", "step_us", round(took["rlfabric", k] / _STEPS * 1e6, 1), "us/step",
+                    "other", "step_us", round(took["rlfabric", case] / _STEPS * 1e6, 1), "us/step",
                     reference="cpprb 11" if peer else None, reference_value=theirs, source=_SOURCE)
             )  # fmt: skip
         return result
+
+
+def _agents():
+    """Case to what makes its agent, None where nothing learns."""
+    agents = {"DQN in NumPy on CartPole-v1": _numpy_dqn}
+    try:
+        from bench.own_dqn import TorchDQN
+
+        agents["DQN in torch on CartPole-v1"] = TorchDQN
+    except ImportError as error:
+        print(f"torch is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
+    return agents | {"the buffer's calls alone": None}
+
+
+def _numpy_dqn():
+    return DQN(DQNConfig(hidden=(64, 64)), observation_size=4, action_count=2, seed=0)
 
 
 def _medians(functions, calls=_CALLS):
@@ -137,16 +156,12 @@ def _peer():
 
 
 class _Loop:
-    """A DQN on CartPole-v1, the same network for both; or, not ``learns``, its buffer's calls."""
+    """An agent on CartPole-v1, the same for both buffers; or, without one, the buffer's calls."""
 
-    def __init__(self, calls, learns=True):
-        self.calls, self.learns = calls, learns
-        self.env, self.random = gymnasium.make("CartPole-v1"), np.random.default_rng(0)
+    def __init__(self, calls, agent=None):
+        self.calls, self.agent = calls, agent
+        self.env = gymnasium.make("CartPole-v1")
         self.obs, _ = self.env.reset(seed=0)
-        self.agent = None
-        if learns:
-            config = DQNConfig(hidden=(64, 64))
-            self.agent = DQN(config, observation_size=4, action_count=2, seed=0)
         self.made = {name: np.zeros((1, *shape), kind) for name, (kind, shape) in _FIELDS.items()}
         for _ in range(BATCH):
             self.calls.add(self.made, False)
@@ -155,11 +170,11 @@ class _Loop:
         for step in range(_STEPS):
             batch = self.calls.add(self._transition(), step % 2)
             if batch:
-                errors = self.agent.learn_batch(batch)[0] if self.learns else batch["reward"]
+                errors = self.agent.learn_batch(batch)[0] if self.agent else batch["reward"]
                 self.calls.update(batch["indexes"], errors)
 
     def _transition(self):
-        if not self.learns:
+        if not self.agent:
             return self.made
         action = int(self.agent.act(self.obs[None])[0])
         following, reward, terminated, truncated, _ = self.env.step(action)
