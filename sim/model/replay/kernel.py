@@ -57,7 +57,8 @@ class ReplayCore(CommandTwin):
 
     def status(self):
         """Bytes of REPLAY_STATUS; clock counts are 0."""
-        numbers = (self.manager.total, *self.manager.state, self.maximum, self.position, self.fill,
+        manager = self.manager
+        numbers = (manager.total, *manager.state, self.maximum, self.position, self.fill,
                    self.saturations, 0, 0, 0, self.capacity, self.granules)  # fmt: skip
         return REPLAY_STATUS.pack(numbers)
 

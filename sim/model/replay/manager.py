@@ -50,7 +50,7 @@ class ReplayManager:
 
     def clear(self):
         """All priorities, total and maximum to 0."""
-        clear(self._tree, self._offsets, self.config.fanout)
+        clear(self._tree, self._offsets, self.config.fanout, len(self._offsets) - 1, 0)
         self.total = self.maximum = 0
 
     def seed(self, state):

@@ -139,13 +139,13 @@ def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated,
 
 
 @njit(cache=True)
-def clear(tree, offsets, fanout):
-    """Set all sums to 0; no leaf is looked at whose parent is 0 already."""
-    upper = offsets[1] if len(offsets) > 1 else 0
-    for node in range(upper // fanout):
-        if tree[upper + node] != 0:
-            tree[node * fanout : (node + 1) * fanout] = 0
-    tree[upper:] = 0
+def clear(tree, offsets, fanout, level, node):
+    """Set a node's sums to 0, and those of the nodes below it: where a sum is 0, they are."""
+    for place in range(node * fanout, (node + 1) * fanout):
+        if tree[offsets[level] + place] != 0:
+            tree[offsets[level] + place] = 0
+            if level > 0:
+                clear(tree, offsets, fanout, level - 1, place)
 
 
 @njit(cache=True)
