@@ -4,6 +4,7 @@ own, beside cpprb in the same run."""
 import itertools
 import sys
 import time
+from functools import partial
 from statistics import median
 
 import gymnasium
@@ -14,8 +15,11 @@ from host.agents.dqn import DQN
 from host.agents.dqn_config import DQNConfig
 from host.card import open_card
 from host.generate import keep
+from host.runtime.program import aligned
 from host.runtime.replay import PrioritizedReplayBuffer
-from hw.replay.commands import Opcode
+from hw.replay.commands import Given, Opcode
+from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import HEADER
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
@@ -92,6 +96,41 @@ def _medians(functions, calls=_CALLS):
     return {name: median(each) for name, each in times.items()}
 
 
+def _commands(buffer, records):
+    """``{name: (program, operands, bytes of results)}``: one command of each kind, SETUP last."""
+    items, places = np.zeros((BATCH, 2), np.uint32), np.zeros(BATCH, np.uint64)
+    items[:, 0], items[:, 1] = np.arange(BATCH), 100
+    listed = aligned(records.nbytes)
+    inserted, found = [(0, records), (listed, items)], BATCH * buffer.batch_dtype.itemsize
+    power = {"alpha": 19661, "epsilon": 7}
+    counted = {
+        "INSERT": (Opcode.INSERT, {}, inserted[:1], 0),
+        "INSERT of given priorities": (
+            Opcode.INSERT, {"given": Given.PRIORITIES.value, "priorities": listed}, inserted, 0
+        ),
+        "INSERT of given TD errors": (
+            Opcode.INSERT, {"given": Given.TD_ERRORS.value, "priorities": listed, **power},
+            inserted, 0,
+        ),
+        "SET": (Opcode.SET, {}, [(0, items)], 0),
+        "UPDATE": (Opcode.UPDATE, power, [(0, items)], 0),
+        "SAMPLE": (Opcode.SAMPLE, {"step": (1 << FRACTION_WIDTH) // BATCH}, [], found),
+        "FIND": (Opcode.FIND, {}, [(0, places)], found),
+        "GET": (Opcode.GET, {}, [(0, items)], BATCH * HEADER.size),
+    }  # fmt: skip
+    state = np.random.SFC64(0).state["state"]["state"]
+    whole = {"position": BATCH, "fill": BATCH, "maximum": 1 << 15}
+    return {
+        **{
+            f"{name}, {BATCH}": ([(opcode, {"count": BATCH, **fields})], operands, size)
+            for name, (opcode, fields, operands, size) in counted.items()
+        },
+        "SEED": ([(Opcode.SEED, {"state": state})], [], 0),
+        "RESTORE": ([(Opcode.RESTORE, whole)], [], 0),
+        "SETUP": ([buffer._setup], [], 0),
+    }
+
+
 def _launches(ours):
     """Programs of no command and of one, then the buffer's methods."""
     buffer, run = ours.buffer, ours.buffer.launcher.run
@@ -100,8 +139,12 @@ def _launches(ours):
     buffer.add(**many)
     record, indexes = buffer._records(one), np.arange(BATCH)
     errors = np.linspace(0, 1, BATCH)
+    commands = _commands(buffer, buffer._records(many))
+    programs = {name: partial(run, *program) for name, program in commands.items()}
+    # What SETUP has emptied is filled by the first INSERT of the next round.
     return {
         "empty program": lambda: run([]),
+        **{name: program for name, program in programs.items() if name != "SETUP"},
         "INSERT of one": lambda: run([(Opcode.INSERT, {"count": 1})], [(0, record)]),
         "add of one": lambda: buffer.add(**one),
         f"sample of {BATCH}": lambda: buffer.sample(BATCH),
@@ -109,6 +152,7 @@ def _launches(ours):
         f"step: update {BATCH}, add one, sample {BATCH}": lambda: buffer.step(
             one, (indexes, errors), (BATCH, 0.4)
         ),
+        "SETUP": programs["SETUP"],
     }
 
 

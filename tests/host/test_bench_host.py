@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bench import host
+from hw.replay.commands import Opcode
 
 
 @pytest.fixture
@@ -23,7 +24,10 @@ def test_rows_without_a_peer(short, monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "cpprb is left out" in error and "torch is left out" in error
     assert {row["metric"] for row in rows} == {"launch_us", "step_us"}
-    assert len(rows) == 8 and all(row["value"] > 0 for row in rows)
+    assert len(rows) == 19 and all(row["value"] > 0 for row in rows)
+    # Every command that a program of one may be.
+    kinds = {row["case"].split()[0].strip(",") for row in rows}
+    assert kinds >= {opcode.name for opcode in Opcode} - {"NONE"}
     assert all(row["reference"] is None for row in rows)
 
 
