@@ -13,6 +13,7 @@ from host.runtime.program import CommandError, Launcher
 from hw.replay.commands import Opcode
 from hw.replay.config import ReplayConfig
 from sim.model.replay.manager import UNIFORM, ReplayManager
+from sim.model.replay.tree import store, write_batch
 
 ONES = (1 << 64) - 1
 
@@ -94,6 +95,27 @@ def test_lists_of_items(capacity, fanout):
         answer, expected = operation(memory, rng)
         assert answer == expected, number
         memory.check()
+
+
+@pytest.mark.parametrize("begin, count", [(0, 1), (4, 1), (2, 5), (4, 2), (0, 5)])
+def test_records_in_a_ring(begin, count):
+    """Five places of four words with three each: zeros fill the rest, and nothing else changes."""
+    storage = np.full(24, 9, np.uint32)
+    records = np.arange(100, 100 + 3 * count + 2, dtype=np.uint32)
+    expected = storage.reshape(-1, 4).copy()
+    for k in range(count):
+        expected[(begin + k) % 5] = [*records[3 * k : 3 * k + 3], 0]
+    store(storage, records, begin, count, 5, 4, 3)
+    assert storage.reshape(-1, 4).tolist() == expected.tolist()
+    # And back, the last place first; zeros fill the batch.
+    out, places = (
+        np.full(7 * count + 3, 9, np.uint32),
+        [(begin + k) % 5 for k in range(count)][::-1],
+    )
+    priorities, weights = np.arange(count, dtype=np.uint64) + 50, np.arange(count, dtype=np.uint32)
+    write_batch(out, storage, 4, 3, np.array(places), priorities, weights)
+    rows = [[place, 50 + k, k, 0, *expected[place][:3]] for k, place in enumerate(places)]
+    assert out.tolist() == [word for row in rows for word in row] + [0] * 3
 
 
 @settings(max_examples=50, deadline=None)
