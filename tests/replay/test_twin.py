@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay.kernels import NARROW, opened
+from replay.kernels import NARROW, WIDE, opened
 
 from host.runtime.program import CommandError, Launcher
 from hw.replay.commands import Opcode
@@ -168,6 +168,20 @@ def launch():
 
 def _bytes(count):
     return np.ones(count, np.uint8)
+
+
+def test_an_experience_begins_on_a_beat():
+    """Experiences of 16 bytes where a beat has 64."""
+    with opened("model", WIDE) as kernel:
+        storage = kernel.buffer("storage", 4096)
+        launcher = Launcher(kernel, pointers={"storage": storage})
+        begin = {"capacity": 20, "granules": 1, "priority": 5}
+        records = np.arange(48, dtype=np.uint8)
+        launcher.run([(Opcode.SETUP, begin), (Opcode.INSERT, {"count": 3})], [(0, records)])
+        storage.from_device()
+        places = storage.view[:256].reshape(4, 64)
+        assert places[:3, :16].reshape(-1).tolist() == records.tolist()
+        assert not places[:, 16:].any() and not places[3].any()
 
 
 @pytest.mark.parametrize(
