@@ -4,6 +4,7 @@ own, beside cpprb in the same run."""
 import itertools
 import sys
 import time
+from functools import partial
 from statistics import median
 
 import gymnasium
@@ -14,8 +15,11 @@ from host.agents.dqn import DQN
 from host.agents.dqn_config import DQNConfig
 from host.card import open_card
 from host.generate import keep
+from host.runtime.program import aligned
 from host.runtime.replay import PrioritizedReplayBuffer
-from hw.replay.commands import Opcode
+from hw.replay.commands import Given, Opcode
+from hw.replay.config import FRACTION_WIDTH
+from hw.replay.records import HEADER
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
@@ -45,19 +49,38 @@ def rows(area=False):
             row("host", name, "launch_us", round(value * 1e6, 1), "us", source=_SOURCE)
             for name, value in _medians(_launches(ours)).items()
         ]
-        loops = {"rlfabric": (_Loop(ours), _Loop(ours, learns=False))}
-        if peer:
-            loops["cpprb"] = (_Loop(peer), _Loop(peer, learns=False))
-        calls = {(name, k): loops[name][k].run for name in loops for k in range(2)}
-        took = _medians(calls, calls=1)
-        for k, case in enumerate(("DQN in NumPy on CartPole-v1", "the buffer's calls alone")):
-            theirs = round(took["cpprb", k] / _STEPS * 1e6, 1) if peer else None
+        agents = _agents()
+        loops = {
+            (name, case): _Loop(calls, make and make()).run
+            for case, make in agents.items()
+            for name, calls in (("rlfabric", ours), ("cpprb", peer))
+            if calls
+        }
+        took = _medians(loops, calls=1)
+        for case in agents:
+            theirs = round(took["cpprb", case] / _STEPS * 1e6, 1) if peer else None
             result.append(
                 row("host", f"own loop, {case}: add each step, sample and update of {BATCH} every "
-                    "other", "step_us", round(took["rlfabric", k] / _STEPS * 1e6, 1), "us/step",
+                    "other", "step_us", round(took["rlfabric", case] / _STEPS * 1e6, 1), "us/step",
                     reference="cpprb 11" if peer else None, reference_value=theirs, source=_SOURCE)
             )  # fmt: skip
         return result
+
+
+def _agents():
+    """Case to what makes its agent, None where nothing learns."""
+    agents = {"DQN in NumPy on CartPole-v1": _numpy_dqn}
+    try:
+        from bench.own_dqn import TorchDQN
+
+        agents["DQN in torch on CartPole-v1"] = TorchDQN
+    except ImportError as error:
+        print(f"torch is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
+    return agents | {"the buffer's calls alone": None}
+
+
+def _numpy_dqn():
+    return DQN(DQNConfig(hidden=(64, 64)), observation_size=4, action_count=2, seed=0)
 
 
 def _medians(functions, calls=_CALLS):
@@ -73,6 +96,41 @@ def _medians(functions, calls=_CALLS):
     return {name: median(each) for name, each in times.items()}
 
 
+def _commands(buffer, records):
+    """``{name: (program, operands, bytes of results)}``: one command of each kind, SETUP last."""
+    items, places = np.zeros((BATCH, 2), np.uint32), np.zeros(BATCH, np.uint64)
+    items[:, 0], items[:, 1] = np.arange(BATCH), 100
+    listed = aligned(records.nbytes)
+    inserted, found = [(0, records), (listed, items)], BATCH * buffer.batch_dtype.itemsize
+    power = {"alpha": 19661, "epsilon": 7}
+    counted = {
+        "INSERT": (Opcode.INSERT, {}, inserted[:1], 0),
+        "INSERT of given priorities": (
+            Opcode.INSERT, {"given": Given.PRIORITIES.value, "priorities": listed}, inserted, 0
+        ),
+        "INSERT of given TD errors": (
+            Opcode.INSERT, {"given": Given.TD_ERRORS.value, "priorities": listed, **power},
+            inserted, 0,
+        ),
+        "SET": (Opcode.SET, {}, [(0, items)], 0),
+        "UPDATE": (Opcode.UPDATE, power, [(0, items)], 0),
+        "SAMPLE": (Opcode.SAMPLE, {"stratum_width": (1 << FRACTION_WIDTH) // BATCH}, [], found),
+        "FIND": (Opcode.FIND, {}, [(0, places)], found),
+        "GET": (Opcode.GET, {}, [(0, items)], BATCH * HEADER.size),
+    }  # fmt: skip
+    state = np.random.SFC64(0).state["state"]["state"]
+    whole = {"position": BATCH, "fill": BATCH, "maximum": 1 << 15}
+    return {
+        **{
+            f"{name}, {BATCH}": ([(opcode, {"count": BATCH, **fields})], operands, size)
+            for name, (opcode, fields, operands, size) in counted.items()
+        },
+        "SEED": ([(Opcode.SEED, {"state": state})], [], 0),
+        "RESTORE": ([(Opcode.RESTORE, whole)], [], 0),
+        "SETUP": ([buffer._setup], [], 0),
+    }
+
+
 def _launches(ours):
     """Programs of no command and of one, then the buffer's methods."""
     buffer, run = ours.buffer, ours.buffer.launcher.run
@@ -81,8 +139,12 @@ def _launches(ours):
     buffer.add(**many)
     record, indexes = buffer._records(one), np.arange(BATCH)
     errors = np.linspace(0, 1, BATCH)
+    commands = _commands(buffer, buffer._records(many))
+    programs = {name: partial(run, *program) for name, program in commands.items()}
+    # What SETUP has emptied is filled by the first INSERT of the next round.
     return {
         "empty program": lambda: run([]),
+        **{name: program for name, program in programs.items() if name != "SETUP"},
         "INSERT of one": lambda: run([(Opcode.INSERT, {"count": 1})], [(0, record)]),
         "add of one": lambda: buffer.add(**one),
         f"sample of {BATCH}": lambda: buffer.sample(BATCH),
@@ -90,6 +152,7 @@ def _launches(ours):
         f"step: update {BATCH}, add one, sample {BATCH}": lambda: buffer.step(
             one, (indexes, errors), (BATCH, 0.4)
         ),
+        "SETUP": programs["SETUP"],
     }
 
 
@@ -137,16 +200,12 @@ def _peer():
 
 
 class _Loop:
-    """A DQN on CartPole-v1, the same network for both; or, not ``learns``, its buffer's calls."""
+    """An agent on CartPole-v1, the same for both buffers; or, without one, the buffer's calls."""
 
-    def __init__(self, calls, learns=True):
-        self.calls, self.learns = calls, learns
-        self.env, self.random = gymnasium.make("CartPole-v1"), np.random.default_rng(0)
+    def __init__(self, calls, agent=None):
+        self.calls, self.agent = calls, agent
+        self.env = gymnasium.make("CartPole-v1")
         self.obs, _ = self.env.reset(seed=0)
-        self.agent = None
-        if learns:
-            config = DQNConfig(hidden=(64, 64))
-            self.agent = DQN(config, observation_size=4, action_count=2, seed=0)
         self.made = {name: np.zeros((1, *shape), kind) for name, (kind, shape) in _FIELDS.items()}
         for _ in range(BATCH):
             self.calls.add(self.made, False)
@@ -155,11 +214,11 @@ class _Loop:
         for step in range(_STEPS):
             batch = self.calls.add(self._transition(), step % 2)
             if batch:
-                errors = self.agent.learn_batch(batch)[0] if self.learns else batch["reward"]
+                errors = self.agent.learn_batch(batch)[0] if self.agent else batch["reward"]
                 self.calls.update(batch["indexes"], errors)
 
     def _transition(self):
-        if not self.learns:
+        if not self.agent:
             return self.made
         action = int(self.agent.act(self.obs[None])[0])
         following, reward, terminated, truncated, _ = self.env.step(action)

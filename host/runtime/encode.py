@@ -30,12 +30,11 @@ class Encoder:
         self._commands, self._config, self._known = commands, config, {}
 
     def __call__(self, program):
-        return b"".join([self._packed(opcode, values) for opcode, values in program])
-
-    def _packed(self, opcode, values):
-        """The bytes of one command."""
-        command, ranges, plain = self._known.get(opcode) or self._learned(opcode)
-        return command.pack(plain.numbers(values) or _checked(command, ranges, values))
+        raw = bytearray()
+        for opcode, values in program:
+            command, ranges, plain = self._known.get(opcode) or self._learned(opcode)
+            raw += command.pack(plain.numbers(values) or _checked(command, ranges, values))
+        return raw
 
     def _learned(self, opcode):
         """What the bytes of a command follow from, but for its fields' numbers."""
@@ -46,29 +45,29 @@ class Encoder:
 
 
 class _Plain(NamedTuple):
-    """The usual command, whose fields are single ints within their limits.
+    """The usual command, whose fields are ints within their limits, and arrays of such.
 
     ``blank``: its numbers where no field is given; ``needed``: fields that must be; ``places``:
-    field to its position and limits.
+    field to its position and limits, and ``arrays``: to its position, count and limits.
     """
 
     blank: list
     needed: frozenset
     places: dict
+    arrays: dict
 
     @classmethod
     def of(cls, command, ranges):
-        single = {name: r for name, r in ranges.items() if r[2] == 0}
-        return cls(
-            [command.opcode.value, *[0] * len(ranges)],
-            frozenset(name for name in ranges if name not in single)
-            | {name for name, (low, high, _) in single.items() if not low <= 0 <= high},
-            {
-                name: (place, *ranges[name][:2])
-                for place, name in enumerate(ranges, 1)
-                if name in single
-            },
-        )
+        blank, places, arrays = [command.opcode.value], {}, {}
+        for name, (low, high, zero) in ranges.items():
+            if zero == 0:
+                places[name] = len(blank), low, high
+                blank.append(0)
+            else:
+                arrays[name] = len(blank), len(zero), low, high
+                blank.extend(zero)
+        needed = (name for name, (low, high, _) in ranges.items() if not low <= 0 <= high)
+        return cls(blank, frozenset(needed), places, arrays)
 
     def numbers(self, values):
         """The fields' numbers in order; None where ``values`` are not usual, or not right."""
@@ -77,13 +76,27 @@ class _Plain(NamedTuple):
         numbers = self.blank.copy()
         for name, number in values.items():
             place, low, high = self.places.get(name, _NOWHERE)
-            if type(number) is not int or not low <= number <= high:
+            if type(number) is int and low <= number <= high:
+                numbers[place] = number
+            elif not self._lay(numbers, *self.arrays.get(name, _NO_ARRAY), number):
                 return None
-            numbers[place] = number
         return numbers
+
+    @staticmethod
+    def _lay(numbers, place, count, low, high, given):
+        """Put an array of ``count`` into ``numbers``; False where it is not usual, or not right."""
+        given = given.tolist() if isinstance(given, np.ndarray) else given
+        if type(given) not in (list, tuple) or len(given) != count:
+            return False
+        for number in given:
+            if type(number) is not int or not low <= number <= high:
+                return False
+        numbers[place : place + count] = given
+        return True
 
 
 _NOWHERE = 0, 1, 0
+_NO_ARRAY = 0, -1, 0, 0
 
 
 def _checked(command, ranges, values):

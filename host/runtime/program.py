@@ -13,6 +13,8 @@ from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS, ShellError
 
 __all__ = ["CommandError", "Launcher", "aligned"]
 
+_NOTHING = np.zeros(0, np.uint8)
+
 
 def aligned(size, to=COMMAND_BYTES):
     """``size`` rounded up to whole beats."""
@@ -80,6 +82,7 @@ class Launcher:
         self.cycles, self.launches = 0, 0
         self._block = self._status = None
         self._buffers, self._sizes = {}, self.design.buffers(self.config)
+        self._status_bytes = STATUS.size + self.design.status.size
         self._encode = Encoder(self.design.commands, self.config)
 
     @property
@@ -116,15 +119,17 @@ class Launcher:
         """
         if self.claim is not None:
             self.kernel.claims.confirm(self.claim)
-        raw, layout = self._encode(program), self.design.status
-        size = 0
+        raw, size = self._encode(program), 0
         for offset, array in operands:
-            size = max(size, offset + array.nbytes)
+            end = offset + array.nbytes
+            if end > size:
+                size = end
         operand_buffer = self._buffer("operands", size)
         results = self._buffer("results", results_bytes)
-        status = self._buffer("status", STATUS.size + layout.size)
+        status = self._buffer("status", self._status_bytes)
         program_buffer = self._buffer("program", len(raw))
-        program_buffer.put(raw)
+        if raw:
+            program_buffer.put(raw)
         for offset, array in operands:
             operand_buffer.lay(array.tobytes(), offset)
         if size:
@@ -139,7 +144,7 @@ class Launcher:
             **self.pointers,
         )
         self.launches += 1
-        self._block, self._status = status.take(STATUS.size + layout.size), None
+        self._block, self._status = status.take(self._status_bytes), None
         _, _, _, error, position, detail, _, cycles = STATUS.numbers(self._block)
         # A card that cannot count says so by 0 (the model) and is not added up.
         self.cycles = None if self.cycles is None or not cycles else self.cycles + cycles
@@ -150,5 +155,5 @@ class Launcher:
                 name, doc = command.name, command.doc
             raise CommandError(error, self.design.errors, position, detail, name, doc)
         if not results_bytes:
-            return np.zeros(0, np.uint8)
+            return _NOTHING
         return np.frombuffer(results.take(results_bytes), np.uint8)

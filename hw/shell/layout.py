@@ -100,7 +100,9 @@ class Layout:
         #: Bytes that the fields fill; those behind are padding.
         self.used = offset
         self._struct = struct.Struct(
-            "<" + "".join(f"{field.count}{_KINDS[field.kind][2]}" for field in self.fields)
+            "<"
+            + "".join(f"{field.count}{_KINDS[field.kind][2]}" for field in self.fields)
+            + f"{size - offset}x"
         )
 
     @functools.cached_property
@@ -138,7 +140,7 @@ class Layout:
 
     def pack(self, numbers):
         """The bytes of all fields' numbers in order, and the padding."""
-        return self._struct.pack(*numbers).ljust(self.size, b"\0")
+        return self._struct.pack(*numbers)
 
     def numbers(self, raw):
         """All fields' numbers in order, of ``raw`` (bytes): what ``pack`` was given."""

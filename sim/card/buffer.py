@@ -68,11 +68,12 @@ class bo:
 
     def sync(self, direction, size=None, offset=0):
         size = self.size() - offset if size is None else size
-        source, target = self._sides
-        if direction != _TO_DEVICE:
-            source, target = target, source
         self._check(size, offset)
-        target[offset : offset + size] = source[offset : offset + size]
+        part, (source, target) = slice(offset, offset + size), self._sides
+        if direction == _TO_DEVICE:
+            target[part] = source[part]
+        else:
+            source[part] = target[part]
 
     def _check(self, size, offset):
         if offset < 0 or offset + size > len(self._host):

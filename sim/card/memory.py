@@ -159,6 +159,10 @@ class Buffer(NamedTuple):
     writable: bool = True
 
 
+# Places that are remembered.
+_KEPT = 1024
+
+
 class Memory:
     """The buffers of one launch as a kernel's twin sees them."""
 
@@ -167,6 +171,7 @@ class Memory:
         self._spans = [(b.address, b.address + len(b.data), b.data) for b in buffers]
         self._begins = {begin: data for begin, _, data in reversed(self._spans)}
         self._bytes = {begin: memoryview(data) for begin, data in self._begins.items()}
+        self._words = {}
 
     def view(self, address, size):
         """The ``size`` bytes at ``address``, writable; IndexError outside of the buffers."""
@@ -177,6 +182,15 @@ class Memory:
             if begin <= address and address + size <= end:
                 return data[address - begin : address - begin + size]
         raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")
+
+    def words(self, address, size):
+        """``view`` as uint32. Programs repeat themselves: the last places are kept."""
+        found = self._words.get((address, size))
+        if found is None:
+            if len(self._words) >= _KEPT:
+                self._words.clear()
+            found = self._words[address, size] = self.view(address, size).view(np.uint32)
+        return found
 
     def bytes(self, address, size):
         """``view`` as a memoryview: several times faster for a few bytes."""

@@ -1,6 +1,6 @@
 """The twin's check of a command: what ``hw.shell.decoder`` does, from the same table."""
 
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hw.shell.command import MAX_BEATS, Command
@@ -15,6 +15,18 @@ _KEPT = 1024
 _RIGHT = ShellError.NONE, 0
 
 
+class _Place(NamedTuple):
+    """A footprint of one command; ``requested``: moved in one request, from ``begin`` on."""
+
+    name: str
+    requested: bool
+    begin: int
+    beat_bytes: int
+    buffer: str
+    bytes: Callable
+    error: int
+
+
 class _Decoded(NamedTuple):
     """What 64 bytes say by themselves, whatever the state."""
 
@@ -22,7 +34,11 @@ class _Decoded(NamedTuple):
     fields: dict = {}
     refused: tuple | None = (ShellError.OPCODE, 0)  # error and detail
     values: tuple = ()  # names and functions of the table's values and stages, in order
-    footprints: tuple = ()  # each with its buffer, its offset, and the bytes of a beat there
+    footprints: tuple = ()  # a _Place each
+
+
+class _Asked:
+    """A command's fields, values and stages by name, and its ``beats``."""
 
 
 class CommandCheck:
@@ -58,21 +74,21 @@ class CommandCheck:
         raw = bytes(raw)
         decoded = self._seen.get(raw) or self._remembered(raw)
         command, fields, refused, values, footprints = decoded
-        c = SimpleNamespace(**fields, beats={})
+        c, beats = _Asked(), {}
+        c.__dict__ = names = {**fields, "beats": beats}
         if refused:
             return command, c, *refused
         for name, value in values:
-            setattr(c, name, value(c, state))
+            names[name] = value(c, state)
         for rule in command.rules:
             if rule.broken(c, state):
                 return command, c, rule.error, int(rule.detail(c, state))
-        for footprint, buffer, place, size in footprints:
-            c.beats[place or buffer] = beats = -(-footprint.bytes(c, state) // size)
-            offset = fields[place] if place else 0
-            if place and beats > MAX_BEATS:
+        for place, requested, begin, size, buffer, touched, error in footprints:
+            beats[place] = count = -(-touched(c, state) // size)
+            if requested and count > MAX_BEATS:
                 return command, c, ShellError.COUNT, 0
-            if offset % 64 or offset + beats * size > room(buffer):
-                return command, c, footprint.error, 0
+            if begin % 64 or begin + count * size > room(buffer):
+                return command, c, error, 0
         return command, c, *_RIGHT
 
     def _remembered(self, raw):
@@ -94,10 +110,15 @@ class CommandCheck:
             self._refusal(command, raw, fields),
             (*command.values.items(), *table.stages.items()),
             tuple(
-                (f, f.buffer, f.offset, self._beat_bytes(f.buffer))
+                self._place(f, fields)
                 for f in sorted(command.footprints, key=lambda f: self._order.index(f.name))
             ),
         )
+
+    def _place(self, footprint, fields):
+        f, begin = footprint, fields[footprint.offset] if footprint.offset else 0
+        size = self._beat_bytes(f.buffer)
+        return _Place(f.name, bool(f.offset), begin, size, f.buffer, f.bytes, f.error)
 
     def _refusal(self, command, raw, fields):
         """``(error, detail)`` where a field, or what lies behind them, is not right."""

@@ -68,9 +68,17 @@ class CommandTwin:
 
     def at(self, c, name):
         """The whole beats of a footprint, uint8, writable."""
+        return self.memory.view(*self._part(c, name))
+
+    def words(self, c, name):
+        """``at`` as uint32."""
+        return self.memory.words(*self._part(c, name))
+
+    def _part(self, c, name):
+        """Address and bytes of a footprint."""
         buffer, offset = self.COMMANDS.footprints[name]
         begin = self.arguments[buffer] + (getattr(c, offset) if offset else 0)
-        return self.memory.view(begin, c.beats[name] * self.beat_bytes(buffer))
+        return begin, c.beats[name] * self._declared[buffer][2]
 
 
 class ProgramTwin:
@@ -112,7 +120,7 @@ class ProgramTwin:
         count = arguments["command_count"]
         for position in range(count):
             address = arguments["program"] + position * COMMAND_BYTES
-            command = memory.bytes(address, COMMAND_BYTES)
+            command = memory.bytes(address, COMMAND_BYTES).tobytes()
             error, detail = self.core.execute(command, arguments, memory)
             if error:
                 return position, error, position, detail

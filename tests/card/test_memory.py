@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hw.shell.program import PAGE_BYTES
+from sim.card import memory as card_memory
 from sim.card.memory import Allocator, Bank, Buffer, Fault, Memory, MemoryConfig
 
 
@@ -98,3 +99,21 @@ def test_view_stays_inside_one_buffer():
     for address, size in ((4095, 1), (4096, 65), (4224, 1)):
         with pytest.raises(IndexError, match="address must be inside a buffer"):
             memory.view(address, size)
+
+
+def test_words_are_the_same_bytes_however_many_are_kept(monkeypatch):
+    monkeypatch.setattr(card_memory, "_KEPT", 4)
+    first, second = np.zeros(256, np.uint8), np.zeros(64, np.uint8)
+    memory = Memory([Buffer("m", 4096, first), Buffer("m", 4352, second)])
+    for number in (1, 2):
+        for place in range(0, 256, 16):
+            memory.words(4096 + place, 16)[:] = number << 24 | place
+            assert len(memory._words) <= 4
+        assert first.view(np.uint32)[::4].tolist() == [number << 24 | p for p in range(0, 256, 16)]
+    # One address, two sizes; and nothing outside, however often it is asked for.
+    assert len(memory.words(4352, 64)) == 16 and len(memory.words(4352, 32)) == 8
+    memory.words(4352, 64)[:] = 7
+    assert (second.view(np.uint32) == 7).all()
+    for _ in range(2):
+        with pytest.raises(IndexError, match="address must be inside a buffer"):
+            memory.words(4352, 128)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bench import host
+from hw.replay.commands import Opcode
 
 
 @pytest.fixture
@@ -16,11 +17,17 @@ def short(monkeypatch):
 
 
 def test_rows_without_a_peer(short, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "cpprb", None)
+    for module in ("cpprb", "torch"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, "bench.own_dqn", raising=False)
     rows = host.rows()
-    assert "cpprb is left out" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "cpprb is left out" in error and "torch is left out" in error
     assert {row["metric"] for row in rows} == {"launch_us", "step_us"}
-    assert len(rows) == 8 and all(row["value"] > 0 for row in rows)
+    assert len(rows) == 19 and all(row["value"] > 0 for row in rows)
+    # Every command that a program of one may be.
+    kinds = {row["case"].split()[0].strip(",") for row in rows}
+    assert kinds >= {opcode.name for opcode in Opcode} - {"NONE"}
     assert all(row["reference"] is None for row in rows)
 
 
@@ -47,7 +54,36 @@ def test_rows_beside_a_peer(short, monkeypatch):
         def update_priorities(self, indexes, priorities):
             assert (priorities >= 0).all() and len(indexes) == len(priorities) == host.BATCH
 
+    class Agent:
+        learned = 0
+
+        def act(self, obs):
+            return [obs.shape == (1, 4)]
+
+        def learn_batch(self, batch):
+            assert {len(values) for values in batch.values()} == {host.BATCH}
+            Agent.learned += 1
+            return np.zeros(host.BATCH), 0.0
+
     monkeypatch.setitem(sys.modules, "cpprb", SimpleNamespace(PrioritizedReplayBuffer=Buffer))
+    monkeypatch.setitem(sys.modules, "bench.own_dqn", SimpleNamespace(TorchDQN=Agent))
     loops = [row for row in host.rows() if row["metric"] == "step_us"]
-    assert [row["reference"] for row in loops] == ["cpprb 11"] * 2
+    assert [row["reference"] for row in loops] == ["cpprb 11"] * 3
     assert all(row["reference_value"] > 0 for row in loops)
+    assert "DQN in torch" in loops[1]["case"] and Agent.learned == 2 * 2 * host._STEPS // 2
+
+
+@pytest.mark.long
+def test_the_dqn_of_the_loop_learns():
+    """A reward that one action earns: its TD errors shrink, and it takes that action."""
+    from bench.own_dqn import TorchDQN
+
+    agent, rng = TorchDQN(), np.random.default_rng(0)
+    obs = rng.random((64, 4), np.float32)
+    action = rng.integers(2, size=64)
+    batch = dict(obs=obs, next_obs=obs, action=action, reward=np.float32(action))
+    batch |= dict(discount=np.zeros(64, np.float32), weights=np.ones(64, np.float32))
+    errors = [np.abs(agent.learn_batch(batch)[0]).mean() for _ in range(300)]
+    assert errors[-1] < 0.1 < errors[0]
+    taken = [int(agent.act(obs[:1])[0]) for _ in range(6000)][4500:]
+    assert np.mean(taken) > 0.9

@@ -127,6 +127,11 @@ def encoded(opcode, values, config=NARROW):
         (Opcode.SETUP, dict(capacity=2, priority=1), struct.pack("<7I", 1, 0, 0, 0, 2, 0, 1)),
         (Opcode.SEED, dict(state=np.array([1, 0, 2, (1 << 64) - 1], np.uint64)),
          struct.pack("<4I4Q", 2, 0, 0, 0, 1, 0, 2, (1 << 64) - 1)),
+        *((Opcode.SEED, dict(state=kind([1, 0, 2, (1 << 64) - 1])),
+           struct.pack("<4I4Q", 2, 0, 0, 0, 1, 0, 2, (1 << 64) - 1))
+          for kind in (list, tuple, lambda given: [*map(np.uint64, given)])),
+        (Opcode.SEED, dict(state=np.array([True, 0, 3, 4], np.uint8)),
+         struct.pack("<4I4Q", 2, 0, 0, 0, 1, 0, 3, 4)),
         (Opcode.SEED, {}, struct.pack("<4I4Q", 2, *[0] * 7)),
         (GaeOpcode.STATISTICS,
          dict(count=1, prior_sum=-5, prior_squares=[7, 1], reward_exponent=-150,
@@ -166,6 +171,14 @@ def test_commands_at_their_limits(opcode, values, expected):
         (Opcode.RESTORE, dict(position=-1), rf"RESTORE\.position must be {U32}, not -1"),
         (Opcode.SEED, dict(state=[1, 2, 3]), r"SEED\.state must be 4 numbers, not 3"),
         (Opcode.SEED, dict(state=[1, 2, 3, 4, 5]), r"SEED\.state must be 4 numbers, not 5"),
+        *((Opcode.SEED, dict(state=np.array([0, 5, 0, 1], kind)),
+           r"SEED\.state\[0\] must be in .*, not 0\.0") for kind in (float, np.float32)),
+        (Opcode.SEED, dict(state=[0, 0, 0, 1 << 64]), r"SEED\.state\[3\] must be in .*, not 1844"),
+        (Opcode.SEED, dict(state=np.array([0, 0, 0, -7])), r"SEED\.state\[3\] must be .*, not -7"),
+        (Opcode.SEED, dict(state=np.zeros(3, np.uint64)), r"SEED\.state must be 4 numbers, not 3"),
+        (Opcode.SEED, dict(state=(1, 2, None, 4)), r"SEED\.state\[2\] must be in .*, not None"),
+        (Opcode.SEED, dict(stat=[1, 2, 3, 4]), "no field of name stat"),
+        (Opcode.RESTORE, dict(position=[1]), rf"RESTORE\.position must be {U32}, not \[1\]"),
         (Opcode.SEED, dict(state=[0, 0, -1, 0]),
          r"SEED\.state\[2\] must be in 0\.\.18446744073709551615, not -1"),
         (GaeOpcode.STATISTICS, dict(count=1, reward_exponent=-151),
@@ -190,6 +203,9 @@ def test_commands_of_a_program_do_not_share_fields():
     for program in ([long, short, none, long], [none, short, long, short]):
         rows = encode(DESIGNS["replay"].commands, program, NARROW)
         assert [row.tobytes() for row in rows] == [encoded(*command) for command in program]
+    seed, zeros = (Opcode.SEED, dict(state=[1, 2, 3, 4])), (Opcode.SEED, {})
+    rows = encode(DESIGNS["replay"].commands, [seed, zeros, seed], NARROW)
+    assert [row[16] for row in rows] == [1, 0, 1]
     assert encoded(*short) == struct.pack("<4IQI", 7, 1, 0, 0, 0, 0).ljust(64, b"\0")
 
 

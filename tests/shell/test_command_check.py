@@ -7,6 +7,7 @@ from replay.kernels import NARROW, WIDE
 
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import Error
+from hw.shell.command import MAX_BEATS, Command, CommandTable, Footprint, counted, operands
 from hw.shell.program import ShellError
 from sim.model import command
 from sim.model.command import CommandCheck
@@ -57,6 +58,33 @@ def test_what_depends_on_the_state_is_asked_again(wide):
                         Opcode.SAMPLE, count=5)  # fmt: skip
         assert c.transfer == 5 * (granules + 1)
         assert c.beats["destination"] == -(-c.transfer * 16 // 64)
+
+
+def test_beats_are_those_of_one_command(wide):
+    """An INSERT's stay what they were, and a GET has none of them."""
+    first = check(wide, state(), Opcode.INSERT, count=9, given=1, priorities=64)[2]
+    second = check(wide, state(fill=9), Opcode.GET, count=1)[2]
+    assert first.beats == {"source": 3, "priorities": 2, "storage": 3}
+    assert second.beats == {"source": 1, "destination": 1}
+
+
+def test_beats_of_one_request():
+    """What is moved in one request has a limit; what the core reaches piece by piece has none."""
+    size = {"count": counted(1 << 31)}
+    moved = Command(Opcode.SET, "", footprints=(operands(_beats, ""),), **size)
+    reached = Command(Opcode.GET, "", footprints=(Footprint("storage", _beats, ""),), **size)
+    twin = CommandCheck(CommandTable((moved, reached)), WIDE, lambda buffer: 64)
+    for one, count, expected in (
+        (moved, MAX_BEATS, ShellError.NONE),
+        (moved, MAX_BEATS + 1, ShellError.COUNT),
+        (reached, MAX_BEATS + 1, ShellError.NONE),
+    ):
+        raw = one.pack([one.opcode.value, count, 0, 0])
+        assert twin(raw, state(), lambda buffer: 1 << 40)[2] == expected
+
+
+def _beats(c, _):
+    return 64 * c.count
 
 
 def test_more_commands_than_are_remembered(wide, monkeypatch):

@@ -37,6 +37,11 @@ class _Inside:
             return self._block[address - _INSIDE :][:size]
         return self._memory.view(address, size)
 
+    def words(self, address, size):
+        if address >= _INSIDE:  # no two blocks are the same: nothing is kept of them
+            return self.view(address, size).view(np.uint32)
+        return self._memory.words(address, size)
+
 
 class LearnerCore(CommandTwin):
     """The commands of ``hw.learner.commands``.

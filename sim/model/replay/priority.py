@@ -5,9 +5,14 @@ import numpy as np
 from hw.replay.priority import ERROR_FORMAT
 from sim.model.arith.compiled import flat, parts, priorities
 
-__all__ = ["priority"]
+__all__ = ["Priorities", "priority"]
 
-_ERROR = ERROR_FORMAT.fraction, ERROR_FORMAT.width, ERROR_FORMAT.high
+
+def _numbers(of):
+    return of.fraction, of.width, of.high
+
+
+_ERROR = _numbers(ERROR_FORMAT)
 
 
 def priority(td, alpha, epsilon, config):
@@ -20,15 +25,18 @@ def priority(td, alpha, epsilon, config):
     shape, (bits,) = flat(
         np.int64, td if td.dtype == np.uint32 else td.astype(np.float32).view(np.uint32)
     )
-    log, target = config.log2, config.format
-    results = priorities(
-        bits,
-        int(alpha),
-        int(epsilon),
-        log.mantissa_width,
-        parts(log.table),
-        parts(config.power.exp2.table),
-        _ERROR,
-        (target.fraction, target.width, target.high),
-    )
+    results = Priorities(config)(bits, int(alpha), int(epsilon))
     return tuple(each.reshape(shape) for each in results)
+
+
+class Priorities:
+    """``priority`` of many TD errors, with what its config says looked up once."""
+
+    def __init__(self, config):
+        log, target = config.log2, config.format
+        tables = parts(log.table), parts(config.power.exp2.table)
+        self._tables = log.mantissa_width, *tables, _ERROR, _numbers(target)
+
+    def __call__(self, bits, alpha, epsilon):
+        """``priority`` of bits of float32, int64 [n]."""
+        return priorities(bits, alpha, epsilon, *self._tables)

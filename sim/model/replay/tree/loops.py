@@ -1,7 +1,12 @@
-"""The loops of the twin manager, compiled: a batch is too small for NumPy's own speed.
+"""The loops of ``sim.model.replay``, compiled: a batch is too small for NumPy's own speed.
 
 A tree is one array of sums, uint64, ``fanout`` to a node; level k begins at ``offsets[k]``, leaves
-first, each level padded to whole nodes.
+first, each level padded to whole nodes. Items are pairs of index and value, uint32 [2 * count], and
+may be longer.
+
+Nothing here looks whether an index is inside its array. The loops keep leaves below the capacity,
+or fill, that they are given; that it is at most the tree's, that lists are as long as ``count``,
+and that buffers hold what is stored and written, is what ``CommandCheck`` has found before.
 """
 
 import numpy as np
@@ -9,17 +14,19 @@ from numba import njit
 
 from hw.replay.config import FRACTION_WIDTH
 
-__all__ = ["UNIFORM", "fill", "find", "get_items", "put", "put_items", "put_updates", "scale"]
-__all__ += ["store", "targets_of", "write_batch"]
+__all__ = ["UNIFORM", "clear", "enter_items", "enter_updates", "fill", "find", "get_items", "put"]
+__all__ += ["put_items", "put_updates", "scale", "store", "targets_of", "write_batch"]
 
 #: ``stratum_width`` of uniform draws: one stratum that is everything.
 UNIFORM = 1 << FRACTION_WIDTH
 
 # All of one type: numba, as NumPy, makes a float of int64 and uint64.
-_MASK, _UNIFORM, _ZERO = np.uint64(UNIFORM - 1), np.uint64(UNIFORM), np.uint64(0)
+_MASK, _UNIFORM, _ZERO, _ONE = map(np.uint64, (UNIFORM - 1, UNIFORM, 0, 1))
 _SHIFT = np.uint64(FRACTION_WIDTH // 2)
 _LOW = np.uint64((1 << FRACTION_WIDTH // 2) - 1)
 _UNUSED = np.uint64(64 - FRACTION_WIDTH)
+# Those of SFC64.
+_RIGHT, _LEFT, _TURN, _TURN_BACK = np.uint64(11), np.uint64(3), np.uint64(24), np.uint64(40)
 
 
 @njit(cache=True)
@@ -48,11 +55,11 @@ def _total(tree, offsets):
 
 @njit(cache=True)
 def put(tree, offsets, fanout, capacity, indexes, priorities):
-    """Set leaves in order, but for those from ``capacity`` on; return the largest of
+    """Set leaves in order, but for those that are not in 0..capacity - 1; return the largest of
     ``priorities``, and the total."""
     largest = _ZERO
     for k in range(len(indexes)):
-        if indexes[k] < capacity:
+        if 0 <= indexes[k] < capacity:
             largest = max(largest, priorities[k])
             _put(tree, offsets, fanout, indexes[k], priorities[k])
     return largest, _total(tree, offsets)
@@ -60,9 +67,8 @@ def put(tree, offsets, fanout, capacity, indexes, priorities):
 
 @njit(cache=True)
 def put_items(tree, offsets, fanout, items, count, fill, limit):
-    """``put`` of ``count`` items, pairs of index and priority, but for those whose index is not
-    below ``fill`` or whose priority is above ``limit``; return the position of the first of
-    these, or -1, too."""
+    """``put`` of ``count`` items, but for those whose index is not below ``fill`` or whose priority
+    is above ``limit``; return the position of the first of these, or -1, too."""
     largest, bad = _ZERO, -1
     for k in range(count):
         place, priority = np.int64(items[2 * k]), np.uint64(items[2 * k + 1])
@@ -97,6 +103,49 @@ def fill(tree, offsets, fanout, begin, count, capacity, priority):
     for k in range(count):
         _put(tree, offsets, fanout, (begin + k) % capacity, np.uint64(priority))
     return _total(tree, offsets)
+
+
+@njit(cache=True)
+def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
+    """``fill`` with the values of ``count`` items, 0 for those above ``limit``; return as
+    ``put_items``."""
+    largest, bad = _ZERO, -1
+    for k in range(count):
+        priority = np.uint64(items[2 * k + 1])
+        if priority > np.uint64(limit):
+            priority = _ZERO
+            if bad < 0:
+                bad = k
+        largest = max(largest, priority)
+        _put(tree, offsets, fanout, (begin + k) % capacity, priority)
+    return largest, _total(tree, offsets), bad
+
+
+@njit(cache=True)
+def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated, invalid):
+    """``fill`` with ``priorities``, 0 for those that are ``invalid``; return as ``put_updates``."""
+    largest, bad, clipped = _ZERO, -1, 0
+    for k in range(len(priorities)):
+        priority = np.uint64(priorities[k])
+        if invalid[k]:
+            priority = _ZERO
+            if bad < 0:
+                bad = k
+        else:
+            clipped += saturated[k]
+        largest = max(largest, priority)
+        _put(tree, offsets, fanout, (begin + k) % capacity, priority)
+    return largest, _total(tree, offsets), bad, clipped
+
+
+@njit(cache=True)
+def clear(tree, offsets, fanout, level, node):
+    """Set a node's sums to 0, and those of the nodes below it: where a sum is 0, they are."""
+    for place in range(node * fanout, (node + 1) * fanout):
+        if tree[offsets[level] + place] != 0:
+            tree[offsets[level] + place] = 0
+            if level > 0:
+                clear(tree, offsets, fanout, level - 1, place)
 
 
 @njit(cache=True)
@@ -143,12 +192,23 @@ def write_batch(out, storage, stride, size, indexes, priorities, weights):
 
 
 @njit(cache=True)
-def targets_of(draws, base, stratum_width, total):
-    """Positions in 0..total - 1 of 64-bit ``draws``, one in each stratum from ``base`` on."""
-    targets = np.empty_like(draws)
+def _draw(state):
+    """The next 64 bits of ``numpy.random.SFC64``, whose ``state`` (a, b, c, counter) goes on."""
+    a, b, c, counter = state
+    drawn = a + b + counter
+    state[0], state[1] = b ^ (b >> _RIGHT), c + (c << _LEFT)
+    state[2] = ((c << _TURN) | (c >> _TURN_BACK)) + drawn
+    state[3] = counter + _ONE
+    return drawn
+
+
+@njit(cache=True)
+def targets_of(state, count, base, stratum_width, total):
+    """``count`` random positions in 0..total - 1, one in each stratum from ``base`` on."""
+    targets = np.empty(count, np.uint64)
     stratum = base
-    for k in range(len(draws)):
-        jitter = draws[k] >> _UNUSED
+    for k in range(count):
+        jitter = _draw(state) >> _UNUSED
         if stratum_width != _UNIFORM:
             jitter = scale(jitter, stratum_width)
         targets[k] = scale((stratum + jitter) & _MASK, total)

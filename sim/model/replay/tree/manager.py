@@ -8,6 +8,9 @@ import numpy as np
 
 from sim.model.replay.tree.loops import (
     UNIFORM,
+    clear,
+    enter_items,
+    enter_updates,
     fill,
     find,
     get_items,
@@ -33,43 +36,36 @@ class ReplayManager:
 
     def __init__(self, config):
         self.config = config
-        self._random = np.random.SFC64(0)
-        self._stratum = 0
-        self.clear()
-        self.seed([0, 0, 0, 0])
-
-    def clear(self):
-        """All priorities, total and maximum to 0."""
-        fanout, sizes = self.config.fanout, []
-        count = self.config.capacity
+        fanout, sizes = config.fanout, []
+        count = config.capacity
         while not sizes or count > 1:
             nodes = -(-count // fanout)
             sizes.append(nodes * fanout)
             count = nodes
         self._tree = np.zeros(sum(sizes), np.uint64)
         self._offsets = np.cumsum([0, *sizes[:-1]])
-        self.priorities = self._tree[: self.config.capacity]
+        self.priorities = self._tree[: config.capacity]
+        self.total = self.maximum = self._stratum = 0
+        self.seed([0, 0, 0, 0])
+
+    def clear(self):
+        """All priorities, total and maximum to 0."""
+        clear(self._tree, self._offsets, self.config.fanout, len(self._offsets) - 1, 0)
         self.total = self.maximum = 0
 
     def seed(self, state):
         """Replace the generator's state: four 64-bit words a, b, c, counter (NumPy's order)."""
-        whole = self._random.state
-        whole["state"]["state"] = np.array(state, np.uint64)
-        whole["has_uint32"], whole["uinteger"] = 0, 0
-        self._random.state = whole
-        self._state = None
+        self._state = np.array(state, np.uint64)
 
     @property
     def state(self):
         """The generator's state, four words."""
-        if self._state is None:
-            self._state = self._random.state["state"]["state"].tolist()
-        return self._state
+        return self._state.tolist()
 
     def get(self, indexes):
         """Return ``(priorities, errors)``; an index past the capacity is an error and reads 0."""
         indexes = np.asarray(indexes, np.int64)
-        errors = indexes >= self.config.capacity
+        errors = self._outside(indexes)
         return np.where(errors, 0, self.priorities[np.where(errors, 0, indexes)]), errors
 
     def set(self, indexes, priorities):
@@ -80,7 +76,10 @@ class ReplayManager:
             self._tree, self._offsets, config.fanout, config.capacity, indexes, priorities
         )
         self.maximum = max(self.maximum, largest)
-        return indexes >= config.capacity
+        return self._outside(indexes)
+
+    def _outside(self, indexes):
+        return (indexes < 0) | (indexes >= self.config.capacity)
 
     def set_items(self, items, count, fill):
         """``set`` of ``count`` pairs of index and priority (uint32), but for those whose index is
@@ -114,6 +113,32 @@ class ReplayManager:
         self.total = fill(self._tree, self._offsets, fanout, begin, count, capacity, priority)
         self.maximum = max(self.maximum, priority)
 
+    def enter_items(self, begin, capacity, items, count):
+        """``fill`` with the values of ``count`` items, 0 for those that are too large; return the
+        position of the first of these, or -1."""
+        tree, config = self._tree, self.config
+        largest, self.total, bad = enter_items(
+            tree, self._offsets, config.fanout, begin, capacity, items, count, config.priority_limit
+        )
+        self.maximum = max(self.maximum, largest)
+        return bad
+
+    def enter_updates(self, begin, capacity, priorities, saturated, invalid):
+        """``fill`` with ``priorities``, 0 for those that are ``invalid``; return as
+        ``update_items``."""
+        largest, self.total, bad, clipped = enter_updates(
+            self._tree,
+            self._offsets,
+            self.config.fanout,
+            begin,
+            capacity,
+            priorities,
+            saturated,
+            invalid,
+        )
+        self.maximum = max(self.maximum, largest)
+        return bad, clipped
+
     def get_items(self, items, count, fill):
         """``(indexes, priorities, bad)`` of pairs as of ``set_items``."""
         return get_items(self.priorities, items, count, fill)
@@ -125,9 +150,8 @@ class ReplayManager:
         """
         base = 0 if first else self._stratum
         self._stratum = (base + count * stratum_width) % UNIFORM
-        draws = self._random.random_raw(count)
-        self._state = None
-        return self.find(targets_of(draws, *map(np.uint64, (base, stratum_width, self.total))))
+        ranges = map(np.uint64, (base, stratum_width, self.total))
+        return self.find(targets_of(self._state, count, *ranges))
 
     def find(self, targets):
         """Leaves that hold ``targets``; at or past the total is an error, index and priority 0."""
