@@ -24,6 +24,7 @@ from amaranth.hdl import UnusedElaboratable
 import bench as benches
 from host.exits import MISSING_TOOL, report
 from host.inspecting import inspecting
+from host.interrupt import INTERRUPTED, leave
 from host.listing import LISTS, console, table
 from host.making import making
 from host.options import BoardName, Learner, Settings, Verbose, options
@@ -260,9 +261,21 @@ def main():
     # Estimates and descriptions look at components that nothing elaborates.
     warnings.simplefilter("ignore", UnusedElaboratable)
     try:
+        code = _code()
+    except KeyboardInterrupt:  # one more, while the first was reported
+        code = INTERRUPTED
+    leave(code)
+
+
+def _code():
+    """The exit code of the command."""
+    try:
         app()
+    except SystemExit as end:
+        return end.code or 0
     except (KeyboardInterrupt, Exception) as error:
-        sys.exit(report(error))
+        return report(error)
+    return 0
 
 
 if __name__ == "__main__":

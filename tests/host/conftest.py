@@ -20,6 +20,7 @@ def run(monkeypatch, capsys):
     monkeypatch.setenv(TRACEBACK, "")  # -v sets it
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(cli, "leave", sys.exit)  # this process goes on
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
