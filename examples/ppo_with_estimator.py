@@ -58,5 +58,5 @@ with open_card(options.card) as card:
             (loss + (value(x)[:, 0] - goal).square().mean() / 2).backward()
             adam.step()
     print(
-        f"mean return of the last {len(returns[-20:])} episodes {np.mean(returns[-20:] or [0]):.1f}"
+        f"mean return of the last {len(returns[-20:])} episodes {np.mean(returns[-20:] or 0):.1f}"
     )

@@ -58,5 +58,5 @@ with open_card(options.card) as card:
         if step % 250 == 0:
             target.load_state_dict(online.state_dict())
     print(
-        f"mean return of the last {len(returns[-20:])} episodes {np.mean(returns[-20:] or [0]):.1f}"
+        f"mean return of the last {len(returns[-20:])} episodes {np.mean(returns[-20:] or 0):.1f}"
     )
