@@ -57,6 +57,4 @@ with open_card(options.card) as card:
             adam.zero_grad()
             (loss + (value(x)[:, 0] - goal).square().mean() / 2).backward()
             adam.step()
-    print(
-        f"mean return of the last {len(returns[-20:])} episodes {np.mean(returns[-20:] or 0):.1f}"
-    )
+    print(f"mean return of the last {len(last := returns[-20:])} episodes {np.mean(last or 0):.1f}")
