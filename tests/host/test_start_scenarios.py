@@ -74,7 +74,7 @@ def test_a_the_kernel_that_is_loaded_is_the_runs(options, monkeypatch):
     "full, path",
     [
         ("host.start.run_folder", "run/.lock"),
-        ("host.start._kernel", "build/train/u50/replay/"),
+        ("sim.cache._fill", "build/train/u50/replay/[0-9a-f]{16}-"),
         ("host.train.Rows.begin", "run/progress.csv"),
         ("host.log.EventFile", "run/tensorboard"),
     ],

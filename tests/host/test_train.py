@@ -72,7 +72,7 @@ def test_only_step_is_called(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_and_resume(tmp_path, number):
+def test_m_interrupt_and_resume(tmp_path, number):
     whole, resumed, again = Recorder(), Recorder(), Recorder()
     broken = Recorder(300, lambda: os.kill(os.getpid(), number))
     run(small(), tmp_path / "whole", whole)

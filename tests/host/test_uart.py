@@ -80,14 +80,14 @@ def lossy(direction, every, harm):
     ],
     ids=["lost", "half", "no end", "no head", "changed", "garbage"],
 )
-def test_a_bad_line_changes_nothing(path, plug, expected, direction, harm):
+def test_r_a_bad_line_changes_nothing(path, plug, expected, direction, harm):
     """What is lost on either way is sent again, a start without starting twice."""
     plug(faults=lossy(direction, 7, harm))
     with open_card("uart:/dev/board") as card:
         assert session(card, path) == expected
 
 
-def test_a_lost_reply_to_a_start_starts_once(path, plug):
+def test_r_a_lost_reply_to_a_start_starts_once(path, plug):
     port = plug()
     launches = []
     with open_card("uart:/dev/board") as card:
