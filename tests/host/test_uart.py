@@ -136,6 +136,20 @@ def test_a_board_of_another_version(plug, name, value):
     assert port.closed
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_banks_are_those_that_the_board_counts(plug, count):
+    """Its record has room for more, and what is there says nothing."""
+    board = twin()
+    record = np.frombuffer(board.identity, IDENTITY.dtype).copy()
+    record["banks"][0, count:], record["bank_count"] = 1 << 20, count
+    board.identity = record.tobytes()
+    plug(board)
+    with open_card("uart:/dev/board") as card:
+        mems = card.device.banks
+        assert [bank.bank.name for bank in mems] == ["BRAM[0]", "BRAM[1]"][:count]
+        assert [bank.bank.size for bank in mems] == record["banks"][0, :count].tolist()
+
+
 def test_a_kernel_of_another_config(path, plug):
     board = twin()
     record = np.frombuffer(board.identity, IDENTITY.dtype).copy()
