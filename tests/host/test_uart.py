@@ -10,6 +10,7 @@ from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.shell.control_map import CTRL
 from hw.uart.protocol import END, IDENTITY, STATUS_WORDS, Opcode, Status
+from sim.card.buffer import xclBOSyncDirection
 from sim.model.uart.frames import Decoder, encode, split_request
 
 FIELDS = {"observation": (np.float32, (4,)), "reward": (np.float32, ())}
@@ -207,6 +208,8 @@ def test_parts_of_a_buffer_and_the_banks_room(path, plug):
         buffer.view[:] = 0
         assert buffer.read(np.uint8, 5, 1022).tolist()[1:4] == [255] * 3
         assert buffer.view[:1022].max() == 0 == buffer.view[1027:].max()
+        buffer.bo.sync(xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE, offset=4000)  # to its end
+        assert buffer.view[3999] == 0 and buffer.view[4000:].min() > 0
         with pytest.raises(
             CapacityError, match=r"at most 16384 bytes for storage \(bank BRAM\[1\]"
         ):
