@@ -31,7 +31,7 @@ envs = gymnasium.make_vec("CartPole-v1", ROWS, "sync", vector_kwargs=mode)
 with open_card(options.card) as card:
     estimator = AdvantageEstimator(card.load(folder / "kernel.json"))
     (obs, _), returns, total = envs.reset(seed=0), [], np.zeros(ROWS)
-    for _ in range(options.steps // (ROWS * STEPS)):
+    for _ in range(-(-options.steps // (ROWS * STEPS))):
         steps = []
         for _ in range(STEPS):
             with torch.no_grad():
@@ -57,4 +57,4 @@ with open_card(options.card) as card:
             adam.zero_grad()
             (loss + (value(x)[:, 0] - goal).square().mean() / 2).backward()
             adam.step()
-    print(f"mean return of the last 20 episodes {np.mean(returns[-20:]):.1f}")
+    print(f"mean return of the last {len(last := returns[-20:])} episodes {np.mean(last or 0):.1f}")

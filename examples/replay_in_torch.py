@@ -57,4 +57,4 @@ with open_card(options.card) as card:
             update = batch["indexes"], td.detach().numpy()
         if step % 250 == 0:
             target.load_state_dict(online.state_dict())
-    print(f"mean return of the last 20 episodes {np.mean(returns[-20:]):.1f}")
+    print(f"mean return of the last {len(last := returns[-20:])} episodes {np.mean(last or 0):.1f}")

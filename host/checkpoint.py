@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sim.disk import naming
+
 __all__ = [
     "PARTIAL",
     "CheckpointError",
@@ -46,7 +48,7 @@ def atomic_write(path, write):
     # Not by tempfile, whose files are for the owner alone whatever the umask says.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())

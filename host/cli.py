@@ -8,10 +8,7 @@ not fit the board, 5 the board's own tools are missing, all their inputs are wri
 are of a release that does not fit, 7 the output cannot be written, 130 interrupted.
 """
 
-import importlib
-import json
 import os
-import pkgutil
 import sys
 import warnings
 from importlib.metadata import version
@@ -21,11 +18,12 @@ from typing import Annotated
 import typer
 from amaranth.hdl import UnusedElaboratable
 
-import bench as benches
 from host.exits import MISSING_TOOL, report
 from host.inspecting import inspecting
-from host.listing import LISTS, console, table
+from host.interrupt import INTERRUPTED, leave
+from host.listing import LISTS, console
 from host.making import making
+from host.measuring import measuring
 from host.options import BoardName, Learner, Settings, Verbose, options
 
 __all__ = ["app", "main"]
@@ -45,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(making)
 app.add_typer(inspecting)
+app.add_typer(measuring)
 
 
 def _version(asked: bool):
@@ -215,39 +214,6 @@ def train(
     )
 
 
-@app.command()
-def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A bench, or `all`.")] = "all",
-    as_json: Annotated[bool, typer.Option("--json", help="A list of rows, for programs.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a document.")] = False,
-    area: Annotated[bool, typer.Option("--area", help="Synthesize too (yosys, minutes).")] = False,
-):
-    """Measure what the README claims, beside the papers' figures.
-
-    Examples:
-
-    - `rlfabric bench replay`
-
-    - `rlfabric bench replay --area --json`
-    """
-    known = [module.name for module in pkgutil.iter_modules(benches.__path__)]
-    if name != "all" and name not in known:
-        raise ValueError(f"bench must be one of {', '.join(known)} or all, not {name!r}")
-    rows = []
-    for each in known if name == "all" else [name]:
-        rows += importlib.import_module(f"bench.{each}").rows(area=area)
-    if as_json:
-        print(json.dumps(rows, indent=2))
-        return
-    heads = ("bench", "case", "metric", "value", "unit", "reference", "reference_value", "source")
-    cells = [["" if row[head] is None else row[head] for head in heads] for row in rows]
-    if markdown:
-        for line in [heads, ["---"] * len(heads), *cells]:
-            print("| " + " | ".join(str(cell) for cell in line) + " |")
-        return
-    table("Measured now", heads, cells)
-
-
 def _show(message, category, *place):
     """A warning in a line: where in our code it was raised is nothing to a user."""
     print(f"rlfabric: warning: {message}", file=sys.stderr)
@@ -260,9 +226,21 @@ def main():
     # Estimates and descriptions look at components that nothing elaborates.
     warnings.simplefilter("ignore", UnusedElaboratable)
     try:
+        code = _code()
+    except KeyboardInterrupt:  # one more, while the first was reported
+        code = INTERRUPTED
+    leave(code)
+
+
+def _code():
+    """The exit code of the command."""
+    try:
         app()
+    except SystemExit as end:
+        return end.code or 0
     except (KeyboardInterrupt, Exception) as error:
-        sys.exit(report(error))
+        return report(error)
+    return 0
 
 
 if __name__ == "__main__":

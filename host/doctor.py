@@ -7,13 +7,13 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from rich.markup import escape
 from rich.table import Column, Table
 
 from boards.board import FLOWS
+from host.extras import install
 from sim.tools import MissingTool, require, tool_environment
 
 __all__ = ["Finding", "examine", "render"]
@@ -39,9 +39,6 @@ class Finding:
         needed = "missing" if self.required else "for tests" if self.for_tests else "-"
         return "ok" if self.found else needed
 
-
-#: whether this is a checkout, and not an installed package
-_CHECKOUT = (Path(__file__).parents[1] / "constraints.txt").exists()
 
 #: programs that only the tests run
 _OF_TESTS = ("iverilog", "tclsh")
@@ -132,19 +129,9 @@ def _packages():
             found=_version(requirement),
             enables={None: "everything", "dev": "make test"}.get(extra, f"extra {extra}"),
             required=extra is None,
-            install=_install(extra),
+            install=install(extra),
             for_tests=extra == "dev",
         )
-
-
-def _install(extra):
-    """The command that installs rlfabric with ``extra``, or None, as it is installed here."""
-    what = f"[{extra}]" if extra else ""
-    return (
-        f"pip install -c constraints.txt -e '.{what}'"
-        if _CHECKOUT
-        else f"pip install 'rlfabric{what}'"
-    )
 
 
 def _python():

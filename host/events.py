@@ -7,6 +7,8 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.summary import scalar
 
+from sim.disk import naming
+
 __all__ = ["EventFile"]
 
 
@@ -25,11 +27,12 @@ class EventFile:
     def __init__(self, folder, purge_step=None):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self._writer = EventsWriter(str(folder / "events"))
-        if purge_step is not None:
-            start = SessionLog(status=SessionLog.START)
-            self._write(Event(session_log=start, step=purge_step))
-        self._writer.flush()
+        with naming(folder):
+            self._writer = EventsWriter(str(folder / "events"))
+            if purge_step is not None:
+                start = SessionLog(status=SessionLog.START)
+                self._write(Event(session_log=start, step=purge_step))
+            self._writer.flush()
 
     def add_scalar(self, tag, value, step):
         self._write(Event(summary=scalar(tag, value), step=step))

@@ -84,6 +84,9 @@ def note(error, text):
 def report(error):
     """Print ``error`` and return its code: as a line, or with its traceback if it is a bug, whose
     code is 1, or on request."""
+    cause = error.__cause__
+    if isinstance(cause, KeyboardInterrupt):  # Python 3.11 wraps one that comes in __set_name__
+        error = cause
     code = next((code for kind, code in _codes() if isinstance(error, kind)), None)
     bug = code is None or not _meant(error)
     if bug or os.environ.get(TRACEBACK):

@@ -95,6 +95,11 @@ class RunLog:
         0 starts both anew.
     columns : collection of str
         Those of COLUMNS that rows have.
+
+    Attributes
+    ----------
+    launches : int or None
+        Those of the last row that was kept.
     """
 
     def __init__(self, out, launches=0, columns=tuple(COLUMNS)):
@@ -102,6 +107,7 @@ class RunLog:
         self._path = out / "progress.csv"
         rows = read_progress(out) if launches and self._path.exists() else []
         kept = [row for row in rows if row["launches"] <= launches]
+        self.launches = kept[-1]["launches"] if kept else None
         text = io.StringIO()
         writer = csv.DictWriter(text, self._columns, lineterminator="\n")
         writer.writeheader()

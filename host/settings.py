@@ -19,18 +19,20 @@ def leaves(config, inside=()):
             yield ".".join(name for _, name in path), value, path
 
 
-def resolve(config, name, hint=""):
+def resolve(config, name, hint="", before=""):
     """The one dotted name that ``name`` means: itself, or the only one that ends in it.
 
-    ValueError as of ``override``.
+    ValueError as of ``override``, with ``before`` in front of names.
     """
     names = [leaf for leaf, _, _ in leaves(config)]
     found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
     if name in found or len(found) == 1:
         return name if name in found else found[0]
+    lists = found, _close(name, names), names
+    found, close, names = ([before + each for each in some] for some in lists)
+    name = before + name
     if found:
         raise ValueError(f"{name} must be one of {', '.join(found)}, not several")
-    close = _close(name, names)
     known = (
         f"did you mean {' or '.join(close)}?" if close else hint or f"there are {', '.join(names)}"
     )
@@ -99,19 +101,21 @@ def flat(values, prefix=""):
     return found
 
 
-def override(config, values, hint=""):
+def override(config, values, hint="", before=None):
     """``config`` with fields replaced, all at once, so that rules across fields see the whole.
 
     ``values`` maps a field's name, dotted (``engine.depth``) where several configs have it, to its
-    value; a text is read as the type of the value that it replaces. ValueError names the field, and
-    for an unknown one those that it may be a slip of, or else says ``hint``.
+    value; a text is read as the type of the value that it replaces. ValueError names the field as
+    ``values`` does, and for an unknown one those that it may be a slip of, or else says ``hint``.
+    ``before`` maps a name of ``values`` to what stands in front of it where the user wrote it.
     """
     present = {leaf: value for leaf, value, _ in leaves(config)}
-    changes = {}
+    changes, written = {}, {}
     for name, value in values.items():
-        leaf = resolve(config, name, hint)
-        like = present[leaf]
-        changes[leaf] = _parse(leaf, value, like) if isinstance(value, str) else value
+        front = (before or {}).get(name, "")
+        leaf = resolve(config, name, hint, front)
+        like, written[leaf] = present[leaf], front + name
+        changes[leaf] = _parse(front + name, value, like) if isinstance(value, str) else value
 
     def rebuild(part, prefix):
         new = {}
@@ -121,6 +125,12 @@ def override(config, values, hint=""):
                 new[field.name] = rebuild(value, f"{name}.")
             elif name in changes:
                 new[field.name] = changes[name]
-        return replace(part, **new)
+        try:
+            return replace(part, **new)
+        except ValueError as error:
+            field, rule = str(error).partition(" ")[::2]
+            if type(error) is not ValueError or prefix + field not in written:
+                raise
+            raise ValueError(f"{written[prefix + field]} {rule}") from error
 
     return rebuild(config, "")

@@ -4,17 +4,20 @@ from contextlib import closing
 from functools import partial
 
 import boards
-from boards.memory import banks
+from boards.memory import banks, configured
 from host.agents.card import kernel_settings
 from host.agents.environment import make_envs, sizes
 from host.agents.policy import agent_type
-from host.agents.train_config import PRESETS, OnPolicyConfig
+from host.agents.session import experience_fields
+from host.agents.train_config import PRESETS, OnPolicyConfig, TrainConfig
 from host.card import open_card
 from host.folder import default_folder, run_folder
 from host.generate import keep, read_description
 from host.interrupt import INTERRUPTED, terminating
+from host.runtime.experience import record_dtype
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.learner import LearningReplay
+from host.runtime.program import aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train import train
 from hw.config import check_range
@@ -75,10 +78,11 @@ def run(
 ):
     """``host.train.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
 
-    The simulated cards have the board's memory banks, and a kernel generated for the run: as large
-    as its capacity, with the agent's networks; or with a row for each environment, and room for a
-    rollout however its episodes end. A real card has the kernel that was built, under
-    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo.
+    The simulated cards have the board's memory banks, where they join as many in one as the run's
+    experiences take, and a kernel generated for the run: as large as its capacity, with the agent's
+    networks; or with a row for each environment, and room for a rollout however its episodes end. A
+    real card has the kernel that was built, under ``build/<board>/<kernel>``: ``replay``, the
+    algorithm with learner card, or ``gae`` for ppo.
 
     Parameters
     ----------
@@ -106,8 +110,7 @@ def run(
         path, description = _kernel(config, card, board, kernel or {})
         options = {}
         if description is not None:
-            found = banks(description, boards.get(board))
-            options["banks"] = tuple(Bank(bank.name, bank.size) for bank in found)
+            options["banks"] = _banks(config, description, boards.get(board))
         if trace:
             options |= {"trace": folder / "trace.vcd", "trace_launches": trace_launches}
         with open_card(card, **options) as opened:
@@ -133,7 +136,12 @@ def _kernel(config, card, board, settings):
     if card in _SIMULATED:
         values = kernel_values(config) | settings
         folder, description = keep(
-            design, board, BUILD_DIRECTORY / "train", verilog=card == "sim", **values
+            design,
+            board,
+            BUILD_DIRECTORY / "train",
+            verilog=card == "sim",
+            before=dict.fromkeys(settings, "kernel."),
+            **values,
         )
         return folder / "kernel.json", description
     if settings:
@@ -142,6 +150,24 @@ def _kernel(config, card, board, settings):
             f"kernel.{name} must be set when the kernel is built, not with card {card}"
         )
     return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
+
+
+def _banks(config, description, board):
+    """The memory that each master of a simulated card's kernel has."""
+    taken = None
+    if board.joins and isinstance(config, TrainConfig):
+        observation_size, action_count = _sizes(config)
+        fields = experience_fields(observation_size, None if config.algo == "dqn" else action_count)
+        beat = configured(description)[1].engine.beat_bytes
+        taken = config.capacity * aligned(record_dtype(fields).itemsize, beat)
+        # Of more than there is, the buffer will say how many bytes would fit.
+        taken = min(taken, board.largest_bank.size)
+    return tuple(Bank(b.name, b.size) for b in banks(description, board, storage_bytes=taken))
+
+
+def _sizes(config):
+    with closing(make_envs(config.env, 1, config.algo)) as envs:
+        return sizes(envs)
 
 
 def design_of(config):
@@ -178,8 +204,7 @@ def kernel_values(config):
         }
     values = {"capacity": config.capacity}
     if config.learner == "card":
-        with closing(make_envs(config.env, 1, config.algo)) as envs:
-            learner = kernel_settings(config, *sizes(envs))
+        learner = kernel_settings(config, *_sizes(config))
         learner["batch"] = config.agent.batch_size
         values |= {f"learner.{name}": value for name, value in learner.items()}
     return values

@@ -3,8 +3,6 @@
 ``host.agents.session`` is the algorithm; this is the clock, the files and the signals around it.
 """
 
-import time
-from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,29 +17,15 @@ from host.agents.threads import single_blas_thread
 from host.agents.train_config import OnPolicyConfig, TrainConfig
 from host.folder import CHECKPOINT, clear
 from host.interrupt import INTERRUPTED, stop_requests
-from host.log import RunLog
-from host.phases import PHASES
 from host.progress import progress_bar
 from host.records import Records
+from host.rows import Rows
 from host.scores import Scores, mean_of
 from host.summary import summary_of
 
 __all__ = ["OnPolicyConfig", "TrainConfig", "TrainResult", "load_policy", "train"]
 
 _SESSIONS = {TrainConfig: Session, OnPolicyConfig: OnPolicySession}
-
-#: columns of progress.csv whatever learns
-_SHARED = (
-    "launches",
-    "steps",
-    "episodes",
-    "seconds",
-    "return_mean",
-    "length_mean",
-    "evaluation_return",
-    "device_cycles",
-    *(f"seconds_{name}" for name in PHASES),
-)
 
 
 @dataclass(frozen=True)
@@ -107,8 +91,7 @@ class _Run:
         self.config, self.session, self.console = config, session, console
         self.records = Records(out, config, session, self._say)
         self.scores = Scores(config, session, self.records)
-        self._seconds, self._cycles, self._started = 0.0, 0, time.perf_counter()
-        self._measured, self._logged = defaultdict(list), None
+        self.rows = Rows(session, self.scores, self.records)
         self._phase, self._stop, self._whole = session.phases, (), True
         self._phase.restart()
         if saved is not None:
@@ -116,8 +99,7 @@ class _Run:
                 self._restore(saved)
         else:
             clear(out)
-        with self._phase("records"):
-            self.records.log = RunLog(out, session.launches, _SHARED + session.COLUMNS)
+        self.rows.begin()
 
     def close(self):
         self.records.close()
@@ -132,7 +114,7 @@ class _Run:
                 if not self._stop and not scores.solved:
                     self._show(description="final evaluation")
                     scores.conclude(self._stop)
-                self._write_row()
+                self.rows.write()
             except BaseException as error:
                 # In the middle of an iteration, what the card and the host have is not of one time,
                 # and at a second signal there is none.
@@ -144,9 +126,9 @@ class _Run:
         with self._phase("records"):
             summary = summary_of(self.config, session, scores, card, kernel)
         summary |= {
-            "seconds": round(self.seconds, 3),
-            "phases": self._phases(),
-            "device_cycles": self.device_cycles,
+            "seconds": round(self.rows.seconds, 3),
+            "phases": self.rows.phases,
+            "device_cycles": self.rows.device_cycles,
             "interrupted": interrupted,
         }
         self.records.summary(summary)
@@ -168,7 +150,7 @@ class _Run:
             self._whole = False
             iteration = session.iterate()
             self._whole = True
-            self._measure(iteration.measured)
+            self.rows.measure(iteration.measured)
             scores.count(iteration.episodes)
             evaluate, log, save = (
                 session.agent.steps // interval > before // interval
@@ -181,50 +163,10 @@ class _Run:
             if evaluate and session.agent.updates:
                 scores.evaluate(self._stop)
             if log or scores.evaluation is not None:
-                self._write_row()
+                self.rows.write()
                 self._show()
             if save or self.records.due:
                 self._save()
-
-    def _measure(self, measured):
-        for name, value in measured.items():
-            if value is not None:
-                self._measured[name].append(value)
-
-    @property
-    def seconds(self):
-        return self._seconds + time.perf_counter() - self._started
-
-    @property
-    def device_cycles(self):
-        cycles = self.session.device_cycles
-        return None if cycles is None else self._cycles + cycles
-
-    def _write_row(self):
-        scores = self.scores
-        if self._logged == self.session.launches and scores.evaluation is None:
-            return
-        with self._phase("records"):
-            self.records.row(
-                {
-                    "launches": self.session.launches,
-                    "steps": self.session.agent.steps,
-                    "episodes": scores.episodes,
-                    "seconds": round(self.seconds, 3),
-                    "return_mean": mean_of(scores.returns),
-                    "length_mean": mean_of(scores.lengths),
-                    "evaluation_return": scores.evaluation,
-                    **{name: mean_of(values) for name, values in self._measured.items()},
-                    **self.session.progress(),
-                    "device_cycles": self.device_cycles,
-                    **{f"seconds_{name}": value for name, value in self._phases().items()},
-                }
-            )
-        scores.evaluation, self._logged = None, self.session.launches
-        self._measured.clear()
-
-    def _phases(self):
-        return {name: round(value, 3) for name, value in self._phase.seconds.items()}
 
     def _show(self, **changes):
         """The progress bar, and its words; ``changes`` of it besides."""
@@ -250,18 +192,23 @@ class _Run:
             self.records.save(self._state)
 
     def _state(self):
-        run = {"seconds": self.seconds, "phases": self._phase.seconds}
-        run |= {"scores": self.scores.state_dict(), "device_cycles": self.device_cycles}
+        run = {"phases": self._phase.seconds, "scores": self.scores.state_dict()}
+        run |= self.rows.state_dict()
         before = self.session.device_cycles
         state = {"session": self.session.state_dict(), "run": run}
         if before is not None:  # how often a checkpoint is written is no part of the run
-            self._cycles -= self.session.device_cycles - before
+            self.rows.forget(self.session.device_cycles - before)
         return state
 
     def _restore(self, saved):
         self.session.load_state_dict(saved["session"])
         run = saved["run"]
         self.scores.load_state_dict(run["scores"])
-        self._seconds, self._cycles = run["seconds"], run["device_cycles"] or 0
+        self.rows.load_state_dict(run)
         self._phase.load(run["phases"])
-        self.records.saved = self.session.agent.steps
+        self.records.saved = steps = self.session.agent.steps
+        if steps >= self.config.steps and not self.scores.solved:
+            self._say(
+                f"The checkpoint is of step {steps}, and steps is {self.config.steps}: nothing is "
+                "trained; more --steps go on from there"
+            )

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from sim.disk import naming
 from sim.lock import Held, locked
 
 __all__ = ["DIGESTS", "Unwritable", "is_whole", "kept", "say"]
@@ -81,8 +82,9 @@ def _fill(folder, make):
     try:
         out = work / "out"
         out.mkdir()
-        make(work)
-        (out / DIGESTS).write_text(json.dumps(_digests(out), indent=1))
+        with naming(folder):
+            make(work)
+            (out / DIGESTS).write_text(json.dumps(_digests(out), indent=1))
         if folder.exists():
             folder.rename(work / "damaged")
         out.rename(folder)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from sim.disk import naming
+
 __all__ = ["Held", "locked"]
 
 _POLL_S = 0.1
@@ -48,9 +50,9 @@ def locked(path, *, limit_s=0.0, waiting=None):
             raise Held(_holder(path), limit_s) from None
     try:
         command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
-        Path(path).write_text(
-            f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')} ({command})\n"
-        )
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        with naming(path):
+            Path(path).write_text(f"process {os.getpid()} since {since} ({command})\n")
         yield
     finally:
         lock.release()

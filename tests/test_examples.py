@@ -34,16 +34,8 @@ def test_every_example_is_run_and_short():
         assert '"--card"' in text
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long) if "torch" in _text(name) else name
-        for name in RUNS
-    ],
-)
-def test_runs_from_an_empty_folder(name, tmp_path):
-    """On card model; those with torch are long tests, as all that needs it."""
-    options, last = RUNS[name]
+def _run(name, tmp_path, *options):
+    """What the script, on card model in an empty folder, prints last."""
     shutil.copy(ROOT / "examples" / name, tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "RLFABRIC_BUILD"}
     paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
@@ -56,5 +48,27 @@ def test_runs_from_an_empty_folder(name, tmp_path):
         env={**environment, "PYTHONPATH": os.pathsep.join(paths)},
     )
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(last + r"[\d.]*", done.stdout.splitlines()[-1]), done.stdout
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if "torch" in _text(name) else name
+        for name in RUNS
+    ],
+)
+def test_runs_from_an_empty_folder(name, tmp_path):
+    """Those with torch are long tests, as all that needs it."""
+    options, last = RUNS[name]
+    said = _run(name, tmp_path, *options)
+    assert re.fullmatch(last + r"[\d.]*", said), said
     assert (tmp_path / "build" / "u200").is_dir()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("steps, count", [("0", "0"), ("1", r"\d+")])
+def test_few_steps_of_ppo(tmp_path, steps, count):
+    """What finished is counted; a part of a rollout is a rollout."""
+    said = _run("ppo_with_estimator.py", tmp_path, "--steps", steps)
+    assert re.fullmatch(rf"mean return of the last {count} episodes \d+\.\d", said), said

@@ -4,6 +4,8 @@ import queue
 import threading
 from concurrent.futures import Future
 
+from host.interrupt import leaving_behind
+
 __all__ = ["Background"]
 
 #: A launch that is given up ends within a tenth of a second, unless it is in the middle of
@@ -35,7 +37,8 @@ class Background:
         if self._last is not None and not self._last.done():
             abort()
         self._calls.put(None)
-        self._thread.join(_PATIENCE_S)
+        with leaving_behind(self._thread):
+            self._thread.join(_PATIENCE_S)
 
     def _work(self):
         while (call := self._calls.get()) is not None:

@@ -225,8 +225,13 @@ def preset(algo, learner, name=None, env=None):
     check_choice("algo", algo, ALGORITHMS)
     check_choice("learner", learner, LEARNERS)
     names = PRESETS.get(algo, ())
+    if name is not None and not names:
+        having = "; ".join(f"{each} has {', '.join(some)}" for each, some in PRESETS.items())
+        raise ValueError(
+            f"preset must be none for {algo}, which has no presets, not {name!r} ({having})"
+        )
     if name is not None and name not in names:
-        raise ValueError(f"preset must be one of {', '.join(names) or 'none'}, not {name!r}")
+        raise ValueError(f"preset must be one of {', '.join(names)}, not {name!r}")
     values = {"algo": algo, "learner": learner, **_PRESETS[algo]}
     if learner == "card":
         values |= _CARD.get(algo, {})

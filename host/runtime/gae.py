@@ -31,7 +31,8 @@ class Estimates(NamedTuple):
 
 
 class AdvantageEstimator:
-    """
+    """A kernel may have several: each launch begins with an empty stack, and sums are kept here.
+
     Parameters
     ----------
     kernel : host.card.Kernel

@@ -49,7 +49,7 @@ def refuse(work):
     raise AssertionError("made again")
 
 
-def test_lock_names_its_holder_and_ends_with_it(tmp_path, holder):
+def test_k_a_lock_names_its_holder_and_ends_with_it(tmp_path, holder):
     path = tmp_path / "lock"
     process = holder(path)
     with pytest.raises(Held, match=rf"process {process.pid} since 2.* \(-c {path}\)$"):

@@ -1,5 +1,6 @@
-"""The command line, run in this process; a board at a serial port."""
+"""The command line, run in this process; a disk that is full; a board at a serial port."""
 
+import resource
 import sys
 import warnings
 
@@ -20,6 +21,7 @@ def run(monkeypatch, capsys):
     monkeypatch.setenv(TRACEBACK, "")  # -v sets it
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(cli, "leave", sys.exit)  # this process goes on
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
@@ -31,6 +33,18 @@ def run(monkeypatch, capsys):
         return code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def disk():
+    """``disk(full)``: no file can grow, or they can again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(full):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0 if full else soft, hard))
+
+    yield limit
+    limit(False)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_absent(tmp_path):
         load(tmp_path / "none.npz", "training")
 
 
-def test_damage_is_found(tmp_path):
+def test_w_damage_is_found(tmp_path):
     path = tmp_path / "c.npz"
     save(path, "training", {}, {"a": np.arange(1000)})
     whole = path.read_bytes()
@@ -86,14 +86,14 @@ def test_damage_is_found(tmp_path):
     assert found >= len(damaged) - 4
 
 
-def test_foreign_npz(tmp_path):
+def test_w_foreign_npz(tmp_path):
     path = tmp_path / "c.npz"
     np.savez(path, weights=np.ones(3))
     with pytest.raises(CheckpointError, match="^checkpoint must be a whole file"):
         load(path, "training")
 
 
-def test_pickles_are_not_run(tmp_path):
+def test_w_pickles_are_not_run(tmp_path):
     class Bomb:
         def __reduce__(self):
             return (os.mkdir, (str(tmp_path / "exploded"),))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -194,7 +195,7 @@ def bench_stub(monkeypatch):
     asked = []
     module = SimpleNamespace(rows=lambda area: asked.append(area) or ROWS)
     monkeypatch.setitem(sys.modules, "bench.stub", module)
-    monkeypatch.setattr(cli.pkgutil, "iter_modules", lambda path: [SimpleNamespace(name="stub")])
+    monkeypatch.setattr(pkgutil, "iter_modules", lambda path: [SimpleNamespace(name="stub")])
     return asked
 
 

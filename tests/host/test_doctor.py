@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from rich.console import Console
 
-from host import doctor
+from host import doctor, extras
 
 NAMES = ["make", "g++", "perl", "verilator", "iverilog", "tclsh"]
 
@@ -135,7 +135,7 @@ def test_a_program_of_a_package_has_the_packages_version(only):
     ],
 )
 def test_how_to_install_an_extra(monkeypatch, checkout, command):
-    monkeypatch.setattr(doctor, "_CHECKOUT", checkout)
+    monkeypatch.setattr(extras, "_CHECKOUT", checkout)
     found = by_name()
     assert next(f for name, f in found.items() if name.startswith("torch")).install == command
     assert found["numpy>=2.0"].install == command.replace("[torch]", "")

@@ -48,6 +48,14 @@ def test_notes_are_on_the_line(reported):
     assert (code, err) == (2, "rlfabric: it must be; the policy is there\n")
 
 
+def test_an_interrupt_that_python_has_wrapped(capsys):
+    """As in the middle of a class of matplotlib, while that is imported."""
+    error = RuntimeError("Error calling __set_name__ on 'x' instance 'y' in 'Z'")
+    error.__cause__ = KeyboardInterrupt()
+    assert report(error) == 130
+    assert capsys.readouterr().err == "rlfabric: interrupted\n"
+
+
 def test_an_interrupt_is_a_word(reported):
     assert reported(ours("raise KeyboardInterrupt")) == (130, "rlfabric: interrupted\n")
 

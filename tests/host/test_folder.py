@@ -74,7 +74,7 @@ def test_c_default_folders_are_numbered(tmp_path):
             taken.append(folder.name)
     assert taken == ["dqn-0", "dqn-0-2", "dqn-0-3"]
     # Others' names, and gaps, are nobody's next.
-    for name in ("dqn-0-9", "dqn-0-1", "dqn-0-02", "dqn-0-3-7", "dqn-01"):
+    for name in ("dqn-0-9", "dqn-0-1", "dqn-0-02", "dqn-0-3-7", "dqn-0-099", "dqn-01"):
         (out.parent / name).mkdir()
     with run_folder(out, numbered=True) as folder:
         assert folder.name == "dqn-0-10"
@@ -97,6 +97,15 @@ def test_c_runs_started_together_get_numbers_of_their_own(tmp_path):
     for thread in threads:
         thread.join(timeout=30)
     assert sorted(taken) == sorted(["run", *(f"run-{n}" for n in range(2, 9))])
+
+
+def test_c_a_number_that_was_taken_meanwhile(tmp_path, monkeypatch):
+    """By runs that began after this one had looked."""
+    for name in ("run", "run-2"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr("host.folder._numbers", lambda out: {})
+    with run_folder(tmp_path / "run", numbered=True) as folder:
+        assert folder.name == "run-3"
 
 
 def test_c_resume_goes_on_in_the_latest_with_a_checkpoint(tmp_path):

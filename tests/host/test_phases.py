@@ -12,6 +12,7 @@ from host.agents.train_config import OnPolicyConfig, preset
 from host.log import read_progress
 from host.phases import PHASES, Phases
 from tests.host.corridor import NAME, Walker
+from tests.host.ppo_parts import require_torch
 from tests.host.short_training import run, small
 
 
@@ -67,11 +68,17 @@ CASES = {
     "dqn, cpu": (lambda: dqn("cpu"), set()),
     "dqn, card": (lambda: dqn("card"), set()),
     "ppo": (on_policy, {"learning"}),  # a Walker counts, and no more
+    "ppo, torch": (on_policy, set()),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.long) if "torch" in case else case for case in CASES],
+)
 def test_phases_add_up_to_the_wall_time(tmp_path, monkeypatch, case):
+    if "torch" in case:
+        require_torch()
     for module in (session_base, policy, start):
         if case == "ppo":
             monkeypatch.setattr(module, "agent_type", lambda algo: Walker)

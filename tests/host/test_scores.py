@@ -2,6 +2,9 @@
 
 from types import SimpleNamespace
 
+import numpy as np
+
+from host.phases import Phases
 from host.scores import Scores, mean_of
 
 
@@ -27,3 +30,14 @@ def test_they_go_on_from_a_checkpoint(tmp_path):
     two.count([(30.0, 5)])
     assert list(two.returns) == [10, 20, 30] and list(two.lengths) == [1, 3, 5]
     assert two.episodes == 3
+
+
+def test_of_equal_policies_the_last_is_kept(tmp_path):
+    """It has learned longer; one that is worse is not."""
+    means, kept = iter((8.0, 8.0, 7.0, 9.0)), []
+    config = SimpleNamespace(env="CartPole-v1", threshold=None, until_solved=False)
+    session = SimpleNamespace(phases=Phases(), evaluate=lambda *a, **k: np.full(3, next(means)))
+    own = Scores(config, session, SimpleNamespace(keep_best=kept.append))
+    for _ in range(4):
+        own.evaluate(())
+    assert kept == [8, 8, 9] and own.best == own.evaluation == 9 and own.attempts == 0

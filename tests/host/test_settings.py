@@ -1,5 +1,7 @@
 """host.settings: which field a name means, what a text is, what is said of a slip."""
 
+import re
+
 import pytest
 
 from host.agents.train_config import OnPolicyConfig, TrainConfig
@@ -87,6 +89,28 @@ def test_what_is_like_nothing():
         override(TrainConfig(), {"warp": "1"}, hint="see there")
     with pytest.raises(ValueError, match=r"not unknown \(there are .*read.depth, "):
         override(StubConfig(), {"zzz": "1"})
+
+
+@pytest.mark.parametrize(
+    "config, name, text, rule",
+    [
+        (TrainConfig(), "dqn.gamma", "2", "must be in "),
+        (TrainConfig(), "gamma", "2", "must be in "),
+        (TrainConfig(), "dqn.gamma", "x", "must be of type float, not 'x'"),
+        (StubConfig(), "capacity", "0", "must be an integer in 16"),
+        (StubConfig(), "depth", "1", r"must be one of kernel\.read\.depth, kernel\.write\.depth, "),
+        (StubConfig(), "fanot", "3", r"must be .*, not unknown \(did you mean kernel\.fanout\?"),
+        (StubConfig(), "zzz", "3", r"must be .*, not unknown \(there are kernel\.data_width, kern"),
+    ],
+)
+def test_a_field_is_called_what_it_was_called(config, name, text, rule):
+    with pytest.raises(ValueError, match=rf"^kernel\.{re.escape(name)} {rule}"):
+        override(config, {name: text}, before={name: "kernel."})
+
+
+def test_a_rule_of_another_field_has_that_fields_name():
+    with pytest.raises(ValueError, match="^capacity must be an integer in 4096"):
+        override(StubConfig(), {"fanout": "4096"}, before={"fanout": "kernel."})
 
 
 def test_nested_values():

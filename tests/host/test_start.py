@@ -6,6 +6,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -105,6 +106,31 @@ def test_simulated_card_has_the_banks_of_the_board(options, seen, tmp_path):
     assert (seen.description.parent / "replay.v").exists()
 
 
+class Wide(gymnasium.Env):
+    """Experiences of 1023 beats."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (8180,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+
+gymnasium.register("rlfabric-tests/Wide-v0", entry_point=Wide)
+
+
+@pytest.mark.parametrize(
+    "board, capacity, names",
+    [
+        ("u50", 4100, ["HBM[0]", "HBM[1]"]),
+        ("u50", 4101, ["HBM[0]", "HBM[1:2]"]),
+        ("u50", 1 << 17, ["HBM[0]", "HBM[1:31]"]),
+        ("u200", 1 << 17, ["DDR[1]", "DDR[0]"]),
+    ],
+)
+def test_simulated_banks_join_for_long_experiences(options, seen, board, capacity, names):
+    settings = SMALL | {"capacity": str(capacity)}
+    start(**{**options, "env": "rlfabric-tests/Wide-v0", "board": board, "settings": settings})
+    assert [bank.name for bank in seen.options["banks"]] == names
+
+
 def test_real_card_has_the_kernel_that_was_built(options, seen, built):
     seen.exit_code = 130
     assert start(**{**options, "card": "xrt:1"}) == 130
@@ -135,11 +161,26 @@ def test_trace_needs_the_simulated_card(options, seen, card):
         (dict(settings={"speed": "1"}), "speed must be a field of TrainConfig"),
         (dict(settings={"gamma": "2"}), "gamma must be in"),
         (dict(learner="gpu"), "learner must be one of cpu, card, not 'gpu'"),
-        (dict(preset_name="heppo1"), "preset must be one of none, not 'heppo1'"),
+        (
+            dict(preset_name="heppo1"),
+            "preset must be none for dqn, which has no presets, not 'heppo1' .ppo has heppo1",
+        ),
         (dict(algo="ppo", learner="card"), "learner must be cpu for ppo"),
         (PPO | dict(settings={"capacity": "9"}), "capacity must be a field of OnPolicyConfig"),
-        (PPO | dict(settings={"kernel.rows": "0"}), "rows must be an integer in 1..256, not 0"),
-        (dict(settings={"kernel.lanes": "2"}), "lanes must be a field of ReplayKernelConfig"),
+        (
+            PPO | dict(settings={"kernel.rows": "0"}),
+            "kernel.rows must be an integer in 1..256, not 0",
+        ),
+        (dict(settings={"kernel.lanes": "2"}), "kernel.lanes must be a field of ReplayKernelConf"),
+        (
+            dict(settings={"kernel.fanot": "2"}),
+            r"kernel.fanot must be .*, not unknown \(did you mean kernel.fanout\?\)",
+        ),
+        (dict(settings={"kernel.fanout": "x"}), "kernel.fanout must be of type int, not 'x'"),
+        (
+            dict(learner="card", settings=CARD | {"kernel.learner.arithmetic.kind": "x"}),
+            "kernel.learner.arithmetic.kind must be one of float32, fixed, not 'x'",
+        ),
         (
             dict(card="xrt", settings={"kernel.fanout": "4"}),
             "kernel.fanout must be set when the kernel is built, not with card xrt",
@@ -147,7 +188,7 @@ def test_trace_needs_the_simulated_card(options, seen, card):
     ],
 )
 def test_refuses(options, change, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         start(**{**options, **change})
 
 

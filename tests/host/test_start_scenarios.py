@@ -2,6 +2,7 @@
 
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import time
@@ -67,6 +68,30 @@ def test_a_the_kernel_that_is_loaded_is_the_runs(options, monkeypatch):
     monkeypatch.setattr(Card, "load", swapped)
     with pytest.raises(RuntimeError, match="kernel.json must be the kernel of this run, not anoth"):
         start(**options)
+
+
+@pytest.mark.parametrize(
+    "full, path",
+    [
+        ("host.start.run_folder", "run/.lock"),
+        ("sim.cache._fill", "build/train/u50/replay/[0-9a-f]{16}-"),
+        ("host.train.Rows.begin", "run/progress.csv"),
+        ("host.log.EventFile", "run/tensorboard"),
+    ],
+)
+def test_d_a_disk_that_is_full_before_the_run(options, tmp_path, monkeypatch, disk, full, path):
+    """From a certain point on: the error says what could not be written."""
+    whole = pkgutil.resolve_name(full)
+
+    def strike(*arguments, **options):
+        disk(True)
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(full, strike)
+    with pytest.raises(OSError, match=f"^.Errno 27. File too large: '{tmp_path}/{path}"):
+        start(**options)
+    disk(False)
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_q_a_build_folder_that_cannot_be_written(options, tmp_path):

@@ -71,6 +71,18 @@ def test_states_of_other_options_are_refused(change):
             make(other, **change).load_state_dict(state)
 
 
+@pytest.mark.parametrize("count", [0, 59, 61])
+def test_a_state_with_priorities_of_others_is_refused(count):
+    """Before anything is changed."""
+    with opened("model", WIDE) as kernel:
+        own = filled(kernel, 60)
+        state = own.state_dict()
+        wrong = state | {"priorities": np.resize(state["priorities"], count)}
+        with pytest.raises(ValueError, match=rf"must be one an experience \(60\), not {count}$"):
+            own.load_state_dict(wrong)
+        equal(own.state_dict(), state)
+
+
 @pytest.mark.parametrize("epsilon, becomes", [(1e-6, "0"), (1e-8, "0"), (1e-5, "1.52588e-05")])
 def test_an_epsilon_that_vanishes_is_told(epsilon, becomes):
     with opened("model", NARROW) as kernel:

@@ -1,11 +1,12 @@
 """Without torch, which is an extra: ppo says how to get it, and all else goes on."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
-from host import start
+from host import extras, start
 from host.agents.policy import agent_type
 from host.agents.train_config import preset
 from sim.tools import MissingTool
@@ -18,8 +19,15 @@ def without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
 
 
-def test_ppo_says_how_to_install_it(without_torch):
-    with pytest.raises(MissingTool, match=r"^torch must be installed for ppo \(pip install .*\[to"):
+@pytest.mark.parametrize(
+    "checkout, command",
+    [(True, "-c constraints.txt -e '.[torch]'"), (False, "'rlfabric[torch]'")],
+)
+def test_ppo_says_how_to_install_it(without_torch, monkeypatch, checkout, command):
+    """In a checkout, and where the package was installed."""
+    monkeypatch.setattr(extras, "_CHECKOUT", checkout)
+    words = re.escape(f"torch must be installed for ppo (pip install {command}), not missing: ")
+    with pytest.raises(MissingTool, match=f"^{words}"):
         agent_type("ppo")
     assert {agent_type(algo).__name__ for algo in ("dqn", "ddpg")} == {"DQN", "DDPG"}
 

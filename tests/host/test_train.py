@@ -1,5 +1,6 @@
 """host.train: runs end well, however they end; a resumed run gets the same next batch."""
 
+import io
 import json
 import os
 import signal
@@ -71,7 +72,7 @@ def test_only_step_is_called(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_and_resume(tmp_path, number):
+def test_m_interrupt_and_resume(tmp_path, number):
     whole, resumed, again = Recorder(), Recorder(), Recorder()
     broken = Recorder(300, lambda: os.kill(os.getpid(), number))
     run(small(), tmp_path / "whole", whole)
@@ -151,6 +152,23 @@ def test_resume_refuses_damage(tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="^checkpoint must be a whole file"):
         run(small(), tmp_path, resume=True)
+
+
+def test_resume_of_a_run_that_has_ended(tmp_path):
+    """It has nothing to train, and says so; each row is there once."""
+    run(small(steps=1000), tmp_path)
+    rows = read_progress(tmp_path)
+    for steps in (1000, 400):
+        said = io.StringIO()
+        again = run(small(steps=steps), tmp_path, said=said, resume=True)
+        assert again.exit_code == 0 and again.summary["steps"] == 1000
+        words = f"The checkpoint is of step 1000, and steps is {steps}: nothing is trained; more "
+        assert said.getvalue().startswith(words)
+        assert read_progress(tmp_path) == rows
+    said = io.StringIO()
+    run(small(steps=1001), tmp_path, said=said, resume=True)
+    assert "nothing is trained" not in said.getvalue()
+    assert [row["steps"] for row in read_progress(tmp_path)] == [200, 400, 600, 800, 1000, 1004]
 
 
 def test_new_run_keeps_the_old_checkpoint(tmp_path):

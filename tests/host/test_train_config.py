@@ -169,7 +169,10 @@ def test_preset_of_an_environment():
     "arguments, message",
     [
         (("ppo", "cpu", "heppo6"), "^preset must be one of heppo1, .*, heppo5, not 'heppo6'$"),
-        (("dqn", "cpu", "heppo1"), "^preset must be one of none, not 'heppo1'$"),
+        (
+            ("dqn", "cpu", "heppo1"),
+            "^preset must be none for dqn, .*not 'heppo1' .ppo has heppo1, ",
+        ),
         (("ppo", "card"), r"^learner must be cpu for ppo \(the card estimates .*, not 'card'$"),
     ],
 )

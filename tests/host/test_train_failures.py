@@ -1,7 +1,6 @@
 """What goes wrong in a run loses nothing: disks, environments, cards, signals, kills."""
 
 import io
-import resource
 import threading
 import time
 
@@ -14,18 +13,6 @@ from host.checkpoint import CheckpointError
 from host.log import read_progress
 from host.train import load_policy
 from tests.host.short_training import Recorder, run, sigint, small
-
-
-@pytest.fixture
-def disk():
-    """``disk(full)``: no file can grow, or they can again."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def limit(full):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0 if full else soft, hard))
-
-    yield limit
-    limit(False)
 
 
 def without_times(path):

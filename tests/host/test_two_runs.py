@@ -20,7 +20,8 @@ SMALL |= dict(log_interval_steps=80, evaluation_interval_steps=8000)
 @pytest.fixture
 def command(tmp_path):
     """``command(card, seed)`` starts a short training in ``tmp_path``, with a cache of its own."""
-    started = []
+    # Where SIGINT is ignored, as behind an & of a script, children would ignore it too.
+    before, started = signal.signal(signal.SIGINT, signal.default_int_handler), []
 
     def start(card, seed):
         words = [sys.executable, "-m", "host.cli", "train", "dqn", "--learner", "cpu"]
@@ -43,6 +44,7 @@ def command(tmp_path):
     for process in started:
         process.kill()
         process.communicate()
+    signal.signal(signal.SIGINT, before)
 
 
 def ended_well(*processes):

@@ -10,6 +10,7 @@ from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.shell.control_map import CTRL
 from hw.uart.protocol import END, IDENTITY, STATUS_WORDS, Opcode, Status
+from sim.card.buffer import xclBOSyncDirection
 from sim.model.uart.frames import Decoder, encode, split_request
 
 FIELDS = {"observation": (np.float32, (4,)), "reward": (np.float32, ())}
@@ -80,14 +81,14 @@ def lossy(direction, every, harm):
     ],
     ids=["lost", "half", "no end", "no head", "changed", "garbage"],
 )
-def test_a_bad_line_changes_nothing(path, plug, expected, direction, harm):
+def test_r_a_bad_line_changes_nothing(path, plug, expected, direction, harm):
     """What is lost on either way is sent again, a start without starting twice."""
     plug(faults=lossy(direction, 7, harm))
     with open_card("uart:/dev/board") as card:
         assert session(card, path) == expected
 
 
-def test_a_lost_reply_to_a_start_starts_once(path, plug):
+def test_r_a_lost_reply_to_a_start_starts_once(path, plug):
     port = plug()
     launches = []
     with open_card("uart:/dev/board") as card:
@@ -134,6 +135,20 @@ def test_a_board_of_another_version(plug, name, value):
     with pytest.raises(CardError, match=rf"{name} must be 0x\w+, not {value:#x}: the bitstream"):
         open_card("uart:/dev/board")
     assert port.closed
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_banks_are_those_that_the_board_counts(plug, count):
+    """Its record has room for more, and what is there says nothing."""
+    board = twin()
+    record = np.frombuffer(board.identity, IDENTITY.dtype).copy()
+    record["banks"][0, count:], record["bank_count"] = 1 << 20, count
+    board.identity = record.tobytes()
+    plug(board)
+    with open_card("uart:/dev/board") as card:
+        mems = card.device.banks
+        assert [bank.bank.name for bank in mems] == ["BRAM[0]", "BRAM[1]"][:count]
+        assert [bank.bank.size for bank in mems] == record["banks"][0, :count].tolist()
 
 
 def test_a_kernel_of_another_config(path, plug):
@@ -193,6 +208,8 @@ def test_parts_of_a_buffer_and_the_banks_room(path, plug):
         buffer.view[:] = 0
         assert buffer.read(np.uint8, 5, 1022).tolist()[1:4] == [255] * 3
         assert buffer.view[:1022].max() == 0 == buffer.view[1027:].max()
+        buffer.bo.sync(xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE, offset=4000)  # to its end
+        assert buffer.view[3999] == 0 and buffer.view[4000:].min() > 0
         with pytest.raises(
             CapacityError, match=r"at most 16384 bytes for storage \(bank BRAM\[1\]"
         ):
@@ -226,9 +243,12 @@ def test_requests_on_their_way_fit_the_backlog(path, plug):
         data = np.full(24 << 10, END, np.uint8)  # every byte is two on the line
         buffer.write(data)
         buffer.view[:] = 0
+        written, most[:] = max(most), []
         assert (buffer.read(np.uint8, 24 << 10) == data).all()
     frame = len(encode(bytes(8) + bytes([END]) * UART.payload))
-    assert UART.payload < max(most) <= max(UART.backlog, frame)
+    assert UART.payload < written <= max(UART.backlog, frame)
+    # Those to read are short: many are on their way together.
+    assert 10 * len(encode(bytes(8))) < max(most) <= UART.backlog
 
 
 def test_arguments_are_written_once(path, plug):

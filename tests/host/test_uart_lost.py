@@ -38,7 +38,7 @@ class Talking(SerialPort):
         return bytes([END]) + answer + talk if answer else talk
 
 
-def test_another_device_that_talks(plug):
+def test_s_another_device_that_talks(plug):
     """What is no answer does not make the wait longer; answers between it are heard."""
     port = plug(kind=Talking, faults=lambda direction, data: b"")
     with pytest.raises(
@@ -52,7 +52,7 @@ def test_another_device_that_talks(plug):
 
 
 @pytest.mark.parametrize("member", ["read", "write", "in_waiting", "reset_input_buffer"])
-def test_a_cable_that_is_pulled(plug, path, monkeypatch, member):
+def test_t_a_cable_that_is_pulled(plug, path, monkeypatch, member):
     """While launches go on, or before the first word: an error of the card, which says where."""
     port = plug()
 
