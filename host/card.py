@@ -9,6 +9,7 @@ import operator
 import re
 import time
 import weakref
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,8 @@ _BEAT = 64
 _UNFINISHED = (1, 2, 3, 7, 8)
 _COMPLETED, _NORESPONSE = 4, 9
 
-# Arguments of launches that did not end, to the end of the process: the card may still write them.
+# Of launches that did not end, to the end of the process: the run and its device, whose release
+# would take the command from under the card, and the arguments, which it may still write.
 _KEPT = []
 
 _XRT_ADVICE = (
@@ -72,7 +74,7 @@ def open_card(name, **options):
     pyxrt or pynq.
     """
     if name in ("model", "sim"):
-        return Card(name, simulated, simulated.device(backend=name, **options))
+        return Card(name, simulated, partial(simulated.device, backend=name, **options))
     found = re.fullmatch(r"xrt(?::(\d+))?|(pynq|uart):(.+)", name)
     if not found:
         raise ValueError(
@@ -83,20 +85,21 @@ def open_card(name, **options):
     index, kind, place = found.groups()
     if kind:
         api = importlib.import_module(f"host.cards.{kind}")
-        return Card(name, api, api.device(place))
+        return Card(name, api, partial(api.device, place))
     api = importlib.import_module("host.cards.xrt").pyxrt()
-    return Card(name, api, api.device(int(index or 0)), built=True)
+    return Card(name, api, partial(api.device, int(index or 0)), built=True)
 
 
 class Card:
     """A card; a context manager. ``api`` is the module pyxrt or one that shows its names.
 
-    ``built``: it loads ``<kernel>.xclbin``; others load the description, and what belongs to it.
+    ``open_device()`` opens the card. ``built``: it loads ``<kernel>.xclbin``; others load the
+    description, and what belongs to it.
     """
 
-    def __init__(self, name, api, device, *, built=False):
-        self.name, self.api, self.device, self._built = name, api, device, built
-        self._loaded = None
+    def __init__(self, name, api, open_device, *, built=False):
+        self.name, self.api, self._open, self._built = name, api, open_device, built
+        self.device, self._stuck, self._loaded = open_device(), False, None
 
     def __enter__(self):
         return self
@@ -112,7 +115,11 @@ class Card:
 
     def load(self, path):
         """Load the kernel whose description is at ``path``; returns a ``Kernel``, which replaces
-        one that was loaded before."""
+        one that was loaded before.
+
+        After a launch that did not end the card is opened anew first: a board's logic is loaded or
+        reset with it, and a card in a slot has a context beside the one that the launch holds.
+        """
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())
         if self._built:
@@ -120,6 +127,9 @@ class Card:
             if not path.exists():
                 raise FileNotFoundError(f"{path} must be built first (make bitstream), not missing")
         binary = self.api.xclbin(str(path))
+        if self._stuck:
+            self.close()
+            self.device, self._stuck = self._open(), False
         try:
             # XRT 2026.1 and later; from 2023.2 on this class exists, but takes only a uuid.
             owner, mode = (self.api.hw_context(self.device, binary),), ()
@@ -131,6 +141,12 @@ class Card:
         kernel = Kernel(self, description, handle, banks)
         self._loaded = weakref.ref(kernel)
         return kernel
+
+    def leave(self, run, arguments):
+        """Have ``run``, which has not ended, and its ``arguments`` stay; ``load`` does not use its
+        device again."""
+        _KEPT.append((run, self.device, arguments))
+        self._stuck = True
 
     def has(self, kernel):
         """Whether ``kernel`` is what was loaded last: a card has one at a time."""
@@ -192,8 +208,8 @@ class Kernel:
             self.flight.check()
             raise CardError(
                 f"kernel {self.description.name} must have ended its last launch, not run on: "
-                "reset a card in a slot (`xbutil reset -d BDF`, xrt-smi from XRT 2024.2 on), then "
-                "open the card and load the kernel again"
+                "load the kernel again, which opens the card anew; what does not end then either "
+                "takes a reset (`xbutil reset -d BDF`, xrt-smi from XRT 2024.2 on)"
             )
         # A run keeps its arguments: only what is not the same object as before is set again.
         given, self._given = self._given, None
@@ -210,7 +226,7 @@ class Kernel:
                 self._wait(timeout_s)
             except (CardTimeout, GivenUp, KeyboardInterrupt):
                 self._unended = True
-                _KEPT.append(arguments)
+                self.card.leave(self._run, arguments)
                 raise
         return getattr(self._run, "cycles", None)
 
