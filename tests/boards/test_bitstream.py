@@ -51,7 +51,13 @@ Memory Configuration
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """``tools(name="shell script", ...)``: a PATH of make, the shell's own, and these."""
+    """``tools(name="shell script", ...)``: a PATH of make, the shell's own, and these; the boards'
+    platforms below ``platforms``."""
+    for board in boards.BOARDS.values():
+        if board.flow == "vitis":
+            install(tmp_path / "platforms" / board.platform / f"{board.platform}.xpfm")
+    monkeypatch.setenv("PLATFORM_REPO_PATHS", f"/none:{tmp_path / 'platforms'}")
+    monkeypatch.delenv("XILINX_VITIS", raising=False)
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("make", "sh", "mkdir", "cp", "cat", "rm", "touch", "basename", "tclsh"):
@@ -65,6 +71,11 @@ def tools(tmp_path, monkeypatch):
             path.chmod(0o755)
 
     return make
+
+
+def install(file):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
 
 
 #: The last option of v++ but one is --output, whose value is made.
@@ -130,10 +141,63 @@ def test_emulation_has_its_config_and_no_clock(tmp_path, tools):
     assert any("--link --target hw_emu" in line for line in calls(tmp_path))
 
 
-def test_platform_of_the_user(tmp_path, tools):
+def test_platform_of_the_user(tmp_path, tools, monkeypatch):
     tools(**vitis_tools(version="2029.1"))
-    build(tmp_path, platform="/opt/mine/shell.xpfm")
-    assert any("--platform /opt/mine/shell.xpfm" in line for line in calls(tmp_path))
+    shell = tmp_path / "mine" / "shell.xpfm"
+    install(shell)
+    build(tmp_path, platform=str(shell))
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path, platform="mine/shell.xpfm", target="hw_emu")
+    links = [line for line in calls(tmp_path) if "--link" in line]
+    assert len(links) == 2 and all(f"--platform {shell} " in line for line in links)
+
+
+@pytest.mark.parametrize("place", ["repository", "its folder", "Vitis", "base", "platforminfo"])
+def test_where_a_platform_may_be(tmp_path, tools, monkeypatch, place):
+    shell = boards.get("u50").platform
+    monkeypatch.setenv("PLATFORM_REPO_PATHS", "")
+    scripts = vitis_tools()
+    if place == "platforminfo":
+        shell = "xilinx_u50_mine"
+        scripts[place] = f"""echo '   "baseName": "{shell}",'"""
+    elif place in ("Vitis", "base"):
+        monkeypatch.setenv("XILINX_VITIS", str(tmp_path / "vitis"))
+        folder = {"Vitis": "platforms", "base": "base_platforms"}[place]
+        install(tmp_path / "vitis" / folder / shell / f"{shell}.xpfm")
+    else:
+        folder = tmp_path / "platforms" / (shell if place == "its folder" else "other")
+        install(folder / f"{shell}.xpfm")
+        monkeypatch.setenv("PLATFORM_REPO_PATHS", f"{folder}:/none")
+    tools(**scripts)
+    assert build(tmp_path, "u50", platform=shell if place == "platforminfo" else None).clocks
+
+
+@pytest.mark.parametrize(
+    "platform, listed",
+    [(None, ""), ("xilinx_u50_mine", '"xilinx_u50_mine_too"'), ("/none/shell.xpfm", '"shell"')],
+)
+@pytest.mark.parametrize("known", [True, False], ids=["platforminfo", "without"])
+def test_a_platform_that_is_not_installed(tmp_path, tools, monkeypatch, platform, listed, known):
+    """Said before anything is packed, by name, with the package that has the board's own."""
+    monkeypatch.setenv("PLATFORM_REPO_PATHS", str(tmp_path / "bin"))
+    tools(**vitis_tools(), **({"platforminfo": f"echo '{listed}'"} if known else {}))
+    name = re.escape(platform or boards.get("u50").platform)
+    message = (
+        f"^PLATFORM must be installed, not missing: {name}; xilinx_u50_.*_1 is in the package "
+        r"xilinx-u50-gen3x16-xdma-5-202210-1-dev \(AMD's page of the Alveo U50, .*; "
+        "PLATFORM_REPO_PATHS names places of others; all its inputs are written"
+    )
+    with pytest.raises(ToolsMissing, match=message):
+        build(tmp_path, "u50", platform=platform)
+    (tmp_path / "calls").touch()
+    assert {line.split()[0] for line in calls(tmp_path)} <= {"v++", "platforminfo"}
+    # As who runs make in the folder sees it.
+    result = subprocess.run(
+        ["make", *([f"PLATFORM={platform}"] if platform else [])],
+        cwd=tmp_path / "kernel", capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode and re.search("PLATFORM must be installed.*" + name, result.stderr)
+    assert not any("--link" in line or "vivado" in line for line in calls(tmp_path))
 
 
 @pytest.mark.parametrize("missing", ["vpp", "vivado", "xclbinutil"])
@@ -276,3 +340,22 @@ def test_equal_inputs_give_equal_bytes_anywhere(tmp_path):
         assert not Path(file).is_absolute() and text.endswith("\n") and "{{" not in text
         assert not re.search(r"(?<![\w.$<])/(home|root|tmp|usr|work)\b", text), file
         assert str(root) not in text
+
+
+def test_readmes_say_what_is_needed_and_where_it_is_from():
+    vitis_text, vivado_text = (
+        bitstream.files(described("replay", name), boards.get(name))["README.md"]
+        for name in ("u50", "zcu106")
+    )
+    assert "`xilinx-u50-gen3x16-xdma-5-202210-1-dev` (AMD's page of the Alveo U50" in vitis_text
+    # It is this script that sets XILINX_VITIS.
+    assert "source VITIS/settings64.sh" in vitis_text and "$XILINX_VITIS" not in vitis_text
+    assert "`hw_context=false`" in vitis_text and "xbutil validate -d BDF" in vitis_text
+    (needed,) = re.findall(r"^The files that the board needs are (.*):", vivado_text, re.M)
+    # Without clock.txt the card cannot hold the board to its clock.
+    assert {"`replay.bit`", "`replay.hwh`", "`clock.txt`", "`kernel.json`"} <= set(
+        needed.replace(" and ", ", ").replace(": copy", "").split(", ")
+    )
+    assert "needs PyTorch" not in vivado_text
+    gae = bitstream.files(described("gae", "zcu106"), boards.get("zcu106"))["README.md"]
+    assert "PPO needs PyTorch" in gae
