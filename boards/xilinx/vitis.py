@@ -42,7 +42,8 @@ def _memory(bank):
     """The bank as v++ is told of it.
 
     Where pseudo-channels of the HBM are one, reads at random are slow but through AMD's RAMA, at a
-    port of the HBM that no other master has: that of the first of them (UG1393, PG310).
+    port of the HBM that no other master has: that of the first of them (UG1393, PG310; AMD's own
+    are HBM[4:7].4.RAMA, HBM[0].0.RAMA: Vitis-Tutorials, 07-using-hbm, mem_connectivity.mk).
     """
     found = re.search(r"\[(\d+):\d+\]$", bank.name)
     return f"{bank.name}.{found[1]}.RAMA" if found else bank.name
