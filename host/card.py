@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from host.buffer import Buffer
+from host.cards.xrt import ADVICE, pyxrt
 from host.claims import Claims
 from host.flight import Flight, GivenUp
 from hw.shell.description import KernelDescription
@@ -39,15 +40,9 @@ _BEAT = 64
 _UNFINISHED = (1, 2, 3, 7, 8)
 _COMPLETED, _NORESPONSE = 4, 9
 
-# Of launches that did not end, to the end of the process: the run and its device, whose release
-# would take the command from under the card, and the arguments, which it may still write.
+# Of launches that did not end: run and device, whose release would take the command from under the
+# card, and the arguments, which it may still write.
 _KEPT = []
-
-_XRT_ADVICE = (
-    "the kernel does not answer: `xbutil examine -r all -d BDF` shows what the card does, `xbutil "
-    "reset -d BDF` frees it (xrt-smi from XRT 2024.2 on); the same program on card sim names the "
-    "channel that stands still"
-)
 
 
 class CardError(RuntimeError):
@@ -86,15 +81,14 @@ def open_card(name, **options):
     if kind:
         api = importlib.import_module(f"host.cards.{kind}")
         return Card(name, api, partial(api.device, place))
-    api = importlib.import_module("host.cards.xrt").pyxrt()
+    api = pyxrt()
     return Card(name, api, partial(api.device, int(index or 0)), built=True)
 
 
 class Card:
     """A card; a context manager. ``api`` is the module pyxrt or one that shows its names.
 
-    ``open_device()`` opens the card. ``built``: it loads ``<kernel>.xclbin``; others load the
-    description, and what belongs to it.
+    ``open_device()`` opens it. ``built``: it loads ``<kernel>.xclbin``, others the description.
     """
 
     def __init__(self, name, api, open_device, *, built=False):
@@ -108,17 +102,16 @@ class Card:
         self.close()
 
     def close(self):
-        """Release the card; a trace is complete after it."""
+        """Release the card, and complete its trace."""
         if hasattr(self.device, "close"):
             self.device.close()
         self.device = None
 
     def load(self, path):
-        """Load the kernel whose description is at ``path``; returns a ``Kernel``, which replaces
-        one that was loaded before.
+        """The ``Kernel`` whose description is at ``path``; it replaces one that was loaded before.
 
-        After a launch that did not end the card is opened anew first: a board's logic is loaded or
-        reset with it, and a card in a slot has a context beside the one that the launch holds.
+        After a launch that did not end the card is opened anew first: a board is reset or loaded
+        with it, a card in a slot has a context beside the one that the launch holds.
         """
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())
@@ -143,8 +136,7 @@ class Card:
         return kernel
 
     def leave(self, run, arguments):
-        """Have ``run``, which has not ended, and its ``arguments`` stay; ``load`` does not use its
-        device again."""
+        """Keep ``run``, which did not end, and its ``arguments``; ``load`` opens the card anew."""
         _KEPT.append((run, self.device, arguments))
         self._stuck = True
 
@@ -208,8 +200,7 @@ class Kernel:
             self.flight.check()
             raise CardError(
                 f"kernel {self.description.name} must have ended its last launch, not run on: "
-                "load the kernel again, which opens the card anew; what does not end then either "
-                "takes a reset (`xbutil reset -d BDF`, xrt-smi from XRT 2024.2 on)"
+                "load the kernel again, which opens the card anew, or reset it if that hangs too"
             )
         # A run keeps its arguments: only what is not the same object as before is set again.
         given, self._given = self._given, None
@@ -254,8 +245,7 @@ class Kernel:
             if argument.kind == "pointer"
         }
         self.launch(**arguments, command_count=0)
-        # A run holds its arguments' buffers: a new one lets go of these.
-        self._run, self._given = self.card.api.run(self._handle), None
+        self._run, self._given = self.card.api.run(self._handle), None  # it holds its buffers
         status = arguments["status"].read(STATUS.dtype, 1)[0]
         if status["magic"] != MAGIC:
             raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")
@@ -304,7 +294,7 @@ class Kernel:
             left = deadline - time.monotonic()
             if int(state) not in _UNFINISHED or left <= 0:
                 break
-        report = self._run.report() if hasattr(self._run, "report") else _XRT_ADVICE
+        report = self._run.report() if hasattr(self._run, "report") else ADVICE
         if int(state) in (*_UNFINISHED, _NORESPONSE):
             raise CardTimeout(f"launch must end within {timeout_s} s, not stand still: {report}")
         raise CardError(f"launch must complete, not end in state {int(state)}: {report}")
