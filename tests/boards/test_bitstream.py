@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,92 +14,8 @@ from boards import bitstream
 from boards.bitstream import AchievedClock, BuildFailed, ToolsMissing, WrongVersion
 from boards.xilinx import vitis, vivado
 from hw.designs import DESIGNS
-from tests.boards.vendor import described, written
-
-#: What FormattedOutput.cxx of XRT's xclbinutil prints, between other sections.
-INFO = """\
-Hardware Platform (Shell) Information
--------------------------------------
-   Vendor:                 xilinx
-
-Scalable Clocks
----------------
-   Name:      KERNEL_CLK
-   Index:     0
-   Type:      KERNEL
-   Frequency: 500 MHz
-
-   Name:      {name}
-   Index:     1
-   Type:      DATA
-   Frequency: {mhz} MHz
-
-System Clocks
-------
-   Name:           ulp_ucs_aclk_kernel_00
-   Type:           SCALABLE
-   Default Freq:   300 MHz
-   Requested Freq: 300 MHz
-   Achieved Freq:  287.3 MHz
-
-Memory Configuration
---------------------
-   Name:         HBM[0]
-"""
-
-
-@pytest.fixture
-def tools(tmp_path, monkeypatch):
-    """``tools(name="shell script", ...)``: a PATH of make, the shell's own, and these; the boards'
-    platforms below ``platforms``."""
-    for board in boards.BOARDS.values():
-        if board.flow == "vitis":
-            install(tmp_path / "platforms" / board.platform / f"{board.platform}.xpfm")
-    monkeypatch.setenv("PLATFORM_REPO_PATHS", f"/none:{tmp_path / 'platforms'}")
-    monkeypatch.delenv("XILINX_VITIS", raising=False)
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("make", "sh", "mkdir", "cp", "cat", "rm", "touch", "basename", "tclsh"):
-        (folder / name).symlink_to(shutil.which(name))
-    monkeypatch.setenv("PATH", str(folder))
-
-    def make(**scripts):
-        for name, script in scripts.items():
-            path = folder / name.replace("vpp", "v++")
-            path.write_text(f'#!/bin/sh\necho "$(basename $0) $*" >> {tmp_path}/calls\n{script}\n')
-            path.chmod(0o755)
-
-    return make
-
-
-def install(file):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("")
-
-
-#: The last option of v++ but one is --output, whose value is made.
-_OUTPUT = 'while [ $# -gt 1 ]; do [ "$1" = --output ] && echo made > "$2"; shift; done'
-
-
-def vitis_tools(version="2022.2", mhz="300", name="DATA_CLK"):
-    banner = f'[ "$1" = --version ] && echo "****** v++ v{version} (64-bit)" && exit 0'
-    info = INFO.format(name=name, mhz=mhz)
-    return {
-        "vpp": f"{banner}\n{_OUTPUT}",
-        "vivado": "echo made > replay.xo",
-        "xclbinutil": f"cat <<'END'\n{info}END",
-        "emconfigutil": f'echo "$*"; echo config > {"${4}"}/emconfig.json',
-    }
-
-
-def build(folder, board="u200", **options):
-    description = described("replay", board)
-    written(folder / "kernel", description, board)
-    return bitstream.build(folder / "kernel", description, boards.get(board), **options)
-
-
-def calls(folder):
-    return (folder / "calls").read_text().splitlines()
+from tests.boards.tools import build, calls, vitis_tools
+from tests.boards.vendor import described
 
 
 def test_alveo_is_packed_linked_and_packaged(tmp_path, tools):
@@ -139,65 +54,6 @@ def test_emulation_has_its_config_and_no_clock(tmp_path, tools):
     assert made.clocks == () and made.bitstream.exists()
     assert (tmp_path / "kernel" / "emconfig.json").read_text() == "config\n"
     assert any("--link --target hw_emu" in line for line in calls(tmp_path))
-
-
-def test_platform_of_the_user(tmp_path, tools, monkeypatch):
-    tools(**vitis_tools(version="2029.1"))
-    shell = tmp_path / "mine" / "shell.xpfm"
-    install(shell)
-    build(tmp_path, platform=str(shell))
-    monkeypatch.chdir(tmp_path)
-    build(tmp_path, platform="mine/shell.xpfm", target="hw_emu")
-    links = [line for line in calls(tmp_path) if "--link" in line]
-    assert len(links) == 2 and all(f"--platform {shell} " in line for line in links)
-
-
-@pytest.mark.parametrize("place", ["repository", "its folder", "Vitis", "base", "platforminfo"])
-def test_where_a_platform_may_be(tmp_path, tools, monkeypatch, place):
-    shell = boards.get("u50").platform
-    monkeypatch.setenv("PLATFORM_REPO_PATHS", "")
-    scripts = vitis_tools()
-    if place == "platforminfo":
-        shell = "xilinx_u50_mine"
-        scripts[place] = f"""echo '   "baseName": "{shell}",'"""
-    elif place in ("Vitis", "base"):
-        monkeypatch.setenv("XILINX_VITIS", str(tmp_path / "vitis"))
-        folder = {"Vitis": "platforms", "base": "base_platforms"}[place]
-        install(tmp_path / "vitis" / folder / shell / f"{shell}.xpfm")
-    else:
-        folder = tmp_path / "platforms" / (shell if place == "its folder" else "other")
-        install(folder / f"{shell}.xpfm")
-        monkeypatch.setenv("PLATFORM_REPO_PATHS", f"{folder}:/none")
-    tools(**scripts)
-    assert build(tmp_path, "u50", platform=shell if place == "platforminfo" else None).clocks
-
-
-@pytest.mark.parametrize(
-    "platform, listed",
-    [(None, ""), ("xilinx_u50_mine", '"xilinx_u50_mine_too"'), ("/none/shell.xpfm", '"shell"')],
-)
-@pytest.mark.parametrize("known", [True, False], ids=["platforminfo", "without"])
-def test_a_platform_that_is_not_installed(tmp_path, tools, monkeypatch, platform, listed, known):
-    """Said before anything is packed, by name, with the package that has the board's own."""
-    monkeypatch.setenv("PLATFORM_REPO_PATHS", str(tmp_path / "bin"))
-    tools(**vitis_tools(), **({"platforminfo": f"echo '{listed}'"} if known else {}))
-    name = re.escape(platform or boards.get("u50").platform)
-    message = (
-        f"^PLATFORM must be installed, not missing: {name}; xilinx_u50_.*_1 is in the package "
-        r"xilinx-u50-gen3x16-xdma-5-202210-1-dev \(AMD's page of the Alveo U50, .*; "
-        "PLATFORM_REPO_PATHS names places of others; all its inputs are written"
-    )
-    with pytest.raises(ToolsMissing, match=message):
-        build(tmp_path, "u50", platform=platform)
-    (tmp_path / "calls").touch()
-    assert {line.split()[0] for line in calls(tmp_path)} <= {"v++", "platforminfo"}
-    # As who runs make in the folder sees it.
-    result = subprocess.run(
-        ["make", *([f"PLATFORM={platform}"] if platform else [])],
-        cwd=tmp_path / "kernel", capture_output=True, text=True,
-    )  # fmt: skip
-    assert result.returncode and re.search("PLATFORM must be installed.*" + name, result.stderr)
-    assert not any("--link" in line or "vivado" in line for line in calls(tmp_path))
 
 
 @pytest.mark.parametrize("missing", ["vpp", "vivado", "xclbinutil"])
