@@ -9,11 +9,13 @@ import operator
 import re
 import time
 import weakref
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from host.buffer import Buffer
+from host.cards.xrt import ADVICE, pyxrt
 from host.claims import Claims
 from host.flight import Flight, GivenUp
 from hw.shell.description import KernelDescription
@@ -38,14 +40,9 @@ _BEAT = 64
 _UNFINISHED = (1, 2, 3, 7, 8)
 _COMPLETED, _NORESPONSE = 4, 9
 
-# Arguments of launches that did not end, to the end of the process: the card may still write them.
+# Of launches that did not end: run and device, whose release would take the command from under the
+# card, and the arguments, which it may still write.
 _KEPT = []
-
-_XRT_ADVICE = (
-    "the kernel does not answer: `xbutil examine -r all -d BDF` shows what the card does, `xbutil "
-    "reset -d BDF` frees it (xrt-smi from XRT 2024.2 on); the same program on card sim names the "
-    "channel that stands still"
-)
 
 
 class CardError(RuntimeError):
@@ -72,7 +69,7 @@ def open_card(name, **options):
     pyxrt or pynq.
     """
     if name in ("model", "sim"):
-        return Card(name, simulated, simulated.device(backend=name, **options))
+        return Card(name, simulated, partial(simulated.device, backend=name, **options))
     found = re.fullmatch(r"xrt(?::(\d+))?|(pynq|uart):(.+)", name)
     if not found:
         raise ValueError(
@@ -83,20 +80,20 @@ def open_card(name, **options):
     index, kind, place = found.groups()
     if kind:
         api = importlib.import_module(f"host.cards.{kind}")
-        return Card(name, api, api.device(place))
-    api = importlib.import_module("host.cards.xrt").pyxrt()
-    return Card(name, api, api.device(int(index or 0)), built=True)
+        return Card(name, api, partial(api.device, place))
+    api = pyxrt()
+    return Card(name, api, partial(api.device, int(index or 0)), built=True)
 
 
 class Card:
     """A card; a context manager. ``api`` is the module pyxrt or one that shows its names.
 
-    ``built``: it loads ``<kernel>.xclbin``; others load the description, and what belongs to it.
+    ``open_device()`` opens it. ``built``: it loads ``<kernel>.xclbin``, others the description.
     """
 
-    def __init__(self, name, api, device, *, built=False):
-        self.name, self.api, self.device, self._built = name, api, device, built
-        self._loaded = None
+    def __init__(self, name, api, open_device, *, built=False):
+        self.name, self.api, self._open, self._built = name, api, open_device, built
+        self.device, self._stuck, self._loaded = open_device(), False, None
 
     def __enter__(self):
         return self
@@ -105,14 +102,17 @@ class Card:
         self.close()
 
     def close(self):
-        """Release the card; a trace is complete after it."""
+        """Release the card, and complete its trace."""
         if hasattr(self.device, "close"):
             self.device.close()
         self.device = None
 
     def load(self, path):
-        """Load the kernel whose description is at ``path``; returns a ``Kernel``, which replaces
-        one that was loaded before."""
+        """The ``Kernel`` whose description is at ``path``; it replaces one that was loaded before.
+
+        After a launch that did not end the card is opened anew first: a board is reset or loaded
+        with it, a card in a slot has a context beside the one that the launch holds.
+        """
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())
         if self._built:
@@ -120,6 +120,9 @@ class Card:
             if not path.exists():
                 raise FileNotFoundError(f"{path} must be built first (make bitstream), not missing")
         binary = self.api.xclbin(str(path))
+        if self._stuck:
+            self.close()
+            self.device, self._stuck = self._open(), False
         try:
             # XRT 2026.1 and later; from 2023.2 on this class exists, but takes only a uuid.
             owner, mode = (self.api.hw_context(self.device, binary),), ()
@@ -131,6 +134,11 @@ class Card:
         kernel = Kernel(self, description, handle, banks)
         self._loaded = weakref.ref(kernel)
         return kernel
+
+    def leave(self, run, arguments):
+        """Keep ``run``, which did not end, and its ``arguments``; ``load`` opens the card anew."""
+        _KEPT.append((run, self.device, arguments))
+        self._stuck = True
 
     def has(self, kernel):
         """Whether ``kernel`` is what was loaded last: a card has one at a time."""
@@ -192,8 +200,7 @@ class Kernel:
             self.flight.check()
             raise CardError(
                 f"kernel {self.description.name} must have ended its last launch, not run on: "
-                "reset a card in a slot (`xbutil reset -d BDF`, xrt-smi from XRT 2024.2 on), then "
-                "open the card and load the kernel again"
+                "load the kernel again, which opens the card anew, or reset it if that hangs too"
             )
         # A run keeps its arguments: only what is not the same object as before is set again.
         given, self._given = self._given, None
@@ -210,7 +217,7 @@ class Kernel:
                 self._wait(timeout_s)
             except (CardTimeout, GivenUp, KeyboardInterrupt):
                 self._unended = True
-                _KEPT.append(arguments)
+                self.card.leave(self._run, arguments)
                 raise
         return getattr(self._run, "cycles", None)
 
@@ -238,8 +245,7 @@ class Kernel:
             if argument.kind == "pointer"
         }
         self.launch(**arguments, command_count=0)
-        # A run holds its arguments' buffers: a new one lets go of these.
-        self._run, self._given = self.card.api.run(self._handle), None
+        self._run, self._given = self.card.api.run(self._handle), None  # it holds its buffers
         status = arguments["status"].read(STATUS.dtype, 1)[0]
         if status["magic"] != MAGIC:
             raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")
@@ -288,7 +294,7 @@ class Kernel:
             left = deadline - time.monotonic()
             if int(state) not in _UNFINISHED or left <= 0:
                 break
-        report = self._run.report() if hasattr(self._run, "report") else _XRT_ADVICE
+        report = self._run.report() if hasattr(self._run, "report") else ADVICE
         if int(state) in (*_UNFINISHED, _NORESPONSE):
             raise CardTimeout(f"launch must end within {timeout_s} s, not stand still: {report}")
         raise CardError(f"launch must complete, not end in state {int(state)}: {report}")

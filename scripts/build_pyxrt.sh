@@ -2,7 +2,8 @@
 # usage: scripts/build_pyxrt.sh RELEASE|FILE
 # Builds pyxrt for the Python of .venv (PYTHON=... for another one) against the XRT that is
 # installed. RELEASE is XRT's own branch, such as 2022.2, whose pyxrt.cpp is downloaded; FILE is that
-# file. It must be of the release that is installed, as XRT's headers must (packages xrt, uuid-dev).
+# file. It must be of the release that is installed, as XRT's headers must (packages xrt, uuid-dev;
+# of 2021.2, and from 2024.1 on, they include Boost's: libboost-dev, on RHEL boost-devel).
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
@@ -28,6 +29,14 @@ else
         "https://raw.githubusercontent.com/Xilinx/XRT/$1/src/python/pybind11/src/pyxrt.cpp" ||
         stop "XRT must have a branch $1; \`xbutil --version\` names the one that is installed"
 fi
+
+# All that pyxrt.cpp includes, before pybind11 is fetched: what is missing is a package to install.
+includes=$("${CXX:-c++}" -std=c++17 -E -M -MG -I"$xrt/include" "$source")
+for header in boost/any.hpp boost/format.hpp uuid/uuid.h; do
+    case "$includes " in
+        *" $header "*) stop "$header must be there (libboost-dev, uuid-dev; boost-devel, libuuid-devel)" ;;
+    esac
+done
 
 # Headers alone, which belong to this build and to nothing else.
 "$python" -m pip install --quiet --disable-pip-version-check --target "$work/pybind11" pybind11

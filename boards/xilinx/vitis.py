@@ -1,8 +1,17 @@
 """The flow of Alveo cards: IP, kernel object, link and package with Vitis, a file for XRT."""
 
 import re
+import subprocess
+from pathlib import Path
 
-from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_tool
+from boards.bitstream import (
+    AchievedClock,
+    BuildFailed,
+    Outcome,
+    ToolsMissing,
+    execute,
+    find_tool,
+)
 from boards.memory import configured
 from boards.templates import heading, render, training
 from boards.xilinx.kernel import common
@@ -33,7 +42,8 @@ def _memory(bank):
     """The bank as v++ is told of it.
 
     Where pseudo-channels of the HBM are one, reads at random are slow but through AMD's RAMA, at a
-    port of the HBM that no other master has: that of the first of them (UG1393, PG310).
+    port of the HBM that no other master has: that of the first of them (UG1393, PG310; AMD's own
+    are HBM[4:7].4.RAMA, HBM[0].0.RAMA: Vitis-Tutorials, 07-using-hbm, mem_connectivity.mk).
     """
     found = re.search(r"\[(\d+):\d+\]$", bank.name)
     return f"{bank.name}.{found[1]}.RAMA" if found else bank.name
@@ -77,6 +87,16 @@ def achieved(text, asked_mhz):
     raise BuildFailed("info.txt must have the scalable clock of type DATA, not lack it")
 
 
+def _check_platform(folder, options, advice):
+    """ToolsMissing, in the Makefile's words and with ``advice``, where the platform is not here."""
+    result = subprocess.run(
+        ["make", "platform", *options], cwd=folder, capture_output=True, text=True
+    )
+    if result.returncode:
+        words = result.stderr.strip().rpartition("*** ")[2].removesuffix("Stop.").strip(" .")
+        raise ToolsMissing(f"{words}; {advice}")
+
+
 def run(folder, description, board, *, target, platform):
     """``make`` in ``folder``, where v++ and the rest are found in a release that fits."""
     advice = (
@@ -87,8 +107,11 @@ def run(folder, description, board, *, target, platform):
     tools = {name: find_tool(name, advice) for name in needed}
     if platform is None:
         check_release(tools["v++"], "--version", board)
-    command = ["make", f"TARGET={target}"] + [f"PLATFORM={platform}"] * (platform is not None)
-    execute(command, folder, "make.log")
+    if platform is not None and platform.endswith(".xpfm"):
+        platform = Path(platform).resolve()  # make runs in another folder
+    options = [f"TARGET={target}"] + [f"PLATFORM={platform}"] * (platform is not None)
+    _check_platform(folder, options, advice)
+    execute(["make", *options], folder, "make.log")
     clocks = ()
     if target == "hw":  # an emulation has none
         clocks = (achieved((folder / "info.txt").read_text(), board.clocks[0].mhz),)

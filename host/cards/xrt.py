@@ -8,7 +8,14 @@ from pathlib import Path
 
 from sim.tools import MissingTool
 
-__all__ = ["pyxrt"]
+__all__ = ["ADVICE", "pyxrt"]
+
+#: What to do about a launch that does not end.
+ADVICE = (
+    "the kernel does not answer: `xbutil examine -r all -d BDF` shows what the card does, `xbutil "
+    "reset -d BDF` frees it (xrt-smi from XRT 2024.2 on); the same program on card sim names the "
+    "channel that stands still"
+)
 
 _CURE = (
     "source /opt/xilinx/xrt/setup.sh, and run the Python that XRT built it for (the distribution's "

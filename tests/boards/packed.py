@@ -84,6 +84,8 @@ def check_ip(record, description, board, *, vitis):
     settings = [words for words in _all(record, "set_property")]
     assert ["slave_memory_map_ref", "s_axi_control", "interface:s_axi_control"] in settings
     assert ["ipi_drc", "ignore_freq_hz true", "core"] in settings
+    # The second project lies in the IP's folder, which must hold the IP alone.
+    assert _all(record, "close_project")[:2] == [["-delete"], ["-delete"]]
     kernel = [["sdx_kernel", "true"], ["sdx_kernel_type", "rtl"]]
     kernel += [["vitis_drc", "ctrl_protocol ap_ctrl_hs"]]
     kernel = [[*words, "core"] for words in kernel] * vitis

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,81 +14,8 @@ from boards import bitstream
 from boards.bitstream import AchievedClock, BuildFailed, ToolsMissing, WrongVersion
 from boards.xilinx import vitis, vivado
 from hw.designs import DESIGNS
-from tests.boards.vendor import described, written
-
-#: What FormattedOutput.cxx of XRT's xclbinutil prints, between other sections.
-INFO = """\
-Hardware Platform (Shell) Information
--------------------------------------
-   Vendor:                 xilinx
-
-Scalable Clocks
----------------
-   Name:      KERNEL_CLK
-   Index:     0
-   Type:      KERNEL
-   Frequency: 500 MHz
-
-   Name:      {name}
-   Index:     1
-   Type:      DATA
-   Frequency: {mhz} MHz
-
-System Clocks
-------
-   Name:           ulp_ucs_aclk_kernel_00
-   Type:           SCALABLE
-   Default Freq:   300 MHz
-   Requested Freq: 300 MHz
-   Achieved Freq:  287.3 MHz
-
-Memory Configuration
---------------------
-   Name:         HBM[0]
-"""
-
-
-@pytest.fixture
-def tools(tmp_path, monkeypatch):
-    """``tools(name="shell script", ...)``: a PATH of make, the shell's own, and these."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("make", "sh", "mkdir", "cp", "cat", "rm", "touch", "basename", "tclsh"):
-        (folder / name).symlink_to(shutil.which(name))
-    monkeypatch.setenv("PATH", str(folder))
-
-    def make(**scripts):
-        for name, script in scripts.items():
-            path = folder / name.replace("vpp", "v++")
-            path.write_text(f'#!/bin/sh\necho "$(basename $0) $*" >> {tmp_path}/calls\n{script}\n')
-            path.chmod(0o755)
-
-    return make
-
-
-#: The last option of v++ but one is --output, whose value is made.
-_OUTPUT = 'while [ $# -gt 1 ]; do [ "$1" = --output ] && echo made > "$2"; shift; done'
-
-
-def vitis_tools(version="2022.2", mhz="300", name="DATA_CLK"):
-    banner = f'[ "$1" = --version ] && echo "****** v++ v{version} (64-bit)" && exit 0'
-    info = INFO.format(name=name, mhz=mhz)
-    return {
-        "vpp": f"{banner}\n{_OUTPUT}",
-        "vivado": "echo made > replay.xo",
-        "xclbinutil": f"cat <<'END'\n{info}END",
-        "emconfigutil": f'echo "$*"; echo config > {"${4}"}/emconfig.json',
-    }
-
-
-def build(folder, board="u200", **options):
-    description = described("replay", board)
-    written(folder / "kernel", description, board)
-    return bitstream.build(folder / "kernel", description, boards.get(board), **options)
-
-
-def calls(folder):
-    return (folder / "calls").read_text().splitlines()
+from tests.boards.tools import build, calls, vitis_tools
+from tests.boards.vendor import described
 
 
 def test_alveo_is_packed_linked_and_packaged(tmp_path, tools):
@@ -128,12 +54,6 @@ def test_emulation_has_its_config_and_no_clock(tmp_path, tools):
     assert made.clocks == () and made.bitstream.exists()
     assert (tmp_path / "kernel" / "emconfig.json").read_text() == "config\n"
     assert any("--link --target hw_emu" in line for line in calls(tmp_path))
-
-
-def test_platform_of_the_user(tmp_path, tools):
-    tools(**vitis_tools(version="2029.1"))
-    build(tmp_path, platform="/opt/mine/shell.xpfm")
-    assert any("--platform /opt/mine/shell.xpfm" in line for line in calls(tmp_path))
 
 
 @pytest.mark.parametrize("missing", ["vpp", "vivado", "xclbinutil"])
@@ -276,3 +196,22 @@ def test_equal_inputs_give_equal_bytes_anywhere(tmp_path):
         assert not Path(file).is_absolute() and text.endswith("\n") and "{{" not in text
         assert not re.search(r"(?<![\w.$<])/(home|root|tmp|usr|work)\b", text), file
         assert str(root) not in text
+
+
+def test_readmes_say_what_is_needed_and_where_it_is_from():
+    vitis_text, vivado_text = (
+        bitstream.files(described("replay", name), boards.get(name))["README.md"]
+        for name in ("u50", "zcu106")
+    )
+    assert "`xilinx-u50-gen3x16-xdma-5-202210-1-dev` (AMD's page of the Alveo U50" in vitis_text
+    # It is this script that sets XILINX_VITIS.
+    assert "source VITIS/settings64.sh" in vitis_text and "$XILINX_VITIS" not in vitis_text
+    assert "`hw_context=false`" in vitis_text and "xbutil validate -d BDF" in vitis_text
+    (needed,) = re.findall(r"^The files that the board needs are (.*):", vivado_text, re.M)
+    # Without clock.txt the card cannot hold the board to its clock.
+    assert {"`replay.bit`", "`replay.hwh`", "`clock.txt`", "`kernel.json`"} <= set(
+        needed.replace(" and ", ", ").replace(": copy", "").split(", ")
+    )
+    assert "needs PyTorch" not in vivado_text
+    gae = bitstream.files(described("gae", "zcu106"), boards.get("zcu106"))["README.md"]
+    assert "PPO needs PyTorch" in gae

@@ -149,6 +149,7 @@ IP_ERRORS = [
     ("ctrl_protocol ap_ctrl_hs", "ctrl_protocol ap_ctrl_chain"),
     ("ignore_freq_hz true", "ignore_freq_hz false"),
     ("    current_project $project\n    close", "    close"),
+    ("close_project -delete", "close_project"),
     ("xcu200-fsgd2104-2-e", "xcu250-figd2104-2L-e"),
     ("source ip.tcl\n", ""),
     ("-kernel_xml kernel.xml", "-kernel_xml kernels.xml"),

@@ -6,12 +6,14 @@ import warnings
 
 import pytest
 import serial
+from card.copy_kernel import CopyTwin, generate
 from uart.serial_port import SerialPort
 from uart.systems import twin
 
 from host import cli
 from host.cards import line
 from host.exits import TRACEBACK
+from sim.model.kernels import KERNELS
 
 
 @pytest.fixture
@@ -63,3 +65,17 @@ def plug(monkeypatch):
         return port
 
     return plug
+
+
+@pytest.fixture
+def copy_twin(monkeypatch):
+    """The twin of kernel ``copy`` is known."""
+    monkeypatch.setitem(KERNELS, "copy", CopyTwin)
+
+
+@pytest.fixture(scope="module")
+def copy_path(tmp_path_factory):
+    """The description of kernel ``copy``, beside what a real card loads in its place."""
+    path = generate(tmp_path_factory.mktemp("copy"))
+    path.with_suffix(".xclbin").write_text(path.read_text())
+    return path

@@ -10,7 +10,11 @@ __all__ = ["pyxrt_of"]
 
 
 def pyxrt_of(era, monkeypatch):
-    """Put a module like pyxrt of ``era`` on the path: twins, and nothing that pyxrt has not."""
+    """Put a module like pyxrt of ``era`` on the path: twins, and nothing that pyxrt has not.
+
+    Beyond it: ``waits`` and ``states``, the limits that ``run.wait`` was given and what it is to
+    return; ``devices``, those that were opened.
+    """
 
     def unwrapped(owner):
         return getattr(owner, "real", owner)
@@ -18,6 +22,7 @@ def pyxrt_of(era, monkeypatch):
     class Device:
         def __init__(self, index):
             self.real, self.index = xrt.device(index, backend="model"), index
+            module.devices.append(self.real)
 
         def load_xclbin(self, binary):
             if era == "2026.1":
@@ -49,7 +54,13 @@ def pyxrt_of(era, monkeypatch):
     class Run:
         def __init__(self, kernel):
             self.real = xrt.run(kernel)
-            self.set_arg, self.start = self.real.set_arg, self.real.start
+            self.start = self.real.start
+
+        def set_arg(self, index, value):
+            if isinstance(value, Bo):
+                # XRT knows a buffer by a handle of its device.
+                assert value._allocator in self.real._device._banks, "a buffer of another device"
+            self.real.set_arg(index, value)
 
         def wait(self, timeout_ms):
             module.waits.append(timeout_ms)
@@ -62,7 +73,7 @@ def pyxrt_of(era, monkeypatch):
     module = SimpleNamespace(
         **{name: getattr(xrt, name) for name in ("xclbin", "uuid", "xclBOSyncDirection")},
         kernel=Kernel,
-        **dict(device=Device, bo=Bo, run=Run, waits=[], states=[]),
+        **dict(device=Device, bo=Bo, run=Run, waits=[], states=[], devices=[]),
     )
     if era not in ("2021.2", "2022.2"):
         module.hw_context = context

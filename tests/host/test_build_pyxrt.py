@@ -18,11 +18,18 @@ case "$*" in
     *) exec {python} "$@" ;;
 esac
 """
-#: a compiler that keeps its arguments
+#: a compiler that keeps its arguments, and says which headers the source includes
 COMPILER = """#!/bin/sh
+case "$*" in *" -M "*) cat {headers}; exit ;; esac
 printf '%s\\n' "$@" > {log}
 while [ "$1" != -o ]; do shift; done
 echo built > "$2"
+"""
+
+#: what a compiler prints where all but pybind11 is there
+HEADERS = """\
+pyxrt.o: pyxrt.cpp /usr/include/uuid/uuid.h \\
+ /usr/include/boost/any.hpp pybind11/pybind11.h
 """
 
 
@@ -34,7 +41,13 @@ def build(tmp_path):
         (tmp_path / "xrt" / folder).mkdir(parents=True)
         (tmp_path / "xrt" / folder / name).write_text("")
     (tmp_path / "pyxrt.cpp").write_text("")
-    values = dict(site=tmp_path / "site", python=sys.executable, log=tmp_path / "log")
+    (tmp_path / "headers").write_text(HEADERS)
+    values = dict(
+        headers=tmp_path / "headers",
+        site=tmp_path / "site",
+        python=sys.executable,
+        log=tmp_path / "log",
+    )
     for name, text in (("python", PYTHON), ("c++", COMPILER)):
         (tmp_path / name).write_text(text.format(**values))
         (tmp_path / name).chmod(0o755)
@@ -78,3 +91,15 @@ def test_what_is_missing_is_said(build, tmp_path, missing, words):
     result = build(*([tmp_path / "pyxrt.cpp"] if missing else []))
     assert result.returncode == 3 and not list((tmp_path / "site").iterdir())
     assert re.search(words, result.stderr), result.stderr
+
+
+@pytest.mark.parametrize("header", ["boost/any.hpp", "boost/format.hpp", "uuid/uuid.h"])
+@pytest.mark.parametrize("end", ["\n", " \\\n pybind11/stl.h\n"])
+def test_a_header_of_another_package_is_named(build, tmp_path, header, end):
+    """XRT's headers of 2021.2, and from 2024.1 on, include Boost's, which its packages do not ask
+    for: named before pybind11 is fetched."""
+    (tmp_path / "headers").write_text(HEADERS.rstrip() + f" {header}{end}")
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 9\n")
+    result = build(tmp_path / "pyxrt.cpp")
+    assert result.returncode == 3 and not list((tmp_path / "site").iterdir())
+    assert re.search(f"{header} must be there .libboost-dev, uuid-dev", result.stderr)

@@ -5,40 +5,27 @@ import json
 import sys
 import weakref
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from card.copy_kernel import CopyConfig, CopyTwin, breach, generate, prepared
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
-from host.flight import GivenUp
 from hw.shell.program import STATUS
 from sim.card.memory import Bank, Fault, MemoryConfig
 from sim.model.kernels import KERNELS
 from sim.tools import MissingTool
 from tests.host.pyxrt_eras import pyxrt_of
 
-
-@pytest.fixture(autouse=True)
-def twin(monkeypatch):
-    monkeypatch.setitem(KERNELS, "copy", CopyTwin)
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    path = generate(tmp_path_factory.mktemp("copy"))
-    # What a real card loads in its place.
-    path.with_suffix(".xclbin").write_text(path.read_text())
-    return path
+pytestmark = pytest.mark.usefixtures("copy_twin")
 
 
 @pytest.mark.parametrize("name", ["model", "sim", "2021.2", "2022.2", "2024.1", "2026.1"])
-def test_every_card_copies(path, name, monkeypatch):
+def test_every_card_copies(copy_path, name, monkeypatch):
     if name[0] == "2":
         module, name = pyxrt_of(name, monkeypatch), "xrt:3"
     with open_card(name) as card:
-        kernel, data, arguments = prepared(card, path)
+        kernel, data, arguments = prepared(card, copy_path)
         kernel.check()
         for _ in range(2):
             cycles = kernel.launch(**arguments)
@@ -115,9 +102,9 @@ def test_arguments_are_checked(tmp_path):
         assert good["status"].read(STATUS.dtype, 1)["executed"] == 2**32 - 1
 
 
-def test_buffers_are_bounded(path):
+def test_buffers_are_bounded(copy_path):
     with open_card("model", banks=[Bank("HBM[0]", 1 << 16)]) as card:
-        kernel = card.load(path)
+        kernel = card.load(copy_path)
         buffer = kernel.buffer("operands", 100)
         assert buffer.size == 100 == buffer.view.size
         buffer.write(np.arange(3, dtype=np.uint16), 94)
@@ -139,9 +126,9 @@ def test_buffers_are_bounded(path):
             kernel.buffer("command_count", 64)
 
 
-def test_capacity_names_what_fits(path):
+def test_capacity_names_what_fits(copy_path):
     with open_card("model", banks=[Bank("HBM[0]", 1 << 16)]) as card:
-        kernel = card.load(path)
+        kernel = card.load(copy_path)
         first = kernel.buffer("operands", 4097)
         message = r"at most 57344 bytes for results \(bank HBM\[0\] of 64 KB.*, not 57345"
         with pytest.raises(CapacityError, match=message):
@@ -150,9 +137,9 @@ def test_capacity_names_what_fits(path):
         assert kernel.buffer("results", 1 << 16).size == 1 << 16
 
 
-def test_view_moves_by_hand(path):
+def test_view_moves_by_hand(copy_path):
     with open_card("model") as card:
-        kernel, _, arguments = prepared(card, path)
+        kernel, _, arguments = prepared(card, copy_path)
         arguments["operands"].view[:8] = 7
         kernel.launch(**arguments)
         arguments["results"].from_device()
@@ -163,86 +150,59 @@ def test_view_moves_by_hand(path):
         assert (arguments["results"].view[:8] == 7).tolist() == [False] * 4 + [True] * 4
 
 
-def test_stuck_channel_is_named(path):
+def test_stuck_channel_is_named(copy_path):
     fault = Fault(master="m_axi_host", channel="R", cycle=200)
     memory = MemoryConfig(faults=(fault,), max_idle=2000)
     with open_card("sim", memory=memory) as card:
-        kernel, _, arguments = prepared(card, path)
+        kernel, _, arguments = prepared(card, copy_path)
         with pytest.raises(CardTimeout, match="stand still: m_axi_host R stands still"):
             kernel.launch(**arguments)
 
 
-def test_wait_is_bounded(path):
+def test_wait_is_bounded(copy_path):
     with open_card("sim", memory=MemoryConfig(max_idle=2**31)) as card:
-        kernel, _, arguments = prepared(card, path)
+        kernel, _, arguments = prepared(card, copy_path)
         arguments["operands_bytes"] += breach("no_done")
         with pytest.raises(CardTimeout, match="within 0.2 s.*no AXI channel waits"):
             kernel.launch(timeout_s=0.2, **arguments)
 
 
-def test_broken_axi_rule_is_an_error(path):
+def test_broken_axi_rule_is_an_error(copy_path):
     with open_card("sim") as card:
-        kernel, _, arguments = prepared(card, path)
+        kernel, _, arguments = prepared(card, copy_path)
         arguments["operands_bytes"] += breach("boundary")
         with pytest.raises(CardError, match="state 5: cycle .* burst must not cross 4 KB"):
             kernel.launch(**arguments)
 
 
-def test_real_cards_get_advice(path, monkeypatch):
+def test_real_cards_get_advice(copy_path, monkeypatch):
     module = pyxrt_of("2026.1", monkeypatch)
     with open_card("xrt") as card:
-        kernel, _, arguments = prepared(card, path)
+        kernel, _, arguments = prepared(card, copy_path)
         module.states = [8, 3, 7, 4]
         kernel.launch(**arguments)
         module.states = [3] * 1000
         with pytest.raises(CardTimeout, match="within 0.01 s.*xbutil examine"):
             kernel.launch(timeout_s=0.01, **arguments)
-        kernel, _, arguments = prepared(card, path)
+        kernel, _, arguments = prepared(card, copy_path)
         module.states = [6]
         with pytest.raises(CardError, match="not end in state 6"):
             kernel.launch(**arguments)
 
 
-@pytest.mark.parametrize("end", ["timeout", "given up", "Ctrl-C"])
-def test_nothing_follows_a_launch_that_did_not_end(path, monkeypatch, end):
-    """XRT refuses it with other words, and what Python frees may be written still."""
+def test_a_failed_launch_is_over(copy_path, monkeypatch):
     module = pyxrt_of("2022.2", monkeypatch)
     with open_card("xrt") as card:
-        kernel, data, arguments = prepared(card, path)
-        module.states = [3] * 1000
-        error = {"timeout": CardTimeout, "given up": GivenUp, "Ctrl-C": KeyboardInterrupt}[end]
-        with monkeypatch.context() as patch:
-            if end != "timeout":
-                check = Mock(side_effect=[None, None, error])
-                patch.setattr(kernel.flight, "check", check)
-            with pytest.raises(error):
-                kernel.launch(timeout_s=0.01, **arguments)
-        for _ in range(2):
-            with pytest.raises(CardError, match="kernel copy must have ended .*load the kernel a"):
-                kernel.launch(**arguments)
-        held = [weakref.ref(arguments[name].bo) for name in ("results", "status")]
-        del kernel, arguments
-        module.states = []
-        gc.collect()
-        assert all(ref() is not None for ref in held)
-        kernel, data, arguments = prepared(card, path)
-        kernel.launch(**arguments)
-        assert (arguments["results"].read(np.uint32, 1024) == data).all()
-
-
-def test_a_failed_launch_is_over(path, monkeypatch):
-    module = pyxrt_of("2022.2", monkeypatch)
-    with open_card("xrt") as card:
-        kernel, data, arguments = prepared(card, path)
+        kernel, data, arguments = prepared(card, copy_path)
         module.states = [5]
         with pytest.raises(CardError, match="not end in state 5"):
             kernel.launch(**arguments)
         kernel.launch(**arguments)
 
 
-def test_a_view_keeps_its_buffer(path):
+def test_a_view_keeps_its_buffer(copy_path):
     with open_card("model") as card:
-        buffer = card.load(path).buffer("operands", 100)
+        buffer = card.load(copy_path).buffer("operands", 100)
         held, part = weakref.ref(buffer.bo), buffer.view[5:]
         assert np.shares_memory(part, np.frombuffer(buffer.bo.map(), np.uint8))
         part[:] = 3
@@ -256,7 +216,7 @@ def test_a_view_keeps_its_buffer(path):
 
 
 @pytest.mark.parametrize("name", ["model", "sim"])
-def test_kernel_of_another_config(path, tmp_path, name):
+def test_kernel_of_another_config(copy_path, tmp_path, name):
     if name == "model":
         # A twin always agrees with the description it was made from: the card must not.
         class Stranger(CopyTwin):
@@ -265,26 +225,26 @@ def test_kernel_of_another_config(path, tmp_path, name):
 
         KERNELS["copy"] = Stranger
     else:
-        values = json.loads(path.read_text())
+        values = json.loads(copy_path.read_text())
         values["config_hash"] ^= 1
-        (tmp_path / "copy.v").write_text((path.parent / "copy.v").read_text())
-        path = tmp_path / "copy.json"
-        path.write_text(json.dumps(values))
+        (tmp_path / "copy.v").write_text((copy_path.parent / "copy.v").read_text())
+        copy_path = tmp_path / "copy.json"
+        copy_path.write_text(json.dumps(values))
     with open_card(name) as card, pytest.raises(HashMismatch, match="config_hash must be 0x"):
-        card.load(path).check()
+        card.load(copy_path).check()
 
 
-def test_kernel_that_writes_no_status(path):
+def test_kernel_that_writes_no_status(copy_path):
     class Silent(CopyTwin):
         def execute(self, arguments, memory):
             pass
 
     KERNELS["copy"] = Silent
     with open_card("model") as card, pytest.raises(CardError, match="status.magic must be 0x524c"):
-        card.load(path).check()
+        card.load(copy_path).check()
 
 
-def test_trace_is_complete_after_close(path, tmp_path):
+def test_trace_is_complete_after_close(copy_path, tmp_path):
     with open_card("sim", trace=tmp_path / "copy.vcd") as card:
-        card.load(path).check()
+        card.load(copy_path).check()
     assert (tmp_path / "copy.vcd").read_text().rstrip().splitlines()[-1]

@@ -95,6 +95,15 @@ def test_a_launch_that_does_not_end(board, files):
         board.stuck = True
         with pytest.raises(CardTimeout, match=r"not stand still: CTRL reads 0x1 \(ap_start\)"):
             kernel.launch(timeout_s=0.05, **arguments)
+        with pytest.raises(CardError, match="must have ended its last launch"):
+            kernel.launch(**arguments)
+        board.stuck, overlays = False, len(board.log)
+        # Nothing but the bitstream stops what the kernel does.
+        kernel = card.load(files / "kernel.json")
+        assert len(board.log) == overlays + 1
+        arguments = prepared(kernel, np.full(4, 7, np.uint32))
+        kernel.launch(**arguments)
+        assert (arguments["results"].read(np.uint32, 4) == 7).all()
 
 
 def test_no_kernel_at_the_address(board, files):

@@ -1,12 +1,14 @@
 """host.cards.uart on a board's twin: launches, and every way in which the line may fail."""
 
 import functools
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from uart.systems import UART, describe, twin
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
+from host.flight import GivenUp
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.shell.control_map import CTRL
 from hw.uart.protocol import END, IDENTITY, STATUS_WORDS, Opcode, Status
@@ -111,6 +113,21 @@ def test_r_a_lost_reply_to_a_start_starts_once(path, plug):
         port.faults = faults
         kernel.check()
     assert lost and len(launches) == 1
+
+
+def test_a_launch_that_did_not_end_has_the_board_reset(path, plug, expected, monkeypatch):
+    """The line is opened anew, which resets the kernel: it may still be at work."""
+    ports = [plug()]
+    with open_card("uart:/dev/board") as card:
+        kernel = card.load(path)
+        with monkeypatch.context() as patch, pytest.raises(GivenUp):
+            patch.setattr(kernel.flight, "check", Mock(side_effect=[None, GivenUp]))
+            kernel.check()
+        ports.append(plug(ports[0].board))
+        assert not ports[0].closed
+        assert session(card, path) == expected
+        assert ports[0].closed and ports[1].written[0] == ports[0].written[0]
+    assert ports[1].closed
 
 
 def test_a_silent_board_is_told(plug, monkeypatch):

@@ -1,0 +1,82 @@
+"""constraints.txt: one version of all that is installed, for every Python of the workflow."""
+
+import re
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+PYTHONS = WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"]
+ROWS = [
+    Requirement(line)
+    for line in (ROOT / "constraints.txt").read_text().splitlines()
+    if line and line[0] != "#"
+]
+#: What torch pins to the digit itself, for a GPU that nothing here uses.
+CUDA = re.compile(r"nvidia-|cuda-")
+
+
+def pinned(python):
+    """``{name: version}`` of ``constraints.txt`` for ``python``."""
+    environment = {"python_version": python, "python_full_version": f"{python}.0"}
+    found = {}
+    for row in ROWS:
+        (specifier,) = row.specifier
+        assert specifier.operator == "==", row
+        if row.marker is None or row.marker.evaluate(environment):
+            name = canonicalize_name(row.name)
+            assert name not in found, f"{name} has two versions for Python {python}"
+            found[name] = specifier.version
+    return found
+
+
+def needed(name, extras, python):
+    """What the installed ``name`` requires on ``python``, and what is behind it."""
+    environment = {**default_environment(), "python_version": python}
+    environment["python_full_version"] = f"{python}.0"
+    todo, seen = [(name, extra) for extra in ("", *extras)], set()
+    while todo:
+        name, extra = todo.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        try:
+            lines = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # of an extra that is not installed
+            continue
+        for requirement in map(Requirement, lines):
+            if requirement.marker and not requirement.marker.evaluate(
+                {**environment, "extra": extra}
+            ):
+                continue
+            yield name, requirement
+            behind = canonicalize_name(requirement.name)
+            todo += [(behind, each) for each in ("", *requirement.extras)]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_requirement_has_a_row_that_it_allows(python):
+    rows = pinned(python)
+    extras = metadata.metadata("rlfabric").get_all("Provides-Extra")
+    count = 0
+    for of, requirement in needed("rlfabric", extras, python):
+        name = canonicalize_name(requirement.name)
+        if CUDA.match(name) or name == "rlfabric":
+            continue
+        assert name in rows, f"{of} needs {requirement}, which has no row for Python {python}"
+        assert requirement.specifier.contains(rows[name], prereleases=True), (
+            f"{of} needs {requirement}, not {rows[name]} as for Python {python}"
+        )
+        count += 1
+    assert count > 40
+
+
+def test_what_torch_needs_has_rows():
+    """torch is in no tested environment: these were resolved."""
+    assert {"torch", "triton", "setuptools", "sympy", "networkx", "fsspec"} <= pinned("3.10").keys()
