@@ -1,8 +1,10 @@
 """The house rules that a program can check: arrows between folders, file lengths, no paths."""
 
 import ast
+import inspect
 import re
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,10 @@ def unbounded(source):
             given = {keyword.arg for keyword in call.keywords}
             if ast.unparse(call.func) == "cocotb.test" and "timeout_time" not in given:
                 yield f"line {node.lineno}: {node.name}"
+
+
+def module_docstring(path):
+    return ast.get_docstring(ast.parse(path.read_text())) or ""
 
 
 def described_package(path):
@@ -195,6 +201,25 @@ def test_the_class_check_itself(docstring, bad):
     body = "..." if docstring is None else f'"""{docstring}"""'
     assert bool(list(undescribed(f"class Queue:\n    {body}\n"))) == bad
     assert not list(undescribed(f"class _Queue:\n    {body}\n"))
+
+
+def test_latencies_in_prose_are_those_of_the_units():
+    """A latency that a file's first words name is the ``LATENCY`` of one of its classes."""
+    checked = 0
+    for path in files("hw"):
+        told = set(map(int, re.findall(r"latency (\d+)", module_docstring(path))))
+        if not told:
+            continue
+        module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        units = inspect.getmembers(module, inspect.isclass)
+        known = {
+            unit.LATENCY
+            for _, unit in units
+            if unit.__module__ == module.__name__ and hasattr(unit, "LATENCY")
+        }
+        assert told <= known, f"{path}: {told - known} of {known}"
+        checked += len(told)
+    assert checked >= 15
 
 
 def test_benches_are_bounded():
