@@ -51,10 +51,9 @@ def fits(board, count, item_bytes, *, bank=None, field="capacity"):
 def fits_resources(board, estimate):
     """Raise ``DoesNotFit`` for the first resource of which ``estimate`` exceeds the usable count.
 
-    ``estimate`` maps lut, ff, bram36, uram, dsp to counts; what is None or absent on either side
-    is unknown and passes.
+    ``estimate``: an ``hw.estimate.Estimate``; what is None on either side is unknown and passes.
     """
-    for name, limit, need in board.usable.exceeded(estimate):
+    for name, limit, need in board.usable.exceeded(estimate.resources):
         raise DoesNotFit(
             f"{name} must be at most {limit} on {board.title} (the usable share), not {need}"
         )

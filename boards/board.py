@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, fields, replace
 
 from hw.config import ConfigBase
+from hw.estimate import exceeded
 from hw.shell.program import PAGE_BYTES
 
 __all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
@@ -47,10 +48,7 @@ class Resources(ConfigBase):
 
         What is None or absent on either side is unknown and passes.
         """
-        for name, limit in self.to_dict().items():
-            wanted = need.get(name)
-            if wanted is not None and limit is not None and wanted > limit:
-                yield name, limit, wanted
+        return exceeded(need, self.to_dict())
 
 
 #: What of a resource a design may plan with: the limits of FINN's floorplanner. Past them, place

@@ -3,21 +3,18 @@
 import json
 import re
 from collections import Counter
-from dataclasses import fields
 from pathlib import Path
 
 from boards.area import count, modules, total
 from boards.bitstream import whole
-from boards.board import Resources
 from boards.memory import banks
 from hw.designs import DESIGNS
 
-__all__ = ["REPORT", "RESOURCES", "lacking", "mapped_before", "report"]
+__all__ = ["REPORT", "lacking", "mapped_before", "report"]
 
 #: File of a report.
 REPORT = "report.json"
 
-RESOURCES = tuple(field.name for field in fields(Resources))
 #: Bytes of a block of UltraRAM without its parity.
 _ULTRA_BYTES = 8 * 4096
 
@@ -82,7 +79,6 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
     if board.shared in assigned:
         mapped["uram"] += -(-board.shared.size // _ULTRA_BYTES)
     mapped = dict(mapped)
-    estimate = design.estimate(config)
     items, size = design.storage(config)
     return {
         "design": name,
@@ -93,7 +89,7 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         "units": _units(found, top, levels),
         "mapped": mapped,
         "kernel": kernel,
-        "estimate": {key: estimate.get(key) for key in RESOURCES},
+        "estimate": design.estimate(config).resources,
         "total": board.total.to_dict(),
         "usable": board.usable.to_dict(),
         "share": _shares(mapped, board.total),

@@ -11,9 +11,10 @@ from rich.markup import escape
 
 import boards
 from boards.bitstream import routed
-from boards.report import REPORT, RESOURCES, report
+from boards.report import REPORT, report
 from host.generate import configure, find_design
 from host.listing import table
+from hw.estimate import RESOURCES
 
 __all__ = ["make", "show"]
 

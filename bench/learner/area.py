@@ -5,6 +5,7 @@ from bench.learner.cycles import CARTPOLE
 from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
+from hw.estimate import RESOURCES
 from hw.learner.config import LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.verilog import to_verilog
@@ -19,7 +20,6 @@ _TABLE_2 = {
 }
 #: Environments: CartPole, and LunarLander with continuous actions.
 _SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=8, action=2)}
-_RESOURCES = ("dsp", "lut", "ff", "bram36", "uram")
 
 
 def kernels():
@@ -39,10 +39,10 @@ def rows():
     result = []
     for (algorithm, case), config in kernels().items():
         design, paper = DESIGNS[algorithm], _TABLE_2[algorithm]
-        estimate = design.estimate(config)
+        estimate = design.estimate(config).resources
         verilog = to_verilog(design.kernel(config), name=algorithm)
         mapped = synthesize(verilog, algorithm, work=BUILD_DIRECTORY / "area", flatten=False)
-        for name in _RESOURCES:
+        for name in RESOURCES:
             paper_value = dict(
                 reference="CF'22, Table 2" if name in paper else None,
                 reference_value=paper.get(name),

@@ -57,7 +57,7 @@ def _kernel():
     area = synthesize(
         to_verilog(design.kernel(config), name="replay"), "replay", work=BUILD_DIRECTORY / "area"
     )
-    estimate = design.estimate(config)
+    estimate = design.estimate(config).resources
     return [
         row("replay", "whole kernel, N=2^20, K=16, 512 bits", name, area[name], "cells",
             reference="our own estimate" if estimate.get(name) is not None else None,

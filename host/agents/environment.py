@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from contextlib import closing, contextmanager
 
 import gymnasium
 import numpy as np
@@ -14,6 +15,7 @@ from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
 __all__ = ["Actor", "FlattenedImages", "Transitions", "evaluate", "make_envs", "sizes"]
+__all__ += ["has_continuous_actions"]
 
 #: of an experience in the replay memory
 _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
@@ -45,12 +47,10 @@ def make_envs(env, count, algo="dqn", render_mode=None):
             _warn_of_images(env, space)
         return one if plain else FlattenObservation(one)
 
-    try:
+    with _installed(env):
         envs = gymnasium.vector.SyncVectorEnv(
             [make] * count, autoreset_mode=AutoresetMode.SAME_STEP
         )
-    except gymnasium.error.DependencyNotInstalled as error:
-        raise ValueError(f"env must have its packages installed, not {env!r} ({error})") from error
     space, wanted = envs.single_action_space, _SPACES[algo]
     plain = isinstance(space, wanted)
     if plain and isinstance(space, Box):
@@ -61,6 +61,24 @@ def make_envs(env, count, algo="dqn", render_mode=None):
         raise ValueError(f"env must have a {kind} action space for {algo}, not {space} of {env!r}")
     _check_record(env, algo, envs)
     return envs
+
+
+@contextmanager
+def _installed(env):
+    """ValueError for what is not installed."""
+    try:
+        yield
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"env must have its packages installed, not {env!r} ({error})") from error
+
+
+def has_continuous_actions(env):
+    """Whether the actions of ``env``, as for ``find_spec``, are a Box; it is made to find out.
+    ValueError as of ``make_envs``."""
+    with _installed(env):
+        made = gymnasium.make(find_spec(env), disable_env_checker=True)
+    with closing(made):
+        return isinstance(made.action_space, Box)
 
 
 def _is_image(space):

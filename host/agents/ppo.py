@@ -3,6 +3,7 @@
 import numpy as np
 
 from host.agents.agent import Agent
+from host.agents.normalizer import Normalizer
 from host.agents.ppo_config import PPOConfig
 from host.agents.ppo_network import ActorCritic
 from host.agents.torch_extra import torch
@@ -23,6 +24,12 @@ class PPO(Agent):
         Of the first weights, of actions and of minibatches.
     discrete : bool
         Actions are integers 0..action_count-1, or else vectors that are clipped to [-1, 1].
+
+    Attributes
+    ----------
+    normalizer : Normalizer or None
+        Of the observations, as ``normalize_observations`` says: what it knows is of all that
+        ``sample`` has acted on, and is a part of the policy.
     """
 
     CONFIG = PPOConfig
@@ -33,6 +40,8 @@ class PPO(Agent):
             seed = np.random.SeedSequence(seed)
         weights, random = (int(x) for x in seed.generate_state(2, np.uint64) >> np.uint64(1))
         self.discrete = discrete
+        normalizes = config.normalize_observations
+        self.normalizer = Normalizer(self.observation_size) if normalizes else None
         with torch.random.fork_rng(devices=[]):  # torch's initialisers know no other generator
             torch.manual_seed(weights)
             self.network = ActorCritic(config, discrete=discrete, **sizes)
@@ -43,37 +52,51 @@ class PPO(Agent):
     def sizes(self):
         return super().sizes | {"discrete": self.discrete}
 
+    def _seen(self, obs):
+        """What the networks see of obs [rows, observation_size]."""
+        obs = self.checked(obs)
+        return torch.from_numpy(obs if self.normalizer is None else self.normalizer(obs))
+
     @torch.no_grad()
     def predict(self, obs):
         """Logits, or means of actions, [rows, action_count] of obs [rows, observation_size]."""
-        return self.network.actor(torch.from_numpy(self.checked(obs))).numpy()
+        return self.network.actor(self._seen(obs)).numpy()
 
     @torch.no_grad()
     def value(self, obs):
         """The critic's values, float32 [rows]."""
-        return self.network.value(torch.from_numpy(self.checked(obs))).numpy()
+        return self.network.value(self._seen(obs)).numpy()
 
     @torch.no_grad()
     def sample(self, obs):
-        """``(action, log probability, value)`` of each row; it counts ``rows`` environment steps.
+        """``(what the networks saw, action, log probability, value)`` of each row of a vector step
+        in training; it counts ``rows`` environment steps, and the observations before it normalizes
+        them.
 
         Not greedy, and not clipped: see ``applied``.
         """
-        obs = torch.from_numpy(self.checked(obs))
-        distribution = self.network.distribution(obs)
-        action = distribution.sample(self._generator)
-        self.steps += len(obs)
-        results = action, distribution.log_probability(action), self.network.value(obs)
+        if self.normalizer is not None:
+            self.normalizer.update(self.checked(obs))
+        seen = self._seen(obs)
+        distribution, action = self._drawn(seen)
+        results = seen, action, distribution.log_probability(action), self.network.value(seen)
         return tuple(tensor.numpy() for tensor in results)
+
+    def _drawn(self, seen):
+        distribution = self.network.distribution(seen)
+        self.steps += len(seen)
+        return distribution, distribution.sample(self._generator)
 
     def applied(self, action):
         """What the environment gets of an action."""
         return action if self.discrete else np.clip(action, -1, 1)
 
+    @torch.no_grad()
     def act(self, obs, *, greedy=False):
-        """Actions for the environment, the likeliest ones if greedy; else as ``sample``."""
+        """Actions for the environment, the likeliest ones if greedy; else drawn, which counts
+        ``rows`` environment steps. Observations are not counted."""
         if not greedy:
-            return self.applied(self.sample(obs)[0])
+            return self.applied(self._drawn(self._seen(obs))[1].numpy())
         output = self.predict(obs)
         return output.argmax(axis=1) if self.discrete else self.applied(output)
 
@@ -170,16 +193,21 @@ class PPO(Agent):
 
     @property
     def parameters(self):
-        """name -> array of the network."""
-        return {name: tensor.numpy() for name, tensor in self.network.state_dict().items()}
+        """name -> array of the network, and of what normalizes its observations."""
+        known = {} if self.normalizer is None else self.normalizer.arrays
+        return {name: tensor.numpy() for name, tensor in self.network.state_dict().items()} | known
 
     def load_parameters(self, parameters):
         own = self.parameters
+        known = {name: list(mine.shape) for name, mine in own.items()}
         for name, array in parameters.items():
             if name not in own or own[name].shape != array.shape:
-                known = {name: list(mine.shape) for name, mine in own.items()}
                 raise ValueError(f"parameters must be {known}, not {name} {list(array.shape)}")
-        tensors = {name: torch.from_numpy(array) for name, array in parameters.items()}
+        for name in own.keys() - parameters.keys():
+            raise ValueError(f"parameters must be {known}, not without {name}")
+        if self.normalizer is not None:
+            self.normalizer.load_arrays(parameters)
+        tensors = {name: torch.from_numpy(parameters[name]) for name in self.network.state_dict()}
         self.network.load_state_dict(tensors)
 
     def state_dict(self):

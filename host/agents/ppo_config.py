@@ -35,6 +35,9 @@ class PPOConfig(AgentConfig):
     hidden: tuple = (64, 64)
     activation: str = "tanh"
     gamma: float = 0.98
+    #: Each component of the observations, a pixel too, by mean and deviation of all that training
+    #: has seen, within 10 deviations; evaluations and a loaded policy leave them as they are.
+    normalize_observations: Annotated[bool, Flag()] = False
     #: Decay of advantages per step, besides gamma.
     gae_lambda: Annotated[float, FRACTION] = 0.9
     #: Steps in a minibatch; the last of an epoch may be smaller.

@@ -13,10 +13,11 @@ __all__ = ["Rollout", "collect"]
 class Rollout:
     """Arrays [steps, envs, ...], in the order of time.
 
-    ``action`` and its ``log_probability`` are as sampled; what was applied may be clipped.
-    ``value`` is the critic's of ``obs``. ``bootstrap`` is its value of what the action led to, also
-    where the environment has been reset since: where an episode was truncated, and in the last step
-    where it goes on; 0 elsewhere.
+    ``obs`` is what the networks saw, normalized where the agent does so. ``action`` and its
+    ``log_probability`` are as sampled; what was applied may be clipped. ``value`` is the critic's
+    of ``obs``. ``bootstrap`` is its value of what the action led to, also where the environment has
+    been reset since: where an episode was truncated, and in the last step where it goes on; 0
+    elsewhere.
     """
 
     obs: np.ndarray
@@ -43,7 +44,7 @@ def collect(actor, agent, steps, phases=None):
     columns, followers, episodes = {}, [], []
     for step in range(steps):
         with phases("policy"):
-            action, log_probability, value = agent.sample(actor.obs)
+            seen, action, log_probability, value = agent.sample(actor.obs)
         with phases("environments"):
             taken, ended = actor.step(agent.applied(action))
         episodes += ended
@@ -52,7 +53,7 @@ def collect(actor, agent, steps, phases=None):
             follows = ~taken.terminated
         followers.append((follows, taken.next_obs[follows]))
         row = dict(
-            obs=taken.obs,
+            obs=seen,
             action=action,
             log_probability=log_probability,
             value=value,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from host.agents.ddpg_config import DDPGConfig
 from host.agents.dqn_config import DQNConfig
+from host.agents.environment import has_continuous_actions
 from host.agents.ppo_config import HEPPO, PPOConfig
 from host.agents.run_config import LEARNERS, RunConfig
 from host.rules import FRACTION, Integer, Number, check_choice
@@ -159,7 +160,26 @@ _CARD = {
         ),
     ),
 }
-#: what differs again in an environment that is learned best in another way
+#: what differs again where actions are a Box: stable-baselines3's numbers for PPO, and normalized
+#: observations, as always advised by Andrychowicz et al. (What Matters In On-Policy Reinforcement
+#: Learning?, 2020, 3.3)
+_CONTINUOUS = {
+    "ppo": dict(
+        steps=1_000_000,
+        env_count=1,
+        steps_per_launch=2048,
+        evaluation_interval_steps=10 * 2048,
+        log_interval_steps=2048,
+        ppo=dict(
+            normalize_observations=True,
+            gamma=0.99,
+            gae_lambda=0.95,
+            batch_size=64,
+            learning_rate=3e-4,
+        ),
+    ),
+}
+#: what differs in an environment that is learned best in another way, instead of that
 _ENVIRONMENTS = {
     ("ppo", "Pendulum-v1"): dict(
         env="Pendulum-v1",
@@ -179,6 +199,16 @@ _ENVIRONMENTS = {
 }
 
 
+def _environments(algo, env):
+    """What differs in the environment ``env``."""
+    if env is None:
+        return {}
+    own = _ENVIRONMENTS.get((algo, env.rpartition(":")[2]))
+    if own is not None or algo not in _CONTINUOUS:
+        return own or {}
+    return _CONTINUOUS[algo] if has_continuous_actions(env) else {}
+
+
 def default_learner(algo):
     """The card, where the algorithm has a kernel that trains; else the CPU."""
     return "cpu" if _CONFIGS[algo] is OnPolicyConfig else "card"
@@ -186,9 +216,11 @@ def default_learner(algo):
 
 def preset(algo, learner, name=None, env=None):
     """The default config of an algorithm on a learner, as ``PRESETS`` call it, in an environment:
-    ``dqn`` and ``ppo`` solve CartPole-v1, ``ddpg`` Pendulum-v1.
+    ``dqn`` and ``ppo`` solve CartPole-v1, ``ddpg`` Pendulum-v1; ``ppo`` has others where actions
+    are continuous.
 
-    ``name`` None is the first of PRESETS; ``env`` None is the algorithm's own.
+    ``name`` None is the first of PRESETS; ``env`` None is the algorithm's own. ValueError, besides
+    for the arguments, as of ``has_continuous_actions``.
     """
     check_choice("algo", algo, ALGORITHMS)
     check_choice("learner", learner, LEARNERS)
@@ -199,7 +231,7 @@ def preset(algo, learner, name=None, env=None):
     if learner == "card":
         values |= _CARD.get(algo, {})
     values |= {} if env is None else {"env": env}
-    values |= _ENVIRONMENTS.get((algo, (env or "").rpartition(":")[2]), {})
+    values |= _environments(algo, env)
     if names:
         values[algo] = values.get(algo, {}) | HEPPO[name or names[0]]
     return _CONFIGS[algo].from_dict(values)

@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import UQ
 from hw.arith.interpolate import Interpolate, Table
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 
 __all__ = ["FRACTION_FORMAT", "MANTISSA_FORMAT", "Exp2", "Exp2Config", "exp2_table"]
 
@@ -90,7 +91,7 @@ class Exp2(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=1, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=1)
 
     def elaborate(self, platform):
         m = Module()

@@ -11,6 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 
 __all__ = ["SQ", "UQ", "FixedFormat", "Requantize", "RequantizeConfig"]
 
@@ -152,7 +153,7 @@ class Requantize(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
 
     def elaborate(self, platform):
         m = Module()

@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import UQ
 from hw.arith.interpolate import Interpolate, Table
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["LOG2_FORMAT", "Log2", "Log2Config", "log2_table"]
@@ -101,7 +102,7 @@ class Log2(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=1, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=1)
 
     def elaborate(self, platform):
         m = Module()

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
+from hw.estimate import Estimate
 
 __all__ = ["A_LIMB", "B_LIMB", "Multiply"]
 
@@ -75,7 +76,7 @@ class Multiply(wiring.Component):
     INTERVAL = 1
 
     def __init__(self, a_width, b_width):
-        self.latency = self.estimate(a_width, b_width)["latency"]
+        self.latency = self.estimate(a_width, b_width).latency
         self.a_width, self.b_width = a_width, b_width
         super().__init__({"a": In(a_width), "b": In(b_width), "product": Out(a_width + b_width)})
 
@@ -92,7 +93,7 @@ class Multiply(wiring.Component):
         while operands > 1:
             latency, operands = latency + 1, -(-operands // _OPERANDS)
         dsp = sum(len(row) for row in rows)
-        return dict(latency=latency, interval=cls.INTERVAL, dsp=dsp, lut=None, ff=None)
+        return Estimate(latency=latency, interval=cls.INTERVAL, dsp=dsp)
 
     def elaborate(self, platform):
         m = Module()

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.exp2 import FRACTION_FORMAT, MANTISSA_FORMAT, Exp2, Exp2Config
 from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["EXPONENT_WIDTH", "LOG_FORMAT", "SCALE_FORMAT", "Power", "PowerConfig"]
@@ -84,7 +85,7 @@ class Power(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=2, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=2)
 
     def elaborate(self, platform):
         m = Module()

@@ -19,6 +19,7 @@ from hw.arith.fixed import UQ, FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, WIDTH, decode
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import Float32Unit
+from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["LIMIT", "VALUE_FORMAT", "X_FORMAT", "Tanh", "TanhFixed", "TanhTable", "tanh_table"]
@@ -230,7 +231,7 @@ class TanhFixed(wiring.Component):
 
     @classmethod
     def estimate(cls, target):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def elaborate(self, platform):
         m = Module()

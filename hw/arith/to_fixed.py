@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.exp2 import MANTISSA_FORMAT
 from hw.arith.fixed import FixedFormat
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["ToFixed", "ToFixedConfig"]
@@ -79,7 +80,7 @@ class ToFixed(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
 
     def elaborate(self, platform):
         m = Module()

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, normalise, rounded
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -66,7 +67,7 @@ class ToFloat(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
 
     def elaborate(self, platform):
         m = Module()

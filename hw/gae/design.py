@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hw.estimate import exceeded
 from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.core import GaeCore
 from hw.gae.estimate import estimate
@@ -29,17 +30,10 @@ def _default(numbers, **widths):
     while rows > 1:
         gae = GaeConfig(rows=rows, **widths)
         config = GaeKernelConfig(gae=gae, engine=default_engine(numbers))
-        if _within(numbers, estimate(config)):
+        if not any(exceeded(estimate(config).resources, numbers)):
             break
         rows //= 2
     return config
-
-
-def _within(numbers, resources):
-    return all(
-        numbers.get(name) is None or resources[name] is None or resources[name] <= numbers[name]
-        for name in ("dsp", "bram36")
-    )
 
 
 def _fewer_rows(config, fits):

@@ -1,5 +1,6 @@
 """Resources of the whole kernel ``gae``, and the largest that fits a board."""
 
+from hw.estimate import Estimate, total
 from hw.gae.array.estimator import Estimator
 from hw.gae.intake.intake import Intake
 from hw.stream.ram import memory_blocks, style_of
@@ -15,12 +16,10 @@ def estimate(config):
     rows, intake = Estimator.estimate(config.gae, config.gae.depth + 1), Intake.estimate(config)
     engine = config.engine
     queues = 2 * memory_blocks(engine.data_width, engine.depth, style_of(engine.depth))
-    return {
-        "cycles": rows["cycles"],
-        "interval": rows["interval"],
-        "dsp": None if intake["dsp"] is None else rows["dsp"] + intake["dsp"],
-        "bram36": rows["bram36"] + queues,
-        "uram": rows["uram"],
-        "lut": None,
-        "ff": None,
-    }
+    return Estimate(
+        cycles=rows.cycles,
+        interval=rows.interval,
+        dsp=total(rows.dsp, intake.dsp),
+        bram36=rows.bram36 + queues,
+        uram=rows.uram,
+    )

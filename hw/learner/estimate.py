@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from amaranth import Shape
 
+from hw.estimate import Estimate, exceeded
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.forward import Forward
 from hw.learner.network.loss import Loss
@@ -68,7 +69,7 @@ def _memory_blocks(config):
     blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
     for layer, groups, backward, made_by in every:
         wanted = made_by is not None
-        blocks += LayerParameters.estimate(config, layer, input_gradient=wanted)["bram36"]
+        blocks += LayerParameters.estimate(config, layer, input_gradient=wanted).bram36
         ring = deep(activation, slots * layer.words)
         blocks += (len(groups) + backward) * layer.vector * ring
         if made_by is not None:
@@ -79,15 +80,15 @@ def _memory_blocks(config):
 def _learner(config):
     """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
     multipliers, adders, optimizers = 0, 0, 0
-    dsp = Loss.estimate(config)["dsp"]
+    dsp = Loss.estimate(config).dsp
     for layer, groups, backward, made_by in stages(config):
         chains = (
             Forward.estimate(config, layer, groups),
             Backward.estimate(config, layer, backward, 1, made_by is not None, made_by or "linear"),
         )
-        dsp += LayerParameters.estimate(config, layer)["dsp"]
-        multipliers += sum(chain["multipliers"] for chain in chains)
-        dsp += sum(chain["dsp"] for chain in chains)
+        dsp += LayerParameters.estimate(config, layer).dsp
+        multipliers += sum(chain.multipliers for chain in chains)
+        dsp += sum(chain.dsp for chain in chains)
         adders += _adders(config, layer, groups, backward, made_by)
         optimizers += config.units(layer) * layer.vector
     products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
@@ -98,42 +99,33 @@ def _learner(config):
     lut = _LUT["add"] * (adders + optimizers * sums)
     lut += _LUT["multiply"] * (multipliers + optimizers * products)
     lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])
-    return {"dsp": dsp, "lut": lut, "bram36": _memory_blocks(config)}
+    return Estimate(dsp=dsp, lut=lut, bram36=_memory_blocks(config))
 
 
 def estimate(config):
     """Resources of the whole kernel of a LearnerKernelConfig; None where unknown."""
     replay, learner = ReplayCore.estimate(config.replay_kernel), _learner(config.learner)
-    return {
-        "cycles": None,
-        "uram": replay["uram"],
-        "bram36": replay["bram36"] + learner["bram36"],
-        "dsp": (replay["dsp"] or 0) + learner["dsp"],
-        "lut": learner["lut"],
-        "ff": None,
-    }
+    return Estimate(
+        uram=replay.uram,
+        bram36=replay.bram36 + learner.bram36,
+        dsp=replay.dsp + learner.dsp,
+        lut=learner.lut,
+    )
 
 
 def check_fit(config, numbers):
     """ValueError with what would fit, unless a LearnerKernelConfig fits a board's ``numbers``."""
-    for name, need in estimate(config).items():
-        limit = numbers.get(name)
-        if need is not None and limit is not None and need > limit:
-            hint = suggest(config, lambda other: fits(other, numbers))
-            raise ValueError(
-                f"{name} must be at most {limit} (the usable share), not {need}"
-                + "".join(f"; {text} fits" for text in hint)
-            )
+    for name, limit, need in exceeded(estimate(config).resources, numbers):
+        hint = suggest(config, lambda other: fits(other, numbers))
+        raise ValueError(
+            f"{name} must be at most {limit} (the usable share), not {need}"
+            + "".join(f"; {text} fits" for text in hint)
+        )
 
 
 def fits(config, numbers):
     """Whether ``check_fit`` passes."""
-    need = estimate(config)
-    return all(
-        need.get(name) is None or limit is None or need[name] <= limit
-        for name, limit in numbers.items()
-        if name in need
-    )
+    return not any(exceeded(estimate(config).resources, numbers))
 
 
 def suggest(config, fits):

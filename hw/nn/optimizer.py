@@ -32,6 +32,7 @@ from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.to_float import ToFloat, to_float
+from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -150,12 +151,10 @@ class Optimizer(wiring.Component):
             multiplies += 2
         else:
             blocks += 2
-        return dict(
+        return Estimate(
             latency=timing(config).latency,
             interval=cls.INTERVAL,
             dsp=multiplies * Float32Multiply.DSP + blocks,
-            lut=None,
-            ff=None,
         )
 
     def elaborate(self, platform):

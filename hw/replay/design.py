@@ -16,7 +16,7 @@ def default_config(numbers):
     capacity = 1 << 20
     while blocks and capacity > 4096:
         config = ReplayConfig(capacity=capacity)
-        if ReplayManager.estimate(config)["uram"] <= blocks:
+        if ReplayManager.estimate(config).uram <= blocks:
             return ReplayKernelConfig(replay=config, engine=engine)
         capacity //= 2
     return ReplayKernelConfig(replay=ReplayConfig(capacity=4096, ultra_ram=False), engine=engine)

@@ -69,13 +69,18 @@ class Gather(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config = self.config
-        granule = 8 * GRANULE_BYTES
-        word_granules = self.data_width // granule
         whole = Signal()  # records have an experience
         m.d.comb += whole.eq(self.granules != 0)
+        self._headers(m, whole, *self._addresses(m))
+        self._records(m, whole)
+        return m
 
-        # Where the experience lies: a product (one DSP block), then a sum of 64 bits.
+    def _addresses(self, m):
+        """Where the experience lies: a product (one DSP block), then a sum of 64 bits.
+
+        Returns the second register's valid, leaf and address, and what takes them.
+        """
+        config = self.config
         leaf = data.StructLayout({"index": config.index_width, "priority": config.priority_width})
         s1_valid, s2_valid = Signal(), Signal()
         s1_leaf, s2_leaf = Signal(leaf, reset_less=True), Signal(leaf, reset_less=True)
@@ -100,8 +105,11 @@ class Gather(wiring.Component):
                 s2_leaf.eq(s1_leaf),
                 s2_address.eq(self.storage + (s1_beats << shift)),
             ]
+        return s2_valid, s2_leaf, s2_address, s2_leave
 
-        # Fork: a read, a weight, and the rest of the header beside the weight.
+    def _headers(self, m, whole, valid, leaf, address, leave):
+        """Fork: a read, a weight, and the rest of the header beside it; headers wait for reads."""
+        config = self.config
         m.submodules.requests = requests = Queue(REQUEST, 2)
         m.submodules.weight = weight = WeightUnit(
             WeightConfig(
@@ -110,28 +118,27 @@ class Gather(wiring.Component):
                 count_width=config.capacity.bit_length(),
             )
         )
-        m.submodules.beside = beside = Queue(leaf, 64)
+        m.submodules.beside = beside = Queue(leaf.shape(), 64)
         wiring.connect(m, requests.o, wiring.flipped(self.read.request))
         ready = {
             "requests": requests.i.ready | ~whole,
             "weight": weight.i.ready,
             "beside": beside.i.ready,
         }
-        m.d.comb += s2_leave.eq(ready["requests"] & ready["weight"] & ready["beside"])
         m.d.comb += [
-            requests.i.valid.eq(s2_valid & whole & ready["weight"] & ready["beside"]),
-            requests.i.p.address.eq(s2_address),
+            leave.eq(ready["requests"] & ready["weight"] & ready["beside"]),
+            requests.i.valid.eq(valid & whole & ready["weight"] & ready["beside"]),
+            requests.i.p.address.eq(address),
             requests.i.p.beats.eq(self.stride),
-            weight.i.valid.eq(s2_valid & ready["requests"] & ready["beside"]),
-            weight.i.p.priority.eq(s2_leaf.priority),
+            weight.i.valid.eq(valid & ready["requests"] & ready["beside"]),
+            weight.i.p.priority.eq(leaf.priority),
             weight.i.p.total.eq(self.total),
             weight.i.p.count.eq(self.fill),
             weight.beta.eq(self.beta),
-            beside.i.valid.eq(s2_valid & ready["requests"] & ready["weight"]),
-            beside.i.payload.eq(s2_leaf),
+            beside.i.valid.eq(valid & ready["requests"] & ready["weight"]),
+            beside.i.payload.eq(leaf),
         ]
 
-        # Headers wait for their experience.
         m.submodules.headers = headers = Queue(HEADER.shape, self.depth)
         join = Signal()
         header = headers.i.p
@@ -145,7 +152,10 @@ class Gather(wiring.Component):
             header.weight.eq(weight.o.payload),
         ]
 
-        # A record: the header rides in front of the experience's first beat.
+    def _records(self, m, whole):
+        """A record: the header rides in front of the experience's first beat."""
+        headers, granule = m.submodules.headers, 8 * GRANULE_BYTES
+        word_granules = self.data_width // granule
         m.submodules.pack = pack = Pack(granule, word_granules + 1, word_granules)
         records_left = Signal.like(self.count)
         granules_left = Signal.like(self.granules)
@@ -177,4 +187,3 @@ class Gather(wiring.Component):
             m.d.sync += [inside.eq(~final), granules_left.eq(remaining - here)]
             with m.If(final):
                 m.d.sync += records_left.eq(records_left - 1)
-        return m

@@ -16,6 +16,7 @@ from hw.arith.log2 import LOG2_FORMAT, Log2, Log2Config
 from hw.arith.power import SCALE_FORMAT, Power, PowerConfig
 from hw.arith.to_fixed import ToFixed, ToFixedConfig
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 
 __all__ = ["EPSILON_FORMAT", "ERROR_FORMAT", "PriorityConfig", "PriorityUnit"]
 
@@ -115,7 +116,7 @@ class PriorityUnit(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=3, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=3)
 
     def elaborate(self, platform):
         m = Module()

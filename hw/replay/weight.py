@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.log2 import Log2, Log2Config
 from hw.arith.power import SCALE_FORMAT, Power, PowerConfig
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 
 __all__ = ["WeightConfig", "WeightUnit"]
 
@@ -102,7 +103,7 @@ class WeightUnit(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=5, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=5)
 
     def elaborate(self, platform):
         m = Module()

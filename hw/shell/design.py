@@ -43,8 +43,7 @@ class Design:
         Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
         the largest program of its runtime. A buffer that is not named grows with what is in it.
     estimate : callable
-        Resources and cycles from config, by name: "lut", "ff", "dsp", "bram36", "uram", "cycles";
-        None where unknown.
+        The whole kernel's ``Estimate``, from config.
     suggest : callable
         Changes that would make a config fit, as texts, from it and a predicate on configs.
     check : callable

@@ -11,6 +11,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.shell.arbiter import Arbiter, Owners
 from hw.shell.axi import EngineConfig
 from hw.shell.ports import read_port, write_port
@@ -110,7 +111,7 @@ class ReadInterconnect(wiring.Component):
         """
         back = Queue.latency_of(config.port(port).depth)
         latency = cls.REQUEST_LATENCY + memory_latency + back + beats - 1
-        return dict(latency=latency, interval=cls.INTERVAL, lut=None, ff=None)
+        return Estimate(latency=latency, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()
@@ -173,7 +174,7 @@ class WriteInterconnect(wiring.Component):
         first = max(cls.REQUEST_LATENCY, min(beats, config.burst_beats) + 1)
         there = first + Queue.latency_of(config.bursts) + beats - 1
         latency = there + memory_latency + Queue.latency_of(config.tokens)
-        return dict(latency=latency, interval=cls.INTERVAL, lut=None, ff=None)
+        return Estimate(latency=latency, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -9,6 +9,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
 from hw.shell.axi import ADDRESS, REQUEST, read_beat
 from hw.shell.burst import BurstSplitter
 from hw.shell.ports import read_beats
@@ -62,7 +63,7 @@ class ReadEngine(wiring.Component):
         at least ``memory_latency`` + ``burst_beats`` + 4. Gates are not modelled (None).
         """
         fixed = cls.ADDRESS_LATENCY + memory_latency + Queue.latency_of(config.depth)
-        return dict(latency=fixed + beats - 1, interval=cls.INTERVAL, lut=None, ff=None)
+        return Estimate(latency=fixed + beats - 1, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

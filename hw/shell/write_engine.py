@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
 from hw.shell.axi import ADDRESS, REQUEST, RESPONSE, write_beat
 from hw.shell.burst import BurstSplitter
 from hw.stream.queue import Queue
@@ -63,7 +64,7 @@ class WriteEngine(wiring.Component):
         """
         first = max(BurstSplitter.LATENCY, min(beats, config.burst_beats))
         latency = first + beats + memory_latency + 1
-        return dict(latency=latency, interval=cls.INTERVAL, lut=None, ff=None)
+        return Estimate(latency=latency, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

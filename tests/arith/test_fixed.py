@@ -138,4 +138,4 @@ def test_matches_twin(simulate, tmp_path, source, target, count_width):
         also=["saturated"],
         final={"saturations": saturation_count(saturated, config)},
     )
-    assert Requantize.estimate(config)["latency"] == Requantize.LATENCY
+    assert Requantize.estimate(config).latency == Requantize.LATENCY

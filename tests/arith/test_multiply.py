@@ -42,7 +42,7 @@ def test_exact_after_latency(simulate, a_width, b_width, latency, dsp):
     unit = Multiply(a_width, b_width)
     assert unit.latency == latency
     estimate = Multiply.estimate(a_width, b_width)
-    assert (estimate["latency"], estimate["interval"], estimate["dsp"]) == (latency, 1, dsp)
+    assert (estimate.latency, estimate.interval, estimate.dsp) == (latency, 1, dsp)
     simulate(
         unit, "arith.multiply_bench", a_width=a_width, b_width=b_width, latency=latency, seed=1
     )

@@ -10,10 +10,11 @@ import boards
 from boards.area import Module, SynthesisError, count, modules, synthesize, total
 from boards.bitstream import OUTCOME
 from boards.memory import banks
-from boards.report import RESOURCES, lacking, mapped_before, report
+from boards.report import lacking, mapped_before, report
 from host.generate import configure
 from host.report import _largest, _pieces, make, show
 from hw.designs import DESIGNS
+from hw.estimate import RESOURCES
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from sim.tools import BUILD_DIRECTORY
 from tests.boards.vendor import small as small_settings

@@ -93,7 +93,7 @@ def test_default_fills_the_block_ram(description):
     blocks = sum(bank.size for bank in BOARD.banks) // 2048
     assert 0.75 < blocks / 208 < 0.85
     estimate = DESIGNS["replay"].estimate(config)
-    assert blocks + 2 * estimate["bram36"] <= 208
+    assert blocks + 2 * estimate.bram36 <= 208
 
 
 def test_readme_names_what_trains_with_the_design():

@@ -87,7 +87,7 @@ def test_clocks():
         rig.run(program.launch())
         shell, status = status_of(rig.buffers["status"].view)  # not masked
     assert shell["error"] == Error.NONE
-    assert status["estimate_cycles"] == estimate(config)["cycles"]
+    assert status["estimate_cycles"] == estimate(config).cycles
     assert status["busy"] == (slots - 1) * rows
     beats = slots * sum(config.slot_beats["codes"])
     assert beats <= status["push_cycles"] < beats + 200

@@ -63,7 +63,7 @@ class Walker(Agent):
     def sample(self, obs):
         self.steps += len(obs)
         action = self.rng.normal(0, 1, (len(obs), self.action_count)).astype(np.float32)
-        return action, action.sum(axis=1), value_of(obs)
+        return obs, action, action.sum(axis=1), value_of(obs)
 
     def applied(self, action):
         return np.clip(action, -1, 1)

@@ -31,9 +31,9 @@ def make_rollout(agent, seed=2, shape=(16, 4)):
     rng = np.random.default_rng(seed)
     obs = rng.normal(size=(*shape, 3)).astype(np.float32)
     parts = [np.stack(x) for x in zip(*map(agent.sample, obs), strict=True)]
-    action, log_probability, value = parts
+    seen, action, log_probability, value = parts
     empty = np.zeros(shape, np.float32)
-    rollout = Rollout(obs, action, log_probability, value, empty, empty > 0, empty > 0, empty)
+    rollout = Rollout(seen, action, log_probability, value, empty, empty > 0, empty > 0, empty)
     advantages = rng.normal(0.3, 2, shape).astype(np.float32)
     return rollout, advantages, value + advantages
 

@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.shell.axi import EngineConfig
 from hw.shell.buffers import Buffer
 from hw.shell.command import Command as CommandEntry
@@ -90,7 +91,7 @@ class StubDesign:
     def estimate(self, config):
         """One UltraRAM for ``uram_leaves`` leaves, or unknown."""
         leaves = self._uram_leaves
-        return {"lut": None, "uram": leaves and -(-config.capacity // leaves)}
+        return Estimate(uram=leaves and -(-config.capacity // leaves))
 
     def suggest(self, config, fits):
         return []

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from host.agents.environment import Actor, FlattenedImages, evaluate, make_envs, sizes
+from host.agents.environment import (
+    Actor,
+    FlattenedImages,
+    evaluate,
+    has_continuous_actions,
+    make_envs,
+    sizes,
+)
 from host.agents.environment_id import reward_threshold
 
 
@@ -118,6 +125,13 @@ def test_unknown_env(env):
         make_envs(env, 1)
 
 
+class Bodiless(gymnasium.Env):
+    """A package that it needs is not there."""
+
+    def __init__(self):
+        raise gymnasium.error.DependencyNotInstalled("no physics")
+
+
 class Lever(gymnasium.Env):
     """Its reward is the sum of the applied action, of components in [-2, 6] and [10, 11]."""
 
@@ -156,6 +170,20 @@ def register():
     yield call
     for name in names:
         del gymnasium.registry[name]
+
+
+def test_which_actions_are_continuous(register):
+    register(Count), register(Lever), register(Camera), register(Bodiless)
+    kinds = {env: has_continuous_actions(env) for env in ("Count", "Lever", "CartPole-v1")}
+    assert kinds == {"Count": False, "Lever": True, "CartPole-v1": False}
+    assert has_continuous_actions("gymnasium.envs:MountainCarContinuous-v0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert has_continuous_actions("Camera"), "images are not made, and not warned of"
+    words = r"^env must have its packages installed, not 'Bodiless' \(no physics\)$"
+    for make in (has_continuous_actions, lambda env: make_envs(env, 2, "ppo")):
+        with pytest.raises(ValueError, match=words):
+            make("Bodiless")
 
 
 def test_images_are_flattened_aloud(register):

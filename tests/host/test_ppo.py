@@ -110,7 +110,7 @@ def test_acting(discrete):
     greedy, output = agent.act(obs, greedy=True), agent.predict(obs)
     assert agent.steps == 0 and (greedy == greedy[0]).all() and output.shape == (400, 2)
     assert greedy[0] == output[0].argmax() if discrete else (greedy == output).all()
-    action, log_probability, value = agent.sample(obs)
+    _, action, log_probability, value = agent.sample(obs)
     assert agent.steps == 400 and log_probability.shape == value.shape == (400,)
     np.testing.assert_allclose(value, agent.value(obs))
     if discrete:

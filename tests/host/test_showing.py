@@ -47,6 +47,12 @@ def test_a_row():
 def test_defaults_follow_learner_and_environment():
     assert rows_of("dqn")["hidden"]["default"] == "64,64"
     assert rows_of("ppo", env="Pendulum-v1")["gamma"]["default"] == "0.9"
+    normalizes = {
+        env: rows_of("ppo", env=env)["normalize_observations"]
+        for env in ("CartPole-v1", "MountainCarContinuous-v0")
+    }
+    assert [row["default"] for row in normalizes.values()] == ["false", "true"]
+    assert all("by mean and deviation of all" in row["meaning"] for row in normalizes.values())
     with pytest.raises(ValueError, match="^learner must be one of cpu, card, not 'gpu'$"):
         shown("dqn", learner="gpu")
 

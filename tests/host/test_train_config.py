@@ -48,6 +48,7 @@ BAD_PPO = [
     ("epochs", 0), ("clip", 0), ("clip", "x"), ("value_clip", 0), ("target_kl", -1),
     ("gae_lambda", 1.1), ("gamma", -0.1), ("value_coefficient", -1),
     ("entropy_coefficient", float("inf")), ("log_deviation", 3), ("normalize_advantages", 1),
+    ("normalize_observations", None),
     ("rewards", "standard"), ("values", "dynamic"), ("code_width", 7), ("result_width", 64),
     ("batch_size", 0), ("learning_rate", 0), ("activation", "gelu"), ("hidden", (0,)),
 ]  # fmt: skip
@@ -131,6 +132,32 @@ def test_presets_of_ppo():
     assert preset("ppo", "cpu") == preset("ppo", "cpu", "heppo1") == OnPolicyConfig()
     other = preset("ppo", "cpu", env="Acrobot-v1")
     assert other.env == "Acrobot-v1" and other.ppo == PPOConfig()
+
+
+def test_preset_of_continuous_actions():
+    """Whatever the environment is called, and whatever HEPPO does with rewards; but for those that
+    have their own."""
+    for env in ("MountainCarContinuous-v0", "gymnasium.envs:MountainCarContinuous-v0"):
+        for name in HEPPO:
+            config = preset("ppo", "cpu", name, env)
+            agent = config.ppo
+            assert OnPolicyConfig.from_json(config.to_json()) == config
+            assert (agent.rewards, agent.values, agent.code_width) == HEPPO[name]
+            assert agent.normalize_observations and agent.gamma == 0.99 and config.env == env
+            assert (config.env_count, config.steps_per_launch) == (1, 2048)
+    pendulum = preset("ppo", "cpu", None, "Pendulum-v1").ppo
+    assert not pendulum.normalize_observations and pendulum.log_deviation == 0
+    assert not PPOConfig().normalize_observations, "of a policy's file from before"
+    others = preset("ddpg", "card", None, "MountainCarContinuous-v0"), preset("ddpg", "card")
+    assert others[0].ddpg == others[1].ddpg
+
+
+def test_environments_that_are_not_made():
+    """ppo looks at their actions; the others' presets do not need them."""
+    for env in ("nothing", "no_module:X-v0"):
+        with pytest.raises(ValueError, match="^env must .*, not '.*'"):
+            preset("ppo", "cpu", None, env)
+        assert preset("dqn", "cpu", None, env).env == env
 
 
 def test_preset_of_an_environment():

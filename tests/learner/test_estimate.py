@@ -29,18 +29,18 @@ def test_counts_by_hand():
     # Forward of two groups, weight gradients, and input gradients of the second layer alone.
     products = 2 * 2 + 2 + 1
     adam, loss = 11 * 2 + 8 + 5, 5 * 2
-    assert estimate(single)["dsp"] == 2 * products + 2 * adam + loss
+    assert estimate(single).dsp == 2 * products + 2 * adam + loss
     # Forward, an adder a product and one for the bias, in two groups; the second layer, of 2 rows,
     # keeps 4 sums apart. An adder for weights' gradients and one for biases'; 2 rows make a dx.
     adders = 2 * 2 + 2 + 2 * (2 + 2) + 2 + 1
     lut = 424 * (adders + 2 * 5) + 148 * (products + 2 * 11) + 2 * (1024 + 487)
-    assert estimate(single)["lut"] == lut
+    assert estimate(single).lut == lut
     # A third group, in both layers.
-    assert estimate(learner(single, double=True))["dsp"] == 2 * (products + 2) + 2 * adam + loss
+    assert estimate(learner(single, double=True)).dsp == 2 * (products + 2) + 2 * adam + loss
     # One DSP block a product; the optimizer stays in binary32, but for the target's two.
     fixed = learner(single, arithmetic=FIXED)
-    assert estimate(fixed)["dsp"] == products + 2 * (adam - 2) + loss
-    assert estimate(learner(single, optimizer="sgd"))["dsp"] == 2 * products + 2 * 12 + loss
+    assert estimate(fixed).dsp == products + 2 * (adam - 2) + loss
+    assert estimate(learner(single, optimizer="sgd")).dsp == 2 * products + 2 * 12 + loss
 
 
 @pytest.mark.parametrize("config", [DQN, DDPG])
@@ -55,8 +55,9 @@ def test_more_needs_more(config):
         (dict(hidden=(96, 96)), "bram36"),
         (dict(batch=1024), "bram36"),
     ):
-        assert estimate(learner(config, **changes))[name] > base[name], changes
-    assert estimate(learner(config, arithmetic=FIXED))["lut"] < base["lut"]
+        found = estimate(learner(config, **changes))
+        assert getattr(found, name) > getattr(base, name), changes
+    assert estimate(learner(config, arithmetic=FIXED)).lut < base.lut
 
 
 @pytest.mark.parametrize("name", ["dqn", "ddpg"])

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.config import ConfigBase, check_range
+from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["Float32Config", "Float32Unit"]
@@ -57,7 +58,7 @@ class Float32Unit(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return dict(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP, lut=None, ff=None)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def last_stages(self, m, valid, tag, clocks):
         """Bring ``valid`` and ``tag`` to ``o`` in ``clocks`` registers; returns their enable.

@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
 from hw.gae.array.pe import PE, coefficient_ports
 from hw.gae.array.stack import Stack
 from hw.gae.layouts import result_layout, slot_layout
@@ -73,15 +74,13 @@ class Estimator(wiring.Component):
         """Clocks of an ESTIMATE of ``slots``, DSP and memory blocks; None where unknown."""
         pe, stack = PE.estimate(config), Stack.estimate(config)
         # From the stack: its pointer, its read; to the counters: any row, the sum.
-        return {
-            "cycles": max(slots, 1) + 1 + pe["latency"] + 2,
-            "interval": cls.INTERVAL,
-            "dsp": config.rows * pe["dsp"],
-            "bram36": stack["bram36"],
-            "uram": stack["uram"],
-            "lut": None,
-            "ff": None,
-        }
+        return Estimate(
+            cycles=max(slots, 1) + 1 + pe.latency + 2,
+            interval=cls.INTERVAL,
+            dsp=config.rows * pe.dsp,
+            bram36=stack.bram36,
+            uram=stack.uram,
+        )
 
     def elaborate(self, platform):
         m = Module()

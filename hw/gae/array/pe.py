@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
 from hw.gae.array.dequantize import dequantize, dequantize_latency, rounded_mac_clocks
 from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.layouts import result_layout, slot_layout
@@ -90,12 +91,10 @@ class PE(wiring.Component):
         loaders = 2 * bool(dequantize_latency(config))
         # The scale is the wider operand of a loader, and is cut as well.
         loaders *= 2 if config.lookahead == 3 else 1
-        return dict(
+        return Estimate(
             latency=cls.latency_of(config),
             interval=cls.INTERVAL,
             dsp=loaders + parts * (config.lookahead + 1),
-            lut=None,
-            ff=None,
         )
 
     def elaborate(self, platform):

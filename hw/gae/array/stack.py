@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
 from hw.gae.layouts import result_layout, slot_layout
 from hw.gae.records import Kind
 from hw.stream.ram import Ram, memory_blocks
@@ -79,9 +80,7 @@ class Stack(wiring.Component):
             style: memory_blocks(width, config.depth, style) if style == config.ram_style else 0
             for style in ("block", "ultra")
         }
-        return dict(
-            interval=cls.INTERVAL, bram36=blocks["block"], uram=blocks["ultra"], lut=None, ff=None
-        )
+        return Estimate(interval=cls.INTERVAL, bram36=blocks["block"], uram=blocks["ultra"], dsp=0)
 
     def elaborate(self, platform):
         m = Module()

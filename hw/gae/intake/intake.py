@@ -2,13 +2,16 @@
 
 A beat's kinds say which of its slot's numbers count; numbers pass the lanes of ``Standardize``,
 codes go to ``SlotAssembler`` at once. From the last beat to ``done`` it takes
-``estimate()["after"]`` cycles.
+``estimate().after`` cycles.
 """
+
+from dataclasses import dataclass
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.estimate import Estimate
 from hw.gae.commands import COMMANDS, Opcode
 from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
 from hw.gae.intake.first_error import FirstError
@@ -24,6 +27,13 @@ from hw.stream.delay import delay
 __all__ = ["Intake"]
 
 _SCALE_FIELDS = ("exponent", "mean", "factor", "shift")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntakeEstimate(Estimate):
+    """``after``: command -> cycles from its last beat to ``done``, unless slots have to wait."""
+
+    after: dict
 
 
 class Intake(wiring.Component):
@@ -79,29 +89,29 @@ class Intake(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """``after``: clocks from a command's last beat to ``done``, unless slots have to wait."""
+        """``IntakeEstimate`` of a GaeKernelConfig."""
         lanes = config.engine.data_width // LANE_BITS
         after = {
             Opcode.STATISTICS: Statistics.latency_of(lanes) + 2,
             Opcode.PUSH: Standardize.LATENCY + SlotAssembler.LATENCY + 2,
             Opcode.PUSH_CODES: SlotAssembler.LATENCY + 2,
         }
-        return dict(after=after, interval=cls.INTERVAL, dsp=2 * lanes, lut=None, ff=None)
+        return IntakeEstimate(after=after, interval=cls.INTERVAL, dsp=2 * lanes)
 
     def elaborate(self, platform):
         m = Module()
         gae, beat_bytes = self.config.gae, self.config.engine.beat_bytes
         lanes = self.config.engine.data_width // LANE_BITS
-        m.submodules.beats = beats = BeatCounter(self.config)
-        m.submodules.kinds = kinds = SlotRules(gae, beat_bytes)
-        m.submodules.first_error = first_error = FirstError(gae.rows, beat_bytes)
-        m.submodules.standardize = standardize = Standardize(gae, lanes)
-        m.submodules.collect = collect = SlotAssembler(gae, beat_bytes)
+        m.submodules.beats = self._beats = beats = BeatCounter(self.config)
+        m.submodules.kinds = self._kinds = kinds = SlotRules(gae, beat_bytes)
+        m.submodules.standardize = self._standardize = Standardize(gae, lanes)
+        m.submodules.collect = self._collect = collect = SlotAssembler(gae, beat_bytes)
         connect(m, collect.o, flipped(self.o))
 
         advance, take = collect.advance, Signal()
-        is_codes, is_statistics, is_values = Signal(), Signal(), Signal()
-        beat = self.i.payload
+        is_codes = self._is_codes = Signal()
+        is_statistics = self._is_statistics = Signal()
+        is_values = self._is_values = Signal()
         m.d.comb += [
             self.i.ready.eq(beats.active & advance),
             take.eq(self.i.valid & self.i.ready),
@@ -115,32 +125,38 @@ class Intake(wiring.Component):
             kinds.start.eq(self.start),
             kinds.open.eq(self.open),
             kinds.ordered.eq(~is_statistics),
-            kinds.beat.eq(beat),
+            kinds.beat.eq(self.i.payload),
             kinds.row.eq(beats.o.row),
             kinds.step.eq(take & (beats.o.plane == Plane.KINDS)),
             self.open_next.eq(Cat(kind == Kind.STEP for kind in kinds.kinds)),
         ]
+        number_counts = self._counts(m, lanes, "number_counts")
+        code_counts = self._counts(m, 8 * beat_bytes // gae.code_width, "code_counts")
+        self._scale(m, advance, number_counts)
+        late_beat, late_step = self._assemble(m, advance, take, code_counts)
+        self._find_errors(m, take, code_counts)
+        clipped = self._count_clipped(m, advance, late_beat, late_step)
+        self._sum(m, advance, take, number_counts, clipped)
+        return m
 
-        def counts(elements, name):
-            signal = Signal(elements, name=name)
-            every = [Value.cast(kind) for kind in kinds.kinds]
-            selected = of_beat(every, beats.o.row, elements)
-            for k, kind in enumerate(selected):
-                m.d.comb += signal[k].eq(Mux(is_values, value_counts(kind), reward_counts(kind)))
-            return signal
+    def _counts(self, m, elements, name):
+        """Bit k: element k of the beat is a number that its slot has."""
+        signal = Signal(elements, name=name)
+        every = [Value.cast(kind) for kind in self._kinds.kinds]
+        selected = of_beat(every, self._beats.o.row, elements)
+        for k, kind in enumerate(selected):
+            counts = Mux(self._is_values, value_counts(kind), reward_counts(kind))
+            m.d.comb += signal[k].eq(counts)
+        return signal
 
-        number_counts = counts(lanes, "number_counts")
-        width = gae.code_width
-        code_counts = counts(8 * beat_bytes // width, "code_counts")
-        codes = [beat.word_select(k, width) for k in range(len(code_counts))]
-        lowest = Cat(code == 1 << (width - 1) for code in codes) & code_counts
-
-        # Numbers, and beside them what their beats are.
+    def _scale(self, m, advance, counts):
+        """Numbers, and how the command wants them counted."""
+        standardize, is_statistics = self._standardize, self._is_statistics
         m.d.comb += [
             standardize.advance.eq(advance),
-            Value.cast(standardize.i).eq(beat),
-            standardize.counts.eq(number_counts),
-            standardize.values.eq(is_values),
+            Value.cast(standardize.i).eq(self.i.payload),
+            standardize.counts.eq(counts),
+            standardize.values.eq(self._is_values),
             standardize.squares.eq(is_statistics),
         ]
         push = data.View(COMMANDS[Opcode.PUSH].shape, self.command)
@@ -149,31 +165,43 @@ class Intake(wiring.Component):
             for field in _SCALE_FIELDS:
                 number = getattr(push, f"{name}_{field}")
                 m.d.comb += getattr(scale, field).eq(number[: scale.shape()[field].width])
-        statistics_command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
+        command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
         with m.If(is_statistics):
             m.d.comb += [
-                standardize.rewards_scale.exponent.eq(statistics_command.reward_exponent[:9]),
-                standardize.values_scale.exponent.eq(statistics_command.value_exponent[:9]),
+                standardize.rewards_scale.exponent.eq(command.reward_exponent[:9]),
+                standardize.values_scale.exponent.eq(command.value_exponent[:9]),
             ]
-        clocks = Standardize.LATENCY
+
+    def _assemble(self, m, advance, take, code_counts):
+        """Codes to slots: given ones at once, numbers' when they are there. Returns what the beat
+        that leaves ``Standardize`` is, and whether there is one."""
+        beats, collect, is_codes = self._beats, self._collect, self._is_codes
+        beat, beat_bytes = self.i.payload, self.config.engine.beat_bytes
+        clocks, width = Standardize.LATENCY, self.config.gae.code_width
         late_beat = delay(m, Value.cast(beats.o), clocks, name="beat", enable=advance)
         late_beat = data.View(beats.o.shape(), late_beat)
-        s0_step = take & ~is_codes
-        late_step = delay(m, s0_step, clocks, name="step", enable=advance, reset=True)
-        s0_kinds = Cat(beat.word_select(k, 8)[:2] for k in range(beat_bytes))
-        late_kinds = delay(m, s0_kinds, clocks, name="kinds", enable=advance)
-
+        late_step = delay(m, take & ~is_codes, clocks, name="step", enable=advance, reset=True)
+        kinds = Cat(beat.word_select(k, 8)[:2] for k in range(beat_bytes))
+        late_kinds = delay(m, kinds, clocks, name="kinds", enable=advance)
         m.d.comb += [
             collect.numbers.eq(~is_codes),
-            collect.step.eq(Mux(is_codes, take, late_step & ~is_statistics)),
+            collect.step.eq(Mux(is_codes, take, late_step & ~self._is_statistics)),
             Value.cast(collect.beat).eq(Mux(is_codes, Value.cast(beats.o), late_beat)),
-            collect.kinds.eq(Mux(is_codes, s0_kinds, late_kinds)),
+            collect.kinds.eq(Mux(is_codes, kinds, late_kinds)),
         ]
-        for k, code in enumerate(codes):
-            number_code = Value.cast(standardize.codes[k % lanes])
-            given = Mux(code_counts[k], code, 0)
+        standardized = self._standardize.codes
+        for k in range(len(code_counts)):
+            number_code = Value.cast(standardized[k % len(standardized)])
+            given = Mux(code_counts[k], beat.word_select(k, width), 0)
             m.d.comb += collect.codes.word_select(k, width).eq(Mux(is_codes, given, number_code))
+        return late_beat, late_step
 
+    def _find_errors(self, m, take, code_counts):
+        gae, beats, kinds = self.config.gae, self._beats, self._kinds
+        m.submodules.first_error = first_error = FirstError(gae.rows, self.config.engine.beat_bytes)
+        width = gae.code_width
+        codes = [self.i.payload.word_select(k, width) for k in range(len(code_counts))]
+        lowest = Cat(code == 1 << (width - 1) for code in codes) & code_counts
         m.d.comb += [
             first_error.clear.eq(self.start),
             first_error.step.eq(take),
@@ -185,32 +213,38 @@ class Intake(wiring.Component):
         ]
         wrong, code = first_error.wrong, first_error.code
         with m.If(beats.o.plane != Plane.KINDS):
-            with m.If(is_codes):
+            with m.If(self._is_codes):
                 m.d.comb += [wrong.eq(lowest), code.eq(Error.CODE)]
             with m.Else():
-                m.d.comb += [wrong.eq(standardize.invalid), code.eq(Error.NUMBER)]
+                m.d.comb += [wrong.eq(self._standardize.invalid), code.eq(Error.NUMBER)]
         with m.Elif(kinds.bad.any()):
             m.d.comb += [wrong.eq(kinds.bad), code.eq(Error.KIND)]
         with m.Else():
             m.d.comb += [wrong.eq(kinds.unfinished), code.eq(Error.UNFINISHED)]
 
+    def _count_clipped(self, m, advance, late_beat, late_step):
+        """Numbers of the command that were clipped: of rewards, of values."""
         clipped = [Signal(32, name=f"{plane}_clipped") for plane in ("rewards", "values")]
-        clips = sum((standardize.clipped[lane] for lane in range(lanes)), C(0))
+        clips = sum(self._standardize.clipped, C(0))
         for plane, count in zip((Plane.REWARDS, Plane.VALUES), clipped, strict=True):
             with m.If(advance & late_step & (late_beat.plane == plane)):
                 m.d.sync += count.eq(count + clips)
             with m.If(self.start):
                 m.d.sync += count.eq(0)
-        m.d.comb += self.clipped.eq(Mux(is_statistics, 0, clipped[0] + clipped[1]))
+        m.d.comb += self.clipped.eq(Mux(self._is_statistics, 0, clipped[0] + clipped[1]))
+        return clipped
 
-        m.submodules.statistics = statistics = Statistics(lanes)
+    def _sum(self, m, advance, take, counts, clipped):
+        """STATISTICS; and the end of any command."""
+        beats, collect, standardize = self._beats, self._collect, self._standardize
+        m.submodules.statistics = statistics = Statistics(len(counts))
         m.d.comb += [
             statistics.advance.eq(advance),
             statistics.start.eq(self.start),
             statistics.command.eq(self.command),
-            statistics.step.eq(take & is_statistics & (beats.o.plane != Plane.KINDS)),
-            statistics.counts.eq(number_counts),
-            statistics.values.eq(is_values),
+            statistics.step.eq(take & self._is_statistics & (beats.o.plane != Plane.KINDS)),
+            statistics.counts.eq(counts),
+            statistics.values.eq(self._is_values),
             statistics.last.eq(beats.o.last),
             statistics.x.eq(standardize.x),
             statistics.products.eq(standardize.products),
@@ -218,11 +252,9 @@ class Intake(wiring.Component):
             statistics.values_clipped.eq(clipped[1]),
             self.moments.eq(statistics.moments),
         ]
-
         # Two clocks more, in which the last error comes through.
         last_slot = Signal()
         with m.If(collect.step & advance):
             m.d.sync += last_slot.eq(collect.beat.last)
         finished = statistics.done | (self.o.valid & self.o.ready & last_slot)
         m.d.comb += self.done.eq(delay(m, finished, 2, name="finished", reset=True))
-        return m

@@ -12,6 +12,7 @@ from hw.config import check_range
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE, gradient_sum_shape
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.delta_banks import DeltaBanks
+from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.config import ACTIVATIONS, READ_LATENCY
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
@@ -144,15 +145,13 @@ class Backward(wiring.Component):
         multipliers = layer.multipliers * config.lanes * (trained + groups * input_gradient)
         if input_gradient and input_activation == "tanh":
             multipliers += 2 * groups * config.lanes * layer.vector
-        return dict(
+        return ChainEstimate(
             interval=max((layer.words + spare) * layer.rows, layer.outputs + pause),
             latency=latency,
             last_latency=last,
             finished_latency=chain + (layer.words - 1) * layer.rows + written + _APART,
             multipliers=multipliers,
             dsp=multipliers * (Float32Multiply.DSP if arithmetic.is_float else 1),
-            lut=None,
-            ff=None,
         )
 
     def elaborate(self, platform):

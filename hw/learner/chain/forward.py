@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.tanh import Tanh, TanhFixed
+from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
 from hw.learner.chain.token_issue import TokenIssue, sum_shape, weights_layout
 from hw.learner.config import READ_LATENCY
@@ -80,7 +81,7 @@ class Forward(wiring.Component):
             )
         self.config, self.layer, self.weight_sources = config, layer, weight_sources
         figures = self.estimate(config, layer, weight_sources)
-        self.latency, self.last_latency = figures["latency"], figures["last_latency"]
+        self.latency, self.last_latency = figures.latency, figures.last_latency
         activation = arithmetic.shape("activation")
         bias = data.StructLayout(dict.fromkeys(_NETWORKS, arithmetic.shape("weight")))
         word = vector_layout(activation, len(weight_sources), config.lanes, layer.vector)
@@ -103,7 +104,7 @@ class Forward(wiring.Component):
 
     @classmethod
     def estimate(cls, config, layer, weight_sources):
-        """Clocks a sample, latencies as the attributes, multipliers and DSP blocks."""
+        """Cycles of a sample, latencies as the attributes, multipliers and DSP blocks."""
         arithmetic = config.arithmetic
         paths = len(weight_sources) * config.lanes
         multipliers = paths * layer.multipliers
@@ -113,15 +114,13 @@ class Forward(wiring.Component):
         last = layer.outputs - 1
         hops = last // layer.rows
         tanh = Tanh if arithmetic.is_float else TanhFixed
-        return dict(
-            cycles=layer.cycles,
+        return ChainEstimate(
+            interval=layer.cycles,
             latency=latency,
             last_latency=latency + last + hops,
             multipliers=multipliers,
             dsp=multipliers * (Float32Multiply.DSP if arithmetic.is_float else 1)
             + (paths * tanh.DSP if layer.activation == "tanh" else 0),
-            lut=None,
-            ff=None,
         )
 
     def elaborate(self, platform):

@@ -85,15 +85,18 @@ class Iteration(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        width = self.config.engine.data_width
-        learner = self.learner
+        learner, width = self.learner, self.config.engine.data_width
         m.submodules.hyperparameters = reader = HyperparameterReader(width)
         m.submodules.reports = reports = ReportWriter(width)
         connect(m, reader.read, flipped(self.read))
         connect(m, reports.write, flipped(self.write))
-        learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
-        left = Signal(range(MAX_COUNT + 1))
-        experiences, priorities = Signal(32), Signal(32)
+        self._learn = learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
+        self._left = Signal(range(MAX_COUNT + 1), name="left")
+        self._experiences = Signal(32, name="experiences")
+        self._priorities = Signal(32, name="priorities")
+        training = self._training = Signal()  # from train to the update
+        clock = self._clock = Signal(32)
+        step_clock = self._step_clock = Signal(32)
         m.d.comb += [
             reader.start.eq(self.start),
             reader.address.eq(self.operands + learn.source),
@@ -101,163 +104,181 @@ class Iteration(wiring.Component):
             reports.address.eq(self.results + learn.destination),
             learner.hyperparameters.eq(reader.hyperparameters),
             self.reading.eq(reader.busy),
-        ]
-
-        # What the replay core is to do, and what it answers.
-        commands = {
-            Opcode.SAMPLE: dict(
-                count=learn.batch,
-                stratum_width=learn.stratum_width,
-                beta=learner.hyperparameters.beta,
+            reports.report.eq(
+                REPORT.encode(
+                    loss=learner.loss,
+                    td=learner.td_sum,
+                    value=learner.value,
+                    weight=learner.weight,
+                    saturations=learner.saturations,
+                    position=self.status.position,
+                    cycles=Cat(
+                        self.status.draw_cycles, self.status.gather_cycles, step_clock, clock
+                    ),
+                )
             ),
-            Opcode.UPDATE: dict(count=learn.batch, alpha=learn.alpha, epsilon=learn.epsilon),
-            Opcode.INSERT: dict(
-                count=learn.inserts,
-                source=experiences,
-                alpha=learn.alpha,
-                epsilon=learn.epsilon,
-                given=learn.given,
-                priorities=priorities,
-            ),
-        }
-
-        def ask(opcode, then):
-            payload = COMMANDS[opcode].encode(opcode=C(opcode.value, 32), **commands[opcode])
-            m.d.comb += [self.command.valid.eq(1), self.command.payload.eq(payload)]
-            with m.If(self.command.ready):
-                m.next = then
-
-        def fail(error, detail):
-            m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
-            m.next = "FAIL"
-
-        answered, refused = Signal(name="answered"), Signal(name="refused")
-        m.d.comb += [
-            answered.eq(self.outcome.valid & self.outcome.ready),
-            refused.eq(self.outcome.p.error != Error.NONE),
         ]
-
-        def answer(then, *changes):
-            m.d.comb += self.outcome.ready.eq(1)
-            with m.If(answered):
-                m.d.sync += changes
-                m.next = then
-                with m.If(refused):
-                    fail(self.outcome.p.error, self.outcome.p.detail)
-
-        training = Signal()  # from train to the update
-        clock, step_clock = Signal(32), Signal(32)
         m.d.sync += clock.eq(clock + 1)
         with m.If(training):
             m.d.sync += step_clock.eq(step_clock + 1)
-
         with m.FSM() as fsm:
             m.d.comb += [
                 self.drawing.eq(fsm.ongoing("SAMPLE") | fsm.ongoing("SAMPLED")),
                 self.giving.eq(fsm.ongoing("UPDATE") | fsm.ongoing("UPDATED")),
             ]
-            with m.State("IDLE"):
-                m.d.sync += self.done.eq(0)
-                with m.If(self.start):
-                    m.d.sync += [
-                        left.eq(learn.count),
-                        experiences.eq(learn.experiences),
-                        priorities.eq(learn.priorities),
-                        self.error.eq(Error.NONE),
-                        self.detail.eq(0),
-                        clock.eq(0),
-                        training.eq(0),
-                    ]
-                    m.next = "FETCH"
-            with m.State("FETCH"):
-                m.d.comb += reader.fetch.eq(1)
-                m.next = "TAKE"
-            with m.State("TAKE"):
-                m.d.comb += reader.take.eq(reader.available)
-                with m.If(reader.available):
-                    m.next = "BEGIN"
-                    with m.If(reader.failed):
-                        fail(Error.AXI, 0)
-            with m.State("BEGIN"):
-                m.d.comb += [learner.begin.eq(1), reader.fetch.eq(left != 1)]
-                m.d.sync += step_clock.eq(0)
-                m.next = "SAMPLE"
-            with m.State("SAMPLE"):
-                ask(Opcode.SAMPLE, "SAMPLED")
-            with m.State("SAMPLED"):
-                answer("LOADED")
-            with m.State("LOADED"):
-                with m.If(learner.loaded & learner.bad):
-                    fail(LearnError.NUMBER, learner.bad_index)
-                with m.Elif(learner.loaded):
-                    m.d.comb += learner.train.eq(1)
-                    m.d.sync += training.eq(1)
-                    m.next = "TD"
-            with m.State("TD"):
-                with m.If(self.complete & learner.diverged):
-                    fail(LearnError.DIVERGED, learner.diverged_index)
-                with m.Elif(self.complete):
-                    # Each layer waits for its own gradients; meanwhile, the priorities.
-                    m.d.comb += learner.update.eq(1)
-                    m.next = "UPDATE"
-            with m.State("UPDATE"):
-                ask(Opcode.UPDATE, "UPDATED")
-            with m.State("UPDATED"):
-                answer("INSERT")
-            with m.State("INSERT"):
-                with m.If(learn.inserts == 0):
-                    m.next = "BUSY"
-                with m.Else():
-                    ask(Opcode.INSERT, "INSERTED")
-            with m.State("INSERTED"):
-                # The iteration has learned, whatever became of its experiences.
-                m.d.comb += self.outcome.ready.eq(1)
-                with m.If(answered):
-                    m.d.sync += [
-                        experiences.eq(experiences + self.advance),
-                        priorities.eq(priorities + self.advance_list),
-                        self.error.eq(self.outcome.p.error),
-                        self.detail.eq(self.outcome.p.detail),
-                    ]
-                    m.next = "BUSY"
-            with m.State("BUSY"):
-                with m.If(~learner.busy):
-                    m.d.sync += [
-                        training.eq(0),
-                        self.iterations.eq(self.iterations + 1),
-                        left.eq(left - 1),
-                    ]
-                    m.next = "REPORT"
-            with m.State("REPORT"):
-                m.d.comb += reports.send.eq(~reports.sending)
-                with m.If(~reports.sending):
-                    m.d.sync += clock.eq(0)
-                    m.next = "TAKE"
-                    with m.If(self.error != Error.NONE):
-                        m.next = "FAIL"
-                    with m.Elif(left == 0):
-                        m.next = "END"
-            with m.State("FAIL"):
-                # The next command must find nothing on its way, and no TD error in the redirect.
-                m.d.comb += self.drop.eq(training)
-                with m.If(
-                    ~reader.busy & (~training | (learner.trained & self.empty & ~learner.busy))
-                ):
-                    m.next = "END"
-            with m.State("END"):
-                with m.If(reports.idle):
-                    m.d.sync += self.done.eq(1)
-                    m.next = "IDLE"
-
-        m.d.comb += reports.report.eq(
-            REPORT.encode(
-                loss=learner.loss,
-                td=learner.td_sum,
-                value=learner.value,
-                weight=learner.weight,
-                saturations=learner.saturations,
-                position=self.status.position,
-                cycles=Cat(self.status.draw_cycles, self.status.gather_cycles, step_clock, clock),
-            )
-        )
+            self._begin_states(m, reader)
+            self._training_states(m)
+            self._insertion_states(m)
+            self._end_states(m, reader, reports)
         return m
+
+    def _ask(self, m, opcode, then, **fields):
+        """A command to the replay core."""
+        payload = COMMANDS[opcode].encode(opcode=C(opcode.value, 32), **fields)
+        m.d.comb += [self.command.valid.eq(1), self.command.payload.eq(payload)]
+        with m.If(self.command.ready):
+            m.next = then
+
+    def _answer(self, m, then):
+        """Its outcome."""
+        outcome = self.outcome
+        m.d.comb += outcome.ready.eq(1)
+        with m.If(outcome.valid):
+            m.next = then
+            with m.If(outcome.p.error != Error.NONE):
+                self._fail(m, outcome.p.error, outcome.p.detail)
+
+    def _fail(self, m, error, detail):
+        m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
+        m.next = "FAIL"
+
+    def _begin_states(self, m, reader):
+        """The command's beginning; then that of an iteration, with its hyperparameters."""
+        learn = self._learn
+        with m.State("IDLE"):
+            m.d.sync += self.done.eq(0)
+            with m.If(self.start):
+                m.d.sync += [
+                    self._left.eq(learn.count),
+                    self._experiences.eq(learn.experiences),
+                    self._priorities.eq(learn.priorities),
+                    self.error.eq(Error.NONE),
+                    self.detail.eq(0),
+                    self._clock.eq(0),
+                    self._training.eq(0),
+                ]
+                m.next = "FETCH"
+        with m.State("FETCH"):
+            m.d.comb += reader.fetch.eq(1)
+            m.next = "TAKE"
+        with m.State("TAKE"):
+            m.d.comb += reader.take.eq(reader.available)
+            with m.If(reader.available):
+                m.next = "BEGIN"
+                with m.If(reader.failed):
+                    self._fail(m, Error.AXI, 0)
+        with m.State("BEGIN"):
+            m.d.comb += [self.learner.begin.eq(1), reader.fetch.eq(self._left != 1)]
+            m.d.sync += self._step_clock.eq(0)
+            m.next = "SAMPLE"
+
+    def _training_states(self, m):
+        """The batch, its TD errors, the update and the new priorities."""
+        learn, learner = self._learn, self.learner
+        with m.State("SAMPLE"):
+            self._ask(
+                m,
+                Opcode.SAMPLE,
+                "SAMPLED",
+                count=learn.batch,
+                stratum_width=learn.stratum_width,
+                beta=learner.hyperparameters.beta,
+            )
+        with m.State("SAMPLED"):
+            self._answer(m, "LOADED")
+        with m.State("LOADED"):
+            with m.If(learner.loaded & learner.bad):
+                self._fail(m, LearnError.NUMBER, learner.bad_index)
+            with m.Elif(learner.loaded):
+                m.d.comb += learner.train.eq(1)
+                m.d.sync += self._training.eq(1)
+                m.next = "TD"
+        with m.State("TD"):
+            with m.If(self.complete & learner.diverged):
+                self._fail(m, LearnError.DIVERGED, learner.diverged_index)
+            with m.Elif(self.complete):
+                # Each layer waits for its own gradients; meanwhile, the priorities.
+                m.d.comb += learner.update.eq(1)
+                m.next = "UPDATE"
+        with m.State("UPDATE"):
+            self._ask(
+                m,
+                Opcode.UPDATE,
+                "UPDATED",
+                count=learn.batch,
+                alpha=learn.alpha,
+                epsilon=learn.epsilon,
+            )
+        with m.State("UPDATED"):
+            self._answer(m, "INSERT")
+
+    def _insertion_states(self, m):
+        """The experiences that the iteration stores."""
+        learn, outcome = self._learn, self.outcome
+        with m.State("INSERT"):
+            with m.If(learn.inserts == 0):
+                m.next = "BUSY"
+            with m.Else():
+                self._ask(
+                    m,
+                    Opcode.INSERT,
+                    "INSERTED",
+                    count=learn.inserts,
+                    source=self._experiences,
+                    alpha=learn.alpha,
+                    epsilon=learn.epsilon,
+                    given=learn.given,
+                    priorities=self._priorities,
+                )
+        with m.State("INSERTED"):
+            # The iteration has learned, whatever became of its experiences.
+            m.d.comb += outcome.ready.eq(1)
+            with m.If(outcome.valid):
+                m.d.sync += [
+                    self._experiences.eq(self._experiences + self.advance),
+                    self._priorities.eq(self._priorities + self.advance_list),
+                    self.error.eq(outcome.p.error),
+                    self.detail.eq(outcome.p.detail),
+                ]
+                m.next = "BUSY"
+
+    def _end_states(self, m, reader, reports):
+        """The iteration's report and the next iteration, or the command's end."""
+        learner, training = self.learner, self._training
+        with m.State("BUSY"):
+            with m.If(~learner.busy):
+                m.d.sync += [
+                    training.eq(0),
+                    self.iterations.eq(self.iterations + 1),
+                    self._left.eq(self._left - 1),
+                ]
+                m.next = "REPORT"
+        with m.State("REPORT"):
+            m.d.comb += reports.send.eq(~reports.sending)
+            with m.If(~reports.sending):
+                m.d.sync += self._clock.eq(0)
+                m.next = "TAKE"
+                with m.If(self.error != Error.NONE):
+                    m.next = "FAIL"
+                with m.Elif(self._left == 0):
+                    m.next = "END"
+        with m.State("FAIL"):
+            # The next command must find nothing on its way, and no TD error in the redirect.
+            m.d.comb += self.drop.eq(training)
+            settled = ~training | (learner.trained & self.empty & ~learner.busy)
+            with m.If(~reader.busy & settled):
+                m.next = "END"
+        with m.State("END"):
+            with m.If(reports.idle):
+                m.d.sync += self.done.eq(1)
+                m.next = "IDLE"

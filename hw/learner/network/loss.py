@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
 from hw.nn.layouts import element_layout, vector_layout
 from hw.nn.td_loss import GAP, TdLoss, is_finite
 from hw.replay.records import ITEM
@@ -120,7 +121,7 @@ class Loss(wiring.Component):
     def estimate(cls, config):
         outputs = config.action if config.algorithm == "dqn" else 1
         interval = max(config.lanes * GAP, outputs)
-        return dict(latency=None, interval=interval, dsp=TdLoss.DSP, lut=None, ff=None)
+        return Estimate(latency=None, interval=interval, dsp=TdLoss.DSP)
 
     def elaborate(self, platform):
         m = Module()

@@ -1,11 +1,14 @@
 """The parameters of a layer: memories that forward and backward read, update, load and store."""
 
+from dataclasses import dataclass
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.fixed import SQ
 from hw.arith.quantize import quantize
+from hw.estimate import Estimate
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS, READ_LATENCY
 from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
@@ -21,6 +24,15 @@ from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
 __all__ = ["LayerParameters"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParametersEstimate(Estimate):
+    """``update``, ``load``, ``store``: cycles of ``busy``, without pauses of the streams."""
+
+    update: int
+    load: int
+    store: int
 
 
 class LayerParameters(wiring.Component):
@@ -94,19 +106,18 @@ class LayerParameters(wiring.Component):
 
     @classmethod
     def estimate(cls, config, layer, *, input_gradient=True):
-        """Clocks of ``busy``, without pauses of the streams; DSP blocks; RAMB36 of the memories."""
+        """``ParametersEstimate``, with the DSP blocks and the RAMB36 of the memories."""
         units, members = cls._split(config, layer)
         read = READ_LATENCY + merge_stages(members + 1)
         pe, bias = cls._pe_shape(config, layer, input_gradient), cls._bias_shape(config, layer)
         words = ParameterWalk.words(layer, layer.length)
-        return dict(
+        return ParametersEstimate(
             update=ParameterWalk.words(layer, members) + read + timing(config).latency + 1,
             load=words + 1,
             store=words + read + merge_stages(units) + 2,
-            dsp=units * layer.vector * Optimizer.estimate(config)["dsp"],
+            dsp=units * layer.vector * Optimizer.estimate(config).dsp,
             bram36=layer.length * pe.blocks + bias.blocks,
-            lut=None,
-            ff=None,
+            uram=0,
         )
 
     def attach(self, m, forward, backward):

@@ -32,7 +32,8 @@ class Draw(wiring.Component):
         As ``Sfc64``.
     """
 
-    LATENCY = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1)["latency"] + 1
+    DSP = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1).dsp
+    LATENCY = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1).latency + 1
 
     def __init__(self):
         self.multiply = Multiply(FRACTION_WIDTH, FRACTION_WIDTH + 1)

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.multiply import Multiply
 from hw.arith.sfc64 import STATE_LAYOUT
+from hw.estimate import Estimate
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.tree.draw import Draw
 from hw.replay.tree.priority_table import PriorityTable
@@ -253,14 +254,14 @@ class ReplayManager(wiring.Component):
     @staticmethod
     def latency_of(config):
         front = max(PriorityTable.latency_of(config), Draw.LATENCY)
-        scale = Multiply.estimate(FRACTION_WIDTH, config.total_width)["latency"]
+        scale = Multiply.estimate(FRACTION_WIDTH, config.total_width).latency
         tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
         # Last subtraction, and the two clocks of the response queue.
         return front + scale + tree + 1 + 2
 
     @classmethod
     def estimate(cls, config, operations=1):
-        """Clocks of ``operations`` in a row, and memory blocks; None where unknown."""
+        """Cycles of ``operations`` in a row, memory and DSP blocks."""
         latency = cls.latency_of(config)
         memories = [
             (config.table_lanes * config.priority_width, config.table_rows, config.table_style)
@@ -274,13 +275,11 @@ class ReplayManager(wiring.Component):
             )
             for style in ("ultra", "block")
         }
-        return {
-            "cycles": operations + latency,
-            "interval": cls.INTERVAL,
-            "latency": latency,
-            "uram": blocks["ultra"],
-            "bram36": blocks["block"],
-            "lut": None,
-            "ff": None,
-            "dsp": None,
-        }
+        return Estimate(
+            cycles=operations + latency,
+            interval=cls.INTERVAL,
+            latency=latency,
+            uram=blocks["ultra"],
+            bram36=blocks["block"],
+            dsp=Draw.DSP + Multiply.estimate(FRACTION_WIDTH, config.total_width).dsp,
+        )

@@ -3,6 +3,7 @@
 from design.adder.config import NUMBER_BYTES
 from design.adder.sums import Sums
 
+from hw.estimate import Estimate
 from hw.shell.interconnect import ReadInterconnect
 from hw.shell.read_engine import ReadEngine
 from hw.stream.ram import memory_blocks, style_of
@@ -23,20 +24,18 @@ def estimate(config, count=None, *, read_latency=64, write_latency=32):
     vectors, host = config.vectors_engine, config.engine
     size = NUMBER_BYTES * (count or config.capacity)
     # Beats of both vectors come by turns; each has its sum at once, but the last waits for memory.
-    memory = ReadEngine.estimate(vectors, 1, read_latency)["latency"]
+    memory = ReadEngine.estimate(vectors, 1, read_latency).latency
     beats = 2 * -(-size // vectors.beat_bytes)
-    read = ReadInterconnect.estimate(config.interconnect, beats, memory)["latency"]
+    read = ReadInterconnect.estimate(config.interconnect, beats, memory).latency
     last_burst = (-(-size // host.beat_bytes) - 1) % host.burst_beats + 1
     write = last_burst + write_latency + 2
     queues = [(host, 2), (vectors, 1 + config.interconnect.ports)]
-    return {
-        "cycles": read + Sums.LATENCY + write + _CONTROL,
-        "lut": None,
-        "ff": None,
-        "dsp": 0,
-        "bram36": sum(
+    return Estimate(
+        cycles=read + Sums.LATENCY + write + _CONTROL,
+        dsp=0,
+        bram36=sum(
             number * memory_blocks(engine.data_width, engine.depth, style_of(engine.depth))
             for engine, number in queues
         ),
-        "uram": 0,
-    }
+        uram=0,
+    )

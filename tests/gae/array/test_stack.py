@@ -109,4 +109,4 @@ def test_rewind_and_clear(simulate, tmp_path):
 )
 def test_memory_blocks(config, blocks):
     estimate = Stack.estimate(GaeConfig(**config))
-    assert {name: estimate[name] for name in blocks} == blocks
+    assert {name: getattr(estimate, name) for name in blocks} == blocks

@@ -32,7 +32,7 @@ async def play(dut, rng, source_gap=0.0, room_gap=0.0):
     Returns the elements, the clocks in which samples began, those of elements, and saturations.
     """
     sent, held, starts, elements, clocks, saturations = 0, False, [], [], [], 0
-    limit = round(3 * (SAMPLES + 1) * (CASE["cycles"] + 20) / (1 - source_gap) / (1 - room_gap))
+    limit = round(3 * (SAMPLES + 1) * (CASE["interval"] + 20) / (1 - source_gap) / (1 - room_gap))
     limit += CASE["last_latency"]
     end = clock = 0
     while not end or clock < end:
@@ -60,7 +60,7 @@ async def play(dut, rng, source_gap=0.0, room_gap=0.0):
         if taken:
             sent, held = sent + 1, False
         if not end and sent == len(WORDS) and len(elements) == len(EXPECTED):
-            end = clock + 2 * CASE["cycles"] + 10
+            end = clock + 2 * CASE["interval"] + 10
         await RisingEdge(dut.clk)
         clock += 1
     return elements, starts, clocks, saturations
@@ -89,7 +89,7 @@ async def cycles_as_declared(dut):
     await begin(dut)
     _, starts, clocks, _ = await play(dut, random.Random(0))
     apart = {b - a for a, b in zip(starts, starts[1:], strict=False)}
-    assert apart == {CASE["cycles"]}, f"samples begin {apart} clocks apart"
+    assert apart == {CASE["interval"]}, f"samples begin {apart} clocks apart"
     assert clocks[::OUTPUTS] == [start + CASE["latency"] for start in starts]
     assert clocks[OUTPUTS - 1 :: OUTPUTS] == [start + CASE["last_latency"] for start in starts]
 
@@ -100,7 +100,7 @@ async def reset_in_flight(dut):
     dut.room.value = 1
     dut.i__valid.value = 1
     dut.i__payload.value = WORDS[0]
-    for _ in range(CASE["latency"] + CASE["cycles"] // 2):
+    for _ in range(CASE["latency"] + CASE["interval"] // 2):
         await RisingEdge(dut.clk)
     dut.i__valid.value = 0
     await reset(dut, cycles=1)

@@ -1,6 +1,7 @@
 """hw.learner.chain.backward: gradients, dx and cycles against the twin of a network's layer."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -172,7 +173,7 @@ def test_backward(simulate, tmp_path, kind, lanes, groups, trained, activation, 
         bias_garbage=word(garbage[:1], 32) if arithmetic.is_float else "12345",
         **{
             name: value
-            for name, value in estimate.items()
+            for name, value in asdict(estimate).items()
             if name.endswith(("interval", "latency"))
         },
     )
@@ -184,24 +185,24 @@ def test_estimate():
     layer = LayerShape(inputs=64, outputs=64, vector=4, length=8, activation="relu")
     figures = Backward.estimate(config, layer, 1, 1, True, "relu")
     multiply, add = config.arithmetic.multiply_latency, config.arithmetic.add_latency
-    assert figures["interval"] == layer.cycles == 16 * 8
-    assert figures["multipliers"] == 2 * 32
+    assert figures.interval == layer.cycles == 16 * 8
+    assert figures.multipliers == 2 * 32
     # 8 macro-cycles to the end of the first word's last row, read, multiply, the chain's last
     # addition, 3 for the rows, relu.
     first = 8 * 8 + 2 + multiply + 4 * add + 1
-    assert (figures["latency"], figures["last_latency"]) == (first, first + 15 * 8)
-    assert figures["finished_latency"] == first + 15 * 8 + 2
+    assert (figures.latency, figures.last_latency) == (first, first + 15 * 8)
+    assert figures.finished_latency == first + 15 * 8 + 2
     fixed = LearnerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
-    assert Backward.estimate(fixed, layer, 2, 1, True, "linear")["dsp"] == 2 * 3 * 32
-    assert Backward.estimate(fixed, layer, 2, 1, True, "tanh")["dsp"] == 2 * 3 * 32 + 2 * 2 * 4 * 2
+    assert Backward.estimate(fixed, layer, 2, 1, True, "linear").dsp == 2 * 3 * 32
+    assert Backward.estimate(fixed, layer, 2, 1, True, "tanh").dsp == 2 * 3 * 32 + 2 * 2 * 4 * 2
     figures = Backward.estimate(config, layer, 1, 1, False)
-    assert (figures["latency"], figures["dsp"]) == (None, 2 * 32)
+    assert (figures.latency, figures.dsp) == (None, 2 * 32)
 
 
 def test_smallest_layer_waits_for_its_gradients():
     config, layer = LearnerConfig(), LayerShape(inputs=1, outputs=1)
     multiply, add = config.arithmetic.multiply_latency, config.arithmetic.add_latency
-    assert Backward.estimate(config, layer)["interval"] == 2 + multiply + add + 2
+    assert Backward.estimate(config, layer).interval == 2 + multiply + add + 2
 
 
 @pytest.mark.parametrize(

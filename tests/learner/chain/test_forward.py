@@ -127,7 +127,9 @@ def test_forward(simulate, tmp_path, kind, weight_sources, lanes, shape):
         words=layer.words,
         interleave=layer.interleave,
         outputs=layer.outputs,
-        **{name: estimate[name] for name in ("cycles", "latency", "last_latency")},
+        interval=estimate.interval,
+        latency=estimate.latency,
+        last_latency=estimate.last_latency,
     )
 
 
@@ -162,17 +164,17 @@ def test_estimate():
     config = LearnerConfig()
     layer = LayerShape(inputs=64, outputs=64, vector=4, length=8, activation="relu")
     figures = Forward.estimate(config, layer, DOUBLE)
-    assert figures["cycles"] == 16 * 8
-    assert figures["multipliers"] == 3 * 32
+    assert figures.interval == 16 * 8
+    assert figures.multipliers == 3 * 32
     # 15 macro-cycles to the last word, register, read, multiply, 2 + 1 additions, register; read
     # of the bias, addition, relu.
     multiply, add = config.arithmetic.multiply_latency, config.arithmetic.add_latency
     first = 15 * 8 + 1 + 2 + multiply + 3 * add + 1 + 2 + add + 1
-    assert (figures["latency"], figures["last_latency"]) == (first, first + 63 + 7)
+    assert (figures.latency, figures.last_latency) == (first, first + 63 + 7)
     fixed = LearnerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
-    assert Forward.estimate(fixed, layer, DOUBLE)["dsp"] == 2 * 3 * 32
+    assert Forward.estimate(fixed, layer, DOUBLE).dsp == 2 * 3 * 32
     tanh = LayerShape(inputs=4, outputs=2, activation="tanh")
-    assert Forward.estimate(fixed, tanh, ("online",))["dsp"] == 2 * (1 + TanhFixed.DSP)
+    assert Forward.estimate(fixed, tanh, ("online",)).dsp == 2 * (1 + TanhFixed.DSP)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """hw.learner.network.layer: forward, backward and updates of one layer, through its own ports."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -216,5 +217,5 @@ def test_batches(simulate, tmp_path, case):
         source="feed" if batches.options.get("feed") else "chain",
         outputs=layer.outputs,
         clocks=20 * (layer.cycles + layer.inputs * 3 + layer.outputs + 50),
-        estimate=LayerParameters.estimate(config, layer, input_gradient=dx),
+        estimate=asdict(LayerParameters.estimate(config, layer, input_gradient=dx)),
     )

@@ -255,7 +255,7 @@ def test_matches_twin(simulate, tmp_path, options):
         interval=unit.interval,
         full=unit.outputs < unit.interval,
     )
-    assert Loss.estimate(config)["interval"] == unit.interval
+    assert Loss.estimate(config).interval == unit.interval
 
 
 def test_to_float_is_exact_for_activations():

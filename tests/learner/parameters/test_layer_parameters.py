@@ -1,6 +1,7 @@
 """layer_parameters: load, store, reads and updates against the image and the twin."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_session(simulate, tmp_path, case):
         outputs=layer.outputs,
         input_gradient=input_gradient,
         seed=3,
-        estimate=LayerParameters.estimate(config, layer, input_gradient=input_gradient),
+        estimate=asdict(LayerParameters.estimate(config, layer, input_gradient=input_gradient)),
     )
 
 
@@ -94,10 +95,10 @@ def test_estimate():
     one, four = (
         LayerParameters.estimate(LearnerConfig(update_units=units), layer) for units in (1, 4)
     )
-    assert one["update"] - four["update"] == 6 * layer.depth + 1
-    assert four["dsp"] == 4 * one["dsp"] == 4 * 4 * 35
+    assert one.update - four.update == 6 * layer.depth + 1
+    assert four.dsp == 4 * one.dsp == 4 * 4 * 35
     without = LayerParameters.estimate(LearnerConfig(), layer, input_gradient=False)
-    assert without["bram36"] == four["bram36"] - 8 * 2
+    assert without.bram36 == four.bram36 - 8 * 2
     assert list(COEFFICIENTS.members)[0] == "scale"
 
 

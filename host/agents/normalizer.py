@@ -1,0 +1,71 @@
+"""Observations of every size and unit as numbers of the order of 1, by the mean and variance of all
+that were seen."""
+
+import numpy as np
+
+__all__ = ["Normalizer"]
+
+_LIMIT = 10.0
+_EPSILON = 1e-8
+
+
+class Normalizer:
+    """``(obs - mean) / sqrt(variance + 1e-8)``, at most 10 in magnitude, each component for itself:
+    one that never changes is 0.
+
+    Two sets of numbers have together, delta being the difference of their means,
+    ``mean = mean_a + delta n_b / n`` and
+    ``variance = (n_a variance_a + n_b variance_b + delta**2 n_a n_b / n) / n`` (Chan, Golub and
+    LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979).
+    Limit and epsilon are those of stable-baselines3's VecNormalize.
+
+    Parameters
+    ----------
+    size : int
+        Numbers of an observation.
+
+    Attributes
+    ----------
+    mean, variance : float64 arrays [size]
+        Of all observations so far; 0 and 1 before the first.
+    count : float64 array []
+        Observations so far.
+    """
+
+    _KEPT = ("mean", "variance", "count")
+
+    def __init__(self, size):
+        self.mean, self.variance = np.zeros(size), np.ones(size)
+        self.count = np.zeros(())
+
+    def update(self, obs):
+        """Count observations [rows, size]; ValueError, and none is counted, if one is not
+        finite."""
+        obs = np.asarray(obs, np.float64)
+        if not np.isfinite(obs).all():
+            row, component = (int(where[0]) for where in np.nonzero(~np.isfinite(obs)))
+            raise ValueError(
+                f"observations must be finite to be normalized, not {obs[row, component]} "
+                f"(component {component})"
+            )
+        rows, count = len(obs), self.count + len(obs)
+        delta = obs.mean(axis=0) - self.mean
+        squares = self.count * self.variance + rows * obs.var(axis=0)
+        self.variance = (squares + delta**2 * self.count * rows / count) / count
+        self.mean = self.mean + delta * rows / count
+        self.count = np.asarray(count)
+
+    def __call__(self, obs):
+        """Observations [rows, size] normalized, float32; they are not counted."""
+        scaled = (obs - self.mean) / np.sqrt(self.variance + _EPSILON)
+        return scaled.clip(-_LIMIT, _LIMIT).astype(np.float32)
+
+    @property
+    def arrays(self):
+        """name -> array of what it knows."""
+        return {f"observation_{name}": getattr(self, name) for name in self._KEPT}
+
+    def load_arrays(self, arrays):
+        """Know what ``arrays`` were read from another; others in them are ignored."""
+        for name in self._KEPT:
+            setattr(self, name, np.array(arrays[f"observation_{name}"], np.float64))
