@@ -17,6 +17,17 @@ ARROWS = {
     "host": {"hw", "sim", "boards", "host", "bench"},
     "bench": {"hw", "sim", "boards", "host", "bench"},
 }
+#: folder of hw -> those it may import beside itself and the files of hw itself; later, the kernels
+HW_ARROWS = {
+    "stream": set(),
+    "arith": {"stream"},
+    "nn": {"stream", "arith"},
+    "shell": {"stream"},
+    "uart": {"stream", "shell"},
+    "replay": {"stream", "arith", "shell"},
+    "gae": {"stream", "arith", "shell"},
+    "learner": {"stream", "arith", "nn", "shell", "replay"},
+}
 PROJECT = {*ARROWS, "tests"}
 LINES = 300
 
@@ -37,6 +48,11 @@ def imported(source):
                 yield node.lineno, name.value
 
 
+def modules(path):
+    """``hw.nn`` of an import of ``hw.nn.layouts``, for every import of a file."""
+    return [".".join(name.split(".")[:2]) for _, name in imported(path.read_text())]
+
+
 def offences(folder, source):
     """Imports of ``source``, a file of ``folder``, that go against the arrows."""
     return [
@@ -54,32 +70,6 @@ def unbounded(source):
             given = {keyword.arg for keyword in call.keywords}
             if ast.unparse(call.func) == "cocotb.test" and "timeout_time" not in given:
                 yield f"line {node.lineno}: {node.name}"
-
-
-def described_package(path):
-    """Whether an ``__init__.py`` is a docstring, with an order of reading, and nothing else."""
-    if not path.exists():
-        return False
-    tree = ast.parse(path.read_text())
-    text = ast.get_docstring(tree) or ""
-    named = re.findall(r"``([\w/]+\.py)``", text)
-    return (
-        len(tree.body) == 1
-        and "Read " in text
-        and bool(named)
-        and all((path.parent / name).exists() for name in named)
-    )
-
-
-def undescribed(source):
-    """Public classes of ``source`` whose docstring does not begin with a sentence."""
-    for node in ast.parse(source).body:
-        if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
-            continue
-        first = (ast.get_docstring(node) or "").strip().split("\n\n")[0]
-        heading = re.search(r"^-{3,}$", first, re.M)
-        if heading or len(first.split()) < 3 or not re.search(r"[.:]$", first):
-            yield f"line {node.lineno}: {node.name}"
 
 
 def files(*folders, suffix=".py"):
@@ -130,6 +120,29 @@ def test_the_check_itself(folder, source, bad):
     assert len(offences(folder, source)) == bad
 
 
+@pytest.mark.parametrize("folder", HW_ARROWS)
+def test_arrows_inside_hw(folder):
+    """A library needs no kernel, and no kernel another, but the learner replay."""
+    assert files(f"hw/{folder}"), f"hw/{folder} has no Python file"
+    others = {f"hw.{name}" for name in {*HW_ARROWS} - HW_ARROWS[folder] - {folder}}
+    others |= {"hw.designs"}
+    found = {
+        str(path.relative_to(ROOT)): bad
+        for path in files(f"hw/{folder}")
+        if (
+            bad := [
+                m for _, m in imported(path.read_text()) if ".".join(m.split(".")[:2]) in others
+            ]
+        )
+    }
+    assert not found
+
+
+def test_every_folder_of_hw_has_its_arrows():
+    folders = {path.relative_to(ROOT).parts[1] for path in files("hw")}
+    assert {name for name in folders if not name.endswith(".py")} == set(HW_ARROWS)
+
+
 def test_file_lengths():
     long = {
         str(path.relative_to(ROOT)): count
@@ -137,64 +150,6 @@ def test_file_lengths():
         if (count := path.read_text().count("\n")) > LINES
     }
     assert not long, f"split at a register or stream boundary: more than {LINES} lines"
-
-
-def test_packages_say_what_they_are():
-    """A newcomer who opens a folder of hw finds its purpose, and the order to read its files in."""
-    packages = {path.parent for path in files("hw")}
-    assert len(packages) > 15
-    silent = [
-        str(package.relative_to(ROOT))
-        for package in sorted(packages)
-        if not described_package(package / "__init__.py")
-    ]
-    assert not silent
-
-
-@pytest.mark.parametrize(
-    "source, described",
-    [
-        (None, False),
-        ("", False),
-        ("# A comment.\n", False),
-        ('"""Streams."""\n', False),
-        ('"""Streams.\n\nRead ``queue.py``, then ``gone.py``.\n"""\n', False),
-        ('"""Streams.\n\nRead ``queue.py``.\n"""\n', True),
-        ('"""Streams.\n\nRead ``queue.py``.\n"""\nimport ast\n', False),
-    ],
-)
-def test_the_package_check_itself(tmp_path, source, described):
-    (tmp_path / "queue.py").touch()
-    if source is not None:
-        (tmp_path / "__init__.py").write_text(source)
-    assert described_package(tmp_path / "__init__.py") == described
-
-
-def test_classes_begin_with_a_sentence():
-    found = {
-        str(path.relative_to(ROOT)): bad
-        for path in files("hw")
-        if (bad := list(undescribed(path.read_text())))
-    }
-    assert not found
-
-
-@pytest.mark.parametrize(
-    "docstring, bad",
-    [
-        (None, True),
-        ("", True),
-        ("Parameters\n    ----------\n    config : Config.", True),
-        ("Queue.", True),
-        ("Words of a queue", True),
-        ("The words of a queue.", False),
-        ("``o = a + b``, rounded\n    to even:\n\n    Parameters\n    ----------", False),
-    ],
-)
-def test_the_class_check_itself(docstring, bad):
-    body = "..." if docstring is None else f'"""{docstring}"""'
-    assert bool(list(undescribed(f"class Queue:\n    {body}\n"))) == bad
-    assert not list(undescribed(f"class _Queue:\n    {body}\n"))
 
 
 def test_benches_are_bounded():

@@ -159,7 +159,7 @@ def _unrolls(outputs, multipliers):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(ConfigBase):
-    """The learner of one agent.
+    """The learner of one agent: its networks, how they are unrolled, its optimizer, its arithmetic.
 
     algorithm : "dqn" (one network of Q values) or "ddpg" (a critic and an actor).
     observation, action : sizes; actions are discrete for dqn (count), continuous for ddpg.
@@ -257,7 +257,7 @@ class LearnerConfig(ConfigBase):
         return max(layer.cycles for layers in self.networks.values() for layer in layers)
 
     def backward_groups(self, network):
-        """Forward groups of ``network``, the first, whose errors come back."""
+        """How many forward groups of ``network``, counted from the first, have errors come back."""
         return 2 if network == "critic" else 1
 
     def weight_sources(self, network):

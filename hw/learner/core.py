@@ -25,7 +25,11 @@ __all__ = ["LearnerCore"]
 
 
 class LearnerCore(CommandCore):
-    """The core of the kernels ``dqn`` and ``ddpg``.
+    """The core of the kernels ``dqn`` and ``ddpg``: LEARN, LOAD and STORE, and, passed on to the
+    replay core inside, all of its commands.
+
+    What ``make_learner`` returns learns: anything that meets ``LearnerSignature``. A parameter set
+    counts as missing until a LOAD of it has succeeded; LEARN wants all sets, STORE those it names.
 
     Parameters
     ----------

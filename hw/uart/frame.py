@@ -1,6 +1,6 @@
 """Frames to bytes of the line and back: stuffing and CRC of ``hw.uart.protocol``.
 
-A byte a clock, none of latency; the encoder takes another clock for a stuffed byte and for each
+A byte a clock, without latency; the encoder takes another clock for a stuffed byte and for each
 byte of the CRC.
 """
 

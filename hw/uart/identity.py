@@ -10,7 +10,7 @@ __all__ = ["Identity"]
 
 
 class Identity(wiring.Component):
-    """``record[address]``; writes fail, and so does what lies beyond.
+    """``record[address]``; writes fail, and so do reads beyond its end.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _ADDRESS_WIDTH = 12
 
 
 class LiteMaster(wiring.Component):
-    """An address of 4096 or more fails, and so does what the slave answers with an error.
+    """An address of 4096 or more fails, and so does an access that the slave answers with an error.
 
     Members
     -------

@@ -145,7 +145,7 @@ class System(wiring.Component):
 
     @staticmethod
     def _route(m, bridge, targets):
-        """The bridge's port to the target that it names; no other fails at once."""
+        """The bridge's port to the target that it names; a request to none fails at once."""
         request, response = bridge.port.request, bridge.port.response
         nowhere = Signal()
         with m.If(nowhere):

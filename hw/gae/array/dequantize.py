@@ -11,7 +11,7 @@ __all__ = ["rounded_mac_clocks", "dequantize", "dequantize_latency"]
 
 
 def rounded_mac_clocks(config):
-    """Of the blends that are in no loop: never slower than the loop."""
+    """Clocks of a ``rounded_mac`` outside of the loop: no fewer than the loop has."""
     return max(2, config.lookahead)
 
 

@@ -34,7 +34,7 @@ class Estimator(wiring.Component):
         As ``Stack``. ``clear`` also zeroes ``saturated`` and ``overflows``.
     start : In(1), done : Out(1)
         Pulses: an ESTIMATE begins; it has ended, and what was counted stands.
-    settings(config) : In
+    <coefficient_ports(config)> : In
         Steady from ``start`` to ``done``.
     cycles : Out(32)
         Clocks of the last ESTIMATE, from ``start`` to ``done``.

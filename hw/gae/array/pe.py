@@ -53,7 +53,7 @@ class PE(wiring.Component):
     -------
     i : In({kind, reward, value})
         One in every clock; NONE where there is none.
-    settings(config) : In
+    <coefficient_ports(config)> : In
         Steady.
     o : Out({advantage, reward_to_go})
         Registered, of the slot ``latency_of`` clocks ago.

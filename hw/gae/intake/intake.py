@@ -39,7 +39,7 @@ class IntakeEstimate(Estimate):
 class Intake(wiring.Component):
     """STATISTICS, PUSH and PUSH_CODES as ``hw.gae.commands`` describes them.
 
-    Slots leave, and all beats are taken, an error notwithstanding: the stack is then rewound.
+    After an error too, all beats are taken and all slots leave: the core then rewinds the stack.
     STATISTICS, which pushes nothing, takes kinds of 0 to 3 in any order.
 
     Parameters

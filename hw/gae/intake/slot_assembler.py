@@ -25,7 +25,7 @@ class SlotAssembler(wiring.Component):
     step : In(1), beat : In(beat_layout(rows))
         What follows is of this beat.
     kinds : In(2 * beat_bytes)
-        The kinds of a beat of them.
+        Of a beat of kinds.
     codes : In(code_width * count)
         As many as lie in a beat of codes; a number's code is repeated.
     numbers : In(1)

@@ -21,7 +21,7 @@ from hw.stream.delay import delay
 
 __all__ = ["Backward"]
 
-#: A gradient is written so many clocks before its address is read again, or its sample finished.
+#: Clocks from the write of a gradient to the next read of its address, or to ``finished``.
 _APART = 2
 
 

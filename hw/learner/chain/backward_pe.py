@@ -60,7 +60,7 @@ class BackwardPE(wiring.Component):
         Of this PE in its chain, for ``load``.
     hop, row : In
         Last clock of a macro-cycle; the row of all PEs.
-    token : In(TOKEN), token_o : Out(TOKEN)
+    token : In(BACKWARD_TOKEN), token_o : Out(BACKWARD_TOKEN)
         This PE's, and the next one's.
     x, x_o : In, Out [groups][lanes][vector]
         The token's word, READ_LATENCY clocks behind ``token``.

@@ -18,7 +18,7 @@ __all__ = ["BackwardTail", "dx_layout"]
 
 
 def dx_layout(config, layer, groups):
-    """A word of input gradients; no back-pressure."""
+    """A word of input gradients, which has a slot (``docs/flow_control.md``)."""
     shape = config.arithmetic.shape("gradient")
     value = vector_layout(shape, groups, config.lanes, layer.vector)
     return data.StructLayout({"valid": 1, "value": value})
@@ -86,7 +86,7 @@ class BackwardTail(wiring.Component):
         rounded = self._rounded(config, layer)
         position = delay(m, self.row, entry, name="position")
 
-        # The word whose sums are rounded is by now so many macro-cycles behind the last PE.
+        # Macro-cycles by which the word whose sums are rounded is behind the last PE by now.
         hop = delay(m, self.hop, READ_LATENCY, name="hop", reset=True)
         hops = (layer.rows - 1 + rounded - READ_LATENCY) // layer.rows
         x = delay(m, self.x.as_value(), hops, name="x", enable=hop)

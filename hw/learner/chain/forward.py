@@ -1,6 +1,6 @@
 """Forward pass of a layer: a systolic chain of PEs, then one head for bias and activation.
 
-Interval: ``layer.cycles`` clocks a sample; latency: ``forward_latency``.
+Interval: ``layer.cycles`` clocks a sample; latencies: ``estimate``.
 """
 
 from amaranth import *

@@ -38,7 +38,7 @@ class ForwardPE(wiring.Component):
     -------
     hop, row, token : In
         As of ``TokenIssue``; ``token`` is this PE's own.
-    token_o : Out(TOKEN)
+    token_o : Out(FORWARD_TOKEN)
         The next PE's.
     x, x_o : In, Out [groups][lanes][vector]
         The token's word, ``READ_LATENCY`` clocks behind ``token``, with the weights.

@@ -17,7 +17,7 @@ __all__ = ["BatchRedirect"]
 
 class BatchRedirect(wiring.Component):
     """While ``drawing``, what the replay core writes goes to ``records``; while ``giving``, what it
-    reads are the items of ``td``. At other times both reach ``read`` and ``write``.
+    reads is the items of ``td``. At other times it reads and writes through ``read`` and ``write``.
 
     All TD errors of a batch are kept here until the learner knows that none of them diverged.
 
@@ -38,10 +38,10 @@ class BatchRedirect(wiring.Component):
     records : Out(stream.Signature(data_width))
         A batch as SAMPLE writes it.
     start : In(1), batch : In
-        That many items come next.
+        ``batch`` items come next.
     td : In(stream.Signature(ITEM))
     complete : Out(1)
-        All of them are here, or have been.
+        All of them have come; the replay core may have read them since.
     drop : In(1), empty : Out(1)
         Forget the items; none of them is left.
     """

@@ -22,10 +22,9 @@ class Layer(wiring.Component):
     ``dx = derivative(input) * (transposed weight @ delta)``, beside which the gradients of the
     first group are summed over the batch.
 
-    Both work at the same time on different samples, of which ``slots`` may be between the two:
-    a sample every ``cycles`` of ``Forward.estimate``, and every ``interval`` of that of
-    ``Backward``. An update may begin once ``done`` is high; until ``busy`` falls, no sample may be
-    under way.
+    Both work at the same time on different samples, of which ``slots`` may be between the two;
+    each takes a sample every ``interval`` of its estimate. An update may begin once ``done`` is
+    high; until ``busy`` falls, no sample may be under way.
 
     Parameters
     ----------

@@ -14,7 +14,8 @@ __all__ = ["ImageTransfer"]
 
 
 class ImageTransfer(wiring.Component):
-    """The sections of ``parameter_image`` for the sets asked for, in its order.
+    """The sections of ``parameter_image`` for the sets asked for, in its order: one word of a layer
+    a cycle, two cycles more for each beat, and a few for each section, also of a set not asked for.
 
     Parameters
     ----------
