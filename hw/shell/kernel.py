@@ -31,7 +31,8 @@ class Kernel(wiring.Component):
     A launch whose status buffer cannot be used ends without one.
 
     One clock, ``ap_clk``, for all of it. ``ap_rst_n`` is synchronous and low for at least one
-    cycle; it resets control, queues and state machines, not memories. It may come only while no AXI
+    cycle; ``RESET_LATENCY`` cycles later it resets control, queues and state machines, not
+    memories, and until then the control slave is not ready again. It may come only while no AXI
     burst is under way, or together with a reset of the interconnect: beats that were asked for
     before a reset are not told from those after it.
 
@@ -40,6 +41,9 @@ class Kernel(wiring.Component):
     description : KernelDescription
     core : CommandCore
     """
+
+    #: Registers between the pin and what it resets.
+    RESET_LATENCY = 3
 
     def __init__(self, description, core):
         self.description, self.core = description, core
@@ -51,9 +55,7 @@ class Kernel(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.sync = sync = ClockDomain()
-        # Not registered: a handshake right after ap_rst_n rises must not meet a reset inside.
-        m.d.comb += [sync.clk.eq(self.ap_clk), sync.rst.eq(~self.ap_rst_n)]
+        in_reset = self._clocking(m)
 
         core, arguments = self.core, self.description.arguments
         pointers = [argument for argument in arguments if argument.kind == "pointer"]
@@ -67,7 +69,10 @@ class Kernel(wiring.Component):
         )
         for name, member in slave_members("s_axi_control").items():
             pin, register = getattr(self, name), getattr(control, name)
-            m.d.comb += pin.eq(register) if member.flow == Out else register.eq(pin)
+            if name.endswith("ready") and member.flow == Out:
+                m.d.comb += pin.eq(register & ~in_reset)
+            else:
+                m.d.comb += pin.eq(register) if member.flow == Out else register.eq(pin)
         m.d.comb += [
             self.interrupt.eq(control.interrupt),
             sequencer.start.eq(control.start),
@@ -90,6 +95,25 @@ class Kernel(wiring.Component):
         for master in self.description.masters:
             self._master(m, master, sequencer)
         return m
+
+    def _clocking(self, m):
+        """The clock, and the reset that reaches the inside ``RESET_LATENCY`` cycles after the pin.
+
+        The registers between let it spread over a die, even over several, as no other path may:
+        half of all registers have it. They stay apart (no shift register) and have no reset
+        themselves. Returns the inside's reset: the control slave takes nothing while it lasts.
+        """
+        m.domains.sync = sync = ClockDomain()
+        m.d.comb += sync.clk.eq(self.ap_clk)
+        reset = ~self.ap_rst_n
+        for number in range(self.RESET_LATENCY):
+            stage = Signal(
+                name=f"reset_{number}", init=1, reset_less=True, attrs={"shreg_extract": "no"}
+            )
+            m.d.sync += stage.eq(reset)
+            reset = stage
+        m.d.comb += sync.rst.eq(reset)
+        return reset
 
     def _master(self, m, master, sequencer):
         """Engines for the directions that the core or the sequencer uses."""
