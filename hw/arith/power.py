@@ -15,6 +15,7 @@ from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range
 from hw.estimate import Estimate
 from hw.stream.delay import delay
+from hw.stream.ready_register import ReadyRegister
 
 __all__ = ["EXPONENT_WIDTH", "LOG_FORMAT", "SCALE_FORMAT", "Power", "PowerConfig"]
 
@@ -92,10 +93,14 @@ class Power(wiring.Component):
         config = self.config
         m.submodules.exp2 = exp2 = Exp2(config.exp2)
 
+        # Callers chain a logarithm before and more stages behind: ready would pass through all.
+        m.submodules.entry = entry = ReadyRegister(config.i_layout)
+        wiring.connect(m, wiring.flipped(self.i), entry.i)
+        operand = entry.o.p
         advance = Signal()
-        valid = delay(m, self.i.valid, 3, name="valid", enable=advance, reset=True)
-        tag = delay(m, self.i.p.tag, 3, name="tag", enable=advance)
-        m.d.comb += [advance.eq(~valid | exp2.i.ready), self.i.ready.eq(advance)]
+        valid = delay(m, entry.o.valid, 3, name="valid", enable=advance, reset=True)
+        tag = delay(m, operand.tag, 3, name="tag", enable=advance)
+        m.d.comb += [advance.eq(~valid | exp2.i.ready), entry.o.ready.eq(advance)]
 
         # Operands are registered here, so that callers may add up logarithms before the DSP block.
         s1_log = Signal(LOG_FORMAT.shape, reset_less=True)
@@ -105,7 +110,7 @@ class Power(wiring.Component):
         half = 1 << (SCALE_FORMAT.fraction - 1)
         with m.If(advance):
             m.d.sync += [
-                s1_log.eq(self.i.p.log),
+                s1_log.eq(operand.log),
                 s1_scale.eq(self.scale),
                 s2_product.eq(s1_log * s1_scale),
                 s3_power.eq((s2_product + half) >> SCALE_FORMAT.fraction),

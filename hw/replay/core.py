@@ -10,7 +10,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
 from hw.estimate import Estimate, total
-from hw.replay.commands import BUFFERS, COMMANDS, Opcode
+from hw.replay.commands import BUFFERS, COMMANDS, Given, Opcode
 from hw.replay.gather import Gather
 from hw.replay.insert import Insert
 from hw.replay.item_reader import ItemReader
@@ -95,7 +95,7 @@ class ReplayCore(CommandCore):
         for flag, opcodes in ((flags.is_list, lists), (flags.is_batch, batches)):
             m.d.comb += flag.eq(Cat(getattr(selected, o.name.lower()) for o in opcodes).any())
         m.d.comb += [
-            flags.given.eq(selected.insert & (command[Opcode.INSERT].given != 0)),
+            flags.given.eq(selected.insert & (items.given != Given.NOTHING)),
             run.state.capacity.eq(ring.capacity),
             run.state.granules.eq(ring.granules),
             run.state.extent.eq(ring.extent),

@@ -4,7 +4,7 @@ TD errors pass the priority unit on the way; items that break a rule are made ha
 """
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.replay.commands import MAX_COUNT, Given, Opcode
@@ -12,6 +12,7 @@ from hw.replay.priority import PriorityConfig, PriorityUnit
 from hw.replay.records import ITEM, Error
 from hw.replay.tree.manager import Operation, request_layout
 from hw.stream.queue import Queue
+from hw.stream.ready_register import ReadyRegister
 from hw.stream.split import Split
 
 __all__ = ["ItemReader"]
@@ -23,6 +24,9 @@ _OPERATIONS = {
     Opcode.FIND: Operation.FIND,
     Opcode.GET: Operation.GET,
 }
+
+#: An item, and what its limits say: compared before the queue, where there is time.
+_BESIDE = data.StructLayout({"item": 8 * ITEM.size, "absent": 1, "large": 1, "beyond": 1})
 
 
 class ItemReader(wiring.Component):
@@ -92,19 +96,25 @@ class ItemReader(wiring.Component):
             )
         )
         # Holds what the priority unit does not carry; deep enough that the unit never waits.
-        m.submodules.beside = beside = Queue(unsigned(8 * ITEM.size), 64)
+        m.submodules.beside = beside = Queue(_BESIDE, 64)
         connect(m, flipped(self.words), split.i)
         # The split wants its count for as long as the list lasts.
         m.submodules.counts = counts = Queue(self.count.payload.shape(), 1)
         connect(m, flipped(self.count), counts.i)
         connect(m, counts.o, split.count)
-        item = ITEM.shape(split.o.p.data)
+        # Between the stages of the priority unit and those of memory, for ready.
+        m.submodules.arrived = arrived = ReadyRegister(split.o.payload.shape())
+        connect(m, split.o, arrived.i)
+        item = ITEM.shape(arrived.o.p.data)
         m.d.comb += [
-            beside.i.payload.eq(split.o.p.data),
+            beside.i.p.item.eq(arrived.o.p.data),
+            beside.i.p.absent.eq(item.index >= self.fill),
+            beside.i.p.large.eq(item.value > config.priority_limit),
+            beside.i.p.beyond.eq(arrived.o.p.data[len(self.request.p.value) :].any()),
             priority.i.p.td.eq(item.value),
-            beside.i.valid.eq(split.o.valid & priority.i.ready),
-            priority.i.valid.eq(split.o.valid & beside.i.ready),
-            split.o.ready.eq(priority.i.ready & beside.i.ready),
+            beside.i.valid.eq(arrived.o.valid & priority.i.ready),
+            priority.i.valid.eq(arrived.o.valid & beside.i.ready),
+            arrived.o.ready.eq(priority.i.ready & beside.i.ready),
             priority.alpha.eq(self.alpha),
             priority.epsilon.eq(self.epsilon),
         ]
@@ -118,7 +128,7 @@ class ItemReader(wiring.Component):
             beside.o.ready.eq(move),
             priority.o.ready.eq(move),
         ]
-        item = ITEM.shape(beside.o.payload)
+        item = ITEM.shape(beside.o.p.item)
         error = Signal(32)
         insert, update, raw = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -128,16 +138,15 @@ class ItemReader(wiring.Component):
         ]
         with m.If(self.failed):
             m.d.comb += error.eq(Error.AXI)
-        with m.Elif((self.opcode != Opcode.FIND) & ~insert & (item.index >= self.fill)):
+        with m.Elif((self.opcode != Opcode.FIND) & ~insert & beside.o.p.absent):
             m.d.comb += error.eq(Error.INDEX)
-        with m.Elif(raw & (item.value > config.priority_limit)):
+        with m.Elif(raw & beside.o.p.large):
             m.d.comb += error.eq(Error.PRIORITY)
         with m.Elif(update & priority.o.p.invalid):
             m.d.comb += error.eq(Error.TD)
 
         operation = Signal(Operation)
         value = Signal(len(self.request.p.value))
-        target = beside.o.payload
         with m.Switch(self.opcode):
             for opcode, each in _OPERATIONS.items():
                 with m.Case(opcode):
@@ -147,7 +156,7 @@ class ItemReader(wiring.Component):
         with m.Elif(error != Error.NONE):
             m.d.comb += [operation.eq(Operation.FIND), value.eq(~0)]
         with m.Elif(self.opcode == Opcode.FIND):
-            m.d.comb += value.eq(Mux(target[len(value) :].any(), ~0, target[: len(value)]))
+            m.d.comb += value.eq(Mux(beside.o.p.beyond, ~0, beside.o.p.item[: len(value)]))
         with m.Elif(update):
             m.d.comb += value.eq(priority.o.p.priority)
         with m.Else():

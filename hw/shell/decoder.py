@@ -61,7 +61,8 @@ class Decoder(wiring.Component):
 
     def __init__(self, table, config, state, buffers):
         self.table, self.config, self.buffers = table, config, buffers
-        self.LATENCY = len(table.stages) + 1
+        # A clock for ``selected``, in which the first stage is computed, too.
+        self.LATENCY = max(1, len(table.stages)) + 1
         # Shapes follow from the table's own arithmetic, tried on signals that lead nowhere.
         raw, s = Signal(8 * COMMAND_BYTES), _State(Signal(state), config)
         self._shapes = {
@@ -129,14 +130,19 @@ class Decoder(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         s = _State(self.state, self.config)
-        opcode = self.raw[:32]
+        # Values of the stages begin in the first clock, and with an opcode's lowest bits: those of
+        # one that is not in the table count for nothing.
+        now = Signal.like(self.selected)
+        width = max(each.value for each in self.table).bit_length()
         for each in self.table:
-            m.d.comb += getattr(self.selected, each.name.lower()).eq(opcode == each.value)
+            name = each.name.lower()
+            m.d.comb += getattr(now, name).eq(self.raw[:width] == each.value)
+            m.d.sync += getattr(self.selected, name).eq(self.raw[:32] == each.value)
 
         common = self._common(self.raw)
         for name, shape in self._shapes.items():
             value = Signal(shape, name=name)
-            m.d.comb += value.eq(self._one_of(self._values(name, self.raw, s)))
+            m.d.comb += value.eq(self._one_of(now, self._values(name, self.raw, s)))
             setattr(common, name, value)
         for name, stage in self.table.stages.items():
             value = getattr(self.stages, name)
@@ -162,11 +168,12 @@ class Decoder(wiring.Component):
         self._first(m, [(wrong != 0, wrong, why), *late], self.error, self.detail)
         return m
 
-    def _one_of(self, choices):
+    @staticmethod
+    def _one_of(selected, choices):
         """The value of the command under way; 0 of one that is not among ``choices``."""
         return reduce(
             or_,
-            (Mux(getattr(self.selected, o.name.lower()), value, 0) for o, value in choices),
+            (Mux(getattr(selected, o.name.lower()), value, 0) for o, value in choices),
             C(0),
         )
 
@@ -210,15 +217,17 @@ class Decoder(wiring.Component):
             wide = Signal(
                 max(len(size) for _, size in sizes), name=f"{name}_beats", reset_less=True
             )
-            m.d.sync += wide.eq(self._one_of(sizes))
+            m.d.sync += wide.eq(self._one_of(self.selected, sizes))
             m.d.comb += getattr(self.beats, name).eq(wide)
             begin = C(0)
             if offset:
                 begin = getattr(data.View(users[0][1].shape, self.raw), offset)
-            used = self._one_of([(opcode, C(1)) for opcode, _, _ in users])
-            end = begin + (wide << exact_log2(beat_bytes))
-            room = getattr(self, declared.size_name) << exact_log2(declared.unit)
+            used = self._one_of(self.selected, [(opcode, C(1)) for opcode, _, _ in users])
+            # What lies behind ``begin``, in beats; it waits for no stage.
+            behind = (getattr(self, declared.size_name) << exact_log2(declared.unit)) - begin
+            room = Signal.like(behind >> exact_log2(beat_bytes), name=f"{name}_room")
+            m.d.sync += room.eq(behind >> exact_log2(beat_bytes))
             if offset and len(wide) > MAX_BEATS.bit_length():
                 late.append((used & (wide > MAX_BEATS), ShellError.COUNT, 0))
-            late.append((used & (begin[:6].any() | (end > room)), users[0][2].error, 0))
+            late.append((used & (begin[:6].any() | (wide > room)), users[0][2].error, 0))
         return late

@@ -7,11 +7,12 @@ ran is its outcome, whatever else the core found: AXI wins over an error that it
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.shell.decoder import Decoder
 from hw.shell.ports import read_beats, read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME, ShellError
+from hw.stream.ready_register import ReadyRegister
 
 __all__ = ["Dispatcher"]
 
@@ -49,7 +50,7 @@ class Dispatcher(wiring.Component):
     fault : In(1)
         Memory answered the core with an error, in this clock.
     failed : Out(1)
-        It has since ``start``.
+        It has since ``start``, in an earlier clock.
     finish, error, detail : In
         One clock: the command ends with this error, 0 for none.
     read : Out(read_port), write : Out(write_port)
@@ -111,10 +112,10 @@ class Dispatcher(wiring.Component):
         self._results(m, head)
 
         timer = Signal(range(decoder.LATENCY + 1))
-        outcome, failed = Signal(OUTCOME), Signal()
+        outcome = Signal(OUTCOME)
         m.d.comb += [
-            self.failed.eq(failed | self.fault),
-            self.outcome.payload.eq(outcome),
+            self.outcome.p.error.eq(Mux(self.failed, ShellError.AXI, outcome.error)),
+            self.outcome.p.detail.eq(outcome.detail),
         ]
         with m.FSM() as fsm:
             m.d.comb += self.running.eq(fsm.ongoing("RUN"))
@@ -123,7 +124,7 @@ class Dispatcher(wiring.Component):
                 m.d.sync += [
                     raw.eq(self.command.payload),
                     timer.eq(decoder.LATENCY),
-                    failed.eq(0),
+                    self.failed.eq(0),
                 ]
                 with m.If(self.command.valid):
                     m.next = "DECODE"
@@ -140,11 +141,8 @@ class Dispatcher(wiring.Component):
                         m.next = "RUN"
             with m.State("RUN"):
                 with m.If(self.fault):
-                    m.d.sync += failed.eq(1)
-                m.d.sync += [
-                    outcome.error.eq(Mux(self.failed, ShellError.AXI, self.error)),
-                    outcome.detail.eq(self.detail),
-                ]
+                    m.d.sync += self.failed.eq(1)
+                m.d.sync += [outcome.error.eq(self.error), outcome.detail.eq(self.detail)]
                 with m.If(self.finish):
                     m.next = "OUTCOME"
             with m.State("OUTCOME"):
@@ -211,7 +209,8 @@ class Dispatcher(wiring.Component):
             write.request.p.address.eq(self.results + head.destination),
             write.request.valid.eq(announcing),
             write.done.ready.eq(1),
-            write.data.payload.eq(self.reply_words.payload),
-            write.data.valid.eq(self.reply_words.valid),
-            self.reply_words.ready.eq(write.data.ready),
         ]
+        # The engine's ready would go on through the core's units to those that it reads from.
+        m.submodules.reply = reply = ReadyRegister(self.reply_words.payload.shape())
+        connect(m, flipped(self.reply_words), reply.i)
+        connect(m, reply.o, flipped(write.data))

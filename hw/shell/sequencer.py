@@ -228,7 +228,10 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             write.request.p.address.eq(self.status_address),
             write.request.p.beats.eq(words),
-            write.data.payload.eq(block.word_select(sent, self.data_width)),
+            # Selected; ``word_select`` by a signal would shift the whole block.
+            write.data.payload.eq(
+                Array(block.word_select(word, self.data_width) for word in range(words))[sent]
+            ),
         ]
         with m.State("STATUS"):
             m.d.comb += write.request.valid.eq(1)

@@ -89,20 +89,25 @@ class Bridge(wiring.Component):
         stalled = Signal()
         clock = Signal(range(PATIENCE))
         is_read, repeated, bad_count = Signal(), Signal(), Signal()
+        last_index = Signal.like(header.count)
         address = Signal(32, reset_less=True)
         m.d.comb += [
             is_read.eq(header.opcode == Opcode.READ),
             repeated.eq(lasting & (header.sequence == last) & (header.opcode == Opcode.WRITE)),
-            bad_count.eq(
-                (header.count > self.payload)
-                | (length != Mux(header.opcode == Opcode.WRITE, header.count, 0) + CRC_BYTES)
-            ),
             buffer.read_address.eq(index),
             Cat(self.port.request.p.address, self.target).eq(address),
             self.port.request.p.write.eq(~is_read),
             self.port.request.p.data.eq(Mux(is_read, 0, buffer.read_data)),
         ]
-        m.d.sync += clock.eq(clock + 1)
+        # Of the clock before: header and length are steady from the byte before the frame's end on.
+        m.d.sync += [
+            clock.eq(clock + 1),
+            bad_count.eq(
+                (header.count > self.payload)
+                | (length != Mux(header.opcode == Opcode.WRITE, header.count, 0) + CRC_BYTES)
+            ),
+            last_index.eq(header.count - 1),
+        ]
 
         with m.FSM():
             with m.State("COLLECT"):
@@ -163,7 +168,7 @@ class Bridge(wiring.Component):
                         with m.If(self.port.response.p.failed):
                             m.d.sync += status.eq(Status.ADDRESS)
                         m.next = "FETCH"
-                        with m.If(index == header.count - 1):
+                        with m.If(index == last_index):
                             m.next = "STATUS"
                 with m.Elif(clock == PATIENCE - 1):
                     m.d.sync += [stalled.eq(1), status.eq(Status.STALLED)]

@@ -80,12 +80,14 @@ class System(wiring.Component):
         m.submodules.backlog = backlog = Queue(8, config.backlog, "block")
         m.submodules.bridge = bridge = Bridge(config.payload)
         m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
-        # A byte of block RAM comes too late in its clock to be decoded in the same.
-        m.submodules.skid = skid = SkidBuffer(8)
+        # A byte of block RAM comes too late in its clock to be decoded in the same; a byte that is
+        # encoded comes too late to ask whether the line is free.
+        m.submodules.skid_i, m.submodules.skid_o = skid_i, skid_o = SkidBuffer(8), SkidBuffer(8)
         connect(m, receiver.o, backlog.i)
-        connect(m, backlog.o, skid.i)
-        connect(m, skid.o, bridge.i)
-        connect(m, bridge.o, transmitter.i)
+        connect(m, backlog.o, skid_i.i)
+        connect(m, skid_i.o, bridge.i)
+        connect(m, bridge.o, skid_o.i)
+        connect(m, skid_o.o, transmitter.i)
 
         # RESET reaches the kernel and all that the port reaches, not the bridge itself.
         reset = Signal()

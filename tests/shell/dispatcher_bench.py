@@ -223,19 +223,20 @@ async def memory_fails_at_the_end(dut):
             dut.taking.value = taking
             got = await bench.run(Small.LOCK, dict(count=1), finish=pins(dut, name, flag), error=5)
             assert got == (ShellError.AXI if taking and flag else 5), (name, taking, flag)
-            assert bench.failed[:1] == (bench.watch.high["finish"] if taking and flag else [])
+            (finish,) = bench.watch.high["finish"]
+            assert bench.failed[:1] == ([finish + 1] if taking and flag else [])
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
-async def failed_is_known_at_once(dut):
-    """In the clock of the beat that failed, and in every one behind it."""
+async def failed_is_known_a_clock_later(dut):
+    """Than the beat that failed, and in every clock behind it."""
     bench = Bench(dut)
     await bench.begin()
     for beat in range(4):
         bench.bad = {OPERANDS + beat * BYTES}
         words = len(bench.reads.clocks["data"])
         assert await bench.run(Small.LOCK, dict(count=1)) == ShellError.AXI
-        assert bench.failed[0] == bench.reads.clocks["data"][words + beat]
+        assert bench.failed[0] == bench.reads.clocks["data"][words + beat] + 1
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -161,7 +161,7 @@ def test_launch(pair):
     setup = command(Opcode.SETUP, capacity=256, granules=3, priority=1 << 16)
     seed = command(Opcode.SEED, state=[1, 2, 3, 1])
     insert = command(Opcode.INSERT, count=40)
-    sample = command(Opcode.SAMPLE, count=16, step=(1 << 48) // 16, beta=1 << 14)
+    sample = command(Opcode.SAMPLE, count=16, stratum_width=(1 << 48) // 16, beta=1 << 14)
     blocks, results = launch(
         pair, [setup, seed, insert, sample], rng.randbytes(40 * 3 * GRANULE_BYTES)
     )
@@ -171,7 +171,7 @@ def test_launch(pair):
     batch = pair.read(results, 16 * 4 * GRANULE_BYTES)
     assert len(set(batch)) > 100
 
-    blocks, _ = launch(pair, [command(Opcode.SAMPLE, count=300, step=1)])
+    blocks, _ = launch(pair, [command(Opcode.SAMPLE, count=300, stratum_width=1)])
     assert all(np.frombuffer(b[:64], STATUS.dtype)[0]["error"] for b in blocks)
 
 

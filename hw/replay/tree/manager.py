@@ -171,10 +171,13 @@ class ReplayManager(wiring.Component):
             self.state.eq(draw.state),
             self.total.eq(table.running_total),
         ]
+        # A clock later: what gives the request has little time left in its own.
+        s1_set = delay(m, is_set, 1, name="s1_set", reset=True)
+        s1_priority = delay(m, table.priority, 1, name="s1_priority")
         with m.If(sweep):
             m.d.sync += self.maximum.eq(0)
-        with m.Elif(is_set & (table.priority > self.maximum)):
-            m.d.sync += self.maximum.eq(table.priority)
+        with m.Elif(s1_set & (s1_priority > self.maximum)):
+            m.d.sync += self.maximum.eq(s1_priority)
 
         # Scale: target of a SAMPLE; that of a FIND passes by.
         after_table = self.front_latency - table.latency

@@ -1,0 +1,50 @@
+"""A register on a stream's ready alone: cuts a long way back, and costs a word no clock.
+
+One word a clock; a word passes in the clock in which it comes.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["ReadyRegister"]
+
+
+class ReadyRegister(wiring.Component):
+    """``o`` repeats ``i``; no combinational path from ready to ready, one from valid to valid.
+
+    Half of a ``SkidBuffer``: for where ready comes from far and the latency counts.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Of a word.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape))
+    """
+
+    INTERVAL = 1
+    LATENCY = 0
+
+    def __init__(self, shape):
+        self.shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        # The word that came in the clock in which ``o`` stalled: ready was already promised.
+        spare = Signal(Shape.cast(self.shape).width, reset_less=True)
+        full = Signal()
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            self.o.valid.eq(full | self.i.valid),
+            Value.cast(self.o.payload).eq(Mux(full, spare, self.i.payload)),
+        ]
+        m.d.sync += full.eq(self.o.valid & ~self.o.ready)
+        # Also a word that leaves at once: so the enable does not wait for ready.
+        with m.If(~full):
+            m.d.sync += spare.eq(self.i.payload)
+        return m
