@@ -14,8 +14,8 @@ from amaranth.lib.wiring import In, Out
 from arith.free_running import FreeRunning, check
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.forward import Forward
-from hw.learner.config import LayerShape, LearnerConfig
 from hw.shared import SharedModule
 from hw.stream.ram import Ram
 from hw.verilog import to_verilog
@@ -126,7 +126,7 @@ def test_names_of_one_class_alone():
 def test_chain_of_equal_pes():
     """All PEs of a chain but the last, which has fewer outputs, are one module."""
     layer = LayerShape(inputs=20, outputs=19, vector=2, length=4)
-    config = LearnerConfig(arithmetic=Arithmetic(kind="fixed"))
+    config = LayerConfig(arithmetic=Arithmetic(kind="fixed"))
     verilog = to_verilog(Forward(config, layer, ("online",)), name="top")
     found = instances(verilog, "rlfabric_forward_pe")
     assert len(found) == 4 and found[0] == found[1] == found[2] != found[3]

@@ -103,12 +103,10 @@ class LearningReplay(PrioritizedReplayBuffer):
         priorities, td_errors : sequence of floats, or None
             One for each experience, as of ``step``.
 
-        Returns ``Learned``.
-
-        ValueError for bad arguments and before ``initialize`` or ``load`` (nothing happened), and
-        for an experience drawn that is not finite or whose action there is not. Diverged for TD
-        errors that are not finite. In these two cases the iterations before stand, and the one that
-        failed changed neither priorities nor parameters.
+        Returns ``Learned``. ValueError for bad arguments and before ``initialize`` or ``load``
+        (nothing happened), and for an experience drawn that is not finite or whose action does not
+        exist. Diverged for TD errors that are not finite. In these two cases the iterations before
+        stand, and the one that failed changed neither priorities nor parameters.
         """
         steps = checked_hyperparameters(steps)
         count = len(steps)

@@ -69,7 +69,7 @@ def _memory_blocks(config):
     blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
     for layer, groups, backward, made_by in every:
         wanted = made_by is not None
-        blocks += LayerParameters.estimate(config, layer, input_gradient=wanted).bram36
+        blocks += LayerParameters.estimate(config.layer_config, layer, input_gradient=wanted).bram36
         ring = deep(activation, slots * layer.words)
         blocks += (len(groups) + backward) * layer.vector * ring
         if made_by is not None:
@@ -80,17 +80,17 @@ def _memory_blocks(config):
 def _learner(config):
     """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
     multipliers, adders, optimizers = 0, 0, 0
-    dsp = Loss.estimate(config).dsp
+    dsp, shared = Loss.estimate(config).dsp, config.layer_config
     for layer, groups, backward, made_by in stages(config):
         chains = (
-            Forward.estimate(config, layer, groups),
-            Backward.estimate(config, layer, backward, 1, made_by is not None, made_by or "linear"),
+            Forward.estimate(shared, layer, groups),
+            Backward.estimate(shared, layer, backward, 1, made_by is not None, made_by or "linear"),
         )
-        dsp += LayerParameters.estimate(config, layer).dsp
+        dsp += LayerParameters.estimate(shared, layer).dsp
         multipliers += sum(chain.multipliers for chain in chains)
         dsp += sum(chain.dsp for chain in chains)
         adders += _adders(config, layer, groups, backward, made_by)
-        optimizers += config.units(layer) * layer.vector
+        optimizers += shared.units(layer) * layer.vector
     products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
     if config.arithmetic.is_float:
         products, sums = products + 2, sums + 2

@@ -9,7 +9,9 @@ from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
 from hw.arith.tanh import Tanh, TanhFixed
 from hw.stream.delay import delay
 
-__all__ = ["activate", "activation_latency", "derivative", "derivative_latency"]
+__all__ = ["ACTIVATIONS", "activate", "activation_latency", "derivative", "derivative_latency"]
+
+ACTIVATIONS = ("linear", "relu", "tanh")
 
 #: Wide operand of a DSP block, less its sign and the bit of a one.
 _FRACTION_MAX = 25

@@ -1,4 +1,4 @@
-"""One optimizer: a parameter a clock, free-running, latency by kind (``timing``).
+"""One optimizer: a parameter a clock, free-running, latency by kind (``optimizer_config.timing``).
 
     g       = scale * gradient
     first'  = first_decay * first + first_gain * g                 (not rmsprop: first' = g)
@@ -16,14 +16,11 @@ A weight enters ``timing.weights`` clocks after its gradient, and moments leave 
 memories are read where the numbers are needed, rather than all at once into long delay lines.
 """
 
-from typing import NamedTuple
-
 from amaranth import *
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.arithmetic import Arithmetic
-from hw.arith.fixed import UQ
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import WIDTH, decode
 from hw.arith.float32.multiply import Float32Multiply
@@ -33,62 +30,20 @@ from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.to_float import ToFloat, to_float
 from hw.estimate import Estimate
+from hw.nn.optimizer_config import (
+    BLEND_FORMAT,
+    COEFFICIENTS,
+    FIXED_TARGET,
+    FIXED_WEIGHT,
+    timing,
+)
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["BLEND_FORMAT", "COEFFICIENTS", "Optimizer", "Timing", "timing"]
-
-#: What a step says, of one network: binary32.
-COEFFICIENTS = data.StructLayout(
-    dict.fromkeys(
-        (
-            "scale",
-            "first_decay",
-            "first_gain",
-            "second_decay",
-            "second_gain",
-            "rate",
-            "floor",
-            "blend",
-            "keep",
-        ),
-        WIDTH,
-    )
-)
-
-#: ``blend`` in fixed point; 1 is exact, and more than 1 counts as 1.
-BLEND_FORMAT = UQ(1, 17)
+__all__ = ["Optimizer"]
 
 _FLOAT = Arithmetic(kind="float32")
 _MULTIPLY, _ADD = Float32Multiply.LATENCY, Float32Add.LATENCY
-#: Clocks from the step in the weight's format to weight' (subtract, clip), from there to target'
-#: (distance, partial products, product, sum).
-_FIXED_WEIGHT, _FIXED_TARGET = 2, 4
-
-
-class Timing(NamedTuple):
-    """Clocks from a gradient: its moments leave, its weight enters, its weight leaves."""
-
-    moments: int
-    weights: int
-    latency: int
-
-
-def timing(config):
-    """``Timing`` of an ``Optimizer(config)``."""
-    fixed = not config.arithmetic.is_float
-    g = _MULTIPLY + ToFloat.LATENCY * fixed
-    if config.optimizer == "sgd":
-        moments = u = g + _MULTIPLY + _ADD
-    else:
-        moments = g + 2 * _MULTIPLY + _ADD
-        root = moments + Float32Rsqrt.LATENCY + _MULTIPLY
-        u = root + _ADD + Float32Reciprocal.LATENCY + _MULTIPLY
-    step = u + _MULTIPLY
-    if fixed:
-        weights = step + Quantize.LATENCY
-        return Timing(moments, weights, weights + _FIXED_WEIGHT + _FIXED_TARGET)
-    return Timing(moments, step, step + _ADD + _MULTIPLY + _ADD)
 
 
 class Optimizer(wiring.Component):
@@ -100,7 +55,7 @@ class Optimizer(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : OptimizerConfig
     sum_shape : Shape
         Of a gradient; in fixed point its fraction is that of a product of activation and gradient.
 
@@ -256,7 +211,7 @@ class Optimizer(wiring.Component):
 
         # A blend of 1, the one with its top bit set, is a copy: a DSP block has no room for it.
         copy, part = self.blend[BLEND_FORMAT.fraction], self.blend[: BLEND_FORMAT.fraction]
-        s2_target = delay(m, self.target, _FIXED_WEIGHT, name="target")
+        s2_target = delay(m, self.target, FIXED_WEIGHT, name="target")
         # At least a limb and the sign, of which narrow weights leave some bits without use.
         distance_width = max(target_format.width + 1, B_LIMB + 1)
         s3_distance = Signal(signed(distance_width), reset_less=True)
@@ -282,5 +237,5 @@ class Optimizer(wiring.Component):
         m.d.comb += [
             self.new_weight.eq(delay(m, s5_weight, 1, name="s5_weight")),
             self.new_target.eq(s6_target),
-            self.saturated.eq(delay(m, s2_clipped, _FIXED_TARGET, name="s2_clipped")),
+            self.saturated.eq(delay(m, s2_clipped, FIXED_TARGET, name="s2_clipped")),
         ]

@@ -7,8 +7,13 @@ from arith.free_running import FreeRunning, check, dsp_blocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
-from hw.learner.config import ACTIVATIONS
-from hw.nn.activation import activate, activation_latency, derivative, derivative_latency
+from hw.nn.activation import (
+    ACTIVATIONS,
+    activate,
+    activation_latency,
+    derivative,
+    derivative_latency,
+)
 from sim.model.nn import activation as twin
 
 FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")

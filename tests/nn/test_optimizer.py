@@ -10,9 +10,10 @@ from arith.float32_cases import bits, floats
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import OPTIMIZERS, LearnerConfig
+from hw.learner.config import LearnerConfig
 from hw.learner.records import HYPERPARAMETERS
-from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
+from hw.nn.optimizer import Optimizer
+from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS, OPTIMIZERS, timing
 from sim.model.arith import float32
 from sim.model.arith.to_float import to_float
 from sim.model.nn.optimizer import coefficients, update

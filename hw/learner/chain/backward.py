@@ -11,10 +11,11 @@ from hw.arith.float32.multiply import Float32Multiply
 from hw.config import check_range
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE, gradient_sum_shape
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
+from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.delta_banks import DeltaBanks
 from hw.learner.chain.estimate import ChainEstimate
-from hw.learner.config import ACTIVATIONS, READ_LATENCY
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
+from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
@@ -39,7 +40,7 @@ class Backward(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
         On a chain ``rows`` must be at least the latency of an addition; ValueError otherwise.
     groups, trained : int

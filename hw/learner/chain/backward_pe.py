@@ -8,8 +8,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.delta_banks import load_layout
-from hw.learner.config import READ_LATENCY
 from hw.learner.parameters.parameter_memory import gradient_write_layout
 from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
@@ -43,7 +43,7 @@ class BackwardPE(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
     groups, trained : int
     input_gradient : bool

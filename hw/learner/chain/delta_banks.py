@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.config import READ_LATENCY
+from hw.learner.chain.config import READ_LATENCY
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
 from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
@@ -39,7 +39,7 @@ class DeltaBanks(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
     groups, trained : int
         Data paths beside each other, and how many of them, the first, give weight gradients.

@@ -9,10 +9,10 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.tanh import Tanh, TanhFixed
+from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
 from hw.learner.chain.token_issue import TokenIssue, sum_shape, weights_layout
-from hw.learner.config import READ_LATENCY
 from hw.nn.activation import activate, activation_latency
 from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import element_layout, vector_layout
@@ -34,7 +34,7 @@ class Forward(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
         ``rows * interleave`` at least the latency of an addition; ValueError otherwise.
     weight_sources : tuple of "online" or "target"

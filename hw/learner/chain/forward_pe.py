@@ -7,8 +7,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.token_issue import FORWARD_TOKEN, sum_shape, weights_layout
-from hw.learner.config import READ_LATENCY
 from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
@@ -27,7 +27,7 @@ class ForwardPE(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
     weight_sources : tuple of "online" or "target"
         Whose weights a data path takes.

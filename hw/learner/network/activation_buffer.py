@@ -27,7 +27,7 @@ class ActivationBuffer(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
     groups, backward_groups : int
         Forward groups; how many of them, the first, backward reads.

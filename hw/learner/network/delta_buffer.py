@@ -20,7 +20,7 @@ class DeltaBuffer(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
         The layer whose input gradients these are.
     groups : sequence of int

@@ -12,7 +12,7 @@ from hw.learner.chain.forward import Forward
 from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.nn.layouts import element_layout, vector_layout
-from hw.nn.optimizer import COEFFICIENTS
+from hw.nn.optimizer_config import COEFFICIENTS
 
 __all__ = ["Layer"]
 
@@ -28,7 +28,7 @@ class Layer(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
     weight_sources : sequence of "online" or "target"
         Weights of each forward group.

@@ -15,7 +15,7 @@ from hw.learner.network.loss import Loss
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds
-from hw.nn.optimizer import COEFFICIENTS
+from hw.nn.optimizer_config import COEFFICIENTS
 
 __all__ = ["Trainer"]
 
@@ -138,7 +138,7 @@ class Trainer(wiring.Component):
                         chain=(1, 2), chain_count=config.action, chain_offset=config.observation
                     )
                 layer = Layer(
-                    config,
+                    config.layer_config,
                     shape,
                     weight_sources=sources,
                     backward_groups=config.backward_groups(name),
@@ -164,7 +164,7 @@ class Trainer(wiring.Component):
         if not position:
             groups, first, count = (1,), self.config.observation, self.config.action
         m.submodules[f"{name}_errors"] = errors = DeltaBuffer(
-            self.config,
+            self.config.layer_config,
             layer.shape,
             backward_groups=layer.backward_groups,
             groups=groups,

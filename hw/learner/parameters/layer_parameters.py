@@ -1,16 +1,13 @@
 """The parameters of a layer: memories that forward and backward read, update, load and store."""
 
-from dataclasses import dataclass
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.fixed import SQ
-from hw.arith.quantize import quantize
-from hw.estimate import Estimate
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import PARAMETER_SETS, READ_LATENCY
+from hw.learner.chain.config import READ_LATENCY
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.estimate import ParametersEstimate
 from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
 from hw.learner.parameters.parameter_memory import (
     ParameterMemory,
@@ -19,20 +16,12 @@ from hw.learner.parameters.parameter_memory import (
 )
 from hw.learner.parameters.parameter_walk import ParameterWalk
 from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
-from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer, timing
+from hw.nn.optimizer import Optimizer
+from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS, fixed_blend, timing
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
 __all__ = ["LayerParameters"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParametersEstimate(Estimate):
-    """``update``, ``load``, ``store``: cycles of ``busy``, without pauses of the streams."""
-
-    update: int
-    load: int
-    store: int
 
 
 class LayerParameters(wiring.Component):
@@ -43,7 +32,7 @@ class LayerParameters(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     layer : LayerShape
     input_gradient : bool
         Backward reads the weights; else they have one port less and ``backward.weight`` is 0.
@@ -112,10 +101,13 @@ class LayerParameters(wiring.Component):
         pe, bias = cls._pe_shape(config, layer, input_gradient), cls._bias_shape(config, layer)
         words = ParameterWalk.words(layer, layer.length)
         return ParametersEstimate(
-            update=ParameterWalk.words(layer, members) + read + timing(config).latency + 1,
+            update=ParameterWalk.words(layer, members)
+            + read
+            + timing(config.optimizer_config).latency
+            + 1,
             load=words + 1,
             store=words + read + merge_stages(units) + 2,
-            dsp=units * layer.vector * Optimizer.estimate(config).dsp,
+            dsp=units * layer.vector * Optimizer.estimate(config.optimizer_config).dsp,
             bram36=layer.length * pe.blocks + bias.blocks,
             uram=0,
         )
@@ -128,7 +120,7 @@ class LayerParameters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, layer = self.config, self.layer
-        at = timing(config)
+        at = timing(config.optimizer_config)
         read_clocks = READ_LATENCY + merge_stages(self.members + 1)
 
         # Which of the three is under way; load and store visit one PE after the other.
@@ -225,11 +217,7 @@ class LayerParameters(wiring.Component):
         m.d.comb += bias_gradient.eq(banks[-1].gradient[0] << shift)
         blend = Signal(BLEND_FORMAT.shape)
         if not arithmetic.is_float:
-            wide, _ = quantize(
-                m, self.coefficients.blend, SQ(2, BLEND_FORMAT.fraction), name="blend_raw"
-            )
-            one = 1 << BLEND_FORMAT.fraction
-            m.d.comb += blend.eq(Mux(wide < 0, 0, Mux(wide > one, one, wide)))
+            m.d.comb += blend.eq(fixed_blend(m, self.coefficients.blend))
         selected = {
             name: delay(m, Cat(scan.select, scan.bias), READ_LATENCY, name=f"{name}_selected")
             for name, scan in scans.items()

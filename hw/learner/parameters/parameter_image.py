@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.learner.config import PARAMETER_SETS, LayerShape
+from hw.learner.chain.config import LayerShape
+from hw.learner.config import PARAMETER_SETS
 
 __all__ = ["Section", "set_bytes", "pack", "sections", "unpack"]
 

@@ -45,7 +45,7 @@ class ParameterMemoryShape:
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     depth, vector : int
         Words, and numbers of a word.
     sum_shape : Shape

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS
-from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, Optimizer
+from hw.nn.optimizer import Optimizer
+from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
 from hw.shared import SharedModule
 
 __all__ = ["UpdateUnit", "merge", "merge_stages"]
@@ -59,7 +60,7 @@ class UpdateUnit(wiring.Component):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : LayerConfig
     shape : ParameterMemoryShape
         Of the PEs' memories.
     sources : int
@@ -151,7 +152,7 @@ class UpdateUnit(wiring.Component):
         results = {parameter_set: [] for parameter_set in shape.sets}
         saturated = []
         for lane in range(shape.vector):
-            optimizer = SharedModule(Optimizer, config, gradient_sum_shape(config))
+            optimizer = SharedModule(Optimizer, config.optimizer_config, gradient_sum_shape(config))
             m.submodules[f"optimizer_{lane}"] = optimizer
             m.d.comb += [
                 optimizer.coefficients.eq(self.coefficients),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS
+from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
 from sim.model.arith.quantize import quantize
 
 __all__ = ["Updated", "coefficients", "update"]
@@ -47,7 +47,7 @@ def update(config, values, gradient, weight, target, first=None, second=None):
 
     Parameters
     ----------
-    config : LearnerConfig
+    config : OptimizerConfig
     values : tuple of np.float32
         ``coefficients(step, network)``.
     gradient : float32 array

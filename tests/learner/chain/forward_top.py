@@ -4,8 +4,8 @@ from amaranth import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.forward import Forward
-from hw.learner.config import READ_LATENCY
 from hw.stream.delay import delay
 
 __all__ = ["ForwardTop"]

@@ -9,7 +9,7 @@ from learner.numbers import activations, numbers
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward import Backward
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.parameters.parameter_image import pack
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
@@ -64,7 +64,7 @@ def expected_of(config, layer, trained, activation, weights, delta, x):
 
     # The tree is over all lanes of the trained groups: those are lanes to the twin.
     lanes = trained * config.lanes
-    wide = LearnerConfig(arithmetic=arithmetic, lanes=lanes)
+    wide = LayerConfig(arithmetic=arithmetic, lanes=lanes)
     result = Network(wide, [whole]).backward(
         [(weights, None)], [columns(x[:, :trained])], columns(delta[:, :trained])
     )
@@ -124,7 +124,7 @@ def batch_of(config, layer, groups, trained, activation, weights, samples, rng):
 @pytest.mark.parametrize("kind, lanes, groups, trained, activation, shape", CASES)
 def test_backward(simulate, tmp_path, kind, lanes, groups, trained, activation, shape):
     arithmetic = Arithmetic(kind=kind)
-    config, layer = LearnerConfig(arithmetic=arithmetic, lanes=lanes), LayerShape(**shape)
+    config, layer = LayerConfig(arithmetic=arithmetic, lanes=lanes), LayerShape(**shape)
     rng = np.random.default_rng(3)
     whole = padded(layer)
     weights = np.zeros(
@@ -181,7 +181,7 @@ def test_backward(simulate, tmp_path, kind, lanes, groups, trained, activation, 
 
 def test_estimate():
     """Worked by hand for the hidden layer of the default DQN: 16 words of 8 rows, 8 PEs."""
-    config = LearnerConfig()
+    config = LayerConfig()
     layer = LayerShape(inputs=64, outputs=64, vector=4, length=8, activation="relu")
     figures = Backward.estimate(config, layer, 1, 1, True, "relu")
     multiply, add = config.arithmetic.multiply_latency, config.arithmetic.add_latency
@@ -192,7 +192,7 @@ def test_estimate():
     first = 8 * 8 + 2 + multiply + 4 * add + 1
     assert (figures.latency, figures.last_latency) == (first, first + 15 * 8)
     assert figures.finished_latency == first + 15 * 8 + 2
-    fixed = LearnerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
+    fixed = LayerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
     assert Backward.estimate(fixed, layer, 2, 1, True, "linear").dsp == 2 * 3 * 32
     assert Backward.estimate(fixed, layer, 2, 1, True, "tanh").dsp == 2 * 3 * 32 + 2 * 2 * 4 * 2
     figures = Backward.estimate(config, layer, 1, 1, False)
@@ -200,7 +200,7 @@ def test_estimate():
 
 
 def test_smallest_layer_waits_for_its_gradients():
-    config, layer = LearnerConfig(), LayerShape(inputs=1, outputs=1)
+    config, layer = LayerConfig(), LayerShape(inputs=1, outputs=1)
     multiply, add = config.arithmetic.multiply_latency, config.arithmetic.add_latency
     assert Backward.estimate(config, layer).interval == 2 + multiply + add + 2
 
@@ -225,4 +225,4 @@ def test_smallest_layer_waits_for_its_gradients():
 )
 def test_rejects(layer, arguments, message):
     with pytest.raises(ValueError, match=message):
-        Backward(LearnerConfig(), LayerShape(**{"inputs": 9, "outputs": 6, **layer}), **arguments)
+        Backward(LayerConfig(), LayerShape(**{"inputs": 9, "outputs": 6, **layer}), **arguments)

@@ -8,7 +8,7 @@ from learner.numbers import activations, numbers
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail
-from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig
+from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from sim.model.nn.activation import derivative
 from sim.model.nn.adder_tree import interleaved_sum
 
@@ -51,7 +51,7 @@ EACH_CASE = pytest.mark.parametrize("case", CASES)
 
 def made(case):
     kind, lanes, groups, activation, shape, _ = CASES[case]
-    config = LearnerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes)
+    config = LayerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes)
     return config, LayerShape(**shape), groups, activation
 
 

@@ -6,8 +6,8 @@ from clocks import Clocks
 from learner.numbers import numbers
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from hw.learner.chain.delta_banks import DeltaBanks
-from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig
 from sim.model.arith import float32
 from sim.model.nn.adder_tree import adder_tree
 
@@ -40,7 +40,7 @@ PHASES = [(0, 1), (0, 0.05), (0.7, 1), (0.4, 0.2)]
 def made(case):
     kind, lanes, groups, trained, shape, _, _ = CASES[case]
     batch = SAMPLES * lanes * trained
-    config = LearnerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes, batch=batch)
+    config = LayerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes, batch=batch)
     return config, LayerShape(**shape), groups, trained
 
 
@@ -160,7 +160,7 @@ def test_latency_and_pause(case):
 def test_rest_of_a_bank(simulate, tmp_path):
     """Both banks full, one released: its first element is taken in the next clock, not in that."""
     config, layer = (
-        LearnerConfig(arithmetic=Arithmetic(kind="fixed")),
+        LayerConfig(arithmetic=Arithmetic(kind="fixed")),
         LayerShape(inputs=1, outputs=5),
     )
     clocks = Clocks()

@@ -8,8 +8,8 @@ from learner.chain.forward_top import ForwardTop
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.tanh import TanhFixed
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.forward import Forward
-from hw.learner.config import LayerShape, LearnerConfig
 from hw.learner.parameters.parameter_image import pack
 from sim.model.learner.chain.forward import forward
 
@@ -36,7 +36,7 @@ SAMPLES = 5
 
 
 def configs(kind, lanes, layer):
-    config = LearnerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes)
+    config = LayerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes)
     return config, LayerShape(**layer)
 
 
@@ -161,7 +161,7 @@ def test_twin_of_matmul(kind, weight_sources, lanes, shape):
 
 def test_estimate():
     """Worked by hand for the hidden layer of the default DQN: 64 words of 8 rows, 8 PEs."""
-    config = LearnerConfig()
+    config = LayerConfig()
     layer = LayerShape(inputs=64, outputs=64, vector=4, length=8, activation="relu")
     figures = Forward.estimate(config, layer, DOUBLE)
     assert figures.interval == 16 * 8
@@ -171,7 +171,7 @@ def test_estimate():
     multiply, add = config.arithmetic.multiply_latency, config.arithmetic.add_latency
     first = 15 * 8 + 1 + 2 + multiply + 3 * add + 1 + 2 + add + 1
     assert (figures.latency, figures.last_latency) == (first, first + 63 + 7)
-    fixed = LearnerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
+    fixed = LayerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
     assert Forward.estimate(fixed, layer, DOUBLE).dsp == 2 * 3 * 32
     tanh = LayerShape(inputs=4, outputs=2, activation="tanh")
     assert Forward.estimate(fixed, tanh, ("online",)).dsp == 2 * (1 + TanhFixed.DSP)
@@ -191,4 +191,4 @@ def test_estimate():
 )
 def test_rejects(layer, weight_sources, message):
     with pytest.raises(ValueError, match=message):
-        Forward(LearnerConfig(), LayerShape(**layer), weight_sources)
+        Forward(LayerConfig(), LayerShape(**layer), weight_sources)

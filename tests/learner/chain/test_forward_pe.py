@@ -6,8 +6,8 @@ from clocks import Clocks
 from learner.numbers import numbers
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from hw.learner.chain.forward_pe import ForwardPE
-from hw.learner.config import READ_LATENCY, LayerShape, LearnerConfig
 from sim.model.arith import float32
 from sim.model.nn.adder_tree import accumulate, adder_tree
 
@@ -47,7 +47,7 @@ EACH_CASE = pytest.mark.parametrize("case", CASES)
 def made(case):
     kind, lanes, weight_sources, position, shape, _ = CASES[case]
     config, layer = (
-        LearnerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes),
+        LayerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes),
         LayerShape(**shape),
     )
     return config, layer, weight_sources, layer.outputs_of(position)
@@ -188,7 +188,7 @@ def test_stated_sums():
     """Two words of two numbers: dots first, then one to the other; and two partial sums."""
     weights = dict(online=np.array([[[1, 2]], [[3, 4]]]))
     x = np.array([[[[10, 20]]], [[[30, 40]]]])
-    config = LearnerConfig(arithmetic=Arithmetic(kind="fixed"))
+    config = LayerConfig(arithmetic=Arithmetic(kind="fixed"))
     for interleave, expected in ((1, [[[[300]]]]), (2, [[[[50]]], [[[250]]]])):
         layer = LayerShape(inputs=4, outputs=1, vector=2, interleave=interleave)
         assert sums(config, layer, ("online",), weights, x).tolist() == expected

@@ -7,8 +7,8 @@ from amaranth import Shape
 from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.token_issue import TokenIssue, sum_shape
-from hw.learner.config import LayerShape, LearnerConfig
 
 #: Rows, words and interleave of 1, of which everything is always the first and the last, and more.
 LAYERS = {
@@ -92,7 +92,7 @@ def test_groups(simulate, tmp_path, name):
 def test_sum_holds_all_products_and_the_bias(inputs):
     """The largest of all: every product, and the bias, of the lowest numbers."""
     arithmetic = Arithmetic(kind="fixed")
-    config, layer = LearnerConfig(arithmetic=arithmetic), LayerShape(inputs=inputs, outputs=1)
+    config, layer = LayerConfig(arithmetic=arithmetic), LayerShape(inputs=inputs, outputs=1)
     weight, activation = arithmetic.weight, arithmetic.activation
     largest = inputs * weight.low * activation.low - (weight.low << activation.fraction)
     width = Shape.cast(sum_shape(config, layer)).width

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.network.activation_buffer import ActivationBuffer
 
 FIXED = Arithmetic(kind="fixed")
@@ -14,7 +14,7 @@ FIXED = Arithmetic(kind="fixed")
 
 def case(layer, ring, routes=(), lanes=1, arithmetic=FIXED, chain_last=True):
     """``routes``: (groups, first element, count) of an experience, in its order."""
-    config = LearnerConfig(batch=16, lanes=lanes, arithmetic=arithmetic)
+    config = LayerConfig(batch=16, lanes=lanes, arithmetic=arithmetic)
     return config, LayerShape(outputs=3, **layer), ring, routes, chain_last
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.network.delta_buffer import DeltaBuffer
 
 FIXED = Arithmetic(kind="fixed")
@@ -39,7 +39,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_errors(simulate, name):
     values, shape, options = CASES[name]
-    config, layer = LearnerConfig(**values), LayerShape(**shape)
+    config, layer = LayerConfig(**values), LayerShape(**shape)
     width = 32 if config.arithmetic.is_float else config.arithmetic.gradient.width
     groups, lanes = options["backward_groups"], config.lanes
     count = 9

@@ -10,7 +10,8 @@ from learner.parameters.parameter import STEPS, Parameter, joined
 from packed import packed, port_shapes
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import PARAMETER_SETS, LayerShape, LearnerConfig
+from hw.learner.chain.config import LayerConfig, LayerShape
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.network.layer import Layer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from sim.model.learner.network.network import Network
@@ -74,7 +75,7 @@ class Batches:
 
     def __init__(self, case, seed):
         learner, shape, self.options = CASES[case]
-        self.config, self.layer = LearnerConfig(batch=16, **learner), LayerShape(**shape)
+        self.config, self.layer = LayerConfig(batch=16, **learner), LayerShape(**shape)
         self.unit = Layer(self.config, self.layer, **self.options)
         self.rng, self.ports = np.random.default_rng(seed), port_shapes(self.unit)
         self.parameter = Parameter(self.config, self.layer, seed)

@@ -5,7 +5,8 @@ import pytest
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
-from hw.learner.config import LayerShape, LearnerConfig
+from hw.learner.chain.config import LayerShape
+from hw.learner.config import LearnerConfig
 from sim.model.arith import float32
 from sim.model.learner.chain.forward import forward
 from sim.model.learner.network.network import Network

@@ -9,10 +9,11 @@ from learner.numbers import NARROW
 from learner.parameters.parameter import STEPS, Parameter, joined
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import PARAMETER_SETS, LayerShape, LearnerConfig
+from hw.learner.chain.config import LayerConfig, LayerShape
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.parameters.parameter_image import pack, unpack
-from hw.nn.optimizer import COEFFICIENTS
+from hw.nn.optimizer_config import COEFFICIENTS
 from sim.model.nn.optimizer import coefficients
 
 #: name -> layer, units, optimizer, arithmetic, input_gradient. Padding of both sets, one PE and
@@ -48,7 +49,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_session(simulate, tmp_path, case):
     layer, units, optimizer, arithmetic, input_gradient = CASES[case]
-    config = LearnerConfig(update_units=units, optimizer=optimizer, arithmetic=arithmetic, batch=8)
+    config = LayerConfig(update_units=units, optimizer=optimizer, arithmetic=arithmetic, batch=8)
     parameter, before = (Parameter(config, layer, seed) for seed in (1, 2))
     vectors = dict(
         before=[before.image(kind) for kind in PARAMETER_SETS],
@@ -93,11 +94,11 @@ def test_estimate():
     """Units side by side save time; a memory port less saves nothing but blocks."""
     layer = LayerShape(inputs=64, outputs=64, vector=4, length=8)
     one, four = (
-        LayerParameters.estimate(LearnerConfig(update_units=units), layer) for units in (1, 4)
+        LayerParameters.estimate(LayerConfig(update_units=units), layer) for units in (1, 4)
     )
     assert one.update - four.update == 6 * layer.depth + 1
     assert four.dsp == 4 * one.dsp == 4 * 4 * 35
-    without = LayerParameters.estimate(LearnerConfig(), layer, input_gradient=False)
+    without = LayerParameters.estimate(LayerConfig(), layer, input_gradient=False)
     assert without.bram36 == four.bram36 - 8 * 2
     assert list(COEFFICIENTS.members)[0] == "scale"
 
@@ -105,7 +106,7 @@ def test_estimate():
 def test_image_is_as_it_is_scanned():
     """``pack`` and ``unpack`` are inverse, padding aside."""
     layer = CASES["adam"][0]
-    parameter = Parameter(LearnerConfig(), layer, 1)
+    parameter = Parameter(LayerConfig(), layer, 1)
     again = unpack(layer, pack(layer, *parameter.values["online"]))
     for got, expected in zip(again, parameter.values["online"], strict=True):
         np.testing.assert_array_equal(got, expected)

@@ -5,7 +5,7 @@ import pytest
 from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import LearnerConfig
+from hw.learner.chain.config import LayerConfig
 from hw.learner.parameters.parameter_memory import (
     ParameterMemory,
     ParameterMemoryShape,
@@ -17,7 +17,7 @@ from hw.verilog import to_verilog
 
 
 def test_kinds_of_an_optimizer():
-    sets = {name: stored_sets(LearnerConfig(optimizer=name)) for name in ("sgd", "rmsprop", "adam")}
+    sets = {name: stored_sets(LayerConfig(optimizer=name)) for name in ("sgd", "rmsprop", "adam")}
     assert sets["sgd"] == ("online", "target", "first")
     assert sets["rmsprop"] == ("online", "target", "second")
     assert sets["adam"] == ("online", "target", "first", "second")
@@ -26,7 +26,7 @@ def test_kinds_of_an_optimizer():
 def test_bias_sum_holds_every_batch():
     fixed = Arithmetic(kind="fixed")
     for batch in (1, 2, 63, 64, 65):
-        config = LearnerConfig(arithmetic=fixed, batch=batch)
+        config = LayerConfig(arithmetic=fixed, batch=batch)
         width = bias_sum_shape(config).width
         assert fixed.gradient.low * batch >= -(1 << (width - 1))
         # As a number of the weights' gradients, it fits among them.
@@ -74,7 +74,7 @@ def test_dual_port_is_one_copy(tmp_path):
 @pytest.mark.parametrize("depth, blocks", [(64, 0), (128, 4 + 2 + 2 + 2 + 2)])
 def test_bank_blocks(depth, blocks):
     """Adam with words of 128 bits: weights with two ports, four memories with one."""
-    config = LearnerConfig()
+    config = LayerConfig()
     shape = ParameterMemoryShape(config, depth, 4, gradient_sum_shape(config), dual=True)
     assert shape.blocks == blocks
     assert ParameterMemory(shape).shape is shape

@@ -5,7 +5,7 @@ import random
 import pytest
 from clocks import Clocks
 
-from hw.learner.config import LayerShape
+from hw.learner.chain.config import LayerShape
 from hw.learner.parameters.parameter_walk import ParameterWalk
 
 #: Layer, PEs of a unit. Padding of inputs and outputs, a PE without an output, units of one PE,

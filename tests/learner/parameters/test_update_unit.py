@@ -7,10 +7,11 @@ from learner.numbers import NARROW
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import PARAMETER_SETS, LearnerConfig
+from hw.learner.chain.config import LayerConfig
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_memory import ParameterMemoryShape
 from hw.learner.parameters.update_unit import UpdateUnit, merge_stages
-from hw.nn.optimizer import BLEND_FORMAT, COEFFICIENTS, timing
+from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS, timing
 from sim.model.arith.to_float import to_float
 from sim.model.nn.optimizer import update
 
@@ -37,7 +38,7 @@ class Timeline:
 
     def __init__(self, case, seed):
         optimizer, arithmetic, vector, self.sources, self.stages = CASES[case]
-        self.config = LearnerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=16)
+        self.config = LayerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=16)
         sums = gradient_sum_shape(self.config)
         self.shape = ParameterMemoryShape(self.config, 4, vector, sums, dual=True)
         self.unit = UpdateUnit(self.config, self.shape, self.sources, self.stages)

@@ -1,0 +1,182 @@
+"""Sizes of a layer: its shape on a chain of PEs, and what all layers of a learner have in common.
+
+The unroll factor (CF'22 3.2.3, PEARL VI-A) of a layer is ``vector * length`` multipliers a lane.
+"""
+
+from dataclasses import dataclass
+
+from hw.arith.arithmetic import Arithmetic
+from hw.config import ConfigBase, check_range
+from hw.nn.activation import ACTIVATIONS
+from hw.nn.optimizer_config import OptimizerConfig
+
+__all__ = ["MAX_WIDTH", "READ_LATENCY", "LayerConfig", "LayerShape", "fit"]
+
+#: Clocks from an address to the word of a parameter memory: the memory's register and one more.
+READ_LATENCY = 2
+
+#: Inputs and outputs of a layer, at most.
+MAX_WIDTH = 512
+#: Weights a memory word: the narrowest master carries four.
+_MAX_VECTOR = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerConfig(ConfigBase):
+    """What all layers of a learner have in common.
+
+    arithmetic : of weights, activations and gradients.
+    lanes : samples side by side (CF'22's DP).
+    batch : largest batch, a multiple of lanes.
+    optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
+    update_units : PEs that are updated at the same time, at most.
+    """
+
+    arithmetic: Arithmetic = Arithmetic()
+    lanes: int = 1
+    batch: int = 64
+    optimizer: str = "adam"
+    update_units: int = 4
+
+    def __post_init__(self):
+        check_range("lanes", self.lanes, 1, 16)
+        if self.lanes & (self.lanes - 1):
+            raise ValueError(f"lanes must be a power of two, not {self.lanes!r}")
+        check_range("batch", self.batch, self.lanes, 4096)
+        if self.batch % self.lanes:
+            raise ValueError(
+                f"batch must be a multiple of lanes ({self.lanes}; PI * DP), not {self.batch!r}"
+            )
+        check_range("update_units", self.update_units, 1, 512)
+        self.optimizer_config  # noqa: B018, it checks the optimizer
+
+    @property
+    def optimizer_config(self):
+        """Of every parameter's optimizer."""
+        return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
+
+    def units(self, layer):
+        """PEs of ``layer`` that are updated at the same time, each by ``vector`` optimizers."""
+        return min(self.update_units, layer.length)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerShape(ConfigBase):
+    """A fully connected layer on a chain of ``length`` PEs of ``vector`` multipliers a lane.
+
+    PE p owns outputs ``p * rows .. p * rows + rows - 1``. Word w of the inputs is elements
+    ``w * vector .. w * vector + vector - 1``; a PE's memory holds at address ``w * rows + r`` the
+    ``vector`` weights from input word w to its output r. What lies beyond inputs and outputs is
+    padding: its weights are zero and stay zero.
+
+    interleave : words whose partial sums are kept apart, so that a sum is visited again only
+        ``rows * interleave`` clocks later, never before the adder is done with it.
+    """
+
+    inputs: int
+    outputs: int
+    vector: int = 1
+    length: int = 1
+    interleave: int = 1
+    activation: str = "linear"
+
+    def __post_init__(self):
+        check_range("inputs", self.inputs, 1, MAX_WIDTH)
+        check_range("outputs", self.outputs, 1, MAX_WIDTH)
+        check_range("vector", self.vector, 1, _MAX_VECTOR)
+        if self.vector & (self.vector - 1):
+            raise ValueError(f"vector must be a power of two, not {self.vector!r}")
+        check_range("length", self.length, 1, self.outputs, " (outputs)")
+        check_range("interleave", self.interleave, 1, 64)
+        if self.length > 1 and self.interleave > 1:
+            raise ValueError(f"interleave must be 1 on a chain, not {self.interleave!r}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation must be one of {', '.join(ACTIVATIONS)}, not {self.activation!r}"
+            )
+        if self.drain > self.cycles:
+            raise ValueError(
+                f"length must be small enough to drain in a sample's {self.cycles} clocks, "
+                f"not {self.length!r} (it drains in {self.drain})"
+            )
+
+    @property
+    def rows(self):
+        """Outputs of a PE."""
+        return -(-self.outputs // self.length)
+
+    def outputs_of(self, position):
+        """Outputs of the PE at ``position``: rows that are not padding, the first."""
+        return min(self.rows, max(0, self.outputs - position * self.rows))
+
+    @property
+    def words(self):
+        """Input words of a sample, whole groups of ``interleave``."""
+        words = -(-self.inputs // self.vector)
+        return -(-words // self.interleave) * self.interleave
+
+    @property
+    def depth(self):
+        """Words of a PE's memory."""
+        return self.words * self.rows
+
+    @property
+    def cycles(self):
+        """Clocks a sample: one word of the memory each."""
+        return self.depth
+
+    @property
+    def drain(self):
+        """Clocks in which a sample's sums leave a chain: a bubble between any two PEs."""
+        return self.length * (self.rows + 1) - 1 if self.interleave == 1 else self.rows
+
+    @property
+    def multipliers(self):
+        """Multipliers a lane."""
+        return self.vector * self.length
+
+    @property
+    def weights(self):
+        return self.inputs * self.outputs
+
+
+def fit(inputs, outputs, *, multipliers, arithmetic, activation="linear", cycles=0):
+    """The best shape of at most ``multipliers``: fewest clocks, then fewest multipliers.
+
+    ``cycles`` : a layer need not be faster than this. ValueError if no shape fits.
+    """
+    latency = arithmetic.add_latency
+    best = None
+    for vector, length in _unrolls(outputs, multipliers):
+        rows = -(-outputs // length)
+        least = -(-latency // rows)
+        if length > 1 and (least > 1 or -(-outputs // rows) != length):
+            continue
+        for interleave in range(least, 2 * least):
+            try:
+                shape = LayerShape(
+                    inputs=inputs,
+                    outputs=outputs,
+                    vector=vector,
+                    length=length,
+                    interleave=interleave,
+                    activation=activation,
+                )
+            except ValueError:  # drains too slowly
+                continue
+            # Of equals, the widest words: fewer memories and fewer PEs to drive.
+            key = (max(shape.cycles, cycles), shape.multipliers, -vector, interleave)
+            if best is None or key < best[0]:
+                best = key, shape
+    if best is None:
+        raise ValueError(
+            f"multipliers must be enough for {inputs} x {outputs}, not {multipliers!r}"
+        )
+    return best[1]
+
+
+def _unrolls(outputs, multipliers):
+    """Every ``(vector, length)`` within ``multipliers``."""
+    for vector in (v for v in (1, 2, 4) if v <= min(_MAX_VECTOR, multipliers)):
+        for length in range(1, min(outputs, multipliers // vector) + 1):
+            yield vector, length
