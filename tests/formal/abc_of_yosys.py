@@ -5,6 +5,7 @@ that is put back at the end. What ABC prints is lost there, so the outcome of ``
 its log file and printed.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def main(option, commands):
         sys.exit(f"the option must be -c, not {option!r}")
     log = Path("pdr.log")
     log.unlink(missing_ok=True)
-    commands = commands.replace("pdr ", f"pdr -L {log} ")
+    commands = re.sub(r"\b(pdr|bmc3) ", rf"\1 -L {log} ", commands)
     lines = ["write_blif gate.blif", *commands.split(";"), "read_blif gate.blif", "strash"]
     Path("abc.script").write_text("\n".join(line.strip() for line in lines) + "\n")
     Path("gate.v").write_text(GATE)

@@ -76,14 +76,15 @@ def planted(module, old, new):
     return copy
 
 
-def prove(top, folder, *, engine="pdr", depth=20, seconds=120):
+def prove(top, folder, *, only=None, engine="pdr", depth=20, seconds=120):
     """Return when every ``holds`` of ``top`` is proven; Refuted, Undecided or MissingTool else.
 
+    ``only``: names of those to be looked at, where all at once are too much.
     The Verilog, sby's files and the trace (``trace.vcd``) stay in ``folder``.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    text = _collisions_read_anything(to_verilog(top, name="top"))
+    text = _only(only, _collisions_read_anything(to_verilog(top, name="top")))
     (folder / "top.v").write_text(text)
     environment = {**os.environ, "PATH": f"{_tools(folder)}{os.pathsep}{os.environ['PATH']}"}
     log = _sby(folder, environment, engine, depth, seconds)
@@ -115,6 +116,15 @@ def _sby(folder, environment, engine, depth, seconds):
         timeout=2 * seconds,  # sby keeps to its own; this is for sby
     )
     return result.stdout
+
+
+def _only(names, text):
+    """The text without the other assertions."""
+    if names is None:
+        return text
+    have = set(re.findall(r"assert \((\w+)\);", text))
+    assert set(names) <= have, f"{set(names) - have} must be held by the top, which has {have}"
+    return re.sub(r"assert \((\w+)\);", lambda found: found[0] if found[1] in names else "", text)
 
 
 def _collisions_read_anything(text):
