@@ -27,8 +27,9 @@ def main(option, commands):
     Path("gate.v").write_text(GATE)
     script = "read_verilog gate.v; proc; simplemap; abc -script abc.script"
     code = run_yosys(["-Q", "-q", "-l", "abc.log", "-p", script])
-    status, frame, *_ = (*(log.read_text() if log.exists() else "").split(), "", "")
-    print(OUTCOMES.get(status, f"no outcome: {status!r}").format(frame))
+    # Status, clocks done with, engine, output, clock of the counterexample.
+    fields = [*(log.read_text() if log.exists() else "").split(), *[""] * 5]
+    print(OUTCOMES.get(fields[0], f"no outcome: {fields[0]!r}").format(fields[4]))
     return code
 
 

@@ -2,8 +2,8 @@
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
-from formal.narrow import ADDRESS_WIDTH, BEATS_WIDTH
+from amaranth.lib.wiring import In
+from formal.narrow import request_shape
 from formal.prove import given, holds
 from formal.request_watch import RequestWatch
 from formal.stream_top import kept, stable
@@ -28,10 +28,7 @@ def request_of(m, end, watch, of, beat_bits):
 
 
 def request_members():
-    from amaranth.lib import data
-
-    shape = data.StructLayout({"address": ADDRESS_WIDTH, "beats": BEATS_WIDTH})
-    return {"request": In(stream.Signature(shape)), "mark": In(2)}
+    return {"request": In(stream.Signature(request_shape())), "mark": In(2)}
 
 
 def address_of(m, end, watch, beat_bits):

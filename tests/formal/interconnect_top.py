@@ -4,19 +4,18 @@ Bit ``PORT`` of an address says whose the request is, so that the memory's side 
 """
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
-from formal.narrow import ADDRESS_WIDTH, BEAT_BITS, BEATS_WIDTH, PORT
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In
+from formal.narrow import ADDRESS_WIDTH, BEAT_BITS, PORT, request_shape
 from formal.order import Order
 from formal.prove import given, holds
 from formal.request_watch import RequestWatch
-from formal.stream_top import kept, stable
+from formal.stream_top import stable
 from formal.watch import Watch
 
 __all__ = ["ReadsTop", "WritesTop", "ArbiterTop"]
 
 WIDTH = 1
-REQUESTS = stream.Signature(data.StructLayout({"address": ADDRESS_WIDTH, "beats": BEATS_WIDTH}))
 
 
 def watched(m, top, number, end, burst, *, burst_beats, capacity):
@@ -59,7 +58,7 @@ class ArbiterTop(wiring.Component):
         ports = arbiter.config.ports
         super().__init__(
             {
-                "requests": In(REQUESTS).array(ports),
+                "requests": In(stream.Signature(request_shape())).array(ports),
                 "mark_request": In(ports),
                 "credit": In(ports),
                 "token": In(ports),
@@ -114,7 +113,7 @@ class ReadsTop(wiring.Component):
         ports = unit.config.ports
         super().__init__(
             {
-                "requests": In(REQUESTS).array(ports),
+                "requests": In(stream.Signature(request_shape())).array(ports),
                 "mark_request": In(ports),
                 "mark_beat": In(ports),
                 "take": In(ports),
@@ -186,7 +185,7 @@ class WritesTop(wiring.Component):
         ports = unit.config.ports
         super().__init__(
             {
-                "requests": In(REQUESTS).array(ports),
+                "requests": In(stream.Signature(request_shape())).array(ports),
                 "mark_request": In(ports),
                 "mark_beat": In(ports),
                 "beats": In(stream.Signature(WIDTH)).array(ports),

@@ -37,6 +37,7 @@ ENGINES = {
     "bmc": ("bmc", "smtbmc z3"),
 }
 
+_ASSERT = r"assert \((\w+)\);"
 _READ = "if (read_enable) read_data <= memory[read_address];"
 _ANY = """if (read_enable) read_data <=
             write_enable && write_address == read_address ? anything : memory[read_address];"""
@@ -76,10 +77,11 @@ def planted(module, old, new):
     return copy
 
 
-def prove(top, folder, *, only=None, engine="pdr", depth=20, seconds=120):
+def prove(top, folder, *, only=None, engine="pdr", depth=20, seconds=120, trace=True):
     """Return when every ``holds`` of ``top`` is proven; Refuted, Undecided or MissingTool else.
 
-    ``only``: names of those to be looked at, where all at once are too much.
+    ``only``: names of those to be looked at, where all at once are too much. ``trace``: where PDR
+    refutes, let z3 find the clocks that lead there, which takes longer.
     The Verilog, sby's files and the trace (``trace.vcd``) stay in ``folder``.
     """
     shutil.rmtree(folder, ignore_errors=True)
@@ -88,15 +90,19 @@ def prove(top, folder, *, only=None, engine="pdr", depth=20, seconds=120):
     (folder / "top.v").write_text(text)
     environment = {**os.environ, "PATH": f"{_tools(folder)}{os.pathsep}{os.environ['PATH']}"}
     log = _sby(folder, environment, engine, depth, seconds)
-    if refuted := re.search(r"Refuted in clock (\d+)", log):
-        # ABC counts the clocks that it had done with.
-        log = _sby(folder, environment, "bmc", int(refuted[1]) + 4, seconds)
-    elif "DONE (PASS" in log:
+    if "DONE (PASS" in log:
         return
+    if refuted := re.search(r"Refuted in clock (\d+)", log):
+        length = int(refuted[1]) + 1
+        if trace:
+            log = _sby(folder, environment, "bmc", length, seconds)
+        if not trace or "DONE (FAIL" not in log:
+            names = " or ".join(re.findall(_ASSERT, text))
+            raise Refuted(f"does not hold: {names}; {length} clocks, without a trace, {folder}")
     if "DONE (FAIL" not in log:
         raise Undecided(f"{engine}, depth {depth}, {seconds} s, see {folder}:\n{log[-2000:]}")
-    trace = shutil.copy(folder / "work" / "engine_0" / "trace.vcd", folder)
-    raise Refuted(f"{_failed(text, log)}; {trace}:\n{table(trace)}")
+    waves = shutil.copy(folder / "work" / "engine_0" / "trace.vcd", folder)
+    raise Refuted(f"{_failed(text, log)}; {waves}:\n{table(waves)}")
 
 
 def _sby(folder, environment, engine, depth, seconds):
@@ -122,9 +128,9 @@ def _only(names, text):
     """The text without the other assertions."""
     if names is None:
         return text
-    have = set(re.findall(r"assert \((\w+)\);", text))
+    have = set(re.findall(_ASSERT, text))
     assert set(names) <= have, f"{set(names) - have} must be held by the top, which has {have}"
-    return re.sub(r"assert \((\w+)\);", lambda found: found[0] if found[1] in names else "", text)
+    return re.sub(_ASSERT, lambda found: found[0] if found[1] in names else "", text)
 
 
 def _collisions_read_anything(text):

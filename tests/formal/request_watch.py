@@ -3,7 +3,7 @@
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from formal.narrow import ADDRESS_WIDTH, BEATS_WIDTH
+from formal.narrow import request_shape
 
 __all__ = ["RequestWatch"]
 
@@ -43,15 +43,17 @@ class RequestWatch(wiring.Component):
 
     def __init__(self, burst_beats, capacity):
         self.burst_beats, self.capacity = burst_beats, capacity
+        request = request_shape()
+        beats_width = len(Signal(request["beats"].shape))
         flags = ("take", "issue", "answer", "bad", "give", "failed", "mark")
         super().__init__(
             {
                 **{name: In(1) for name in flags},
-                "address": In(ADDRESS_WIDTH),
-                "at": In(ADDRESS_WIDTH),
-                "beats": In(BEATS_WIDTH),
+                "address": In(request["address"].shape),
+                "at": In(request["address"].shape),
+                "beats": In(beats_width),
                 "length": In(range(burst_beats + 1)),
-                "unasked": Out(BEATS_WIDTH + 2),
+                "unasked": Out(beats_width + 2),
                 "bursts": Out(range(capacity + 2)),
                 "owed": Out(range(capacity + 5)),
                 "asked": Out(1),

@@ -17,13 +17,39 @@ CREDITS = [
 ]
 
 
-def top(arbiter, bound=6):
-    return ArbiterTop(arbiter(CONFIG, [2, 2], 1), bound)
+#: Clocks of the arbiter's own way, and a turn of each other port.
+BOUND = Arbiter.LATENCY + CONFIG.ports - 1
+
+
+#: Credits enough for a port to send in every clock, if it is let.
+PLENTY = InterconnectConfig(data_width=32, depth=4, burst_beats=1, bursts=2, tokens=4)
+
+
+def top(arbiter, bound=BOUND, config=CONFIG):
+    return ArbiterTop(arbiter(config, [config.depth] * 2, config.tokens), bound)
 
 
 def test_credits(prove, monkeypatch):
     narrow(monkeypatch)
     prove(top(Arbiter), only=CREDITS)
+
+
+def test_every_request_is_granted_within_bound(prove, monkeypatch):
+    """Requests of a beat that have their credit and token leave within ``BOUND`` clocks in which
+    the arbiter could send; they are those that were made, in their order. One less is refuted."""
+    narrow(monkeypatch, beats_width=1)
+    names = [f"{rule}_{n}" for rule in ("soon_granted", "bursts_are_the_requests") for n in (0, 1)]
+    prove(top(Arbiter, config=PLENTY), only=names)
+    with pytest.raises(Refuted, match="soon_granted"):
+        prove(top(Arbiter, BOUND - 1), only=names[:2], trace=False)
+
+
+def test_finds_an_unfair_turn(prove, monkeypatch):
+    narrow(monkeypatch, beats_width=1)
+    old = "m.d.sync += latest.eq(chosen)"
+    arbiter = planted("hw.shell.arbiter", old, "m.d.sync += latest.eq(latest)").Arbiter
+    with pytest.raises(Refuted, match="soon_granted_1"):
+        prove(top(arbiter, config=PLENTY), only=["soon_granted_1"], trace=False)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +66,4 @@ def test_credits(prove, monkeypatch):
 def test_finds(prove, monkeypatch, old, new, name):
     narrow(monkeypatch)
     with pytest.raises(Refuted, match=f"does not hold: .*{name}"):
-        prove(top(planted("hw.shell.arbiter", old, new).Arbiter), only=[name])
+        prove(top(planted("hw.shell.arbiter", old, new).Arbiter), only=[name], trace=False)
