@@ -8,6 +8,9 @@ from formal.prove import Refuted, planted
 from hw.shell.arbiter import Arbiter
 from hw.shell.interconnect import InterconnectConfig
 
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
 CONFIG = InterconnectConfig(data_width=32, depth=2, burst_beats=1, bursts=2, tokens=1)
 CREDITS = [
     *(f"{rule}_{n}" for rule in ("burst_has_its_credits", "last_has_its_token") for n in (0, 1)),
@@ -34,14 +37,17 @@ def test_credits(prove, monkeypatch):
     prove(top(Arbiter), only=CREDITS)
 
 
-def test_every_request_is_granted_within_bound(prove, monkeypatch):
+@pytest.mark.parametrize(
+    "config", [CONFIG, pytest.param(PLENTY, marks=LONG)], ids=["scarce", "plenty"]
+)
+def test_every_request_is_granted_within_bound(prove, monkeypatch, config):
     """Requests of a beat that have their credit and token leave within ``BOUND`` clocks in which
     the arbiter could send; they are those that were made, in their order. One less is refuted."""
     narrow(monkeypatch, beats_width=1)
     names = [f"{rule}_{n}" for rule in ("soon_granted", "bursts_are_the_requests") for n in (0, 1)]
-    prove(top(Arbiter, config=PLENTY), only=names)
+    prove(top(Arbiter, config=config), only=names)
     with pytest.raises(Refuted, match="soon_granted"):
-        prove(top(Arbiter, BOUND - 1), only=names[:2], trace=False)
+        prove(top(Arbiter, BOUND - 1, config), only=names[:2], trace=False)
 
 
 def test_finds_an_unfair_turn(prove, monkeypatch):
@@ -56,10 +62,16 @@ def test_finds_an_unfair_turn(prove, monkeypatch):
     "old, new, name",
     [
         ("(credits >= burst.p.beats)", "1", "burst_has_its_credits_0"),
-        ("credits - Mux(go, burst.p.beats, 0)", "credits", "burst_has_its_credits_1"),
+        pytest.param(
+            "credits - Mux(go, burst.p.beats, 0)", "credits", "burst_has_its_credits_1", marks=LONG
+        ),
         ("(tokens != 0)", "1", "last_has_its_token_0"),
-        ("advance.eq(~self.o.valid | self.o.ready)", "advance.eq(1)", "o_is_stable"),
-        ("out.port.eq(chosen)", "out.port.eq(latest)", "port_is_the_requests_0"),
+        pytest.param(
+            "advance.eq(~self.o.valid | self.o.ready)", "advance.eq(1)", "o_is_stable", marks=LONG
+        ),
+        pytest.param(
+            "out.port.eq(chosen)", "out.port.eq(latest)", "port_is_the_requests_0", marks=LONG
+        ),
     ],
     ids=["credits", "free", "tokens", "unstable", "port"],
 )

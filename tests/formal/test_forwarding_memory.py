@@ -6,6 +6,9 @@ from formal.prove import Refuted, planted
 
 from hw.replay.tree.forwarding_memory import ForwardingMemory
 
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
 WIDTH = 1
 
 
@@ -24,13 +27,15 @@ def test_memory(prove, depth, style):
 @pytest.mark.parametrize(
     "style, old, new",
     [
-        ("distributed", "newest([1, 2], 1)", "newest([1], 1)"),
+        pytest.param("distributed", "newest([1, 2], 1)", "newest([1], 1)", marks=LONG),
         ("block", "range(2, stage + 2)", "range(2, stage + 1)"),
-        ("ultra", "range(2, stage + 2)", "range(3, stage + 2)"),
+        pytest.param("ultra", "range(2, stage + 2)", "range(3, stage + 2)", marks=LONG),
         ("block", "write[distance] & (address", "(address"),
-        ("ultra", "for number, distance in reversed(", "for number, distance in ("),
+        pytest.param(
+            "ultra", "for number, distance in reversed(", "for number, distance in (", marks=LONG
+        ),
         ("block", "ram.write_enable.eq(write[-1] | clear)", "ram.write_enable.eq(write[-1])"),
-        ("distributed", "(self.clear_address < self.depth)", "1"),
+        pytest.param("distributed", "(self.clear_address < self.depth)", "1", marks=LONG),
     ],
     ids=["last", "oldest", "newest", "bubble", "order", "clear", "past_the_end"],
 )

@@ -11,6 +11,9 @@ from formal.prove import Refuted, planted
 
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
 
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
 CONFIG = InterconnectConfig(data_width=32, depth=2, burst_beats=1, bursts=2, tokens=1)
 BOTH = (0, 1)
 
@@ -72,13 +75,20 @@ def test_long_requests(prove, monkeypatch, make, names):
     "old, new, name",
     [
         ("queue.i.valid.eq(beat.valid & own)", "queue.i.valid.eq(beat.valid)", "beats_in_order_0"),
-        ("own = owners.o.valid & (owners.o.payload == number)",
-         "own = owners.o.valid & (owners.o.payload != number)", "beats_in_order_1"),
-        ("arbiter.credit[number].eq(queue.o.valid & queue.o.ready)",
-         "arbiter.credit[number].eq(queue.o.valid)", "credits_within_depth_0"),
+        pytest.param(
+            "own = owners.o.valid & (owners.o.payload == number)",
+            "own = owners.o.valid & (owners.o.payload != number)",
+            "beats_in_order_1",
+            marks=LONG,
+        ),
+        (
+            "arbiter.credit[number].eq(queue.o.valid & queue.o.ready)",
+            "arbiter.credit[number].eq(queue.o.valid)",
+            "credits_within_depth_0",
+        ),
     ],
     ids=["doubled", "swapped", "credits"],
-)  # fmt: skip
+)
 def test_finds_in_reads(prove, monkeypatch, old, new, name):
     narrow(monkeypatch, beats_width=1)
     unit = planted("hw.shell.interconnect", old, new).ReadInterconnect
@@ -89,13 +99,19 @@ def test_finds_in_reads(prove, monkeypatch, old, new, name):
 @pytest.mark.parametrize(
     "old, new, name",
     [
-        ("queue.o.ready.eq(owners.o.valid & beat.ready)", "queue.o.ready.eq(beat.ready)",
-         "beats_in_order_0"),
-        ("arbiter.credit[number].eq(queue.i.valid & queue.i.ready)",
-         "arbiter.credit[number].eq(queue.i.valid)", "announced_beats_are_here_1"),
+        (
+            "queue.o.ready.eq(owners.o.valid & beat.ready)",
+            "queue.o.ready.eq(beat.ready)",
+            "beats_in_order_0",
+        ),
+        (
+            "arbiter.credit[number].eq(queue.i.valid & queue.i.ready)",
+            "arbiter.credit[number].eq(queue.i.valid)",
+            "announced_beats_are_here_1",
+        ),
     ],
     ids=["lost", "credits"],
-)  # fmt: skip
+)
 def test_finds_in_writes(prove, monkeypatch, old, new, name):
     narrow(monkeypatch, beats_width=1)
     unit = planted("hw.shell.interconnect", old, new).WriteInterconnect

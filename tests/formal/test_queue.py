@@ -9,6 +9,9 @@ from formal.stream_top import StreamTop
 
 from hw.stream.queue import Queue
 
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
 WIDTH = 2
 
 
@@ -36,12 +39,21 @@ def test_deep(prove, monkeypatch, depth):
         # The word on show is overwritten by the next before it was taken: lost.
         ("(~self.o.valid | self.o.ready)", "1", "in_order|o_is_stable"),
         # The word on show stays after it was taken: doubled.
-        ("with m.Elif(self.o.ready):", "with m.Elif(self.o.ready & 0):", "in_order"),
+        pytest.param(
+            "with m.Elif(self.o.ready):", "with m.Elif(self.o.ready & 0):", "in_order", marks=LONG
+        ),
         # Each word is written over the one that leaves next.
-        ("ram.write_address.eq(produce)", "ram.write_address.eq(consume)", "in_order"),
+        pytest.param(
+            "ram.write_address.eq(produce)", "ram.write_address.eq(consume)", "in_order", marks=LONG
+        ),
         # A fetch of the word that is being written, of which the memory promises nothing.
         ("fetch.eq((stored != 0)", "fetch.eq(((stored != 0) | put)", "in_order"),
-        ("self.level + put - get", "self.level + (put & ~get) - get", "level_is_count|ready"),
+        pytest.param(
+            "self.level + put - get",
+            "self.level + (put & ~get) - get",
+            "level_is_count|ready",
+            marks=LONG,
+        ),
     ],
     ids=["overflow", "lost", "doubled", "reordered", "collision", "level"],
 )

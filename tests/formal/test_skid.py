@@ -6,6 +6,9 @@ from formal.stream_top import StreamTop
 
 from hw.stream.skid import SkidBuffer
 
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
 
 def test_skid(prove):
     prove(StreamTop(SkidBuffer(2), 2, SkidBuffer.LATENCY))
@@ -15,10 +18,20 @@ def test_skid(prove):
     "old, new, name",
     [
         ("self.i.ready.eq(~full)", "self.i.ready.eq(1)", "in_order"),
-        ("full.eq(0),", "", "in_order|ready_when_empty"),
-        ("Mux(full, spare, self.i.payload)", "Mux(full, self.i.payload, spare)", "in_order"),
+        pytest.param("full.eq(0),", "", "in_order|ready_when_empty", marks=LONG),
+        pytest.param(
+            "Mux(full, spare, self.i.payload)",
+            "Mux(full, self.i.payload, spare)",
+            "in_order",
+            marks=LONG,
+        ),
         ("eq(full | self.i.valid)", "eq(self.i.valid)", "in_order|soon_offered"),
-        ("~self.o.valid | self.o.ready)", "~self.o.valid | self.o.ready | full)", "o_is_stable"),
+        pytest.param(
+            "~self.o.valid | self.o.ready)",
+            "~self.o.valid | self.o.ready | full)",
+            "o_is_stable",
+            marks=LONG,
+        ),
     ],
     ids=["overflow", "doubled", "changed", "lost", "unstable"],
 )
