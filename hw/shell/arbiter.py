@@ -48,7 +48,7 @@ class Arbiter(wiring.Component):
         # The port's number has a bit even where there is one port: no field of zero bits.
         self.burst = data.StructLayout(
             {
-                "address": 64,
+                "address": REQUEST["address"].shape,
                 "beats": range(config.burst_beats + 1),
                 "last": 1,
                 "port": range(max(2, config.ports)),

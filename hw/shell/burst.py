@@ -38,7 +38,11 @@ class BurstSplitter(wiring.Component):
     def __init__(self, config):
         self.config = config
         self.burst = data.StructLayout(
-            {"address": 64, "beats": range(config.burst_beats + 1), "last": 1}
+            {
+                "address": REQUEST["address"].shape,
+                "beats": range(config.burst_beats + 1),
+                "last": 1,
+            }
         )
         super().__init__(
             {
@@ -55,8 +59,8 @@ class BurstSplitter(wiring.Component):
         block_bits = beat_bits + exact_log2(limit)
 
         pending = Signal()
-        address = Signal(64, reset_less=True)
-        beats = Signal(24, reset_less=True)
+        address = Signal(REQUEST["address"].shape, reset_less=True)
+        beats = Signal(REQUEST["beats"].shape, reset_less=True)
 
         room = Signal(range(limit + 1))  # beats to the end of the block
         final = Signal()
@@ -76,8 +80,8 @@ class BurstSplitter(wiring.Component):
                 out.address.eq(address),
                 out.beats.eq(Mux(final, beats, room)),
                 out.last.eq(final),
-                address.eq(Cat(C(0, block_bits), (address[block_bits:] + 1)[: 64 - block_bits])),
-                beats.eq((beats - room)[:24]),
+                address.eq(Cat(C(0, block_bits), address[block_bits:] + 1)),
+                beats.eq((beats - room)[: len(beats)]),
             ]
             with m.If(final):
                 m.d.sync += pending.eq(0)

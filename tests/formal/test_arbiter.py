@@ -1,0 +1,81 @@
+"""hw.shell.arbiter, for all time (PDR): two ports, bursts of one beat."""
+
+import pytest
+from formal.interconnect_top import ArbiterTop
+from formal.narrow import narrow
+from formal.prove import Refuted, planted
+
+from hw.shell.arbiter import Arbiter
+from hw.shell.interconnect import InterconnectConfig
+
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
+CONFIG = InterconnectConfig(data_width=32, depth=2, burst_beats=1, bursts=2, tokens=1)
+CREDITS = [
+    *(f"{rule}_{n}" for rule in ("burst_has_its_credits", "last_has_its_token") for n in (0, 1)),
+    "port_is_the_requests_0",
+    "port_is_the_requests_1",
+    "o_is_stable",
+]
+
+
+#: Clocks of the arbiter's own way, and a turn of each other port.
+BOUND = Arbiter.LATENCY + CONFIG.ports - 1
+
+
+#: Credits enough for a port to send in every clock, if it is let.
+PLENTY = InterconnectConfig(data_width=32, depth=4, burst_beats=1, bursts=2, tokens=4)
+
+
+def top(arbiter, bound=BOUND, config=CONFIG):
+    return ArbiterTop(arbiter(config, [config.depth] * 2, config.tokens), bound)
+
+
+def test_credits(prove, monkeypatch):
+    narrow(monkeypatch)
+    prove(top(Arbiter), only=CREDITS)
+
+
+@pytest.mark.parametrize(
+    "config", [CONFIG, pytest.param(PLENTY, marks=LONG)], ids=["scarce", "plenty"]
+)
+def test_every_request_is_granted_within_bound(prove, monkeypatch, config):
+    """Requests of a beat that have their credit and token leave within ``BOUND`` clocks in which
+    the arbiter could send; they are those that were made, in their order. One less is refuted."""
+    narrow(monkeypatch, beats_width=1)
+    names = [f"{rule}_{n}" for rule in ("soon_granted", "bursts_are_the_requests") for n in (0, 1)]
+    prove(top(Arbiter, config=config), only=names)
+    with pytest.raises(Refuted, match="soon_granted"):
+        prove(top(Arbiter, BOUND - 1, config), only=names[:2], trace=False)
+
+
+def test_finds_an_unfair_turn(prove, monkeypatch):
+    narrow(monkeypatch, beats_width=1)
+    old = "m.d.sync += latest.eq(chosen)"
+    arbiter = planted("hw.shell.arbiter", old, "m.d.sync += latest.eq(latest)").Arbiter
+    with pytest.raises(Refuted, match="soon_granted_1"):
+        prove(top(arbiter, config=PLENTY), only=["soon_granted_1"], trace=False)
+
+
+@pytest.mark.parametrize(
+    "old, new, name",
+    [
+        ("(credits >= burst.p.beats)", "1", "burst_has_its_credits_0"),
+        pytest.param(
+            "credits - Mux(go, burst.p.beats, 0)", "credits", "burst_has_its_credits_1", marks=LONG
+        ),
+        ("(tokens != 0)", "1", "last_has_its_token_0"),
+        pytest.param(
+            "advance.eq(~self.o.valid | self.o.ready)", "advance.eq(1)", "o_is_stable", marks=LONG
+        ),
+        pytest.param(
+            "out.port.eq(chosen)", "out.port.eq(latest)", "port_is_the_requests_0", marks=LONG
+        ),
+    ],
+    ids=["credits", "free", "tokens", "unstable", "port"],
+)
+def test_finds(prove, monkeypatch, old, new, name):
+    narrow(monkeypatch)
+    with pytest.raises(Refuted, match=f"does not hold: .*{name}"):
+        prove(top(planted("hw.shell.arbiter", old, new).Arbiter), only=[name], trace=False)

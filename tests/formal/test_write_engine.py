@@ -1,0 +1,73 @@
+"""hw.shell.write_engine, for all time (PDR): a burst is announced when its beats are there.
+
+A queue of 2 beats, bursts of 2, addresses of 8 beats and requests of up to 7. Two properties are
+not closed for all time: see docs/proofs.md.
+"""
+
+import pytest
+from formal.engine_top import WriteTop
+from formal.narrow import narrow
+from formal.prove import Refuted, planted
+
+from hw.shell.axi import EngineConfig
+from hw.shell.write_engine import WriteEngine
+
+#: Mistakes that need not be planted every time.
+LONG = pytest.mark.long
+
+SMALL = EngineConfig(data_width=32, depth=2, burst_beats=2, bursts=2)
+CREDITS = ["announced_beats_are_here", "w_never_pauses", "w_after_aw", "aw_is_stable"]
+
+
+def test_credits(prove, monkeypatch):
+    narrow(monkeypatch)
+    prove(WriteTop(WriteEngine(SMALL)), only=CREDITS)
+
+
+@pytest.mark.parametrize("name", ["beats_in_order", "last_is_of_its_burst"])
+def test_beats(prove, monkeypatch, name):
+    narrow(monkeypatch)
+    prove(WriteTop(WriteEngine(SMALL)), only=[name])
+
+
+@pytest.mark.long
+def test_streams(prove, monkeypatch):
+    narrow(monkeypatch)
+    names = ["w_is_stable", "done_is_stable", "busy_while_tokens_are_owed"]
+    prove(WriteTop(WriteEngine(SMALL)), only=names)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["bursts_are_the_requests", "a_token_a_request"])
+def test_first_clocks(prove, monkeypatch, name):
+    """Bounded: the first 7 clocks, a request and its token among them."""
+    narrow(monkeypatch)
+    prove(WriteTop(WriteEngine(SMALL)), only=[name], engine="bmc", depth=7, seconds=500)
+
+
+@pytest.mark.parametrize(
+    "old, new, name",
+    [
+        ("(free >= burst.p.beats)", "(free != 0)", "announced_beats_are_here"),
+        pytest.param(
+            "- Mux(issue, burst.p.beats, 0) + enter",
+            "+ enter",
+            "announced_beats_are_here",
+            marks=LONG,
+        ),
+        pytest.param(
+            "valid.eq(queue.o.valid & lengths.o.valid)",
+            "valid.eq(queue.o.valid)",
+            "w_after_aw",
+            marks=LONG,
+        ),
+        ("sent == lengths.o.payload", "sent == 1", "last_is_of_its_burst"),
+        ("queue.o.ready.eq(move)", "queue.o.ready.eq(1)", "beats_in_order"),
+    ],
+    ids=["credits", "free", "early", "last", "lost"],
+)
+def test_finds(prove, monkeypatch, old, new, name):
+    narrow(monkeypatch)
+    engine = planted("hw.shell.write_engine", old, new).WriteEngine(SMALL)
+    with pytest.raises(Refuted, match=f"does not hold: .*{name}"):
+        prove(WriteTop(engine), only=[name], trace=False)
