@@ -30,6 +30,8 @@ HW_ARROWS = {
 }
 PROJECT = {*ARROWS, "tests"}
 LINES = 300
+#: A function of hw, its head among them.
+FUNCTION_LINES = 100
 
 #: A home, a temporary or a build machine's directory; system paths (/usr, /opt/xilinx) are fine.
 PRIVATE_PATH = re.compile(r"(?<![\w.])(/home/|/root/|/Users/|/tmp/|/work/|[A-Z]:\\\\Users)")
@@ -150,6 +152,31 @@ def test_file_lengths():
         if (count := path.read_text().count("\n")) > LINES
     }
     assert not long, f"split at a register or stream boundary: more than {LINES} lines"
+
+
+def long_functions(source):
+    """``(name, lines)`` of functions of ``source`` of more than ``FUNCTION_LINES`` lines."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            lines = node.end_lineno - node.lineno + 1
+            if lines > FUNCTION_LINES:
+                yield node.name, lines
+
+
+def test_function_lengths():
+    paths = files("hw")
+    found = {
+        str(path.relative_to(ROOT)): bad
+        for path in paths
+        if (bad := list(long_functions(path.read_text())))
+    }
+    assert not found
+
+
+def test_the_check_of_functions_itself():
+    body = "    x = 1\n" * (FUNCTION_LINES - 1)
+    assert not list(long_functions(f"def f():\n{body}"))
+    assert list(long_functions(f"def f():\n    def g(): ...\n{body}")) == [("f", 101)]
 
 
 def test_benches_are_bounded():

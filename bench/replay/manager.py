@@ -4,7 +4,8 @@ import random
 
 from bench import row
 from hw.replay.config import ReplayConfig
-from hw.replay.tree.manager import Operation, ReplayManager
+from hw.replay.tree.manager import ReplayManager
+from hw.replay.tree.operations import Operation
 from sim.streams import StreamUnit
 
 __all__ = ["BATCHES", "FANOUTS", "rows"]

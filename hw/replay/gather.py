@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES, HEADER
-from hw.replay.tree.manager import response_layout
+from hw.replay.tree.operations import response_layout
 from hw.replay.weight import WeightConfig, WeightUnit
 from hw.shell.axi import REQUEST
 from hw.shell.ports import read_port

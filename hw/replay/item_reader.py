@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.replay.commands import MAX_COUNT, Given, Opcode
 from hw.replay.priority import PriorityConfig, PriorityUnit
 from hw.replay.records import ITEM, Error
-from hw.replay.tree.manager import Operation, request_layout
+from hw.replay.tree.operations import Operation, request_layout
 from hw.stream.queue import Queue
 from hw.stream.ready_register import ReadyRegister
 from hw.stream.split import Split

@@ -8,7 +8,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.replay.commands import MAX_COUNT
-from hw.replay.tree.manager import Operation, request_layout, response_layout
+from hw.replay.tree.operations import Operation, request_layout, response_layout
 
 __all__ = ["OperationIssuer"]
 

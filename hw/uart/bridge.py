@@ -3,6 +3,8 @@
 A request is executed once all of it has come and its CRC is right; the next one waits meanwhile.
 """
 
+from types import SimpleNamespace
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -109,81 +111,114 @@ class Bridge(wiring.Component):
             last_index.eq(header.count - 1),
         ]
 
+        r = SimpleNamespace(
+            decoder=decoder,
+            encoder=encoder,
+            header=header,
+            length=length,
+            headed=headed,
+            item=item,
+            take=take,
+            longest=longest,
+            last=last,
+            lasting=lasting,
+            index=index,
+            status=status,
+            stalled=stalled,
+            clock=clock,
+            is_read=is_read,
+            repeated=repeated,
+            bad_count=bad_count,
+            last_index=last_index,
+            address=address,
+        )
         with m.FSM():
-            with m.State("COLLECT"):
-                m.d.comb += decoder.o.ready.eq(1)
-                m.d.sync += index.eq(0)
-                with m.If(take & ~item.end):
-                    with m.If(headed != HEADER_BYTES):
-                        raw = Value.cast(header)
-                        m.d.sync += [raw.eq(Cat(raw[8:], item.data)), headed.eq(headed + 1)]
-                    with m.Elif(length <= longest):
-                        m.d.sync += length.eq(length + 1)
-                with m.Elif(take):
-                    with m.If(item.good & (length >= CRC_BYTES)):
-                        m.next = "CHECK"
-                    with m.Else():
-                        m.d.sync += [headed.eq(0), length.eq(0)]
-            with m.State("CHECK"):
-                m.d.sync += [headed.eq(0), length.eq(0), clock.eq(0)]
-                m.d.comb += encoder.i.p.data.eq(header.sequence)
-                m.d.comb += encoder.i.valid.eq(1)
-                with m.If(encoder.i.ready):
-                    m.d.sync += [lasting.eq(1), last.eq(header.sequence)]
-                    m.d.sync += status.eq(Status.DONE)
-                    m.next = "STATUS"
-                    with m.If(bad_count):
-                        m.d.sync += status.eq(Status.COUNT)
-                    with m.Elif(header.opcode == Opcode.RESET):
-                        m.next = "RESET"
-                    with m.Elif(~is_read & (header.opcode != Opcode.WRITE)):
-                        m.d.sync += status.eq(Status.OPCODE)
-                    with m.Elif(stalled):
-                        m.d.sync += status.eq(Status.STALLED)
-                    with m.Elif(~repeated & (header.count != 0)):
-                        m.next = "FETCH"
-                with m.Else():
-                    # What is checked lasts as long as the encoder waits.
-                    m.d.sync += [headed.eq(headed), length.eq(length)]
-            with m.State("FETCH"):
-                m.d.sync += [clock.eq(0), address.eq(header.address + index)]
-                m.next = "REQUEST"
-            with m.State("REQUEST"):
-                m.d.comb += self.port.request.valid.eq(1)
-                with m.If(self.port.request.ready):
-                    m.next = "RESPONSE"
-                with m.Elif(clock == PATIENCE - 1):
-                    m.d.sync += [stalled.eq(1), status.eq(Status.STALLED)]
-                    m.next = "STATUS"
-            with m.State("RESPONSE"):
-                m.d.comb += [
-                    encoder.i.valid.eq(self.port.response.valid & is_read),
-                    encoder.i.p.data.eq(self.port.response.p.data),
-                    self.port.response.ready.eq(encoder.i.ready | ~is_read),
-                ]
-                with m.If(self.port.response.valid):
-                    m.d.sync += clock.eq(0)
-                    with m.If(self.port.response.ready):
-                        m.d.sync += index.eq(index + 1)
-                        with m.If(self.port.response.p.failed):
-                            m.d.sync += status.eq(Status.ADDRESS)
-                        m.next = "FETCH"
-                        with m.If(index == last_index):
-                            m.next = "STATUS"
-                with m.Elif(clock == PATIENCE - 1):
-                    m.d.sync += [stalled.eq(1), status.eq(Status.STALLED)]
-                    m.next = "STATUS"
-            with m.State("RESET"):
-                m.d.comb += self.reset.eq(1)
-                m.d.sync += stalled.eq(0)
-                with m.If(clock == _RESET - 1):
-                    m.next = "STATUS"
-            with m.State("STATUS"):
-                m.d.comb += [encoder.i.valid.eq(1), encoder.i.p.data.eq(status)]
-                with m.If(encoder.i.ready):
-                    m.next = "END"
-            with m.State("END"):
-                m.d.comb += [encoder.i.valid.eq(1), encoder.i.p.end.eq(1)]
-                with m.If(encoder.i.ready):
-                    m.next = "COLLECT"
+            self._request_states(m, r)
+            self._access_states(m, r)
+            self._answer_states(m, r)
         return m
+
+    def _request_states(self, m, r):
+        """A frame comes, and is checked."""
+        with m.State("COLLECT"):
+            m.d.comb += r.decoder.o.ready.eq(1)
+            m.d.sync += r.index.eq(0)
+            with m.If(r.take & ~r.item.end):
+                with m.If(r.headed != HEADER_BYTES):
+                    raw = Value.cast(r.header)
+                    m.d.sync += [raw.eq(Cat(raw[8:], r.item.data)), r.headed.eq(r.headed + 1)]
+                with m.Elif(r.length <= r.longest):
+                    m.d.sync += r.length.eq(r.length + 1)
+            with m.Elif(r.take):
+                with m.If(r.item.good & (r.length >= CRC_BYTES)):
+                    m.next = "CHECK"
+                with m.Else():
+                    m.d.sync += [r.headed.eq(0), r.length.eq(0)]
+        with m.State("CHECK"):
+            m.d.sync += [r.headed.eq(0), r.length.eq(0), r.clock.eq(0)]
+            m.d.comb += r.encoder.i.p.data.eq(r.header.sequence)
+            m.d.comb += r.encoder.i.valid.eq(1)
+            with m.If(r.encoder.i.ready):
+                m.d.sync += [r.lasting.eq(1), r.last.eq(r.header.sequence)]
+                m.d.sync += r.status.eq(Status.DONE)
+                m.next = "STATUS"
+                with m.If(r.bad_count):
+                    m.d.sync += r.status.eq(Status.COUNT)
+                with m.Elif(r.header.opcode == Opcode.RESET):
+                    m.next = "RESET"
+                with m.Elif(~r.is_read & (r.header.opcode != Opcode.WRITE)):
+                    m.d.sync += r.status.eq(Status.OPCODE)
+                with m.Elif(r.stalled):
+                    m.d.sync += r.status.eq(Status.STALLED)
+                with m.Elif(~r.repeated & (r.header.count != 0)):
+                    m.next = "FETCH"
+            with m.Else():
+                # What is checked lasts as long as the encoder waits.
+                m.d.sync += [r.headed.eq(r.headed), r.length.eq(r.length)]
+
+    def _access_states(self, m, r):
+        """Its bytes go to the port or come from there, one by one."""
+        with m.State("FETCH"):
+            m.d.sync += [r.clock.eq(0), r.address.eq(r.header.address + r.index)]
+            m.next = "REQUEST"
+        with m.State("REQUEST"):
+            m.d.comb += self.port.request.valid.eq(1)
+            with m.If(self.port.request.ready):
+                m.next = "RESPONSE"
+            with m.Elif(r.clock == PATIENCE - 1):
+                m.d.sync += [r.stalled.eq(1), r.status.eq(Status.STALLED)]
+                m.next = "STATUS"
+        with m.State("RESPONSE"):
+            m.d.comb += [
+                r.encoder.i.valid.eq(self.port.response.valid & r.is_read),
+                r.encoder.i.p.data.eq(self.port.response.p.data),
+                self.port.response.ready.eq(r.encoder.i.ready | ~r.is_read),
+            ]
+            with m.If(self.port.response.valid):
+                m.d.sync += r.clock.eq(0)
+                with m.If(self.port.response.ready):
+                    m.d.sync += r.index.eq(r.index + 1)
+                    with m.If(self.port.response.p.failed):
+                        m.d.sync += r.status.eq(Status.ADDRESS)
+                    m.next = "FETCH"
+                    with m.If(r.index == r.last_index):
+                        m.next = "STATUS"
+            with m.Elif(r.clock == PATIENCE - 1):
+                m.d.sync += [r.stalled.eq(1), r.status.eq(Status.STALLED)]
+                m.next = "STATUS"
+
+    def _answer_states(self, m, r):
+        """What follows the bytes of an answer."""
+        with m.State("RESET"):
+            m.d.comb += self.reset.eq(1)
+            m.d.sync += r.stalled.eq(0)
+            with m.If(r.clock == _RESET - 1):
+                m.next = "STATUS"
+        with m.State("STATUS"):
+            m.d.comb += [r.encoder.i.valid.eq(1), r.encoder.i.p.data.eq(r.status)]
+            with m.If(r.encoder.i.ready):
+                m.next = "END"
+        with m.State("END"):
+            m.d.comb += [r.encoder.i.valid.eq(1), r.encoder.i.p.end.eq(1)]
+            with m.If(r.encoder.i.ready):
+                m.next = "COLLECT"

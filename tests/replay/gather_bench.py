@@ -14,7 +14,7 @@ from streams import get_all, put_all
 
 from hw.replay.config import ReplayConfig
 from hw.replay.gather import Gather
-from hw.replay.tree.manager import response_layout
+from hw.replay.tree.operations import response_layout
 from hw.replay.weight import WeightConfig
 from sim.model.replay.weight import weight
 

@@ -8,7 +8,7 @@ import numpy as np
 from hw.replay.commands import Given, Opcode
 from hw.replay.priority import PriorityConfig
 from hw.replay.records import Error
-from hw.replay.tree.manager import Operation, request_layout
+from hw.replay.tree.operations import Operation, request_layout
 from sim.model.replay.priority import priority
 
 __all__ = ["ALPHA", "EPSILON", "KINDS", "ItemList"]

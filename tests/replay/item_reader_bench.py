@@ -15,7 +15,7 @@ from hw.replay.commands import Given, Opcode
 from hw.replay.config import ReplayConfig
 from hw.replay.item_reader import ItemReader
 from hw.replay.records import Error
-from hw.replay.tree.manager import request_layout
+from hw.replay.tree.operations import request_layout
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG, WIDTH = ReplayConfig(**CASE["config"]), CASE["data_width"]

@@ -16,7 +16,7 @@ from streams import get_all, ports, put_all
 
 from hw.replay.config import ReplayConfig
 from hw.replay.operation_issuer import OperationIssuer
-from hw.replay.tree.manager import Operation, request_layout, response_layout
+from hw.replay.tree.operations import Operation, request_layout, response_layout
 
 CONFIG = ReplayConfig(**json.loads(os.environ["CASE"])["config"])
 REQUEST, RESPONSE = request_layout(CONFIG), response_layout(CONFIG)

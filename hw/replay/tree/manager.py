@@ -4,8 +4,10 @@ Interval 1; a response leaves ``latency`` clocks after its request when nothing 
 of B operations takes B + ``latency`` clocks. PEARL section V-A (one opcode stream over a tree).
 """
 
+from types import SimpleNamespace
+
 from amaranth import *
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
@@ -14,45 +16,13 @@ from hw.arith.sfc64 import STATE_LAYOUT
 from hw.estimate import Estimate
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.tree.draw import Draw
+from hw.replay.tree.operations import Operation, request_layout, response_layout
 from hw.replay.tree.priority_table import PriorityTable
 from hw.replay.tree.tree_level import TreeLevel
 from hw.stream.delay import delay
 from hw.stream.ram import memory_blocks
 
-__all__ = ["Operation", "ReplayManager", "request_layout", "response_layout"]
-
-
-class Operation(enum.Enum, shape=2):
-    """What a request asks of one leaf, or of the whole tree."""
-
-    GET = 0  #: priority of ``index``
-    SET = 1  #: priority of ``index`` becomes ``value``
-    SAMPLE = 2  #: a leaf drawn with probability priority / total
-    FIND = 3  #: the leaf that holds the given ``value`` in [0, total)
-
-
-def request_layout(config):
-    """``value``: SET's priority or FIND's target. ``first``: SAMPLE begins a round of strata."""
-    return data.StructLayout(
-        {
-            "operation": Operation,
-            "first": 1,
-            "index": config.index_width,
-            "value": max(config.total_width, config.priority_width),
-        }
-    )
-
-
-def response_layout(config):
-    """``priority`` is the leaf's after the operation. After an ``error`` nothing has changed, and
-    the other fields are 0."""
-    return data.StructLayout(
-        {
-            "index": config.index_width,
-            "priority": config.priority_width,
-            "error": 1,
-        }
-    )
+__all__ = ["ReplayManager"]
 
 
 class ReplayManager(wiring.Component):
@@ -122,12 +92,18 @@ class ReplayManager(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config, request = self.config, self.request.p
-        m.submodules.table = table = self.table
-        m.submodules.draw = draw = self.draw
-        m.submodules.scale = scale = self.scale
+        m.submodules.table = self.table
+        m.submodules.draw = self.draw
+        m.submodules.scale = self.scale
+        accept, sweep = self._admission(m)
+        is_set, wrong_index = self._front(m, accept, sweep)
+        operation = self._scale(m, accept, is_set, wrong_index)
+        self._tree(m, operation)
+        self._response(m, operation)
+        return m
 
-        # Admission: a place in the response queue for every operation under way.
+    def _admission(self, m):
+        """A place in the response queue for every operation under way; and the clearing sweep."""
         under_way = Signal(range(self.queue_depth + 1))
         accept = Signal()
         leave = Signal()
@@ -148,10 +124,14 @@ class ReplayManager(wiring.Component):
             m.d.sync += clear_address.eq(clear_address + 1)
             with m.If(clear_address == self.clear_count - 1):
                 m.d.sync += clearing.eq(0)
-        for unit in [table, *self.levels]:
+        for unit in [self.table, *self.levels]:
             m.d.comb += [unit.clear.eq(sweep), unit.clear_address.eq(clear_address)]
+        return accept, sweep
 
-        # Front: look up the table and draw a fraction, side by side.
+    def _front(self, m, accept, sweep):
+        """Look up the table and draw a fraction, side by side."""
+        config, request = self.config, self.request.p
+        table, draw = self.table, self.draw
         is_set = Signal()
         wrong_index = Signal()
         m.d.comb += [
@@ -178,8 +158,11 @@ class ReplayManager(wiring.Component):
             m.d.sync += self.maximum.eq(0)
         with m.Elif(s1_set & (s1_priority > self.maximum)):
             m.d.sync += self.maximum.eq(s1_priority)
+        return is_set, wrong_index
 
-        # Scale: target of a SAMPLE; that of a FIND passes by.
+    def _scale(self, m, accept, is_set, wrong_index):
+        """Target of a SAMPLE; that of a FIND passes by. Returns what goes on to the tree."""
+        request, table, draw, scale = self.request.p, self.table, self.draw, self.scale
         after_table = self.front_latency - table.latency
         s_valid = delay(m, accept, self.front_latency, name="s_valid", reset=True)
         s_set = delay(m, is_set, self.front_latency, name="s_set", reset=True)
@@ -203,18 +186,30 @@ class ReplayManager(wiring.Component):
             s_request.operation == Operation.FIND
         )
         m.d.comb += s_find.eq(s_valid & s_search & ~s_error)
+        return SimpleNamespace(
+            valid=s_valid,
+            set=s_set,
+            find=s_find,
+            request=s_request,
+            total=s_total,
+            old=s_old,
+            delta=s_delta,
+            error=s_error,
+        )
 
-        # Tree, from root to leaves.
+    def _tree(self, m, operation):
+        """From root to leaves."""
+        scale = self.scale
         root = self.levels[0].i
-        t_request = delay(m, s_request, scale.latency, name="t_request")
+        t_request = delay(m, operation.request, scale.latency, name="t_request")
         m.d.comb += [
-            root.valid.eq(delay(m, s_valid, scale.latency, name="t_valid", reset=True)),
-            root.set.eq(delay(m, s_set, scale.latency, name="t_set", reset=True)),
-            root.find.eq(delay(m, s_find, scale.latency, name="t_find", reset=True)),
+            root.valid.eq(delay(m, operation.valid, scale.latency, name="t_valid", reset=True)),
+            root.set.eq(delay(m, operation.set, scale.latency, name="t_set", reset=True)),
+            root.find.eq(delay(m, operation.find, scale.latency, name="t_find", reset=True)),
             root.index.eq(Mux(root.find, 0, t_request.index)),
-            root.delta.eq(delay(m, s_delta, scale.latency, name="t_delta")),
+            root.delta.eq(delay(m, operation.delta, scale.latency, name="t_delta")),
             root.base.eq(0),
-            root.upper.eq(delay(m, s_total, scale.latency, name="t_total")),
+            root.upper.eq(delay(m, operation.total, scale.latency, name="t_total")),
             root.target.eq(
                 Mux(
                     t_request.operation == Operation.SAMPLE,
@@ -227,13 +222,15 @@ class ReplayManager(wiring.Component):
             m.submodules[f"level_{level}"] = unit
             if level:
                 m.d.comb += unit.i.eq(self.levels[level - 1].o)
-        last = self.levels[-1].o
 
-        # Response: the found leaf's priority, or that of the table.
-        way = scale.latency + self.tree_latency
-        s_priority = Mux(s_set, s_request.value[: config.priority_width], s_old)
+    def _response(self, m, operation):
+        """The found leaf's priority, or that of the table."""
+        config, last = self.config, self.levels[-1].o
+        way = self.scale.latency + self.tree_latency
+        value = operation.request.value[: config.priority_width]
+        s_priority = Mux(operation.set, value, operation.old)
         r_priority = delay(m, s_priority, way, name="r_priority")
-        r_error = delay(m, s_error, way, name="r_error")
+        r_error = delay(m, operation.error, way, name="r_error")
         m.submodules.queue = queue = SyncFIFOBuffered(
             width=response_layout(config).size, depth=self.queue_depth
         )
@@ -252,7 +249,6 @@ class ReplayManager(wiring.Component):
             self.response.valid.eq(queue.r_rdy),
             queue.r_en.eq(self.response.ready),
         ]
-        return m
 
     @staticmethod
     def latency_of(config):

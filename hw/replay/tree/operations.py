@@ -1,0 +1,39 @@
+"""What the replay manager is asked, and what it answers."""
+
+from amaranth import *
+from amaranth.lib import data, enum
+
+__all__ = ["Operation", "request_layout", "response_layout"]
+
+
+class Operation(enum.Enum, shape=2):
+    """What a request asks of one leaf, or of the whole tree."""
+
+    GET = 0  #: priority of ``index``
+    SET = 1  #: priority of ``index`` becomes ``value``
+    SAMPLE = 2  #: a leaf drawn with probability priority / total
+    FIND = 3  #: the leaf that holds the given ``value`` in [0, total)
+
+
+def request_layout(config):
+    """``value``: SET's priority or FIND's target. ``first``: SAMPLE begins a round of strata."""
+    return data.StructLayout(
+        {
+            "operation": Operation,
+            "first": 1,
+            "index": config.index_width,
+            "value": max(config.total_width, config.priority_width),
+        }
+    )
+
+
+def response_layout(config):
+    """``priority`` is the leaf's after the operation. After an ``error`` nothing has changed, and
+    the other fields are 0."""
+    return data.StructLayout(
+        {
+            "index": config.index_width,
+            "priority": config.priority_width,
+            "error": 1,
+        }
+    )
