@@ -26,6 +26,7 @@ from hw.shell.read_engine import ReadEngine
 from hw.shell.write_engine import WriteEngine
 from hw.stream.pack import Pack, Unpack
 from hw.stream.queue import Queue
+from hw.stream.ready_register import ReadyRegister
 from hw.stream.skid import SkidBuffer
 from hw.stream.split import Split
 from hw.verilog import to_verilog
@@ -55,7 +56,8 @@ _UNITS = {
     "priority": lambda: (PriorityUnit(), PriorityUnit.LATENCY),
     "weight": lambda: (WeightUnit(), WeightUnit.LATENCY),
     "queue 512x256": lambda: (unit := Queue(512, 256), unit.latency),
-    "skid 512": lambda: (SkidBuffer(512), 1),
+    "skid 512": lambda: (SkidBuffer(512), SkidBuffer.LATENCY),
+    "ready register 512": lambda: (ReadyRegister(512), ReadyRegister.LATENCY),
     "pack 5 to 4": lambda: (Pack(), Pack.LATENCY),
     "unpack 4": lambda: (Unpack(), Unpack.LATENCY),
     "split 512 to 64": lambda: (Split(64, 8), Split.LATENCY),

@@ -27,8 +27,8 @@ ULX3S = Board(
     ),
     total=_LFE5U_85F,
     regions=(_LFE5U_85F,),
-    # 52 MHz were routed when 60 were asked for; 45 is the next below of which 3 Mbaud are a part.
-    clocks=(Clock(name="KERNEL", mhz=45, scalable=False),),
+    # 62 MHz are routed; 60 is the next below of which 3 Mbaud are a part.
+    clocks=(Clock(name="KERNEL", mhz=60, scalable=False),),
     platform=None,
     cuts=True,
     flow="nextpnr",
