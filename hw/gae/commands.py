@@ -2,6 +2,7 @@
 
 from amaranth.lib import enum
 
+from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.gae.records import MOMENTS, Error, Phase
 from hw.gae.statistics.mean_deviation import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH
 from hw.shell.command import Command, CommandTable, Rule, counted, operands, results
@@ -14,8 +15,7 @@ __all__ += ["Opcode"]
 MAX_COUNT = (1 << 16) - 1
 
 #: Of PUSH: bits of a mean and of a factor, largest shift; magnitude of an exponent.
-MEAN_WIDTH = 27
-FACTOR_WIDTH = 26
+MEAN_WIDTH = NUMBER_WIDTH
 SHIFT_LIMIT = 53
 EXPONENT_LIMIT = 150
 

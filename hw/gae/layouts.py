@@ -5,7 +5,10 @@ from amaranth.lib import data
 
 from hw.gae.records import Kind
 
-__all__ = ["result_layout", "slot_layout"]
+__all__ = ["FACTOR_WIDTH", "NUMBER_WIDTH", "result_layout", "slot_layout"]
+
+#: Bits of a number as it is counted for sums and codes, signed, and of the factor on it.
+NUMBER_WIDTH, FACTOR_WIDTH = 27, 26
 
 
 def slot_layout(config):

@@ -133,8 +133,11 @@ class TdLoss(wiring.Component):
         if not arithmetic.is_float:
             gradient, saturated = quantize(m, gradient, arithmetic.gradient, name="gradient_raw")
         m.d.comb += [
-            self.td.eq(Cat(valid_at[td_at], td)),
-            self.gradient.eq(Cat(valid_at[self.gradient_latency], gradient, saturated)),
+            self.td.valid.eq(valid_at[td_at]),
+            self.td.value.eq(td),
+            self.gradient.valid.eq(valid_at[self.gradient_latency]),
+            self.gradient.value.eq(gradient),
+            self.gradient.saturated.eq(saturated),
             self.done.eq(valid_at[self.latency]),
         ]
         for total, term, at in (

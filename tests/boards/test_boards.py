@@ -6,6 +6,7 @@ import pytest
 
 import boards
 from boards.board import Board
+from hw.estimate import Estimate
 
 #: Bytes of a bank of the Alveo U50.
 _HBM = 256 << 20
@@ -165,10 +166,10 @@ def test_no_board_is_listed_by_hand(tmp_path, monkeypatch):
 
 def test_resources_up_to_the_last_one():
     board = boards.get("zcu106")
-    boards.fits_resources(board, {"uram": 76, "lut": None})
+    boards.fits_resources(board, Estimate(uram=76))
     with pytest.raises(boards.DoesNotFit, match="uram must be at most 76 on ZCU106 .*, not 77"):
-        boards.fits_resources(board, {"uram": 77})
-    boards.fits_resources(boards.get("ulx3s"), {"ff": 10**9})  # unknown there
+        boards.fits_resources(board, Estimate(uram=77))
+    boards.fits_resources(boards.get("ulx3s"), Estimate(ff=10**9))  # unknown there
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hw.arith.fixed import SQ
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, QuantizeConfig
+from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -20,16 +21,15 @@ __all__ = ["LANE_BITS", "NUMBER", "PRODUCT", "SCALE", "Standardize"]
 LANE_BITS = 32
 
 #: A number ``x`` counts as this, of ``x * 2**exponent``.
-NUMBER = SQ(27, 0)
+NUMBER = SQ(NUMBER_WIDTH, 0)
 
-_FACTOR_WIDTH = 26
 #: How a plane is standardized; ``shift`` is 1..53.
 SCALE = data.StructLayout(
-    {"exponent": signed(9), "mean": NUMBER.shape, "factor": _FACTOR_WIDTH, "shift": 6}
+    {"exponent": signed(9), "mean": NUMBER.shape, "factor": FACTOR_WIDTH, "shift": 6}
 )
 
 #: Of a difference of two numbers and a factor.
-PRODUCT = signed(NUMBER.width + 1 + _FACTOR_WIDTH)
+PRODUCT = signed(NUMBER.width + 1 + FACTOR_WIDTH)
 _COARSE, _FINE = (32, 16, 8), (4, 2, 1)
 
 
@@ -178,7 +178,7 @@ class Standardize(wiring.Component):
     def _product(self, m, lane, x, mean, factor):
         """Two DSP blocks: the lower limb of the difference, and the upper."""
         s5_difference = Signal(signed(NUMBER.width + 1), name=f"s5_x_{lane}", reset_less=True)
-        s5_factor = Signal(signed(_FACTOR_WIDTH + 1), name=f"s5_factor_{lane}", reset_less=True)
+        s5_factor = Signal(signed(FACTOR_WIDTH + 1), name=f"s5_factor_{lane}", reset_less=True)
         low, high = s5_difference[:B_LIMB], s5_difference[B_LIMB:].as_signed()
         s6_low = Signal((low * s5_factor).shape(), name=f"s6_low_{lane}", reset_less=True)
         s6_high = Signal((high * s5_factor).shape(), name=f"s6_high_{lane}", reset_less=True)

@@ -8,14 +8,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import PRECISION, WIDTH
+from hw.gae.layouts import NUMBER_WIDTH
 from hw.gae.statistics.quotient import Quotient
 
 __all__ = ["COUNT_WIDTH", "SQUARES_WIDTH", "SUM_WIDTH", "SUMS", "MeanDeviation"]
 
-#: Fewer than 2**32 numbers of 27 bits, signed.
+#: Fewer than 2**32 numbers of ``NUMBER_WIDTH`` bits, signed.
 COUNT_WIDTH = 32
-SUM_WIDTH = 26 + COUNT_WIDTH + 1
-SQUARES_WIDTH = 52 + COUNT_WIDTH
+SUM_WIDTH = NUMBER_WIDTH + COUNT_WIDTH
+SQUARES_WIDTH = 2 * (NUMBER_WIDTH - 1) + COUNT_WIDTH
 SUMS = data.StructLayout({"count": COUNT_WIDTH, "sum": signed(SUM_WIDTH), "squares": SQUARES_WIDTH})
 
 # count * squares and sum**2 are at most 2**116.

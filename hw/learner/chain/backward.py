@@ -211,7 +211,12 @@ class Backward(wiring.Component):
         ]
         m.d.sync += row.eq(Mux(hop, 0, row + 1))
         with m.If(hop):
-            m.d.sync += token.eq(Cat(take, last, banks.bank, banks.fresh))
+            m.d.sync += [
+                token.valid.eq(take),
+                token.last.eq(last),
+                token.bank.eq(banks.bank),
+                token.fresh.eq(banks.fresh),
+            ]
             with m.If(waiting != 0):
                 m.d.sync += waiting.eq(waiting - 1)
         with m.If(take):

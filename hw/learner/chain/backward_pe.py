@@ -139,10 +139,10 @@ class BackwardPE(wiring.Component):
     def _delta(self, m):
         """The row's delta, READ_LATENCY clocks behind the token; 0 past the layer's outputs."""
         layer, load = self.layer, self.load
-        rest = Signal(len(load.as_value()) - 1, reset_less=True)
+        passed = Signal.like(load, name="passed", reset_less=True)
         valid = Signal()
-        m.d.sync += [valid.eq(load.valid), rest.eq(load.as_value()[1:])]
-        m.d.comb += self.load_o.eq(Cat(valid, rest))
+        m.d.sync += [valid.eq(load.valid), passed.eq(load)]
+        m.d.comb += [self.load_o.eq(passed), self.load_o.valid.eq(valid)]
 
         depth = 2 << (layer.rows - 1).bit_length()
         m.submodules.delta = ram = Ram(

@@ -136,13 +136,17 @@ class DeltaBanks(wiring.Component):
                     waiting.eq(pause),
                 ]
 
+        # Of ``load`` only its valid is reset.
         valid = Signal()
-        rest = Signal(len(self.load.as_value()) - 1, reset_less=True)
+        load = Signal.like(self.load, name="loaded", reset_less=True)
         m.d.sync += [
             valid.eq(take),
-            rest.eq(Cat(loading, position, row, self.i.payload)),
+            load.bank.eq(loading),
+            load.position.eq(position),
+            load.row.eq(row),
+            load.value.eq(self.i.payload),
         ]
-        m.d.comb += self.load.eq(Cat(valid, rest))
+        m.d.comb += [self.load.eq(load), self.load.valid.eq(valid)]
         self._sum_bias(m, take, first)
         return m
 

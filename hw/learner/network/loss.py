@@ -130,9 +130,14 @@ class Loss(wiring.Component):
         head, begins = self._take_turns(m, self._collect(m), freed)
         sample = head[0]
         value = sample.q if self.config.algorithm == "dqn" else sample.value
-        scalars = (sample[name] for name in ("weight", "reward", "discount"))
         m.d.comb += [
-            pipeline.i.eq(Cat(begins, sample.q, sample.bootstrap, value, *scalars)),
+            pipeline.i.valid.eq(begins),
+            pipeline.i.q.eq(sample.q),
+            pipeline.i.bootstrap.eq(sample.bootstrap),
+            pipeline.i.value.eq(value),
+            pipeline.i.weight.eq(sample.weight),
+            pipeline.i.reward.eq(sample.reward),
+            pipeline.i.discount.eq(sample.discount),
             pipeline.inverse.eq(self.inverse),
             pipeline.clip.eq(self.clip),
             pipeline.clear.eq(self.start),
@@ -231,7 +236,8 @@ class Loss(wiring.Component):
         m.d.comb += [
             td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
             queue.i.valid.eq(td.valid),
-            queue.i.payload.eq(Cat(td_index, td.value)),
+            queue.i.p.index.eq(td_index),
+            queue.i.p.value.eq(td.value),
         ]
         wiring.connect(m, queue.o, wiring.flipped(self.td))
         with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):

@@ -186,7 +186,8 @@ class LayerParameters(wiring.Component):
                 bank.forward_address.eq(self.forward.address[pe]),
                 bank.backward_address.eq(self.backward.address[pe]),
                 bank.gradient_write.eq(self.backward.gradient_write[pe]),
-                self.forward.weight[pe].eq(Cat(bank.online, bank.target)),
+                self.forward.weight[pe].online.eq(bank.online),
+                self.forward.weight[pe].target.eq(bank.target),
                 self.backward.weight[pe].eq(bank.weight),
                 self.backward.gradient[pe].eq(bank.gradient),
             ]
@@ -195,7 +196,8 @@ class LayerParameters(wiring.Component):
             bank.forward_address.eq(self.forward.bias_address),
             bank.backward_address.eq(self.backward.bias_address),
             bank.gradient_write.eq(self.backward.bias_write),
-            self.forward.bias.eq(Cat(bank.online, bank.target)),
+            self.forward.bias.online.eq(bank.online[0]),
+            self.forward.bias.target.eq(bank.target[0]),
             self.backward.bias_gradient.eq(bank.gradient[0]),
         ]
         for bank in banks:
