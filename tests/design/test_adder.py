@@ -77,7 +77,7 @@ def test_clocks(name):
             program.add(range(count), range(count))
             rig.run(program.launch())
             _, own = status_of(rig.buffers["status"].view)  # not masked
-            assert own.cycles == estimate(config, count, **latencies).cycles, count
+            assert own["cycles"] == estimate(config, count, **latencies).cycles, count
     assert estimate(config).cycles == estimate(config, config.capacity).cycles
 
 
