@@ -15,10 +15,10 @@ from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["Loss", "scalars_layout"]
+__all__ = ["ON_THEIR_WAY", "Loss", "scalars_layout"]
 
 #: Super-samples that may wait here; how many may be on their way when there is room.
-_SLOTS, _ON_THEIR_WAY = 32, 16
+_SLOTS, ON_THEIR_WAY = 32, 16
 
 _SCALARS = data.StructLayout(dict.fromkeys(("index", "weight", "action", "reward", "discount"), 32))
 
@@ -173,7 +173,7 @@ class Loss(wiring.Component):
             arrived.i.valid.eq(delay(m, last, 1, name="collected", reset=True)),
             arrived.i.payload.eq(kept),
             # Two more are in ``i`` and in ``kept``.
-            self.room.eq(arrived.level <= _SLOTS - _ON_THEIR_WAY - 2),
+            self.room.eq(arrived.level <= _SLOTS - ON_THEIR_WAY - 2),
         ]
         for lane in range(config.lanes):
             groups = [self.i.value[group][lane] for group in range(self.groups)]

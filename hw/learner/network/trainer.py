@@ -11,7 +11,7 @@ from amaranth.lib.wiring import connect, flipped
 from hw.learner.contract import LearnerSignature
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
-from hw.learner.network.loss import Loss
+from hw.learner.network.loss import ON_THEIR_WAY, Loss
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds
@@ -55,6 +55,8 @@ class Trainer(wiring.Component):
         config, control = self.config, self.control
         networks = self._layers(m)
         last = networks["q" if config.algorithm == "dqn" else "critic"][-1]
+        # Forward of the last layer has no more samples under way than its buffer has slots.
+        assert last.ring.slots <= ON_THEIR_WAY, "the loss has no place for what comes"
         every = [layer for layers in networks.values() for layer in layers]
         stages = len(every)
 

@@ -19,7 +19,9 @@ from hw.stream.queue import Queue
 __all__ = ["SampleReader", "feeds"]
 
 _AHEAD = 16  # words between the memory and the buffers
-_IN_FLIGHT = 6  # of them, those that may still be on their way when the walk stops
+# Of them, those that may still be on their way when the walk stops: in the memory, in the
+# conversion to fixed point, and in the two clocks until the queue's level tells.
+_IN_FLIGHT = 1 + Quantize.LATENCY + 2
 
 
 def feeds(config):

@@ -55,6 +55,7 @@ class ForwardingMemory(wiring.Component):
     def __init__(self, *, width, depth, style, clear_width):
         self.width, self.depth, self.style = width, depth, style
         self.compute_stage = compute_stage(depth, style)
+        assert self.compute_stage <= 3, "a choice of what is newest has two bits"
         super().__init__(
             {
                 "address": In(max(1, (depth - 1).bit_length())),
