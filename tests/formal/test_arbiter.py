@@ -50,6 +50,23 @@ def test_every_request_is_granted_within_bound(prove, monkeypatch, config):
         prove(top(Arbiter, BOUND - 1, config), only=names[:2], trace=False)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("rule", ["soon_granted", "bursts_are_the_requests"])
+def test_first_clocks_of_long_requests(prove, monkeypatch, rule):
+    """Bounded: the first 8 clocks, for requests of up to 7 beats."""
+    narrow(monkeypatch)
+    names = [f"{rule}_{n}" for n in (0, 1)]
+    prove(top(Arbiter, config=PLENTY), only=names, engine="bmc", depth=8, seconds=500)
+
+
+@pytest.mark.long
+def test_finds_a_lost_burst(prove, monkeypatch):
+    narrow(monkeypatch)
+    arbiter = planted("hw.shell.arbiter", "burst.ready.eq(go)", "burst.ready.eq(advance)").Arbiter
+    with pytest.raises(Refuted, match="bursts_are_the_requests_0"):
+        prove(top(arbiter), only=["bursts_are_the_requests_0"], engine="bmc", depth=8)
+
+
 def test_finds_an_unfair_turn(prove, monkeypatch):
     narrow(monkeypatch, beats_width=1)
     old = "m.d.sync += latest.eq(chosen)"

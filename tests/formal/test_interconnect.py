@@ -86,8 +86,14 @@ def test_long_requests(prove, monkeypatch, make, names):
             "arbiter.credit[number].eq(queue.o.valid)",
             "credits_within_depth_0",
         ),
+        pytest.param(
+            "burst.ready.eq(request.ready & room)",
+            "burst.ready.eq(room)",
+            "bursts_are_the_requests_0",
+            marks=LONG,
+        ),
     ],
-    ids=["doubled", "swapped", "credits"],
+    ids=["doubled", "swapped", "credits", "request"],
 )
 def test_finds_in_reads(prove, monkeypatch, old, new, name):
     narrow(monkeypatch, beats_width=1)
@@ -109,8 +115,17 @@ def test_finds_in_reads(prove, monkeypatch, old, new, name):
             "arbiter.credit[number].eq(queue.i.valid)",
             "announced_beats_are_here_1",
         ),
+        pytest.param(
+            "burst.ready.eq(request.ready & room)",
+            "burst.ready.eq(room)",
+            "bursts_are_the_requests_0",
+            marks=LONG,
+        ),
+        pytest.param(
+            "tokens.i.payload.eq(bad)", "tokens.i.payload.eq(0)", "a_token_a_request_0", marks=LONG
+        ),
     ],
-    ids=["lost", "credits"],
+    ids=["lost", "credits", "request", "token"],
 )
 def test_finds_in_writes(prove, monkeypatch, old, new, name):
     narrow(monkeypatch, beats_width=1)

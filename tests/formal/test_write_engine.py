@@ -71,3 +71,26 @@ def test_finds(prove, monkeypatch, old, new, name):
     engine = planted("hw.shell.write_engine", old, new).WriteEngine(SMALL)
     with pytest.raises(Refuted, match=f"does not hold: .*{name}"):
         prove(WriteTop(engine), only=[name], trace=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "old, new, name",
+    [
+        (
+            "burst.ready.eq(self.aw.ready & enough)",
+            "burst.ready.eq(enough)",
+            "bursts_are_the_requests",
+        ),
+        ("bad.eq(failed | (self.b.p.resp != 0))", "bad.eq(failed)", "a_token_a_request"),
+        ("queue.o.ready.eq(move)", "queue.o.ready.eq(1)", "w_is_stable"),
+        ("with m.If(self.done.ready):", "with m.If(1):", "done_is_stable"),
+        ("| answers.o.valid |", "|", "busy_while_tokens_are_owed"),
+    ],
+    ids=["burst", "failed", "data", "token", "busy"],
+)
+def test_finds_in_the_first_clocks(prove, monkeypatch, old, new, name):
+    narrow(monkeypatch)
+    engine = planted("hw.shell.write_engine", old, new).WriteEngine(SMALL)
+    with pytest.raises(Refuted, match=f"does not hold: .*{name}"):
+        prove(WriteTop(engine), only=[name], engine="bmc", depth=10, seconds=300)
