@@ -38,7 +38,7 @@ test: lint ## lint, then every test but the long ones
 test-long: $(READY_LONG) ## what takes minutes: all benches under Verilator, torch autograd
 	$(RUN) -m pytest -n $(JOBS) -m long
 
-cocotb: $(READY) ## benches of UNIT=replay/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
+cocotb: $(READY) ## benches of UNIT=replay/tree/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
 lint: $(READY) ## ruff: rules and format; vermin: all of it is Python 3.10

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
         (["stream/skip", "icarus"], "UNIT", {"stream/pack", "shared"}, "stream/skip"),
         # Tests, but none in a simulator.
         (["boards/boards", "icarus"], "UNIT", {"boards/kernel_xml"}, "boards/boards"),
-        ([], "UNIT", {"replay/manager"}, ""),
+        ([], "UNIT", {"replay/tree/manager"}, ""),
         (["stream/skid", "vcs"], "SIM", {"icarus", "verilator"}, "vcs"),
         (["stream/skid", ""], "SIM", {"icarus", "verilator"}, ""),
     ],

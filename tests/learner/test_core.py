@@ -166,7 +166,8 @@ def test_stuck_channel_is_named(master, channel):
         rig = Rig(kernel, STORAGE_BYTES)
         rig.run(first)
         begin = int(status_of(rig.buffers["status"].view)[0]["cycles"])
-    for cycle in (begin + 100, begin + 700):
+    # Cycles of a fault begin with the end of the reset; the control writes of a launch come before.
+    for cycle in (begin + 150, begin + 700):
         fault = Fault(master=master, channel=channel, cycle=cycle)
         memory = MemoryConfig(faults=(fault,), max_idle=3000)
         with opened("sim", WIDE, memory=memory) as kernel:

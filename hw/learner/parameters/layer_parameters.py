@@ -177,9 +177,8 @@ class LayerParameters(wiring.Component):
 
     def _banks(self, m, scans, scanning):
         """Banks of the PEs, then that of the biases."""
-        banks = [ParameterMemory(self._pe) for _ in range(self.layer.length)] + [
-            ParameterMemory(self._bias)
-        ]
+        shapes = [*[self._pe] * self.layer.length, self._bias]
+        banks = [ParameterMemory(shape) for shape in shapes]
         for pe, bank in enumerate(banks[:-1]):
             m.submodules[f"bank_{pe}"] = bank
             m.d.comb += [
