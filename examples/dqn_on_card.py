@@ -55,5 +55,6 @@ with open_card(options.card) as card:
         pairs = dict(rate=np.repeat(rate, 2, axis=1), floor=np.repeat(floor, 2, axis=1))
         adam = hyperparameter_records(2, scale=1 / BATCH, beta=0.4, clip=1.0, **decays, **pairs)
         learned = replay.learn(adam, batch_size=BATCH, experiences=new, store=["online"])
-        layers, updates = [kinds["online"] for kinds in learned.parameters["q"]], updates + 2
-    print(f"{updates} updates, mean return of the last 20 episodes {np.mean(returns[-20:]):.1f}")
+        layers, updates = [sets["online"] for sets in learned.parameters["q"]], updates + 2
+last = returns[-20:]
+print(f"{updates} updates, mean return of the last {len(last)} episodes {np.mean(last or 0):.1f}")

@@ -72,3 +72,9 @@ def test_few_steps_of_ppo(tmp_path, steps, count):
     """What finished is counted; a part of a rollout is a rollout."""
     said = _run("ppo_with_estimator.py", tmp_path, "--steps", steps)
     assert re.fullmatch(rf"mean return of the last {count} episodes \d+\.\d", said), said
+
+
+def test_few_steps_of_dqn(tmp_path):
+    """No episode ends in one step; of none, the mean is 0 and not nan."""
+    said = _run("dqn_on_card.py", tmp_path, "--steps", "8")
+    assert said == "0 updates, mean return of the last 0 episodes 0.0", said
