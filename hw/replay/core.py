@@ -58,7 +58,7 @@ class ReplayCore(CommandCore):
         queues = 4 * memory_blocks(width, depth, style_of(depth))
         queues += memory_blocks(8 * HEADER.size, depth, style_of(depth))
         manager = ReplayManager.estimate(config.replay)
-        units = PriorityUnit.estimate(None).dsp + WeightUnit.estimate(None).dsp + _PRODUCTS
+        units = PriorityUnit.DSP + WeightUnit.DSP + _PRODUCTS
         return Estimate(
             bram36=manager.bram36 + queues, uram=manager.uram, dsp=total(manager.dsp, units)
         )

@@ -101,6 +101,7 @@ class PriorityUnit(wiring.Component):
     """
 
     INTERVAL = 1
+    DSP = 3
     LATENCY = ToFixed.LATENCY + 1 + Log2.LATENCY + Power.LATENCY + ToFixed.LATENCY + 1
 
     def __init__(self, config=None):
@@ -116,7 +117,7 @@ class PriorityUnit(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=3)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def elaborate(self, platform):
         m = Module()

@@ -89,6 +89,7 @@ class WeightUnit(wiring.Component):
     """
 
     INTERVAL = 1
+    DSP = 5
     LATENCY = Log2.LATENCY + Power.LATENCY + 1
 
     def __init__(self, config=None):
@@ -103,7 +104,7 @@ class WeightUnit(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=5)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def elaborate(self, platform):
         m = Module()

@@ -27,8 +27,8 @@ def kept(m, condition, clocks, name):
 class StreamTop(wiring.Component):
     """``unit`` repeats ``i`` on ``o``, one word after the other, and holds up to ``capacity``.
 
-    ``latency``: clocks from a word's entry into the empty unit to its offer on ``o``. ``level``:
-    whether the unit has one. ``passes``: it takes a word when it is full and one leaves.
+    ``latency``: clocks from a word's entry into the empty unit to its offer on ``o``; 0 where it is
+    offered as it comes. ``level``: whether the unit has one.
     """
 
     def __init__(self, unit, capacity, latency, level=False):
@@ -52,9 +52,11 @@ class StreamTop(wiring.Component):
         ]
         given(m, "i_is_stable", stable(m, i, "i") | ResetSignal())
         holds(m, "in_order", watch.right)
-        holds(m, "offered_only_what_is_held", ~o.valid | (watch.held != 0))
+        held = (watch.held != 0) | (i.valid if self.latency == 0 else 0)
+        holds(m, "offered_only_what_is_held", ~o.valid | held)
         holds(m, "o_is_stable", stable(m, o, "o"))
-        holds(m, "soon_offered", kept(m, (watch.held != 0) & ~o.valid, self.latency - 1, "hidden"))
+        hidden = kept(m, held & ~o.valid, max(0, self.latency - 1), "hidden")
+        holds(m, "soon_offered", hidden)
         if self.level:
             holds(m, "level_is_count", unit.level == watch.held)
             holds(m, "ready_unless_full", i.ready == (watch.held != self.capacity))

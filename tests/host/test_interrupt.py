@@ -2,12 +2,12 @@
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.children import *
 
 ROOT = Path(__file__).parents[2]
 SMALL = dict(hidden="8,6", batch_size=16, learning_starts=64, evaluation_episodes=4)
@@ -15,24 +15,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.fixture
-def start(tmp_path):
-    """``start(*words)`` starts Python in ``tmp_path``."""
-    # Where SIGINT is ignored, as behind an & of a script, children would ignore it too.
-    before, started = signal.signal(signal.SIGINT, signal.default_int_handler), []
-
-    def start(*words):
-        process = subprocess.Popen(
-            [sys.executable, *words], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-    signal.signal(signal.SIGINT, before)
+def start(children):
+    """``start(*words)`` starts Python with the project's modules."""
+    return lambda *words: children(*words, PYTHONPATH=str(ROOT))
 
 
 def ended(process, seconds=20):

@@ -3,14 +3,13 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from host.log import read_progress
+from tests.children import *
 
 ROOT = Path(__file__).parents[2]
 SMALL = dict(capacity=256, learning_starts=64, batch_size=16, evaluation_episodes=1)
@@ -18,33 +17,18 @@ SMALL |= dict(log_interval_steps=80, evaluation_interval_steps=8000)
 
 
 @pytest.fixture
-def command(tmp_path):
+def command(tmp_path, children):
     """``command(card, seed)`` starts a short training in ``tmp_path``, with a cache of its own."""
-    # Where SIGINT is ignored, as behind an & of a script, children would ignore it too.
-    before, started = signal.signal(signal.SIGINT, signal.default_int_handler), []
 
     def start(card, seed):
-        words = [sys.executable, "-m", "host.cli", "train", "dqn", "--learner", "cpu"]
-        words += ["--board", "ulx3s", "--card", card, "--steps", "800", "--seed", str(seed)]
-        words += ["--set", "kernel.fanout=2"]
+        words = ["-m", "host.cli", "train", "dqn", "--learner", "cpu", "--board", "ulx3s"]
+        words += ["--card", card, "--steps", "800", "--seed", str(seed), "--set", "kernel.fanout=2"]
         for name, value in SMALL.items():
             words += ["--set", f"{name}={value}"]
-        environment = os.environ | {
-            "RLFABRIC_BUILD": str(tmp_path / "build"),
-            "PYTHONPATH": str(ROOT),
-        }
-        process = subprocess.Popen(
-            words, cwd=tmp_path, env=environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        started.append(process)
-        return process
+        environment = {"RLFABRIC_BUILD": str(tmp_path / "build"), "PYTHONPATH": str(ROOT)}
+        return children(*words, **os.environ | environment)
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-    signal.signal(signal.SIGINT, before)
+    return start
 
 
 def ended_well(*processes):

@@ -40,21 +40,21 @@ def inserts(source, program):
 
 def image(source, program):
     """Bytes of other sections, or of one beat more."""
-    kinds, size = source.rng.choice([(7, source.image(3)), (3, source.image(3) + 64), (1, 0)])
-    _transfer(source, program, kinds, size)
+    sets, size = source.rng.choice([(7, source.image(3)), (3, source.image(3) + 64), (1, 0)])
+    _transfer(source, program, sets, size)
 
 
-def kinds(source, program):
+def sets(source, program):
     """Of none, and of some that there are not."""
     _transfer(source, program, source.rng.choice([0, 16, 17, _WORD]), source.image(3))
 
 
-def _transfer(source, program, kinds, size):
+def _transfer(source, program, sets, size):
     which = source.rng.choice(["load", "store"])
     if which == "load":
-        program.load(np.zeros(size, np.uint8), kinds)
+        program.load(np.zeros(size, np.uint8), sets)
     else:
-        program.store(size, kinds)
+        program.store(size, sets)
 
 
 def field(source, program):
@@ -130,7 +130,7 @@ BAD = {
     record: LearnError.RECORD,
     inserts: Error.COUNT,
     image: LearnError.IMAGE,
-    kinds: Error.FIELD,
+    sets: Error.FIELD,
     field: Error.FIELD,
     fill: Error.FILL,
     empty: Error.EMPTY,

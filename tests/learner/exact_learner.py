@@ -187,7 +187,7 @@ class ExactLearner:
         root = 0.0 if config.optimizer == "sgd" else np.sqrt(float(step["second_gain"]))
         self.updated[name] = []
         for layer, gradients in zip(self.parameters[name], self.gradients[name], strict=True):
-            kinds = {"online": [], "target": []}
+            sets = {"online": [], "target": []}
             for w, t, g in zip(layer["online"], layer["target"], gradients, strict=True):
                 g = Near(scale * g.value, scale * g.error)
                 if config.optimizer == "sgd":
@@ -198,11 +198,11 @@ class ExactLearner:
                 e_u = steepest * (g.error + 2 * _UNIT * np.abs(g.value)) + 12 * _UNIT * np.abs(u)
                 moved = w - rate * u
                 error = rate * (e_u + 2 * _UNIT * (np.abs(u) + e_u)) + self.half["weight"]
-                kinds["online"].append(Near(moved, error))
+                sets["online"].append(Near(moved, error))
                 # ``blend`` has 17 fraction bits.
                 e_t = (blend + 2.0**-18) * error + 2.0**-18 * np.abs(moved - t)
-                kinds["target"].append(Near(t + blend * (moved - t), e_t + self.half["weight"]))
-            self.updated[name].append(kinds)
+                sets["target"].append(Near(t + blend * (moved - t), e_t + self.half["weight"]))
+            self.updated[name].append(sets)
 
 
 def _stacked(a, b):

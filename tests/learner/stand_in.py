@@ -33,8 +33,8 @@ class StandIn(wiring.Component):
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
-        # The kind of every beat of the whole image.
-        self.kind_of = [
+        # The parameter set of every beat of the whole image.
+        self.set_of = [
             PARAMETER_SETS.index(s.parameter_set)
             for s in sections(config)
             for _ in range(s.size * 8 // data_width)
@@ -163,16 +163,16 @@ class StandIn(wiring.Component):
             ]
 
     def _image(self, m, pace, moving, mask):
-        count = len(self.kind_of)
+        count = len(self.set_of)
         m.submodules.image = image = Ram(width=self.data_width, depth=count)
         at, loading = Signal(range(count + 1)), Signal()
         sets = Signal(len(PARAMETER_SETS))
         masks = mask.replicate(self.data_width // 32)
         wanted = Signal()
         with m.Switch(at):
-            for beat, kind in enumerate(self.kind_of):
+            for beat, number in enumerate(self.set_of):
                 with m.Case(beat):
-                    m.d.comb += wanted.eq(sets[kind])
+                    m.d.comb += wanted.eq(sets[number])
         m.d.comb += [
             image.read_address.eq(at),
             image.write_address.eq(at),

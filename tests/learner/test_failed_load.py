@@ -1,4 +1,4 @@
-"""LOAD and STORE and a memory that fails one answer: kinds are there as a whole, or not at all."""
+"""LOAD and STORE and a memory that fails one answer: sets are there as a whole, or not at all."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import LearnError
 from hw.replay.records import Error
 
-_KINDS = {
+_SETS = {
     0b0001: PARAMETER_SETS[:1],
     0b0101: PARAMETER_SETS[:3:2],
     0b1010: PARAMETER_SETS[1::2],
@@ -27,32 +27,32 @@ _KINDS = {
 }
 
 
-def of_kinds(lesson, kinds, image):
-    """The part of an image of every kind that is that of ``kinds``."""
+def of_sets(lesson, sets, image):
+    """The part of an image of every set that is that of ``sets``."""
     numbers = lesson.images[image]
     every = sections(lesson.config.learner)
     parts = [
         numbers[s.offset // 4 : (s.offset + s.size) // 4]
         for s in every
-        if s.parameter_set in _KINDS[kinds]
+        if s.parameter_set in _SETS[sets]
     ]
     return np.concatenate(parts)
 
 
-def load(lesson, kinds, image):
+def load(lesson, sets, image):
     program = lesson.program()
-    program.load(of_kinds(lesson, kinds, image), kinds)
+    program.load(of_sets(lesson, sets, image), sets)
     return program.launch()
 
 
-def store(lesson, kinds):
+def store(lesson, sets):
     program = lesson.program()
-    lesson.source.store(program, kinds)
+    lesson.source.store(program, sets)
     return program.launch()
 
 
-def stored(outputs, lesson, kinds):
-    return outputs["results"][: lesson.source.image(kinds)].view(np.uint32)
+def stored(outputs, lesson, sets):
+    return outputs["results"][: lesson.source.image(sets)].view(np.uint32)
 
 
 @pytest.mark.parametrize("card", ["sim", "model"])
@@ -89,7 +89,7 @@ def test_nothing_is_learned_before_the_first_load(card, config):
 @pytest.mark.parametrize(
     "config, stride", [(WIDE, 3), (NARROW, 11), (REAL, 7)], ids=["wide", "narrow", "real"]
 )
-def test_a_failed_load_leaves_its_kinds_unloaded(config, stride):
+def test_a_failed_load_leaves_its_sets_unloaded(config, stride):
     """The others are as before; another LOAD, and all is as if nothing had failed."""
     lesson, refused = Lesson(config), LearnError.UNLOADED
     after, reports = lesson.after()
@@ -117,13 +117,13 @@ def test_a_failed_load_leaves_its_kinds_unloaded(config, stride):
             assert shell_of(outputs[position])["error"] == error, label
             assert learner_status(outputs[position])["loaded"] == loaded, label
         untouched = stored(outputs[5], lesson, 0b1010)
-        np.testing.assert_array_equal(untouched, of_kinds(lesson, 0b1010, 0))
+        np.testing.assert_array_equal(untouched, of_sets(lesson, 0b1010, 0))
         assert_same(without_clocks(outputs[-1], reports), expected, number)
 
 
 @pytest.mark.parametrize("config", [WIDE, REAL], ids=["wide", "real"])
 def test_a_load_that_was_not_read_loads_nothing(config):
-    """A fault of the program itself: the kinds are as before."""
+    """A fault of the program itself: the sets are as before."""
     lesson = Lesson(config)
     course = lesson.course(lesson.before(), load(lesson, 0b1111, 1), store(lesson, 0b1111))
     outputs = course.fail(1, "host", "R", 0)

@@ -175,11 +175,11 @@ def test_bad_parameters_do_not_reach_the_card(parameters, message):
         launches = buffer.launches
         with pytest.raises(ValueError, match=f"^{message}"):
             buffer.initialize(parameters)
-        kinds = [{"online": pair} for pair in weights(DQN)["q"]]
+        sets = [{"online": pair} for pair in weights(DQN)["q"]]
         with pytest.raises(ValueError, match=r"^q\[1\] must have the sets online as the first"):
-            buffer.load({"q": [kinds[0], {"target": kinds[1]["online"]}, kinds[2]]})
+            buffer.load({"q": [sets[0], {"target": sets[1]["online"]}, sets[2]]})
         with pytest.raises(ValueError, match="^sets must be of online, .*, not 'onlin'"):
-            buffer.load({"q": [{"onlin": k["online"]} for k in kinds]})
+            buffer.load({"q": [{"onlin": k["online"]} for k in sets]})
         with pytest.raises(ValueError, match="^sets must be one or more, not none"):
             buffer.store(())
         assert buffer.launches == launches
