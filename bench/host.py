@@ -11,8 +11,8 @@ import gymnasium
 import numpy as np
 
 from bench import row
-from host.agents.dqn import DQN
-from host.agents.dqn_config import DQNConfig
+from host.algorithms.dqn import DQN
+from host.algorithms.dqn_config import DQNConfig
 from host.card import open_card
 from host.generate import keep
 from host.runtime.program import aligned

@@ -16,11 +16,11 @@ import numpy as np
 from rich.console import Console
 
 from bench import row
-from host.agents.train_config import preset
-from host.flight import Flight
+from host.card.flight import Flight
 from host.settings import override
-from host.start import run
-from host.train import train
+from host.train.loop import train
+from host.train.start import run
+from host.train.train_config import preset
 
 __all__ = ["NumpyEstimator", "rows", "shares"]
 

@@ -18,13 +18,13 @@ from typing import Annotated
 import typer
 from amaranth.hdl import UnusedElaboratable
 
-from host.exits import MISSING_TOOL, report
-from host.inspecting import inspecting
+from host.commands.exits import MISSING_TOOL, report
+from host.commands.inspecting import inspecting
+from host.commands.listing import LISTS, console
+from host.commands.making import making
+from host.commands.measuring import measuring
+from host.commands.options import BoardName, Learner, Settings, Verbose, options
 from host.interrupt import INTERRUPTED, leave
-from host.listing import LISTS, console
-from host.making import making
-from host.measuring import measuring
-from host.options import BoardName, Learner, Settings, Verbose, options
 
 __all__ = ["app", "main"]
 
@@ -98,7 +98,7 @@ def doctor(
 
     - `rlfabric doctor --tests`
     """
-    from host.doctor import examine, render
+    from host.commands.doctor import examine, render
 
     findings = examine()
     console.print(render(findings))
@@ -184,7 +184,7 @@ def train(
 
     - `rlfabric train ppo --env Pendulum-v1 --preset heppo5 --set kernel.lookahead=1`
     """
-    from host.request import request
+    from host.commands.request import request
 
     asked = dict(learner=learner, env=env, steps=steps, seed=seed, threshold=threshold)
     asked["until_solved"] = until_solved or None
@@ -196,7 +196,7 @@ def train(
         file=file,
         board=board if card in ("model", "sim") else None,
     )
-    from host.start import TRACE_LAUNCHES, start
+    from host.train.start import TRACE_LAUNCHES, start
 
     raise typer.Exit(
         start(

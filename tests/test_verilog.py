@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from host.lint import lint_directory, waiver_file
+from host.generate.lint import lint_directory, waiver_file
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
 

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 
 from bench import medians, row
-from host.agents.threads import single_blas_thread
 from host.runtime.hyperparameters import hyperparameter_records
+from host.train.threads import single_blas_thread
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
 

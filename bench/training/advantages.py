@@ -14,11 +14,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from host.agents.environment_id import reward_threshold
-from host.agents.ppo_config import HEPPO
-from host.agents.train_config import preset
-from host.log import read_progress
-from host.start import run as train
+from host.algorithms.ppo_config import HEPPO
+from host.collect.environment_id import reward_threshold
+from host.train.log import read_progress
+from host.train.start import run as train
+from host.train.train_config import preset
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["SEEDS", "card_run", "library_run"]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from host.agents.environment_id import reward_threshold
-from host.agents.train_config import preset
-from host.log import read_progress
-from host.start import run as train
+from host.collect.environment_id import reward_threshold
+from host.train.log import read_progress
+from host.train.start import run as train
+from host.train.train_config import preset
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CASES", "KINDS", "Case", "Result", "run"]

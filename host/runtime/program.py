@@ -59,7 +59,7 @@ class Launcher:
         That of the kernel's name, if None.
     timeout_s : float
         Bound of every launch.
-    claim : host.claims.Claim or None
+    claim : host.card.claims.Claim or None
         Every launch needs it to hold: RuntimeError where another has the kernel's state by now.
 
     Attributes

@@ -11,8 +11,8 @@ from boards.area import Module, SynthesisError, count, modules, synthesize, tota
 from boards.bitstream import OUTCOME
 from boards.memory import banks
 from boards.report import lacking, mapped_before, report
+from host.commands.report import _largest, _pieces, make, show
 from host.generate import configure
-from host.report import _largest, _pieces, make, show
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
@@ -178,14 +178,16 @@ def test_what_is_lacking_is_named():
 
 
 def test_a_design_that_does_not_fit_starts_no_tool(tmp_path, monkeypatch):
-    monkeypatch.setattr("host.report.report", lambda *a, **k: pytest.fail("synthesis was started"))
+    monkeypatch.setattr(
+        "host.commands.report.report", lambda *a, **k: pytest.fail("synthesis was started")
+    )
     with pytest.raises(boards.DoesNotFit, match="uram must be at most"):
         make("replay", "zcu106", tmp_path, capacity=1 << 20)
 
 
 def test_files_and_table(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        "host.report.report", lambda *a, routed, **k: {**small, "routed_mhz": routed}
+        "host.commands.report.report", lambda *a, routed, **k: {**small, "routed_mhz": routed}
     )
     folder = tmp_path / "zcu106" / "replay"
     folder.mkdir(parents=True)

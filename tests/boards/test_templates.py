@@ -13,9 +13,9 @@ import pytest
 
 import boards
 from boards.templates import training
-from host.agents.train_config import preset
+from host.commands.options import options
 from host.generate import describe, override, package
-from host.options import options
+from host.train.train_config import preset
 from tests.boards.vendor import described, small
 
 

@@ -9,7 +9,7 @@ import pytest
 import boards
 from boards import DoesNotFit
 from host.generate import generate
-from host.lint import LintError, lint_directory
+from host.generate.lint import LintError, lint_directory
 from hw.designs import DESIGNS
 from sim.tools import require
 from tests.boards.vendor import small

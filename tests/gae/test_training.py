@@ -9,11 +9,11 @@ from gae.test_kernel import NARROW
 from replay.kernels import opened
 from rich.console import Console
 
-from host.agents.train_config import preset
-from host.log import read_progress
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
-from host.start import run
+from host.train.log import read_progress
+from host.train.start import run
+from host.train.train_config import preset
 
 
 def test_rollouts_are_the_same_on_both_cards():

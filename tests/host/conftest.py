@@ -11,8 +11,8 @@ from uart.serial_port import SerialPort
 from uart.systems import twin
 
 from host import cli
-from host.cards import line
-from host.exits import TRACEBACK
+from host.card import line
+from host.commands.exits import TRACEBACK
 from sim.model.kernels import KERNELS
 
 

@@ -4,8 +4,8 @@ without torch."""
 import gymnasium
 import numpy as np
 
-from host.agents.agent import Agent
-from host.agents.ppo_config import PPOConfig
+from host.algorithms.agent import Agent
+from host.algorithms.ppo_config import PPOConfig
 
 __all__ = ["NAME", "Corridor", "Walker", "value_of"]
 

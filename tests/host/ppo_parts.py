@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from host.agents.ppo_config import PPOConfig
-from host.agents.rollout import Rollout
+from host.algorithms.ppo_config import PPOConfig
+from host.collect.rollout import Rollout
 
 __all__ = ["make", "make_rollout", "parameters", "require_torch"]
 
@@ -20,7 +20,7 @@ def require_torch():
 
 
 def make(seed=1, discrete=True, **config):
-    from host.agents.ppo import PPO
+    from host.algorithms.ppo import PPO
 
     config = PPOConfig(**{"hidden": (8, 6), "batch_size": 64, **config})
     return PPO(config, seed=seed, discrete=discrete, observation_size=3, action_count=2)

@@ -1,4 +1,4 @@
-"""Runs for the tests of ``host.start``: short, with all that is built in a folder of the test."""
+"""Runs for the tests of ``host.train.start``: short, with what is built in a folder of the test."""
 
 import hashlib
 import json
@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 import boards
-from host import start as module
+from host.commands.request import request
 from host.generate import configure
-from host.request import request
+from host.train import start as module
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 

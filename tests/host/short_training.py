@@ -1,4 +1,4 @@
-"""Trainings of a second, and buffers that strike in them: for the tests of ``host.train``."""
+"""Trainings of a second, and buffers that strike in them: for the tests of ``host.train.loop``."""
 
 import hashlib
 import os
@@ -7,8 +7,8 @@ import signal
 from fake_replay import FakeReplay
 from rich.console import Console
 
-from host.agents.train_config import TrainConfig
-from host.train import train
+from host.train.loop import train
+from host.train.train_config import TrainConfig
 
 __all__ = ["DQN", "SMALL", "Recorder", "run", "sigint", "small"]
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from host.agents.train_config import OnPolicyConfig, TrainConfig
 from host.settings import flat, leaves, override
+from host.train.train_config import OnPolicyConfig, TrainConfig
 from tests.host.stub_designs import StubConfig
 
 

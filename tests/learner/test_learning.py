@@ -11,10 +11,10 @@ from learner.test_kernel import same
 from replay.kernels import opened
 
 from bench.training.runs import CASES, run
-from host.agents.card import kernel_settings
-from host.agents.session import Session
-from host.agents.train_config import preset
+from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
+from host.train.session import Session
+from host.train.train_config import preset
 from hw.arith.arithmetic import Arithmetic
 
 FIXED = Arithmetic(kind="fixed")

@@ -1,0 +1,102 @@
+"""Hyperparameters of agents, with their reasons and rules."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from host.algorithms.loss import LOSSES
+from host.algorithms.network import ACTIVATIONS
+from host.algorithms.optimizer import OPTIMIZERS, SGD, Adam, RMSProp
+from host.algorithms.schedule import Linear
+from host.rules import FRACTION, POSITIVE, Choice, Integer, Number, check_fields
+from hw.config import ConfigBase, check_range
+
+__all__ = ["SCHEDULE", "AgentConfig", "TemporalDifferenceConfig"]
+
+#: length of a schedule
+SCHEDULE = Integer(0, 1 << 40)
+_DECAY = Number("in [0, 1)", lambda x: 0 <= x < 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentConfig(ConfigBase):
+    """What every agent has. Lengths of schedules are in environment steps, all actors together."""
+
+    #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
+    hidden: tuple = (256, 256)
+    #: Activation of the hidden layers.
+    activation: Annotated[str, Choice(tuple(ACTIVATIONS))] = "relu"
+    #: Discount per environment step.
+    gamma: Annotated[float, FRACTION] = 0.99
+    #: Experiences that a gradient step learns from.
+    batch_size: Annotated[int, Integer(1, 1 << 16)] = 64
+    #: Step size.
+    learning_rate: Annotated[float, POSITIVE] = 2e-3
+    #: Step size that ``learning_rate`` falls to over ``learning_rate_steps``; None: constant.
+    learning_rate_final: Annotated[float | None, POSITIVE] = None
+    #: Environment steps from ``learning_rate`` to ``learning_rate_final``.
+    learning_rate_steps: Annotated[int, SCHEDULE] = 50_000
+    #: Adam and RMSProp: added to the root.
+    optimizer_epsilon: Annotated[float, POSITIVE] = 1e-8
+    #: Norm that a whole gradient is scaled down to; None: no limit.
+    max_gradient_norm: Annotated[float | None, POSITIVE] = 10.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        for width in self.hidden:
+            check_range("hidden", width, 1, 1 << 16)
+        check_fields(self)
+
+    @property
+    def learning_rate_schedule(self):
+        final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
+        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemporalDifferenceConfig(AgentConfig):
+    """Learning from prioritized n-step experiences; the defaults are DQN's."""
+
+    #: Steps of reward summed before bootstrapping.
+    n_step: Annotated[int, Integer(1, 1000)] = 5
+    #: What rewards are multiplied by before they are stored: values of the order of 1 suit Huber's
+    #: loss, and the formats of a fixed-point learner.
+    reward_scale: Annotated[float, POSITIVE] = 1.0
+    #: Rule of the gradient steps.
+    optimizer: Annotated[str, Choice(tuple(OPTIMIZERS))] = "adam"
+    #: Adam: decay of the mean.
+    beta1: Annotated[float, _DECAY] = 0.9
+    #: Adam: decay of the square.
+    beta2: Annotated[float, _DECAY] = 0.999
+    #: RMSProp: decay of the square.
+    decay: Annotated[float, _DECAY] = 0.99
+    #: SGD: momentum.
+    momentum: Annotated[float, _DECAY] = 0.0
+    #: Loss of the TD errors.
+    loss: Annotated[str, Choice(tuple(LOSSES))] = "huber"
+    #: Where Huber's loss becomes linear.
+    huber_delta: Annotated[float, POSITIVE] = 1.0
+    #: Learner iterations between synchronizations of the target networks.
+    target_interval: Annotated[int, Integer(1, 1 << 31)] = 20
+    #: Share of the online network taken over in a synchronization: 1 is a copy (hard), less is
+    #: soft.
+    target_tau: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 1.0
+    #: Exponent of the importance weights at first.
+    beta_start: Annotated[float, FRACTION] = 0.4
+    #: Exponent of the importance weights from ``beta_steps`` on.
+    beta_end: Annotated[float, FRACTION] = 1.0
+    #: Environment steps from ``beta_start`` to ``beta_end``.
+    beta_steps: Annotated[int, SCHEDULE] = 50_000
+
+    @property
+    def beta(self):
+        return Linear(start=self.beta_start, end=self.beta_end, steps=self.beta_steps)
+
+    def make_optimizer(self, parameters):
+        """The configured rule on a flat parameter vector."""
+        if self.optimizer == "adam":
+            return Adam(
+                parameters, beta1=self.beta1, beta2=self.beta2, epsilon=self.optimizer_epsilon
+            )
+        if self.optimizer == "rmsprop":
+            return RMSProp(parameters, decay=self.decay, epsilon=self.optimizer_epsilon)
+        return SGD(parameters, momentum=self.momentum)

@@ -1,0 +1,116 @@
+"""Cards by name, and a wrapper that refuses what pyxrt would swallow.
+
+``model`` runs a kernel's twin, ``sim`` its Verilog, the others real cards: the same calls, the same
+bytes. Every launch has all arguments set, in range and in the right bank, and a bounded wait.
+"""
+
+import importlib
+import re
+import weakref
+from functools import partial
+from pathlib import Path
+
+from host.card.buffer import Buffer
+from host.card.kernel import CapacityError, CardError, CardTimeout, HashMismatch, Kernel
+from host.card.xrt import pyxrt
+from hw.shell.description import KernelDescription
+from sim.card import xrt as simulated
+
+__all__ = [
+    "Buffer",
+    "CapacityError",
+    "Card",
+    "CardError",
+    "CardTimeout",
+    "HashMismatch",
+    "Kernel",
+    "open_card",
+]
+
+# Of launches that did not end: run and device, whose release would take the command from under the
+# card, and the arguments, which it may still write.
+_KEPT = []
+
+
+def open_card(name, **options):
+    """The ``Card`` called ``name``: "model", "sim", "xrt[:N]", "pynq:BITFILE" or "uart:PORT".
+
+    ``options`` are the keywords of ``sim.card.xrt.device`` for simulated cards: memory, banks,
+    connectivity, trace, trace_launches. Raises ValueError for another name, MissingTool without
+    pyxrt or pynq.
+    """
+    if name in ("model", "sim"):
+        return Card(name, simulated, partial(simulated.device, backend=name, **options))
+    found = re.fullmatch(r"xrt(?::(\d+))?|(pynq|uart):(.+)", name)
+    if not found:
+        raise ValueError(
+            f"card must be model, sim, xrt[:N], pynq:BITFILE or uart:PORT, not {name!r}"
+        )
+    if options:
+        raise ValueError(f"options must be none for card {name}, not {', '.join(options)}")
+    index, kind, place = found.groups()
+    if kind:
+        api = importlib.import_module(f"host.card.{kind}")
+        return Card(name, api, partial(api.device, place))
+    api = pyxrt()
+    return Card(name, api, partial(api.device, int(index or 0)), built=True)
+
+
+class Card:
+    """A card; a context manager. ``api`` is the module pyxrt or one that shows its names.
+
+    ``open_device()`` opens it. ``built``: it loads ``<kernel>.xclbin``, others the description.
+    """
+
+    def __init__(self, name, api, open_device, *, built=False):
+        self.name, self.api, self._open, self._built = name, api, open_device, built
+        self.device, self._stuck, self._loaded = open_device(), False, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Release the card, and complete its trace."""
+        if hasattr(self.device, "close"):
+            self.device.close()
+        self.device = None
+
+    def load(self, path):
+        """The ``Kernel`` whose description is at ``path``; it replaces one that was loaded before.
+
+        After a launch that did not end the card is opened anew first: a board is reset or loaded
+        with it, a card in a slot has a context beside the one that the launch holds.
+        """
+        path = Path(path)
+        description = KernelDescription.from_json(path.read_text())
+        if self._built:
+            path = path.with_name(f"{description.name}.xclbin")
+            if not path.exists():
+                raise FileNotFoundError(f"{path} must be built first (make bitstream), not missing")
+        binary = self.api.xclbin(str(path))
+        if self._stuck:
+            self.close()
+            self.device, self._stuck = self._open(), False
+        try:
+            # XRT 2026.1 and later; from 2023.2 on this class exists, but takes only a uuid.
+            owner, mode = (self.api.hw_context(self.device, binary),), ()
+        except (AttributeError, TypeError):
+            owner = (self.device, self.device.load_xclbin(binary))
+            mode = (self.api.kernel.shared,)  # the default from 2022.1 on, before that mandatory
+        handle = self.api.kernel(*owner, description.name, *mode)
+        banks = {m.get_index(): m for m in binary.get_mems()}
+        kernel = Kernel(self, description, handle, banks)
+        self._loaded = weakref.ref(kernel)
+        return kernel
+
+    def leave(self, run, arguments):
+        """Keep ``run``, which did not end, and its ``arguments``; ``load`` opens the card anew."""
+        _KEPT.append((run, self.device, arguments))
+        self._stuck = True
+
+    def has(self, kernel):
+        """Whether ``kernel`` is what was loaded last: a card has one at a time."""
+        return self._loaded is not None and self._loaded() is kernel

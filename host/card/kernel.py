@@ -1,0 +1,193 @@
+"""A loaded kernel: its buffers, and launches with checked arguments and a bounded wait."""
+
+import operator
+import time
+import weakref
+
+import numpy as np
+
+from host.card.buffer import Buffer
+from host.card.claims import Claims
+from host.card.flight import Flight, GivenUp
+from host.card.xrt import ADVICE
+from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
+
+__all__ = ["CapacityError", "CardError", "CardTimeout", "HashMismatch", "Kernel"]
+
+# Transfers are whole beats of at most this many bytes; buffers end on one.
+_BEAT = 64
+
+# ERT_CMD_STATE_ NEW, QUEUED, RUNNING, SUBMITTED, TIMEOUT; pyxrt does not export all of them.
+_UNFINISHED = (1, 2, 3, 7, 8)
+_COMPLETED, _NORESPONSE = 4, 9
+
+
+class CardError(RuntimeError):
+    """A launch or a card failed."""
+
+
+class CardTimeout(CardError):
+    """A launch did not end in time; the message says what stands still."""
+
+
+class HashMismatch(CardError):
+    """The kernel on the card has another config, command, layout or error than its description."""
+
+
+class CapacityError(ValueError):
+    """A buffer does not fit its bank; the message has the number that would."""
+
+
+class Kernel:
+    """A loaded kernel.
+
+    Members
+    -------
+    description : hw.shell.description.KernelDescription
+    claims : host.card.claims.Claims
+        Whose its state between launches is.
+    flight : host.card.flight.Flight
+    """
+
+    def __init__(self, card, description, handle, banks):
+        self.card, self.description, self.flight = card, description, Flight()
+        self._handle, self._banks = handle, banks
+        self._run, self._given, self._unended = card.api.run(handle), None, False
+        self._buffers = weakref.WeakSet()
+        self.claims = Claims()
+
+    def buffer(self, argument, size):
+        """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
+        if self.description.argument(argument).kind != "pointer":
+            raise ValueError(f"argument must be a pointer, not {argument!r}")
+        if not isinstance(size, int | np.integer) or size < 1:
+            raise ValueError(f"size must be a positive integer, not {size!r}")
+        group = self._group(argument)
+        used = sum(b.pages for b in self._buffers if b.group == group)
+        bank = self._banks.get(group & 0xFFFF)  # above: slot and flags, in newer XRT
+        if bank and size > bank.get_size_kb() * 1024 - used:
+            raise CapacityError(
+                f"size must be at most {bank.get_size_kb() * 1024 - used} bytes for {argument} "
+                f"(bank {bank.get_tag()} of {bank.get_size_kb()} KB, {used} bytes used), not {size}"
+            )
+        api = self.card.api
+        padded = -(-int(size) // self._unit(argument)) * self._unit(argument)
+        bo = api.bo(self.card.device, padded, api.bo.normal, group)
+        buffer = Buffer(api, bo, size, padded, group)
+        self._buffers.add(buffer)
+        return buffer
+
+    def launch(self, *, timeout_s=60.0, **arguments):
+        """Run the kernel to its end; returns the clocks it took where the card knows, else None.
+
+        ``arguments``: every argument of the description, a ``Buffer`` for a pointer, an int in
+        0..2**32-1 for a scalar; the size of a buffer is its own unless it is given. Raises
+        ValueError for others, CardTimeout, CardError.
+        """
+        if not self.card.has(self):
+            raise CardError(
+                f"kernel {self.description.name} must be the one that its card loaded last, not "
+                "one that another replaced: open a card for each"
+            )
+        if self._unended:
+            self.flight.check()
+            raise CardError(
+                f"kernel {self.description.name} must have ended its last launch, not run on: "
+                "load the kernel again, which opens the card anew, or reset it if that hangs too"
+            )
+        # A run keeps its arguments: only what is not the same object as before is set again.
+        given, self._given = self._given, None
+        if given is None or arguments.keys() != given.keys():
+            self._set(arguments)
+        else:
+            new = [name for name, value in arguments.items() if value is not given[name]]
+            if new:
+                self._set(arguments, new)
+        self._given = arguments
+        with self.flight:
+            self._run.start()
+            try:
+                self._wait(timeout_s)
+            except (CardTimeout, GivenUp, KeyboardInterrupt):
+                self._unended = True
+                self.card.leave(self._run, arguments)
+                raise
+        return getattr(self._run, "cycles", None)
+
+    def _set(self, arguments, new=None):
+        """Give the run ``arguments``, of which those called ``new`` are new to it; None: all."""
+        named = [self.description.argument(name) for name in new or arguments]
+        wanted = self.description.arguments
+        if new and all(argument.kind == "scalar" for argument in named):  # sizes follow buffers
+            wanted = named
+        for argument in wanted:
+            held = arguments.get(argument.buffer)
+            if argument.name in arguments:
+                value = arguments[argument.name]
+            elif isinstance(held, Buffer):
+                value = held.room // argument.unit
+            else:
+                raise ValueError(f"{argument.name} must be set, not missing")
+            self._run.set_arg(argument.id, self._checked(argument, value))
+
+    def check(self):
+        """Run an empty program; HashMismatch unless the card carries the described config."""
+        arguments = {
+            argument.name: self.buffer(argument.name, PAGE_BYTES)
+            for argument in self.description.arguments
+            if argument.kind == "pointer"
+        }
+        self.launch(**arguments, command_count=0)
+        self._run, self._given = self.card.api.run(self._handle), None  # it holds its buffers
+        status = arguments["status"].read(STATUS.dtype, 1)[0]
+        if status["magic"] != MAGIC:
+            raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")
+        expected, found = self.description.config_hash, int(status["config_hash"])
+        if found != expected:
+            raise HashMismatch(
+                f"config_hash must be {expected:#018x} as described, not {found:#018x}: the kernel "
+                "was built from another config, or by another version; build and load it again"
+            )
+
+    def _unit(self, argument):
+        """Bytes that the size of a buffer counts, and that its end lies on."""
+        sizes = (a.unit for a in self.description.arguments if a.buffer == argument)
+        return max(_BEAT, *sizes, 1)
+
+    def _group(self, argument):
+        return self._handle.group_id(self.description.argument(argument).id)
+
+    def _checked(self, argument, value):
+        """``value`` as pyxrt takes it."""
+        if argument.kind == "pointer":
+            if not isinstance(value, Buffer):
+                raise ValueError(f"{argument.name} must be a Buffer, not {value!r}")
+            if value.group != self._group(argument.name):
+                raise ValueError(
+                    f"{argument.name} must be in memory group {self._group(argument.name)}, "
+                    f"not {value.group}"
+                )
+            return value.bo
+        try:
+            number = operator.index(value)
+        except TypeError:
+            number = -1
+        if not 0 <= number < 2**32:
+            raise ValueError(f"{argument.name} must be an integer in 0..{2**32 - 1}, not {value!r}")
+        return number - 2**32 if number >= 2**31 else number
+
+    def _wait(self, timeout_s):
+        deadline, left = time.monotonic() + timeout_s, timeout_s
+        while True:
+            self.flight.check()
+            # Short waits: pyxrt keeps the interpreter locked, and signals waiting, during each.
+            state = self._run.wait(100 if left > 0.1 else max(1, int(1000 * left)))
+            if int(state) == _COMPLETED:
+                return
+            left = deadline - time.monotonic()
+            if int(state) not in _UNFINISHED or left <= 0:
+                break
+        report = self._run.report() if hasattr(self._run, "report") else ADVICE
+        if int(state) in (*_UNFINISHED, _NORESPONSE):
+            raise CardTimeout(f"launch must end within {timeout_s} s, not stand still: {report}")
+        raise CardError(f"launch must complete, not end in state {int(state)}: {report}")

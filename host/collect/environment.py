@@ -1,0 +1,237 @@
+"""Vectorised gymnasium environments, seen as transitions with their true successors."""
+
+import dataclasses
+import warnings
+from contextlib import closing, contextmanager
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import FlattenObservation
+
+from host.collect.environment_id import find_spec
+from hw.replay.commands import MAX_GRANULES
+from hw.replay.records import GRANULE_BYTES
+
+__all__ = ["Actor", "FlattenedImages", "Transitions", "evaluate", "make_envs", "sizes"]
+__all__ += ["has_continuous_actions"]
+
+#: of an experience in the replay memory
+_RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
+
+_SPACES = {"dqn": (Discrete,), "ddpg": (Box,), "ppo": (Discrete, Box)}
+_KINDS = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
+
+
+class FlattenedImages(UserWarning):
+    """Images become vectors of raw numbers."""
+
+
+def make_envs(env, count, algo="dqn", render_mode=None):
+    """``count`` synchronous copies with flat observations and the kind of actions that the
+    algorithm takes: Discrete, a bounded Box of one dimension, or either.
+
+    ``env`` is as for ``find_spec``, ``render_mode`` gymnasium's. FlattenedImages is warned of.
+    ValueError if the id is unknown, the action space another, observations not numbers, or an
+    experience too large to be stored.
+    """
+    spec = find_spec(env)
+    how = {} if render_mode is None else {"render_mode": render_mode}
+
+    def make():
+        one = gymnasium.make(spec, disable_env_checker=True, **how)
+        space = one.observation_space
+        plain = isinstance(space, Box) and len(space.shape) == 1
+        if not plain:
+            _warn_of_images(env, space)
+        return one if plain else FlattenObservation(one)
+
+    with _installed(env):
+        envs = gymnasium.vector.SyncVectorEnv(
+            [make] * count, autoreset_mode=AutoresetMode.SAME_STEP
+        )
+    space, wanted = envs.single_action_space, _SPACES[algo]
+    plain = isinstance(space, wanted)
+    if plain and isinstance(space, Box):
+        plain = len(space.shape) == 1 and space.is_bounded()
+    if not plain:
+        envs.close()
+        kind = " or ".join(_KINDS[each] for each in wanted)
+        raise ValueError(f"env must have a {kind} action space for {algo}, not {space} of {env!r}")
+    _check_record(env, algo, envs)
+    return envs
+
+
+@contextmanager
+def _installed(env):
+    """ValueError for what is not installed."""
+    try:
+        yield
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"env must have its packages installed, not {env!r} ({error})") from error
+
+
+def has_continuous_actions(env):
+    """Whether the actions of ``env``, as for ``find_spec``, are a Box; it is made to find out.
+    ValueError as of ``make_envs``."""
+    with _installed(env):
+        made = gymnasium.make(find_spec(env), disable_env_checker=True)
+    with closing(made):
+        return isinstance(made.action_space, Box)
+
+
+def _is_image(space):
+    return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == np.uint8
+
+
+def _warn_of_images(env, space):
+    if _is_image(space):
+        # The same text from the same line: Python shows it once, however many copies there are.
+        warnings.warn(
+            f"env {env} gives images of {space.shape}: they are flattened to "
+            f"{np.prod(space.shape)} numbers, 0 to 255, for a multi-layer perceptron",
+            FlattenedImages,
+            stacklevel=2,
+        )
+
+
+def _check_record(env, algo, envs):
+    """ValueError where an experience, with two observations, is larger than a record."""
+    if algo not in ("dqn", "ddpg"):
+        return
+    observation, action = sizes(envs)
+    size = 4 * (2 * observation + (action if algo == "ddpg" else 1) + 2)
+    if size > _RECORD_BYTES:
+        flat = envs.envs[0]
+        space = flat.env.observation_space if isinstance(flat, FlattenObservation) else None
+        envs.close()
+        what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
+        raise ValueError(
+            f"env must have experiences of at most {_RECORD_BYTES} bytes for {algo}, not {size}: "
+            f"two of the {what} {observation} numbers that {env!r} gives are in each"
+        )
+
+
+def sizes(envs):
+    """``(observation_size, action_count)``: numbers of an observation; actions to choose from, or
+    components of a continuous one."""
+    space = envs.single_action_space
+    (observation_size,) = envs.single_observation_space.shape
+    return observation_size, int(space.n) if isinstance(space, Discrete) else int(space.shape[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Transitions:
+    """One vector step; arrays [env_count, ...].
+
+    ``next_obs`` is what the action led to, also where the episode ended and the environment has
+    been reset since. ``valid`` is False where the environment spent the step on its reset.
+    """
+
+    obs: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    next_obs: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    valid: np.ndarray
+
+
+class Actor:
+    """Steps a ``gymnasium.vector.VectorEnv`` in any autoreset mode.
+
+    SAME_STEP: the step's observation is the new episode's, the final one is in ``final_obs``.
+    NEXT_STEP: the step's observation is the final one, the next step only resets.
+    DISABLED: the actor resets.
+
+    Parameters
+    ----------
+    envs : gymnasium.vector.VectorEnv
+        With actions as ``make_envs`` allows; its metadata names the autoreset mode.
+    seed : int
+        Of environment 0; environment i gets seed + i.
+
+    Attributes
+    ----------
+    obs : array [env_count, size], float32
+        What the next action answers to.
+    """
+
+    def __init__(self, envs, *, seed):
+        mode = envs.metadata.get("autoreset_mode")
+        if mode is None:
+            raise ValueError("envs must name its autoreset_mode in its metadata, not None")
+        self.envs, self.mode = envs, AutoresetMode(mode)
+        space = envs.single_action_space
+        if isinstance(space, Discrete):
+            self._applied = lambda action: action + int(space.start)
+        else:
+            half = (space.high - space.low) / 2
+            self._applied = lambda action: space.low + (action + 1) * half
+        obs, _ = envs.reset(seed=seed)
+        self.obs = np.asarray(obs, np.float32)
+        self._resetting = np.zeros(envs.num_envs, bool)
+        self._return = np.zeros(envs.num_envs)
+        self._length = np.zeros(envs.num_envs, np.int64)
+
+    def step(self, action):
+        """Apply actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which is the
+        space from its low to its high.
+
+        Returns
+        -------
+        Transitions
+        episodes : list of (float, int)
+            Return and length of each episode that ended, by environment.
+        """
+        action = np.asarray(action)
+        obs, reward, terminated, truncated, info = self.envs.step(self._applied(action))
+        obs = np.asarray(obs, np.float32)
+        valid, ended = ~self._resetting, np.logical_or(terminated, truncated)
+        next_obs = obs
+        if self.mode == AutoresetMode.NEXT_STEP:
+            self._resetting = ended
+        elif ended.any():
+            next_obs = obs.copy()
+            if self.mode == AutoresetMode.SAME_STEP:
+                for i in np.flatnonzero(ended):
+                    next_obs[i] = info["final_obs"][i]
+            else:
+                fresh, _ = self.envs.reset(options={"reset_mask": ended})
+                obs = np.where(ended[:, None], np.asarray(fresh, np.float32), obs)
+        transitions = Transitions(self.obs, action, reward, next_obs, terminated, truncated, valid)
+        self.obs = obs
+        self._return += np.where(valid, reward, 0)
+        self._length += valid
+        episodes = [(float(self._return[i]), int(self._length[i])) for i in np.flatnonzero(ended)]
+        self._return[ended] = 0
+        self._length[ended] = 0
+        return transitions, episodes
+
+
+def evaluate(agent, envs, *, seed, limit=None, stop=()):
+    """Return of one greedy episode in each environment, array [env_count].
+
+    Environment i starts from ``seed + i``; the agent neither learns nor counts the steps. Episodes
+    that take more than ``limit`` steps count for what they gave until then, with a warning. None as
+    soon as ``stop`` is not empty any more, in the middle of the episodes.
+    """
+    actor, steps = Actor(envs, seed=seed), 0
+    returns, running = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
+    while running.any():
+        if stop:
+            return None
+        if steps == limit:
+            warnings.warn(
+                f"{int(running.sum())} episodes of an evaluation must end within {limit} steps "
+                "(evaluation_steps), not go on: they count for what they gave until then",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            break
+        taken, _ = actor.step(agent.act(actor.obs, greedy=True))
+        returns += np.where(running & taken.valid, taken.reward, 0)
+        running &= ~(taken.terminated | taken.truncated)
+        steps += 1
+    return returns

@@ -1,0 +1,78 @@
+"""The commands that look at what there is: fields that can be set, a policy that was trained."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from host.commands.listing import table
+from host.commands.options import BoardName, Learner, Verbose
+
+__all__ = ["inspecting"]
+
+inspecting = typer.Typer()
+
+
+@inspecting.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="ALGO", help="`dqn`, `ddpg` or `ppo`; or a design.")
+    ],
+    learner: Learner = None,
+    env: Annotated[str | None, typer.Option(help="Where other defaults are better.")] = None,
+    board: BoardName = "u200",
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+):
+    """Every field of ALGO that `--set` reaches: default, what it may be, what it means.
+
+    Examples:
+
+    - `rlfabric show dqn`
+
+    - `rlfabric show ppo --env Pendulum-v1`
+
+    - `rlfabric show gae --board zcu106 --json`
+    """
+    from host.commands.showing import shown
+
+    parts = shown(name, learner=learner, env=env, board=board)
+    if as_json:
+        print(json.dumps([row for rows in parts.values() for row in rows], indent=2))
+        return
+    for title, rows in parts.items():
+        heads = {"field": "field", "default": "default", "rule": "may be", "meaning": "what"}
+        if not any(row["rule"] for row in rows):
+            del heads["rule"]
+        table(title, heads.values(), [[row[name] for name in heads] for row in rows])
+
+
+@inspecting.command()
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a policy's file.")],
+    episodes: Annotated[int, typer.Option(min=1, max=4096, help="Greedy episodes.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first; each has the next.")] = 0,
+    render: Annotated[
+        str | None,
+        typer.Option(help="`human`: in a window; `gif`: the first episode, in RUN/evaluation.gif."),
+    ] = None,
+    verbose: Verbose = False,
+):
+    """Play the best policy of a run without exploring: mean and deviation of its returns.
+
+    Examples:
+
+    - `rlfabric evaluate runs/acrobot --episodes 100`
+
+    - `rlfabric evaluate runs/acrobot --episodes 3 --render human`
+    """
+    from host.commands.playing import play
+
+    played = play(run, episodes=episodes, seed=seed, render=render)
+    returns = played.returns
+    print(
+        f"mean return {returns.mean():.1f}, deviation {returns.std():.1f}, "
+        f"{returns.min():.1f} to {returns.max():.1f}: {episodes} episodes of {played.env}"
+    )
+    if played.file is not None:
+        print(played.file)

@@ -1,0 +1,84 @@
+"""What ``rlfabric list`` shows: tables of what there is to choose from."""
+
+from collections import Counter
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+import boards
+from host.train.train_config import ALGORITHMS, LEARNERS, PRESETS
+
+__all__ = ["LISTS", "console", "table"]
+
+CARDS = {
+    "model": "bit-exact twins in Python, no build",
+    "sim": "the generated Verilog under Verilator",
+    "xrt[:N]": "card N (0) of this machine, through XRT",
+    "pynq:BITFILE": "the logic of this Zynq board, through PYNQ",
+    "uart:PORT": "a board on a serial port",
+}
+
+console = Console()
+
+
+def table(title, heads, rows):
+    """Print a table of texts; None is an empty cell. Where the console is narrow, nothing is cut,
+    and names in front that take half of it at most, to be copied, are not wrapped."""
+    columns = [Column(head, overflow="fold") for head in heads]
+    # Longer ones would take the numbers' place.
+    columns[0].no_wrap = all(2 * len(str(row[0])) <= console.width for row in rows)
+    shown = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        shown.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
+    console.print(shown)
+
+
+def _named(title, rows):
+    table(title, ("name", "what"), rows)
+
+
+def _designs():
+    from hw.designs import DESIGNS
+
+    _named("Designs", [(design.name, design.summary) for design in DESIGNS.values()])
+
+
+def _size(count):
+    return f"{count >> 20} MiB" if count >> 20 else f"{count >> 10} KiB"
+
+
+def _boards():
+    rows = []
+    for board in boards.BOARDS.values():
+        memory = ", ".join(
+            f"{count} x {_size(size)} {kind}"
+            for (kind, size), count in Counter((b.kind, b.size) for b in board.banks).items()
+        )
+        clock = f"{board.clocks[0].mhz} MHz"
+        rows.append((board.name, board.part, memory, clock, board.flow))
+    table("Boards", ("name", "part", "memory", "clock", "flow"), rows)
+    rows = [(board.name, *board.total.to_dict().values()) for board in boards.BOARDS.values()]
+    table("Parts of the boards", ("name", "LUT", "FF", "BRAM36", "URAM", "DSP"), rows)
+    for board in boards.BOARDS.values():
+        if board.platform:
+            first, last = board.releases
+            releases = f"{first} to {last}" if last else f"{first} or later"
+            _note(f"{board.name}: {board.platform}, tools of release {releases}")
+        for fact in board.unverified:
+            _note(f"{board.name}, not confirmed: {fact}")
+
+
+def _note(text):
+    console.print(f"  {text}", style="dim", markup=False, highlight=False)
+
+
+#: what can be shown -> how
+LISTS = {
+    "designs": _designs,
+    "boards": _boards,
+    "algorithms": lambda: _named("Algorithms", ALGORITHMS.items()),
+    "presets": lambda: _named("Presets", [(n, ", ".join(all_)) for n, all_ in PRESETS.items()]),
+    "learners": lambda: _named("Learners", LEARNERS.items()),
+    "cards": lambda: _named("Cards", CARDS.items()),
+}

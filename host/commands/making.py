@@ -1,0 +1,123 @@
+"""The commands that make something of a design for a board: Verilog, a bitstream, a report."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import boards
+from host.commands.listing import console
+from host.commands.options import BoardName, Capacity, Design, Fanout, Output, Settings, options
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["making"]
+
+making = typer.Typer()
+
+
+@making.command()
+def verilog(
+    design: Design,
+    board: BoardName = "u200",
+    capacity: Capacity = None,
+    fanout: Fanout = None,
+    settings: Settings = None,
+    out: Output = BUILD_DIRECTORY,
+    lint: Annotated[bool, typer.Option("--lint", help="Check it with Verilator.")] = False,
+):
+    """Write Verilog, config, kernel description and register map of DESIGN for a board.
+
+    Examples:
+
+    - `rlfabric verilog replay --board u200 --lint`
+
+    - `rlfabric verilog replay --board zcu106 --capacity 65536 --fanout 4`
+
+    - `rlfabric verilog replay --set priority_width=20`
+    """
+    from host.generate import emit
+    from host.generate.lint import lint_directory
+
+    values = options(settings, capacity=capacity, fanout=fanout)
+    directory = emit(design, board, out, **values)
+    if lint:
+        lint_directory(directory)
+        console.print("clean under verilator --lint-only -Wall with lint.vlt")
+    print(os.path.relpath(directory))
+
+
+@making.command("bitstream")
+def bitstream_(
+    design: Design,
+    board: BoardName = "u200",
+    capacity: Capacity = None,
+    fanout: Fanout = None,
+    settings: Settings = None,
+    out: Output = BUILD_DIRECTORY,
+    target: Annotated[
+        str | None, typer.Option(help="`hw`, or on U200 and U50 `hw_emu`. [default: hw]")
+    ] = None,
+    platform: Annotated[
+        str | None, typer.Option(help="U200, U50: another platform's name, or its .xpfm file.")
+    ] = None,
+    storage_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, help="U50: memory for the largest buffer, over several banks."),
+    ] = None,
+):
+    """Make the bitstream of DESIGN for a board, and say which clock it may run at.
+
+    Writes what `verilog` writes and all that the board's tools need, then runs these. Without them,
+    it says what is missing and how to go on, and exits with code 5.
+
+    Examples:
+
+    - `rlfabric bitstream replay --board ulx3s`
+
+    - `rlfabric bitstream dqn --board u50 --target hw_emu`
+
+    - `rlfabric bitstream replay --board u50 --storage-bytes 4294967296`
+    """
+    from boards.bitstream import build
+    from host.generate import package
+    from hw.shell.description import KernelDescription
+
+    values = options(settings, capacity=capacity, fanout=fanout)
+    directory = package(design, board, out, storage_bytes=storage_bytes, **values)
+    print(os.path.relpath(directory), flush=True)
+    description = KernelDescription.from_json((directory / "kernel.json").read_text())
+    made = build(directory, description, boards.get(board), target=target, platform=platform)
+    for clock in made.clocks:
+        print(clock)
+    print(os.path.relpath(made.bitstream))
+
+
+@making.command("report")
+def report_(
+    design: Design,
+    board: BoardName = "u200",
+    capacity: Capacity = None,
+    fanout: Fanout = None,
+    settings: Settings = None,
+    out: Output = BUILD_DIRECTORY,
+    levels: Annotated[int, typer.Option(min=1, help="How deep the units go.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+):
+    """What DESIGN takes of a board, by unit, as yosys maps it: minutes for a large design.
+
+    Examples:
+
+    - `rlfabric report replay --board zcu106`
+
+    - `rlfabric report replay --board u50 --fanout 64 --json`
+    """
+    from host.commands.report import make, show
+
+    values = options(settings, capacity=capacity, fanout=fanout)
+    result = make(design, board, out, levels=levels, **values)
+    if as_json:
+        print(json.dumps(result, indent=2))
+    else:
+        show(result, board, Path(os.path.relpath(out)) / result["board"] / design)

@@ -1,0 +1,50 @@
+"""Options that several commands have."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from host.commands.exits import TRACEBACK
+
+__all__ = ["BoardName", "Capacity", "Design", "Fanout", "Learner", "Output", "Settings", "Verbose"]
+__all__ += ["options"]
+
+
+def _verbose(asked: bool):
+    if asked:
+        os.environ[TRACEBACK] = "1"
+
+
+Design = Annotated[str, typer.Argument(metavar="DESIGN", help="A design of `rlfabric list`.")]
+BoardName = Annotated[str, typer.Option("--board", help="A board of `rlfabric list`.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Any field of `rlfabric show`; repeatable."),
+]
+Capacity = Annotated[int | None, typer.Option(min=2, help="Experiences the replay memory holds.")]
+Fanout = Annotated[int | None, typer.Option(help="Children of a tree node: 2, 4, ... 64.")]
+Learner = Annotated[
+    str | None,
+    typer.Option(
+        help="What trains: `cpu` or `card`. [default: card, where it has a kernel for it]"
+    ),
+]
+Output = Annotated[Path, typer.Option("--out", help="Where `<board>/<design>/` goes.")]
+
+Verbose = Annotated[
+    bool,
+    typer.Option("-v", "--verbose", help="Show where an error came from.", callback=_verbose),
+]
+
+
+def options(texts, **named):
+    """``{field: value}`` of ``--set`` texts and of the options that are not None."""
+    values = {name: value for name, value in named.items() if value is not None}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise ValueError(f"--set must be FIELD=VALUE, not {text!r}")
+        values[name] = value
+    return values

@@ -1,0 +1,170 @@
+"""``rlfabric report``: what a design takes of a board, as a table, a picture and JSON."""
+
+import json
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+import boards
+from boards.bitstream import routed
+from boards.report import REPORT, report
+from host.commands.listing import table
+from host.generate import configure, find_design
+from hw.estimate import RESOURCES
+
+__all__ = ["make", "show"]
+
+_TITLES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM", "dsp": "DSP"}
+
+
+def make(name, board, out, *, levels=3, **values):
+    """The report of design ``name`` on ``board`` with config ``values`` (as ``generate``), written
+    to ``report.json`` and ``report.png`` under ``out/<board>/<name>``; the dict of it.
+
+    ``boards.DoesNotFit``, before any tool is started, where the design's own estimate is too large.
+    """
+    design, board = find_design(name), boards.get(board)
+    config = configure(design, board, values)
+    folder = Path(out) / board.name / name
+    folder.mkdir(parents=True, exist_ok=True)
+    description = design.describe(config)
+    with _progress() as progress:
+        result = report(
+            name,
+            board,
+            config,
+            work=Path(out) / "area",
+            levels=levels,
+            routed=routed(folder, description),
+            progress=progress,
+        )
+    (folder / REPORT).write_text(json.dumps(result, indent=2) + "\n")
+    _draw(result, board, folder / "report.png")
+    return result
+
+
+@contextmanager
+def _progress():
+    """What is being done and for how long, on a terminal as it goes, elsewhere once a minute."""
+    begin = shown = time.monotonic()
+    console = Console(stderr=True)
+
+    def show(text):
+        nonlocal shown
+        now = time.monotonic()
+        line = f"{int(now - begin) // 60}:{int(now - begin) % 60:02} {text}"
+        if console.is_terminal:
+            status.update(escape(line))
+        elif now - shown > 60:
+            shown = now
+            print(line, file=sys.stderr, flush=True)
+
+    with console.status("") as status:
+        yield show
+
+
+def show(result, board, folder):
+    """Tables on the terminal."""
+    board = boards.get(board)
+    heads = ("unit", "count", *_TITLES.values(), "depth")
+    rows = [
+        [_indented(row["unit"]), row["count"], *(_text(row[name]) for name in RESOURCES),
+         row["depth"]]
+        for row in result["units"]
+    ]  # fmt: skip
+    table(f"{result['design']} as yosys maps it to {board.family} (estimate)", heads, rows)
+    rows = [
+        [title, *(_text(part[name]) for part in (result["mapped"], result["estimate"])),
+         _text(result["total"][name]), _percent(result["share"][name]),
+         *(_percent(region["share"][name]) for region in result["regions"])]
+        for name, title in _TITLES.items()
+    ]  # fmt: skip
+    regions = [f"of region {k}" for k in range(len(result["regions"]))]
+    heads = ("resource", "mapped", "own estimate", "part", "share", *regions)
+    table(f"{board.title} ({board.part})", heads, rows)
+    rows = [[x["master"], x["bank"], x["kind"], x["bytes"]] for x in result["memory"]]
+    table(f"memory; the largest buffer takes {result['largest_buffer']} bytes",
+          ("master", "bank", "kind", "bytes"), rows)  # fmt: skip
+    if result["routed_mhz"] is None:
+        print("clocks: not routed")
+    for name, mhz in (result["routed_mhz"] or {}).items():
+        print(f"clock {name}: {mhz:.1f} MHz routed")
+    for line in result["lacks"]:
+        print(f"does not fit: {line}")
+    print(folder / "report.png")
+
+
+def _indented(path):
+    """A unit below what it is in: whole paths are too long for a terminal."""
+    *above, own = path.split(".")
+    return "  " * len(above) + own
+
+
+def _text(number):
+    if number is None:
+        return "unknown"
+    return f"{number:g}" if isinstance(number, float) else str(number)
+
+
+def _percent(number):
+    return "unknown" if number is None else f"{number} %"
+
+
+def _draw(result, board, path):
+    """Bars of the first level below the core, stacked, in percent of the part."""
+    from matplotlib import colormaps
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
+    from matplotlib.figure import Figure
+
+    names = [name for name in RESOURCES if result["total"][name]]
+    parts = _largest(_pieces(result["units"]), result["total"], names)
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    left = [0.0] * len(names)
+    colours = colormaps["tab20"].colors
+    for row, colour in zip(parts, colours, strict=False):
+        widths = [100 * row[name] / result["total"][name] for name in names]
+        axes.barh(
+            [_TITLES[name] for name in names], widths, left=left, label=row["unit"], color=colour
+        )
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.set_xlabel(f"percent of {board.part}")
+    axes.set_title(f"{result['design']} on {board.title}: yosys estimate")
+    axes.invert_yaxis()
+    figure.legend(fontsize="small", loc="outside right upper")
+    figure.savefig(path, dpi=120)
+
+
+def _pieces(units):
+    """The parts of the core, and what stands beside the core, the kernel and the whole: leaves of
+    the tree that these three are cut from, by the shortest name that is theirs alone."""
+    paths = {row["unit"] for row in units}
+    core = next((path for path in sorted(paths, key=len) if path.endswith(".core")), None)
+    cut = {core} if core else set()
+    while any("." in path for path in cut):
+        larger = {path.rpartition(".")[0] for path in cut if "." in path}
+        if larger <= cut:
+            break
+        cut |= larger
+    cut |= {next(iter(sorted(paths, key=len)))}
+    return [
+        {**row, "unit": row["unit"].rpartition(".")[2]}
+        for row in units
+        if row["unit"] not in cut and row["unit"].rpartition(".")[0] in cut
+    ]
+
+
+def _largest(pieces, total, names, most=19):
+    """The ``most`` that take the largest share of anything, largest first, and the others as one:
+    there are 20 colours that can be told apart."""
+    pieces = sorted(pieces, key=lambda row: -max(row[name] / total[name] for name in names))
+    rest = pieces[most:]
+    if rest:
+        others = {name: sum(row[name] for row in rest) for name in RESOURCES}
+        pieces = [*pieces[:most], {"unit": f"{len(rest)} others", **others}]
+    return pieces

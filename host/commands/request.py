@@ -1,0 +1,93 @@
+"""What the command line asks of a training run: options, --set and --config become its config."""
+
+import json
+from pathlib import Path
+
+import boards
+from host.collect.environment_id import reward_threshold
+from host.generate import find_design
+from host.rules import check_choice
+from host.settings import flat, leaves, override, resolve
+from host.train.train_config import ALGORITHMS, default_learner, preset
+
+__all__ = ["request"]
+
+#: settings that are the kernel's
+_KERNEL = "kernel."
+
+#: fields of a run that decide which defaults the others have
+_FIRST = ("learner", "env")
+
+
+def request(algo, *, options, settings, preset_name=None, file=None, board=None):
+    """The config of a run, and ``{field: value}`` of the kernel that is generated for it.
+
+    Defaults are the preset's for algorithm, learner and environment; ``file`` wins over them,
+    ``options`` and ``settings`` over both.
+
+    Parameters
+    ----------
+    algo : str
+    options : dict
+        Fields of the run's config that have an option of their own; None is one that was not given.
+        A ``threshold`` is a reason to stop: ``until_solved`` with it.
+    settings : dict
+        Any fields, as texts: see ``host.settings.override``; ``kernel.<field>`` is the kernel's.
+    preset_name : str, optional
+        Of ``host.train.train_config.PRESETS``.
+    file : path, optional
+        JSON: a run's summary, or an object of fields as in ``settings``.
+    board : str, optional
+        Where a kernel is generated; what the summary's kernel had, and one for this board has not
+        by default, is the kernel's too.
+
+    ValueError for what is unknown, wrong, or given both as an option and in ``settings``.
+    """
+    check_choice("ALGO", algo, ALGORITHMS)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name in settings:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{name} must be given once, not by {option} and by --set")
+    if "threshold" in given:
+        given.setdefault("until_solved", True)
+    read = {} if file is None else _read(Path(file))
+    summary = isinstance(read.get("config"), dict)
+    asked = {**flat(read["config"] if summary else read), **settings, **given}
+    if asked.get("algo", algo) != algo:
+        raise ValueError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
+    learner, env = (asked.get(name) for name in _FIRST)
+    kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
+    own = {name: value for name, value in asked.items() if name not in kernel}
+    base = preset(algo, learner or default_learner(algo), preset_name, env)
+    config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
+    if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
+        raise ValueError(f"threshold must be given to stop when solved, for {config.env} has none")
+    kernel = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
+    if summary and board is not None and read.get("kernel"):
+        kernel = _recorded(read["kernel"], config, board) | kernel
+    return config, kernel
+
+
+def _recorded(kernel, config, board):
+    """``{field: value}`` of a summary's kernel, without what the run decides, or the board does."""
+    from host.train.start import design_of, kernel_values
+
+    if kernel["name"] != design_of(config):
+        return {}
+    default = find_design(kernel["name"]).default(boards.get(board).numbers)
+    decided = {resolve(default, name) for name in kernel_values(config)}
+    present = {name: value for name, value, _ in leaves(default) if name not in decided}
+    recorded = flat(kernel["config"])
+    return {n: recorded[n] for n, value in present.items() if recorded.get(n, value) != value}
+
+
+def _read(file):
+    """The object that is in ``file``."""
+    try:
+        values = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--config must be a file of JSON, not {file} ({error})") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"--config must be an object of fields, not what {file} is")
+    return values

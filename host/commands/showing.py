@@ -1,0 +1,75 @@
+"""Fields that ``--set`` reaches, in rows: of an agent, of its run, of the kernel."""
+
+import boards
+from host.commands.meanings import meaning
+from host.generate import find_design
+from host.rules import rules
+from host.settings import leaves, resolve
+from host.train.train_config import ALGORITHMS, default_learner, preset
+from hw import designs
+
+__all__ = ["shown"]
+
+
+def shown(name, *, learner=None, env=None, board="u200"):
+    """``{title: rows}`` of an algorithm, of its run and of the kernel generated for it; or of a
+    design alone.
+
+    A row has ``field``, ``default``, ``rule`` and ``meaning``, all texts; ``rule`` is "" where the
+    meaning says it. What the run decides of its kernel is left out.
+    """
+    board = boards.get(board)
+    if name not in ALGORITHMS:
+        if name not in designs.DESIGNS:
+            known = ", ".join(dict.fromkeys([*ALGORITHMS, *designs.DESIGNS]))
+            raise ValueError(f"ALGO must be one of {known}, not {name!r}")
+        return {
+            f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
+        }
+    from host.train.start import design_of, kernel_values
+
+    config = preset(name, learner or default_learner(name), None, env)
+    rows = [row for row in _rows(config) if row["field"] not in ("algo", *config.AGENTS)]
+    own = [row for row in rows if row["field"].startswith(f"{name}.")]
+    parts = {
+        f"Agent {name}: --set FIELD=VALUE": [
+            row | {"field": row["field"].removeprefix(f"{name}.")} for row in own
+        ],
+        f"Its run, learner {config.learner}: --set FIELD=VALUE": [r for r in rows if r not in own],
+    }
+    design = find_design(design_of(config))
+    default = design.default(board.numbers)
+    decided = {resolve(default, each) for each in kernel_values(config)}
+    kernel = [
+        row | {"field": f"kernel.{_shortest(default, row['field'])}"}
+        for row in _rows(default)
+        if row["field"] not in decided
+    ]
+    title = f"Kernel {design.name} for {board.name}, cards model and sim: --set FIELD=VALUE"
+    return parts | {title: kernel}
+
+
+def _rows(config):
+    found = []
+    for name, value, path in leaves(config):
+        kind, field = path[-1]
+        rule, optional = rules(kind).get(field, ("", False))
+        row = dict(field=name, default=_text(value), rule=str(rule))
+        row["rule"] += " or none" if optional else ""
+        found.append(row | {"meaning": meaning(path).replace("``", "")})
+    return found
+
+
+def _text(value):
+    """``value`` as ``--set`` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _shortest(config, name):
+    """The shortest end of a dotted name that means the same field."""
+    parts = name.split(".")
+    ends = [".".join(parts[i:]) for i in range(len(parts) - 1, -1, -1)]
+    names = [leaf for leaf, _, _ in leaves(config)]
+    return next(e for e in ends if sum(f".{leaf}".endswith(f".{e}") for leaf in names) == 1)

@@ -1,0 +1,233 @@
+"""What a design leaves under ``build/<board>/<design>/``: equal inputs, equal bytes, no paths."""
+
+import hashlib
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import boards
+from boards import bitstream
+from boards.memory import bank_of_largest
+from boards.report import mapped_before
+from host.checkpoint import atomic_write
+from host.generate.lint import waiver_file
+from host.generate.registers import document
+from host.settings import override
+from hw.designs import DESIGNS
+from hw.shell.description import KernelDescription
+from hw.verilog import to_verilog
+from sim.cache import Unwritable, kept
+
+__all__ = [
+    "Unwritable",
+    "configure",
+    "describe",
+    "emit",
+    "find_design",
+    "generate",
+    "keep",
+    "override",
+    "package",
+    "read_description",
+]
+
+
+def _check(design, board, config):
+    """Raise ``boards.DoesNotFit`` where the board lacks memory or, if known, resources."""
+    boards.fits(board, *design.storage(config), bank=bank_of_largest(design, config, board))
+    boards.fits_resources(board, design.estimate(config))
+
+
+def _fits(design, board, config):
+    try:
+        _check(design, board, config)
+    except boards.DoesNotFit:
+        return False
+    return True
+
+
+def _largest_capacity(design, board, config):
+    """The largest ``capacity`` below the config's with which it fits; None if there is none."""
+    low, high = 0, design.storage(config)[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _check(design, board, override(config, {"capacity": middle}))
+            low = middle
+        except ValueError:  # too large for the board, or too small for the design
+            high = middle
+    return low or None
+
+
+def configure(design, board, values, *, library=False, before=None):
+    """The config of ``design`` for ``board``: the design's default there, or that for a ``library``
+    user, with ``values`` replaced; ``before`` as of ``override``.
+
+    Raises ``boards.DoesNotFit``, with what would fit, where the board lacks the memory or, as far
+    as the design can estimate it, the resources.
+    """
+    default = library and design.library or design.default
+    config = override(default(board.numbers), values, before=before)
+    try:
+        _check(design, board, config)
+    except boards.DoesNotFit as error:
+        largest = _largest_capacity(design, board, config)
+        hints = [f"capacity {largest}"] if largest else []
+        hints += design.suggest(config, lambda other: _fits(design, board, other))
+        raise boards.DoesNotFit("; ".join([str(error), *(f"{h} fits" for h in hints)])) from None
+    return config
+
+
+def generate(name, board, out, **values):
+    """Write the files of design ``name`` for ``board`` and return their directory.
+
+    ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads; ``config.json``;
+    ``registers.md``; ``lint.vlt``; ``manifest.json`` with version, config hash and a digest a file.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``hw.designs.DESIGNS``; ValueError names the known ones.
+    board : str
+        ``boards.DoesNotFit`` if the design exceeds it.
+    out : path
+        The directory is ``out/<board>/<name>``.
+    **values
+        Config fields, as for ``override``. The others are the board's default, but that ``gae``
+        has results of 32 bits, for its host wants advantages and not a small memory.
+    """
+    directory, files = _generated(name, board, out, values, library=True)
+    return _write(directory, files)
+
+
+def emit(name, board, out, **values):
+    """As ``generate``, of the design's own default on the board: what ``package`` takes."""
+    directory, files = _generated(name, board, out, values)
+    return _write(directory, files)
+
+
+def package(name, board, out, *, storage_bytes=None, **values):
+    """As ``generate``, with what the board's tools make a bitstream from.
+
+    ``storage_bytes`` : as for ``boards.memory.banks``. An area that ``host.commands.report`` found
+    before in the same directory, for the same config, is what the kernel's place is chosen by.
+    """
+    directory, files = _generated(
+        name, board, out, values, package=dict(storage_bytes=storage_bytes)
+    )
+    return _write(directory, files)
+
+
+def _generated(name, board, out, values, package=None, library=False):
+    """The directory, and ``{file: text}`` of all that goes there; ``package``: options of it."""
+    design, board = find_design(name), boards.get(board)
+    config = configure(design, board, values, library=library)
+    description = design.describe(config)
+    verilog = to_verilog(design.kernel(config), name=description.name)
+    release = version("rlfabric")
+    heading = f"{name} on {board.title}, rlfabric {release}"
+    identity = {
+        "version": release,
+        "design": name,
+        "board": board.name,
+        "kernel": description.name,
+        "config_hash": f"{description.config_hash:#018x}",
+    }
+    files = {
+        description.verilog: f"// {heading}, config hash {identity['config_hash']}\n{verilog}",
+        "kernel.json": description.to_json(),
+        "config.json": _json({**identity, "config": config.to_dict()}),
+        "registers.md": document(
+            description, design.documents(config), design.errors, heading=heading, config=config
+        ),
+        "lint.vlt": waiver_file(),
+    }
+    directory = Path(out) / board.name / name
+    if package is not None:
+        mapped = mapped_before(directory, description)
+        files |= bitstream.files(description, board, mapped=mapped, **package)
+    digests = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
+    files["manifest.json"] = _json({**identity, "sha256": digests})
+    return directory, files
+
+
+def describe(name, board, out, **values):
+    """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
+    design, board = find_design(name), boards.get(board)
+    description = design.describe(configure(design, board, values, library=True))
+    return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
+
+
+def keep(name, board, out, *, verilog, before=None, **values):
+    """A kernel for a run: as ``generate``, but in a folder that no other kernel comes to.
+
+    It is called after the config's hash and the files' contents, is written whole and not again.
+    Without ``verilog`` it holds ``kernel.json`` alone, which is all that card ``model`` loads.
+    ``before`` as of ``override``.
+
+    Returns
+    -------
+    folder : Path
+    description : KernelDescription
+        That of the config asked for; what is loaded from the folder must equal it.
+    """
+    design, found = find_design(name), boards.get(board)
+    config = configure(design, found, values, library=True, before=before)
+    description = design.describe(config)
+    files = {"kernel.json": description.to_json()}
+    if verilog:
+        _, files = _generated(name, board, out, values, library=True)
+    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:8]
+    folder = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
+
+    def make(work):
+        for file, text in files.items():
+            (work / "out" / file).write_text(text)
+
+    return kept(folder, make), description
+
+
+def read_description(path):
+    """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote; ValueError if
+    it is damaged, or not the one that the manifest beside it names."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} must be built first (rlfabric bitstream), not missing")
+    text, manifest = path.read_bytes(), path.with_name("manifest.json")
+    try:
+        description = KernelDescription.from_json(text)
+        wanted = hashlib.sha256(text).hexdigest()
+        if manifest.exists():
+            wanted = json.loads(manifest.read_bytes())["sha256"][path.name]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} must be a whole file that rlfabric wrote, not damaged: generate it again "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    if hashlib.sha256(text).hexdigest() != wanted:
+        raise ValueError(f"{path} must be as in {manifest}, not another: generate it again")
+    return description
+
+
+def find_design(name):
+    if name not in DESIGNS:
+        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, not {name!r}")
+    return DESIGNS[name]
+
+
+def _write(directory, files):
+    """Write what has changed, the manifest last: a tool that goes by dates does not make again
+    what it has."""
+    try:
+        for file, text in files.items():
+            path = directory / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_bytes() != text.encode():
+                atomic_write(path, lambda opened, text=text: opened.write(text.encode()))
+    except OSError as error:
+        raise Unwritable(f"{directory} must be writable, not refused: {error.strerror}") from error
+    return directory
+
+
+def _json(values):
+    return json.dumps(values, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,192 @@
+"""What a run leaves behind: progress.csv, TensorBoard events, summary.json, returns.png."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from host.checkpoint import atomic_write
+from host.phases import PHASES
+from host.train.events import EventFile
+
+__all__ = ["COLUMNS", "TAGS", "RunLog", "plot_returns", "read_progress", "write_summary"]
+
+#: progress.csv: column and meaning, of all algorithms, each of which has some; an empty cell is a
+#: value that there was not
+COLUMNS = {
+    "launches": "learner iterations, each one launch on the card",
+    "steps": "environment steps, all actors together",
+    "episodes": "episodes that actors finished",
+    "seconds": "training time, resumed runs added up",
+    "return_mean": "mean return of the actors' last 100 episodes (they explore)",
+    "length_mean": "mean length of those episodes",
+    "evaluation_return": "mean return of the greedy evaluation at this row",
+    "loss": "mean loss since the last row",
+    "td_error": "mean absolute TD error since the last row",
+    "exploration": "chance of a random action (dqn), deviation of an action's noise (ddpg)",
+    "beta": "exponent of the importance weights",
+    "learning_rate": "step size",
+    "fill": "experiences in the buffer",
+    "device_cycles": "clock cycles of the card so far",
+    "clipped_weights": "numbers that a fixed-point learner on the card has clipped so far",
+    "clipped_activations": "likewise",
+    "clipped_gradients": "likewise",
+    "policy_loss": "ppo, means since the last row: loss of the clipped surrogate",
+    "value_loss": "squared error of the critic",
+    "entropy": "entropy of the policy, in nats",
+    "kl": "estimate of KL(the rollout's policy, the policy)",
+    "clip_fraction": "share of ratios that were clipped",
+    "explained_variance": "1 - Var(rewards-to-go - values) / Var(rewards-to-go)",
+    "reward_mean": "mean of rewards that they were standardized by",
+    "reward_deviation": "deviation likewise",
+    "value_mean": "mean of values likewise",
+    "value_deviation": "deviation likewise",
+    "clipped": "codes that were clipped on the card, a launch",
+    "saturated": "slots in which a result was clipped there, a launch",
+    **{f"seconds_{name}": f"of the seconds so far: {what}" for name, what in PHASES.items()},
+}
+
+#: column -> its tag in TensorBoard, in stable-baselines3's groups, and with its names where it has
+#: one
+TAGS = {
+    "return_mean": "rollout/ep_rew_mean",
+    "length_mean": "rollout/ep_len_mean",
+    "exploration": "rollout/exploration_rate",
+    "evaluation_return": "eval/mean_reward",
+    "launches": "time/launches",
+    "episodes": "time/episodes",
+    "seconds": "time/time_elapsed",
+    "policy_loss": "train/policy_gradient_loss",
+    "kl": "train/approx_kl",
+    "fill": "card/fill",
+    "device_cycles": "card/device_cycles",
+    "clipped_weights": "card/clipped_weights",
+    "clipped_activations": "card/clipped_activations",
+    "clipped_gradients": "card/clipped_gradients",
+    "clipped": "card/clipped",
+    "saturated": "card/saturated",
+    "reward_mean": "card/reward_mean",
+    "reward_deviation": "card/reward_deviation",
+    "value_mean": "card/value_mean",
+    "value_deviation": "card/value_deviation",
+}
+
+
+def _scalars(row):
+    """``(tag, value)`` of a row; every other column is ``train/``, or ``time/`` if of seconds."""
+    for name, value in row.items():
+        if value is not None and name != "steps":
+            group = "time" if name.startswith("seconds") else "train"
+            yield TAGS.get(name, f"{group}/{name}"), value
+    if row.get("steps") and row.get("seconds"):
+        yield "time/fps", row["steps"] / row["seconds"]
+
+
+class RunLog:
+    """Appends rows to ``progress.csv`` and to TensorBoard events under ``tensorboard/``, whose
+    x axis is environment steps.
+
+    Parameters
+    ----------
+    out : path
+        Directory, which exists.
+    launches : int
+        Where the run stands; rows after it, of a run that broke off later, are dropped.
+        0 starts both anew.
+    columns : collection of str
+        Those of COLUMNS that rows have.
+
+    Attributes
+    ----------
+    launches : int or None
+        Those of the last row that was kept.
+    """
+
+    def __init__(self, out, launches=0, columns=tuple(COLUMNS)):
+        out, self._columns = Path(out), [name for name in COLUMNS if name in columns]
+        self._path = out / "progress.csv"
+        rows = read_progress(out) if launches and self._path.exists() else []
+        kept = [row for row in rows if row["launches"] <= launches]
+        self.launches = kept[-1]["launches"] if kept else None
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+        atomic_write(self._path, lambda file: file.write(text.getvalue().encode()))
+        self._file = self._path.open("a", newline="")
+        self._writer = csv.DictWriter(self._file, self._columns, lineterminator="\n")
+        events = out / "tensorboard"
+        if not launches and events.is_dir():
+            for old in events.glob("events.out.tfevents.*"):
+                old.unlink()
+        self._events = EventFile(events, purge_step=1 + kept[-1]["steps"] if kept else None)
+
+    def write(self, row):
+        """``row`` is a dict of columns, None or absent where there is no value."""
+        row = {name: row.get(name) for name in self._columns}
+        self._writer.writerow(row)
+        self._file.flush()
+        for tag, value in _scalars(row):
+            self._events.add_scalar(tag, value, row["steps"])
+        self._events.flush()
+
+    def close(self):
+        self._file.close()
+        self._events.close()
+
+
+def read_progress(out):
+    """Rows of ``progress.csv`` as dicts of numbers, None for empty cells; a row that was cut off
+    is left out."""
+    with (Path(out) / "progress.csv").open(newline="") as file:
+        rows = []
+        for row in csv.DictReader(file):
+            if None in row.values() or not row.keys() <= COLUMNS.keys():
+                continue
+            rows.append({name: _number(cell) for name, cell in row.items()})
+        return rows
+
+
+def _number(cell):
+    if cell == "":
+        return None
+    return float(cell) if set(cell) & set(".en") else int(cell)
+
+
+def write_summary(out, summary):
+    """``summary.json``, atomically; floats that are not finite become null."""
+    plain = {
+        name: None if isinstance(value, float) and value - value != 0 else value
+        for name, value in summary.items()
+    }
+    text = json.dumps(plain, indent=2) + "\n"
+    atomic_write(Path(out) / "summary.json", lambda file: file.write(text.encode()))
+
+
+def plot_returns(out, *, title, threshold=None):
+    """Draw ``returns.png`` from ``progress.csv``: actors' and greedy returns over steps.
+
+    Returns its path.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
+    from matplotlib.figure import Figure
+
+    rows = read_progress(out)
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    curves = {
+        "return_mean": ("actors, mean of 100 episodes", "-"),
+        "evaluation_return": ("greedy evaluation", "o-"),
+    }
+    for name, (label, style) in curves.items():
+        points = [(row["steps"], row[name]) for row in rows if row[name] is not None]
+        axes.plot(*zip(*points, strict=True) if points else ([], []), style, ms=4, label=label)
+    if threshold is not None:
+        axes.axhline(threshold, color="gray", ls="--", lw=1, label=f"solved ({threshold:g})")
+    axes.set(title=title, xlabel="environment steps", ylabel="return")
+    axes.legend(loc="best")
+    axes.grid(alpha=0.3)
+    path = Path(out) / "returns.png"
+    atomic_write(path, lambda file: figure.savefig(file, format="png", dpi=120))
+    return path

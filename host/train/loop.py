@@ -1,0 +1,215 @@
+"""A training run: iterate, log, evaluate, checkpoint, stop well.
+
+``host.train.session`` is the algorithm; this is the clock, the files and the signals around it.
+"""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from host import checkpoint
+from host.interrupt import INTERRUPTED, stop_requests
+from host.train.folder import CHECKPOINT, clear
+from host.train.on_policy import OnPolicySession
+from host.train.policy import load_policy
+from host.train.progress import progress_bar
+from host.train.records import Records
+from host.train.rows import Rows
+from host.train.scores import Scores, mean_of
+from host.train.session import Session
+from host.train.summary import summary_of
+from host.train.threads import single_blas_thread
+from host.train.train_config import OnPolicyConfig, TrainConfig
+
+__all__ = ["OnPolicyConfig", "TrainConfig", "TrainResult", "load_policy", "train"]
+
+_SESSIONS = {TrainConfig: Session, OnPolicyConfig: OnPolicySession}
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """``summary`` is what summary.json holds; ``exit_code`` is 0, 130 after an interrupt, or 1 if
+    a file of the run could not be written in the end."""
+
+    summary: dict
+    exit_code: int
+    plot: Path
+
+
+def train(config, factory, *, out, card="model", kernel=None, resume=False, console=None):
+    """Run ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
+
+    Solved: a greedy evaluation averages at least ``threshold``, or else the environment's reward
+    threshold, and another one, on other episodes, confirms it; if it does not, training goes on.
+    The first signal ends the run after the iteration, or the step of an evaluation, with a
+    checkpoint; a second one at once.
+
+    Parameters
+    ----------
+    config : TrainConfig or OnPolicyConfig
+    factory : callable
+        Makes what learns with the agent on the card: the replay buffer
+        (``host.train.session.Session``) or the advantage estimator
+        (``host.train.on_policy.OnPolicySession``).
+    out : path
+        Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
+        best.npz (the best policy; ``load_policy`` reads it). After any failure, the policy as it
+        was then is in last.npz. No other run may be under way there
+        (``host.train.folder.run_folder``).
+    card : str
+        Name of the card, for the summary.
+    kernel : KernelDescription, optional
+        For the summary.
+    resume : bool
+        Continue from ``checkpoint.npz``: the next batch is the same, if it is a replay buffer's;
+        environments start new episodes. The config must be the checkpoint's, but for its lengths
+        and intervals. Otherwise an older checkpoint and policy in ``out`` become
+        ``*.previous.npz``.
+    console : rich.console.Console, optional
+
+    Returns
+    -------
+    TrainResult
+
+    ValueError for what the config, environment or directory make impossible; CheckpointError.
+    """
+    console = console or Console()
+    out = Path(out)
+    checkpoint.check_writable(out)
+    single_blas_thread()
+    saved = None
+    if resume:
+        _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
+    with closing(_SESSIONS[type(config)](config, factory)) as session:
+        with closing(_Run(config, session, out, console, saved)) as run:
+            return run.to_end(card, kernel)
+
+
+class _Run:
+    def __init__(self, config, session, out, console, saved):
+        self.config, self.session, self.console = config, session, console
+        self.records = Records(out, config, session, self._say)
+        self.scores = Scores(config, session, self.records)
+        self.rows = Rows(session, self.scores, self.records)
+        self._phase, self._stop, self._whole = session.phases, (), True
+        self._phase.restart()
+        if saved is not None:
+            with checkpoint.restoring(self.records.checkpoint):
+                self._restore(saved)
+        else:
+            clear(out)
+        self.rows.begin()
+
+    def close(self):
+        self.records.close()
+
+    def to_end(self, card, kernel):
+        session, scores = self.session, self.scores
+        with stop_requests() as self._stop, progress_bar(self.console) as self._progress:
+            self._task = self._progress.add_task(self.config.env, total=self.config.steps, state="")
+            try:
+                self._loop()
+                self._save()
+                if not self._stop and not scores.solved:
+                    self._show(description="final evaluation")
+                    scores.conclude(self._stop)
+                self.rows.write()
+            except BaseException as error:
+                # In the middle of an iteration, what the card and the host have is not of one time,
+                # and at a second signal there is none.
+                keep = self._whole and isinstance(error, Exception)
+                self.records.leave(error, self._state if keep else None)
+                raise
+            self._show()
+        interrupted = scores.mean_return is None
+        with self._phase("records"):
+            summary = summary_of(self.config, session, scores, card, kernel)
+        summary |= {
+            "seconds": round(self.rows.seconds, 3),
+            "phases": self.rows.phases,
+            "device_cycles": self.rows.device_cycles,
+            "interrupted": interrupted,
+        }
+        self.records.summary(summary)
+        plot = self._plot(card)
+        if interrupted:
+            self._say(
+                f"Interrupted at step {session.agent.steps}; {self.records.checkpoint} is of step "
+                f"{self.records.saved}. Continue with the same command and --resume."
+            )
+        failed = 1 if self.records.failed else 0
+        if failed:
+            self._say(self.records.lacking())
+        return TrainResult(summary, INTERRUPTED if interrupted else failed, plot)
+
+    def _loop(self):
+        config, session, scores = self.config, self.session, self.scores
+        while session.agent.steps < config.steps and not scores.solved and not self._stop:
+            before = session.agent.steps
+            self._whole = False
+            iteration = session.iterate()
+            self._whole = True
+            self.rows.measure(iteration.measured)
+            scores.count(iteration.episodes)
+            evaluate, log, save = (
+                session.agent.steps // interval > before // interval
+                for interval in (
+                    config.evaluation_interval_steps,
+                    config.log_interval_steps,
+                    config.checkpoint_interval_steps,
+                )
+            )
+            if evaluate and session.agent.updates:
+                scores.evaluate(self._stop)
+            if log or scores.evaluation is not None:
+                self.rows.write()
+                self._show()
+            if save or self.records.due:
+                self._save()
+
+    def _show(self, **changes):
+        """The progress bar, and its words; ``changes`` of it besides."""
+        scores = self.scores
+        best = "-" if scores.best is None else f"{scores.best:.0f}"
+        actors = "-" if not scores.returns else f"{mean_of(scores.returns):.0f}"
+        state = f"return {actors}, best greedy {best}, launches {self.session.launches}"
+        changes |= {"completed": self.session.agent.steps, "state": state}
+        self._progress.update(self._task, **changes)
+
+    def _say(self, text):
+        self.console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+    def _plot(self, card):
+        config = self.config
+        return self.records.plot(
+            title=f"{config.algo} on {config.env}, seed {config.seed}, card {card}",
+            threshold=self.scores.threshold,
+        )
+
+    def _save(self):
+        with self._phase("records"):
+            self.records.save(self._state)
+
+    def _state(self):
+        run = {"phases": self._phase.seconds, "scores": self.scores.state_dict()}
+        run |= self.rows.state_dict()
+        before = self.session.device_cycles
+        state = {"session": self.session.state_dict(), "run": run}
+        if before is not None:  # how often a checkpoint is written is no part of the run
+            self.rows.forget(self.session.device_cycles - before)
+        return state
+
+    def _restore(self, saved):
+        self.session.load_state_dict(saved["session"])
+        run = saved["run"]
+        self.scores.load_state_dict(run["scores"])
+        self.rows.load_state_dict(run)
+        self._phase.load(run["phases"])
+        self.records.saved = steps = self.session.agent.steps
+        if steps >= self.config.steps and not self.scores.solved:
+            self._say(
+                f"The checkpoint is of step {steps}, and steps is {self.config.steps}: nothing is "
+                "trained; more --steps go on from there"
+            )

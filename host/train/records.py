@@ -1,0 +1,153 @@
+"""What a run keeps of itself: checkpoint, policies, rows, summary.
+
+A full disk costs a warning, not the run: what could not be written is written at the next
+occasion.
+"""
+
+import io
+import time
+from contextlib import contextmanager
+
+from host import checkpoint
+from host.train.folder import BEST, CHECKPOINT, LAST
+from host.train.log import plot_returns, write_summary
+from host.train.policy import load_policy, save_policy
+
+__all__ = ["Records"]
+
+#: checkpoints take at most one part in so many of the time
+_SHARE = 10
+
+
+class Records:
+    """Files of a run in the folder ``out``.
+
+    Parameters
+    ----------
+    out : Path
+    config : RunConfig
+    session : Session or OnPolicySession
+    warn : callable
+        Told what could not be written, once until it can be again.
+
+    Attributes
+    ----------
+    checkpoint, best, last : Path
+    log : RunLog
+        Set by the run.
+    saved : int or None
+        Environment steps of the last checkpoint that was written.
+    failed : set of str
+        What could not be written the last time.
+    """
+
+    def __init__(self, out, config, session, warn):
+        self.out, self._config, self._session, self._warn = out, config, session, warn
+        self.checkpoint, self.best, self.last = out / CHECKPOINT, out / BEST, out / LAST
+        self.log, self.saved, self.failed = None, None, set()
+        self._policy = None  # bytes of the best one that are not in its file yet
+        self._next = time.monotonic() + config.checkpoint_interval_s
+
+    @property
+    def due(self):
+        """Whether the last checkpoint was so many seconds ago that there should be another."""
+        return time.monotonic() >= self._next
+
+    def save(self, state):
+        """Write a checkpoint of ``state()``."""
+        began = time.monotonic()
+        tree = state()
+        with self._tolerated(CHECKPOINT):
+            checkpoint.save(self.checkpoint, "training", self._config.identity(), tree)
+            self.saved = self._session.agent.steps
+        self.flush()
+        ended = time.monotonic()
+        self._next = ended + max(self._config.checkpoint_interval_s, _SHARE * (ended - began))
+
+    def keep_best(self, score):
+        """Keep the agent as it is as the best policy so far."""
+        file = io.BytesIO()
+        self._write_policy(file, score)
+        self._policy = file.getvalue()
+        self.flush()
+
+    def best_policy(self):
+        """``load_policy`` of what was kept."""
+        return load_policy(self.best if self._policy is None else io.BytesIO(self._policy))
+
+    def row(self, values):
+        """Write a row of progress.csv; one that could not be written comes before the next."""
+        with self._tolerated("progress.csv"):
+            self.log.write(values)
+        self.flush()
+
+    def flush(self):
+        """Write what could not be written before."""
+        if self._policy is not None:
+            with self._tolerated(BEST):
+                checkpoint.atomic_write(self.best, lambda file: file.write(self._policy))
+                self._policy = None
+
+    def summary(self, values):
+        """Write summary.json."""
+        self.flush()
+        with self._tolerated("summary.json"):
+            write_summary(self.out, values)
+
+    def plot(self, **words):
+        """``host.train.log.plot_returns``; the path."""
+        path = self.out / "returns.png"
+        with self._tolerated(path.name):
+            path = plot_returns(self.out, **words)
+        return path
+
+    def leave(self, error, state):
+        """After a failure: the policy as it is, a checkpoint of ``state()`` unless that is None,
+        and notes on ``error`` that say where they are."""
+        try:
+            self._write_policy(self.last, None)
+            _note(error, f"the policy as it was is in {self.last}")
+        except OSError as full:
+            _note(error, f"the policy as it was could not be written to {self.last}: {full}")
+        if state is not None:
+            try:
+                self.save(state)
+            except Exception as second:  # the first failure is what there is to be said
+                _note(error, f"a checkpoint could not be made: {second}")
+        if self.saved is not None:
+            _note(error, f"--resume goes on from step {self.saved}, in {self.checkpoint}")
+
+    def lacking(self):
+        """At the end: what could not be written, and what there is to resume from."""
+        saved = "There is no checkpoint"
+        if self.saved is not None:
+            saved = f"The checkpoint is of step {self.saved}"
+        return f"Not written in the end: {', '.join(sorted(self.failed))}. {saved}."
+
+    def close(self):
+        """Close the log."""
+        with self._tolerated("progress.csv"):
+            self.log.close()
+
+    def _write_policy(self, file, score):
+        config = self._config
+        save_policy(file, self._session.agent, algo=config.algo, env=config.env, score=score)
+
+    @contextmanager
+    def _tolerated(self, name):
+        try:
+            yield
+        except OSError as error:
+            if name not in self.failed:
+                self._warn(
+                    f"{self.out / name} could not be written ({error.strerror or error}); the run "
+                    "goes on, and tries it again"
+                )
+            self.failed.add(name)
+        else:
+            self.failed.discard(name)
+
+
+def _note(error, text):
+    """``error.add_note(text)`` of Python 3.11, on every Python."""
+    error.__notes__ = [*getattr(error, "__notes__", ()), text]

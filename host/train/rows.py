@@ -1,0 +1,107 @@
+"""Rows of progress.csv: means of what was measured since the last one, and what is so now."""
+
+import time
+from collections import defaultdict
+
+from host.phases import PHASES
+from host.train.log import RunLog
+from host.train.scores import mean_of
+
+__all__ = ["Rows"]
+
+#: columns whatever learns
+_SHARED = (
+    "launches",
+    "steps",
+    "episodes",
+    "seconds",
+    "return_mean",
+    "length_mean",
+    "evaluation_return",
+    "device_cycles",
+    *(f"seconds_{name}" for name in PHASES),
+)
+
+
+class Rows:
+    """
+    Parameters
+    ----------
+    session : Session or OnPolicySession
+    scores : Scores
+    records : Records
+        Gets the log that rows go to, which begins here.
+
+    Attributes
+    ----------
+    seconds : float
+        Training time, resumed runs added up.
+    device_cycles : int or None
+        Clocks of the card likewise; None on one that does not count.
+    """
+
+    def __init__(self, session, scores, records):
+        self._session, self._scores, self._records = session, scores, records
+        self._seconds, self._cycles, self._started = 0.0, 0, time.perf_counter()
+        self._measured, self._logged = defaultdict(list), None
+
+    def begin(self):
+        """Open the log, behind the rows up to where the session is."""
+        session = self._session
+        with session.phases("records"):
+            log = RunLog(self._records.out, session.launches, _SHARED + session.COLUMNS)
+        self._records.log, self._logged = log, log.launches
+
+    def measure(self, measured):
+        """Add what an iteration has ``measured``: numbers by column, or None."""
+        for name, value in measured.items():
+            if value is not None:
+                self._measured[name].append(value)
+
+    @property
+    def seconds(self):
+        return self._seconds + time.perf_counter() - self._started
+
+    @property
+    def device_cycles(self):
+        cycles = self._session.device_cycles
+        return None if cycles is None else self._cycles + cycles
+
+    @property
+    def phases(self):
+        """Seconds by phase, as they are shown."""
+        return {name: round(value, 3) for name, value in self._session.phases.seconds.items()}
+
+    def write(self):
+        """A row, unless there is one of this launch and no evaluation since."""
+        session, scores = self._session, self._scores
+        if self._logged == session.launches and scores.evaluation is None:
+            return
+        with session.phases("records"):
+            self._records.row(
+                {
+                    "launches": session.launches,
+                    "steps": session.agent.steps,
+                    "episodes": scores.episodes,
+                    "seconds": round(self.seconds, 3),
+                    "return_mean": mean_of(scores.returns),
+                    "length_mean": mean_of(scores.lengths),
+                    "evaluation_return": scores.evaluation,
+                    **{name: mean_of(values) for name, values in self._measured.items()},
+                    **session.progress(),
+                    "device_cycles": self.device_cycles,
+                    **{f"seconds_{name}": value for name, value in self.phases.items()},
+                }
+            )
+        scores.evaluation, self._logged = None, session.launches
+        self._measured.clear()
+
+    def forget(self, cycles):
+        """Take clocks of the card that were no part of the run off the sum."""
+        self._cycles -= cycles
+
+    def state_dict(self):
+        return {"seconds": self.seconds, "device_cycles": self.device_cycles}
+
+    def load_state_dict(self, state):
+        self._seconds, self._cycles = state["seconds"], state["device_cycles"] or 0

@@ -1,0 +1,105 @@
+"""What a run has achieved: its actors' returns, evaluations, the best policy, a solution."""
+
+from collections import deque
+
+import numpy as np
+
+from host.collect.environment_id import reward_threshold
+
+__all__ = ["Scores", "mean_of"]
+
+
+def mean_of(values):
+    return float(np.mean(values)) if len(values) else None
+
+
+class Scores:
+    """
+    Parameters
+    ----------
+    config : RunConfig
+    session : Session or OnPolicySession
+    records : Records
+        Keeps the best policy.
+
+    Attributes
+    ----------
+    threshold : float or None
+        Mean return that counts as solved.
+    returns, lengths : deque
+        Of the actors' last 100 episodes.
+    episodes : int
+    evaluation : float or None
+        Mean return of an evaluation that no row has shown yet.
+    best : float or None
+        Highest mean return of an evaluation so far.
+    mean_return : float or None
+        The final one, on episodes that chose nothing.
+    solved : bool
+    """
+
+    _KEPT = ("episodes", "attempts", "best", "solved", "mean_return")
+
+    def __init__(self, config, session, records):
+        self._config, self._session, self._records = config, session, records
+        own = config.threshold
+        self.threshold = reward_threshold(config.env) if own is None else own
+        self.returns, self.lengths = deque(maxlen=100), deque(maxlen=100)
+        self.episodes = self.attempts = 0
+        self.best = self.mean_return = self.evaluation = None
+        self.solved = False
+
+    def count(self, episodes):
+        """Add (return, length) of episodes that actors have finished."""
+        self.episodes += len(episodes)
+        for value, length in episodes:
+            self.returns.append(value)
+            self.lengths.append(length)
+
+    def evaluate(self, stop):
+        """Greedy evaluation; keeps the best policy; confirms a solution on other episodes.
+        Nothing, as soon as there is something in ``stop``."""
+        mean = self._evaluated(stop, 0)
+        if mean is None:
+            return
+        self.evaluation = mean
+        if self._config.until_solved and self._passes(mean):
+            self.attempts += 1
+            confirmed = self._evaluated(stop, self.attempts)
+            if confirmed is not None and self._passes(confirmed):
+                self.solved, self.mean_return, self.best = True, confirmed, mean
+                self._records.keep_best(mean)
+                return
+        if self.best is None or mean >= self.best:
+            self.best = mean
+            self._records.keep_best(mean)
+
+    def conclude(self, stop):
+        """Final evaluation of the best policy, on episodes that chose nothing."""
+        if self.best is None:
+            self.evaluate(stop)
+        if self.best is None or self.solved:
+            return
+        agent, _ = self._records.best_policy()
+        self.mean_return = self._evaluated(stop, self.attempts + 1, agent)
+        self.solved = self.mean_return is not None and self._passes(self.mean_return)
+
+    def _passes(self, mean):
+        return self.threshold is not None and mean >= self.threshold
+
+    def _evaluated(self, stop, attempt, agent=None):
+        with self._session.phases("evaluation"):
+            returns = self._session.evaluate(attempt, agent, stop=stop)
+        return None if returns is None else float(returns.mean())
+
+    def state_dict(self):
+        kept = {name: getattr(self, name) for name in self._KEPT}
+        return kept | {"returns": list(self.returns), "lengths": list(self.lengths)}
+
+    def load_state_dict(self, state):
+        for name in self._KEPT:
+            setattr(self, name, state[name])
+        self.returns.extend(state["returns"])
+        self.lengths.extend(state["lengths"])
+        if self._records.best.exists():  # kept since the checkpoint was written
+            self.best = self._records.best_policy()[1]["score"]

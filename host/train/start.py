@@ -1,0 +1,210 @@
+"""A training run as the command line asks for it: config, kernel, card, ``host.train.loop``."""
+
+from contextlib import closing
+from functools import partial
+
+import boards
+from boards.memory import banks, configured
+from host.card import open_card
+from host.collect.environment import make_envs, sizes
+from host.generate import keep, read_description
+from host.interrupt import INTERRUPTED, terminating
+from host.learners.card import kernel_settings
+from host.runtime.experience import record_dtype
+from host.runtime.gae import AdvantageEstimator
+from host.runtime.learner import LearningReplay
+from host.runtime.program import aligned
+from host.runtime.replay import PrioritizedReplayBuffer
+from host.train.folder import default_folder, run_folder
+from host.train.loop import train
+from host.train.policy import agent_type
+from host.train.session import experience_fields
+from host.train.train_config import PRESETS, OnPolicyConfig, TrainConfig
+from hw.config import check_range
+from sim.cache import say
+from sim.card.memory import Bank
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["design_of", "kernel_values", "run", "start"]
+
+
+#: learner -> what the kernel's memory is to the host
+_BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
+
+#: of a run with a trace, if not asked otherwise: a clock of it takes kilobytes
+TRACE_LAUNCHES = 20
+
+#: cards whose kernel is made for the run
+_SIMULATED = ("model", "sim")
+
+
+def start(config, *, out, card, preset_name=None, **options):
+    """``run`` with its outcome in words; returns the exit code.
+
+    ``out`` None is ``host.train.folder.default_folder``, with the next number for a new run unless
+    it shall be overwritten; ``preset_name`` is in its name.
+    """
+    numbered = out is None and not options.get("overwrite")
+    if out is None:
+        names = PRESETS.get(config.algo)
+        out = default_folder(config, card, preset_name or (names and names[0]))
+    try:
+        result = run(config, out=out, numbered=numbered, card=card, **options)
+    except KeyboardInterrupt as error:  # which the command line's library would end without a word
+        say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
+        return INTERRUPTED
+    mean = result.summary["mean_return"]
+    if mean is not None:
+        words = "solved" if result.summary["solved"] else "not solved"
+        print(f"mean return {mean:.1f}, {words}, in {result.summary['seconds']:.0f} s")
+    if result.plot.exists():
+        print(result.plot)
+    return result.exit_code
+
+
+def run(
+    config,
+    *,
+    card,
+    out,
+    numbered=False,
+    board="u200",
+    resume=False,
+    overwrite=False,
+    trace=False,
+    trace_launches=TRACE_LAUNCHES,
+    kernel=None,
+    console=None,
+):
+    """``host.train.loop.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
+
+    The simulated cards have the board's memory banks, where they join as many in one as the run's
+    experiences take, and a kernel generated for the run: as large as its capacity, with the agent's
+    networks; or with a row for each environment, and room for a rollout however its episodes end. A
+    real card has the kernel that was built, under ``build/<board>/<kernel>``: ``replay``, the
+    algorithm with learner card, or ``gae`` for ppo.
+
+    Parameters
+    ----------
+    config : RunConfig
+    card, board : str
+    out : path
+    numbered, resume, overwrite : bool
+        What may happen to an earlier run in ``out``: see ``host.train.folder.run_folder``.
+    trace : bool
+        Write ``trace.vcd`` into the folder, on card sim alone.
+    trace_launches : int
+        Launches after which it ends; the kernel's check and set-up are the first two.
+    kernel : dict, optional
+        Fields of the kernel's config, as for ``host.settings.override``, where one is generated.
+    console : rich.console.Console, optional
+    """
+    check_range("trace_launches", trace_launches, 1, 1 << 40)
+    if trace and card != "sim":
+        raise ValueError(f"--trace must be with card sim, not {card}")
+    agent_type(config.algo)  # what is missing is said before a kernel is built
+    with (
+        terminating(),
+        run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
+    ):
+        path, description = _kernel(config, card, board, kernel or {})
+        options = {}
+        if description is not None:
+            options["banks"] = _banks(config, description, boards.get(board))
+        if trace:
+            options |= {"trace": folder / "trace.vcd", "trace_launches": trace_launches}
+        with open_card(card, **options) as opened:
+            description = description or read_description(path)
+            loaded = opened.load(path)
+            if loaded.description.to_json() != description.to_json():
+                raise RuntimeError(f"{path} must be the kernel of this run, not another's")
+            return train(
+                config,
+                _factory(config, loaded),
+                out=folder,
+                card=card,
+                kernel=description,
+                resume=resume,
+                console=console,
+            )
+
+
+def _kernel(config, card, board, settings):
+    """Path and KernelDescription of the kernel that is made for a run; path and None of the one
+    that was built for a real card before."""
+    design = design_of(config)
+    if card in _SIMULATED:
+        values = kernel_values(config) | settings
+        folder, description = keep(
+            design,
+            board,
+            BUILD_DIRECTORY / "train",
+            verilog=card == "sim",
+            before=dict.fromkeys(settings, "kernel."),
+            **values,
+        )
+        return folder / "kernel.json", description
+    if settings:
+        name = next(iter(settings))
+        raise ValueError(
+            f"kernel.{name} must be set when the kernel is built, not with card {card}"
+        )
+    return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
+
+
+def _banks(config, description, board):
+    """The memory that each master of a simulated card's kernel has."""
+    taken = None
+    if board.joins and isinstance(config, TrainConfig):
+        observation_size, action_count = _sizes(config)
+        fields = experience_fields(observation_size, None if config.algo == "dqn" else action_count)
+        beat = configured(description)[1].engine.beat_bytes
+        taken = config.capacity * aligned(record_dtype(fields).itemsize, beat)
+        # Of more than there is, the buffer will say how many bytes would fit.
+        taken = min(taken, board.largest_bank.size)
+    return tuple(Bank(b.name, b.size) for b in banks(description, board, storage_bytes=taken))
+
+
+def _sizes(config):
+    with closing(make_envs(config.env, 1, config.algo)) as envs:
+        return sizes(envs)
+
+
+def design_of(config):
+    """The design whose kernel a run needs."""
+    if isinstance(config, OnPolicyConfig):
+        return "gae"
+    return "replay" if config.learner == "cpu" else config.algo
+
+
+def _factory(config, kernel):
+    """What makes the kernel's side of a run: see ``host.train.loop.train``; ValueError for a kernel
+    whose numbers have other widths than the run's."""
+    if not isinstance(config, OnPolicyConfig):
+        return partial(_BUFFERS[config.learner], kernel)
+    agent, found = config.agent, kernel.description.config["gae"]
+    for name in ("code_width", "result_width"):
+        if getattr(agent, name) != found[name]:
+            raise ValueError(
+                f"{name} must be {found[name]} as in the kernel, not {getattr(agent, name)}"
+            )
+    return partial(AdvantageEstimator, kernel, agent.standardization)
+
+
+def kernel_values(config):
+    """What a run asks of the kernel that is generated for it."""
+    if isinstance(config, OnPolicyConfig):
+        return {
+            # As many as fit every board (HEPPO's); environments beyond come after the others.
+            "gae.rows": min(config.env_count, 64),
+            # Every step may end an episode, and be followed by what it bootstraps from.
+            "gae.depth": 2 * config.steps_per_launch,
+            "gae.code_width": config.agent.code_width,
+            "gae.result_width": config.agent.result_width,
+        }
+    values = {"capacity": config.capacity}
+    if config.learner == "card":
+        learner = kernel_settings(config, *_sizes(config))
+        learner["batch"] = config.agent.batch_size
+        values |= {f"learner.{name}": value for name, value in learner.items()}
+    return values

@@ -1,0 +1,105 @@
+"""scripts/build_pyxrt.sh with a stand-in for XRT, compiler and pip: what it compiles, and where."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+#: a Python whose platlib is a folder of the test, and whose pip installs nothing
+PYTHON = """#!/bin/sh
+case "$*" in
+    *"pip install"*) ;;
+    *platlib*) echo {site} ;;
+    *) exec {python} "$@" ;;
+esac
+"""
+#: a compiler that keeps its arguments, and says which headers the source includes
+COMPILER = """#!/bin/sh
+case "$*" in *" -M "*) cat {headers}; exit ;; esac
+printf '%s\\n' "$@" > {log}
+while [ "$1" != -o ]; do shift; done
+echo built > "$2"
+"""
+
+#: what a compiler prints where all but pybind11 is there
+HEADERS = """\
+pyxrt.o: pyxrt.cpp /usr/include/uuid/uuid.h \\
+ /usr/include/boost/any.hpp pybind11/pybind11.h
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    """``build(*arguments)`` runs the script; its files are below ``tmp_path``."""
+    (tmp_path / "site").mkdir()
+    for folder, name in (("include/xrt", "xrt_device.h"), ("lib", "libxrt_coreutil.so")):
+        (tmp_path / "xrt" / folder).mkdir(parents=True)
+        (tmp_path / "xrt" / folder / name).write_text("")
+    (tmp_path / "pyxrt.cpp").write_text("")
+    (tmp_path / "headers").write_text(HEADERS)
+    values = dict(
+        headers=tmp_path / "headers",
+        site=tmp_path / "site",
+        python=sys.executable,
+        log=tmp_path / "log",
+    )
+    for name, text in (("python", PYTHON), ("c++", COMPILER)):
+        (tmp_path / name).write_text(text.format(**values))
+        (tmp_path / name).chmod(0o755)
+
+    def run(*arguments):
+        variables = dict(XILINX_XRT=tmp_path / "xrt", CXX=tmp_path / "c++")
+        variables |= dict(PYTHON=tmp_path / "python", PATH="/usr/bin:/bin")
+        return subprocess.run(
+            ["sh", ROOT / "scripts" / "build_pyxrt.sh", *arguments],
+            env={name: str(value) for name, value in variables.items()},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_builds_for_this_python(build, tmp_path):
+    result = build(tmp_path / "pyxrt.cpp")
+    file = tmp_path / "site" / f"pyxrt{sysconfig.get_config_var('EXT_SUFFIX')}"
+    assert (result.returncode, result.stdout) == (0, f"build_pyxrt: {file}\n"), result.stderr
+    assert file.read_text() == "built\n"
+    given = (tmp_path / "log").read_text().split()
+    assert f"-I{sysconfig.get_path('include')}" in given and f"-I{tmp_path}/xrt/include" in given
+    assert given.index("-lxrt_coreutil") > given.index(str(tmp_path / "pyxrt.cpp"))
+    assert f"-L{tmp_path}/xrt/lib" in given and "-std=c++17" in given
+
+
+@pytest.mark.parametrize(
+    "missing, words",
+    [
+        ("xrt/include/xrt/xrt_device.h", "XRT must be installed, with .*xrt_device.h"),
+        ("xrt/lib/libxrt_coreutil.so", "libxrt_coreutil.so must be there"),
+        ("python", "python must be there: make setup"),
+        (None, "RELEASE or FILE must be given"),
+    ],
+)
+def test_what_is_missing_is_said(build, tmp_path, missing, words):
+    if missing:
+        (tmp_path / missing).unlink()
+    result = build(*([tmp_path / "pyxrt.cpp"] if missing else []))
+    assert result.returncode == 3 and not list((tmp_path / "site").iterdir())
+    assert re.search(words, result.stderr), result.stderr
+
+
+@pytest.mark.parametrize("header", ["boost/any.hpp", "boost/format.hpp", "uuid/uuid.h"])
+@pytest.mark.parametrize("end", ["\n", " \\\n pybind11/stl.h\n"])
+def test_a_header_of_another_package_is_named(build, tmp_path, header, end):
+    """XRT's headers of 2021.2, and from 2024.1 on, include Boost's, which its packages do not ask
+    for: named before pybind11 is fetched."""
+    (tmp_path / "headers").write_text(HEADERS.rstrip() + f" {header}{end}")
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 9\n")
+    result = build(tmp_path / "pyxrt.cpp")
+    assert result.returncode == 3 and not list((tmp_path / "site").iterdir())
+    assert re.search(f"{header} must be there .libboost-dev, uuid-dev", result.stderr)

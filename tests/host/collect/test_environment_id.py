@@ -1,0 +1,126 @@
+"""host.collect.environment_id: whoever registers an environment, its id is enough."""
+
+import sys
+from types import SimpleNamespace
+
+import gymnasium
+import pytest
+
+from host.collect import environment_id
+from host.collect.environment_id import find_spec, reward_threshold
+from host.train.train_config import TrainConfig, preset
+
+MODULE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("{id}", entry_point=CartPoleEnv, max_episode_steps=20, reward_threshold=15)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """``module(name, id)`` writes a module that registers ``id`` when it is imported."""
+    registered, modules = set(gymnasium.registry), set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name, text=MODULE, **values):
+        (tmp_path / f"{name}.py").write_text(text.format(**values) if values else text)
+
+    yield write
+    for name in set(gymnasium.registry) - registered:
+        del gymnasium.registry[name]
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def test_a_module_of_ones_own(module):
+    module("my_cart", id="MyCart-v0")
+    with pytest.raises(ValueError, match="^env must be the id of a registered .*, not 'MyCart-v0'"):
+        find_spec("MyCart-v0")
+    spec = find_spec("my_cart:MyCart-v0")
+    assert spec.id == "MyCart-v0" and find_spec("my_cart:MyCart-v0") is spec
+    assert reward_threshold("my_cart:MyCart-v0") == 15
+
+
+def test_a_run_in_it_ends_well_resumes_and_keeps_a_policy(module, tmp_path):
+    """Every place that uses the id: environments, evaluation, threshold, policy file, resume."""
+    from fake_replay import FakeReplay
+    from rich.console import Console
+
+    from host.train.loop import load_policy, train
+
+    module("my_pole", id="mine/Pole-v3")
+    config = dict(
+        env="my_pole:mine/Pole-v3",
+        steps=400,
+        learning_starts=64,
+        evaluation_interval_steps=200,
+        evaluation_episodes=2,
+        dqn=dict(hidden=[8], batch_size=16),
+    )
+    out, console = tmp_path / "run", Console(quiet=True)
+    summary = train(TrainConfig.from_dict(config), FakeReplay, out=out, console=console).summary
+    assert summary["reward_threshold"] == 15 and summary["mean_return"] <= 20
+    longer = TrainConfig.from_dict(config | {"steps": 800})
+    again = train(longer, FakeReplay, out=out, resume=True, console=console).summary
+    assert again["steps"] == 800
+    assert load_policy(out / "best.npz")[1]["env"] == "my_pole:mine/Pole-v3"
+
+
+def test_modules_that_are_not_there():
+    with pytest.raises(ValueError, match="^env must name a module that can .*, not 'nowhere:X-v0'"):
+        find_spec("nowhere:X-v0")
+    with pytest.raises(ValueError, match="^env must name a module that can .*, not 'os.no:X-v0'"):
+        find_spec("os.no:X-v0")
+    with pytest.raises(ValueError, match="^env must be the id .*, not 'os:X-v0'"):
+        find_spec("os:X-v0")
+
+
+def test_a_bug_in_the_module_is_not_hidden(module):
+    module("broken", "import a_package_that_is_missing\n")
+    with pytest.raises(ModuleNotFoundError, match="a_package_that_is_missing"):
+        find_spec("broken:X-v0")
+    module("faulty", "raise ValueError('of its own')\n")
+    with pytest.raises(ValueError, match="^of its own$"):
+        find_spec("faulty:X-v0")
+
+
+def test_namespaces_of_known_packages(module, monkeypatch):
+    """Atari's module registers them when it is imported."""
+    with pytest.raises(ValueError, match="not 'Blocks/Fall-v1' .*Namespace Blocks not found"):
+        find_spec("Blocks/Fall-v1")
+    module("blocks", id="Blocks/Fall-v1")
+    monkeypatch.setattr(environment_id, "_MODULES", {"Blocks": "blocks", "Gone": "gone_from_here"})
+    for _ in range(2):  # the second time it is there
+        assert find_spec("Blocks/Fall-v1").id == "Blocks/Fall-v1"
+    for name in ("Gone/X-v1", "Blocks/Rise-v1"):
+        with pytest.raises(ValueError, match=f"^env must be the id .*, not '{name}'"):
+            find_spec(name)
+
+
+def test_namespaces_of_entry_points(module, monkeypatch):
+    asked = []
+
+    def plugin(name):
+        def register():
+            asked.append(name)
+            gymnasium.register(f"{name}/Env-v0", entry_point="x:y")
+
+        return SimpleNamespace(name=name, load=lambda: register)
+
+    def entry_points(group):
+        assert group == "gymnasium.envs"
+        return [plugin("Other"), plugin("Plugged")]
+
+    monkeypatch.setattr(environment_id, "entry_points", entry_points)
+    assert find_spec("Plugged/Env-v0").entry_point == "x:y" and asked == ["Plugged"]
+    find_spec("Plugged/Env-v0")
+    find_spec("CartPole-v1")
+    assert asked == ["Plugged"], "nobody is asked for what is there"
+
+
+def test_what_is_known_of_an_environment_is_known_with_its_module():
+    name = "gymnasium.envs.classic_control:Pendulum-v1"
+    assert reward_threshold(name) == reward_threshold("Pendulum-v1") == -200
+    assert preset("ppo", "cpu", env=name).ppo == preset("ppo", "cpu", env="Pendulum-v1").ppo

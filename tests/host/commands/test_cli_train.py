@@ -1,0 +1,109 @@
+"""`rlfabric train`: what its words become, and what it ends in."""
+
+import sys
+import warnings
+from importlib.metadata import version
+from types import SimpleNamespace
+
+import gymnasium
+import pytest
+
+from host.card import CapacityError
+from host.checkpoint import CheckpointError
+from host.commands.exits import TRACEBACK
+from sim.tools import MissingTool
+from tests.host.code_of import ours
+
+
+@pytest.mark.parametrize(
+    "error, code, message",
+    [
+        (CapacityError("size must be at most 4096"), 4, "rlfabric: size must be at most 4096"),
+        (CheckpointError("checkpoint must be of version 1"), 2, "rlfabric: checkpoint must be"),
+        (MissingTool("g++ must be installed"), 3, "rlfabric: g++ must be installed"),
+        (RuntimeError("AXI channel r stands still"), 1, "rlfabric: AXI channel r stands still"),
+        (OSError(28, "No space left on device"), 1, "No space left"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, message):
+    monkeypatch.setattr("host.train.start.start", ours("raise error", error=error))
+    got, _, err = run("train", "dqn")
+    assert got == code and message in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("words", [["-v", "train"], ["train", "-v"], ["--verbose", "train"]])
+def test_traceback_on_request(run, words):
+    code, _, err = run(*words, "sac")
+    assert code == 2 and err.startswith("Traceback") and "ValueError: ALGO must be" in err
+
+
+def test_traceback_by_the_environment(run, monkeypatch):
+    monkeypatch.setenv(TRACEBACK, "1")
+    code, _, err = run("train", "sac")
+    assert code == 2 and err.startswith("Traceback")
+
+
+def test_version(run):
+    assert run("--version") == (0, f"rlfabric {version('rlfabric')}\n", "")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What ``host.train.start.start`` was called with."""
+    seen = SimpleNamespace()
+
+    def start(config, **options):
+        seen.config, seen.options = config, options
+        return 130
+
+    monkeypatch.setattr("host.train.start.start", start)
+    return seen
+
+
+def test_train_passes_every_option_on(run, started, tmp_path):
+    env = "gymnasium.envs.classic_control:Acrobot-v1"
+    code, _, _ = run(
+        "train", "dqn", "--env", env, "--card", "sim", "--steps", 9, "--seed", 4,
+        "--until-solved", "--resume", "--trace", "--set", "gamma=0.9", "--set", "kernel.lanes=2",
+        "--learner", "cpu", "--board", "u50",
+    )  # fmt: skip
+    assert code == 130
+    asked = dict(env=env, learner="cpu", steps=9, seed=4, until_solved=True)
+    assert asked.items() <= started.config.to_dict().items() and started.config.dqn.gamma == 0.9
+    options = dict(card="sim", board="u50", resume=True, trace=True, kernel={"lanes": "2"})
+    options |= dict(out=None, overwrite=False, preset_name=None, trace_launches=20)
+    assert started.options == options
+    run("train", "dqn", "--card", "sim", "--trace-launches", 5)
+    assert started.options["trace"] and started.options["trace_launches"] == 5
+    run(
+        "train", "ppo", "--preset", "heppo5", "--threshold", 90.5, "--out", tmp_path, "--overwrite"
+    )  # fmt: skip
+    assert started.options["overwrite"] and started.options["preset_name"] == "heppo5"
+    assert started.config.ppo.rewards == "dynamic" and started.options["out"] == tmp_path
+    assert started.config.threshold == 90.5 and started.config.until_solved
+    (tmp_path / "file.json").write_text('{"gamma": 0.5}')
+    run("train", "dqn", "--config", tmp_path / "file.json")
+    assert started.config.dqn.gamma == 0.5 and started.config.learner == "card"
+
+
+def test_modules_of_the_current_folder_are_found_last(run, started, tmp_path, monkeypatch):
+    text = "import gymnasium as g\ng.register('Here-v0', entry_point='x:y', reward_threshold=3)\n"
+    (tmp_path / "a_module_that_is_here.py").write_text(text)
+    (tmp_path / "json.py").write_text("raise SystemExit('found first')")
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("train", "dqn", "--env", "a_module_that_is_here:Here-v0", "--until-solved")
+    assert code == 130, err
+    assert sys.path[-1] == str(tmp_path)
+    del sys.modules["a_module_that_is_here"], gymnasium.registry["Here-v0"]
+
+
+def test_warnings_are_lines(run, monkeypatch):
+    monkeypatch.setattr(
+        "host.train.start.start",
+        ours("import warnings; warnings.warn('it is flat', UserWarning); return 0"),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = run("train", "dqn")
+    assert code == 0 and err == "rlfabric: warning: it is flat\n"

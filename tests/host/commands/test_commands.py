@@ -1,0 +1,123 @@
+"""Every `rlfabric ...` line that is shown anywhere runs: with few steps, small sizes, on twins."""
+
+import re
+import sys
+
+import gymnasium
+import pytest
+
+from tests.host.command_lines import COMMANDS, lines, parsed, words_of
+
+LINES = lines()
+
+#: what begins a line that is parsed, and not run here -> why
+PARSED = {
+    "rlfabric bench ": "two hours; tests/bench runs each bench, small",
+    "rlfabric bitstream ": "needs a vendor's tools, or minutes of place and route",
+    "rlfabric report ": "minutes of yosys; tests/boards/test_report.py runs a small design",
+    "rlfabric verilog ": "long: below",
+    "rlfabric train ppo": "long: below; torch is an extra",
+    "rlfabric -v ...": "no line: a place for one",
+}
+
+#: options with which a run takes a second and not minutes
+SMALL = (
+    "--steps 400 --card model --set evaluation_episodes=1 --set evaluation_interval_steps=400"
+).split()
+AGENT = "--set hidden=8,8 --set batch_size=16 --set capacity=512 --set learning_starts=64".split()
+ROLLOUT = "--set batch_size=16 --set steps_per_launch=16".split()
+
+MODULE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("MyEnv-v0", entry_point=CartPoleEnv, max_episode_steps=20)
+"""
+
+
+def is_name(line):
+    """Whether only a command is named, and not how it is called."""
+    return re.fullmatch(r"rlfabric [a-z]+", line) and line.split()[1] not in ("doctor", "list")
+
+
+def runs():
+    return [n for n in LINES if not is_name(n) and not n.startswith(tuple(PARSED))]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with a user's own module in it, where everything is built."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("host.train.start.BUILD_DIRECTORY", tmp_path / "build")
+    (tmp_path / "my_package.py").write_text(MODULE)
+    yield tmp_path
+    sys.modules.pop("my_package", None)
+    gymnasium.registry.pop("MyEnv-v0", None)
+
+
+def small(words):
+    """Words of a training that is over in a second."""
+    return [*words, *SMALL, *(ROLLOUT if words[1] == "ppo" else AGENT)]
+
+
+def ran(run, words):
+    code, out, err = run(*words)
+    assert code == 0, f"{' '.join(map(str, words))}: {err}"
+    return out
+
+
+def test_lines_are_found():
+    assert len(LINES) > 25 and "README.md" in LINES.values() and "train --help" in LINES.values()
+    assert "rlfabric train ALGO --env ENV --card model|sim|xrt[:N] [--learner card|cpu]" in LINES
+    for beginning in PARSED:
+        assert any(line.startswith(beginning) for line in LINES), f"{beginning} is not shown now"
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_parses(line, monkeypatch):
+    monkeypatch.setenv("RLFABRIC_TRACEBACK", "")  # -v sets it
+    if is_name(line):
+        assert line.split()[1] in COMMANDS
+    elif "..." not in line:
+        parsed(words_of(line))
+
+
+def test_an_unknown_option_does_not_parse():
+    for line in ("train dqn --sed 3", "verilog replay --lin", "show", "list --all"):
+        with pytest.raises(Exception, match="No such option|Missing parameter"):
+            parsed(line.split())
+
+
+@pytest.mark.parametrize("line", runs())
+def test_runs(run, here, line):
+    words = words_of(line)
+    if words[0] == "train":
+        if "--resume" in words:
+            ran(run, small([word for word in words if word != "--resume"]))
+        for folder in re.findall(r"runs/\w+(?=/summary)", line):
+            ran(run, small(["train", "dqn", "--out", folder]))
+        out = ran(run, small(words))
+        assert out.splitlines()[-1].endswith("returns.png")
+    elif words[0] == "evaluate":
+        ran(run, small(["train", "dqn", "--out", words[1]]))
+        if "--render" in words:  # no window here; test_playing has one of its own
+            words = words[: words.index("--render")]
+        assert ran(run, [*words, "--episodes", 2]).startswith("mean return ")
+    else:
+        assert ran(run, words)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", [n for n in LINES if n.startswith("rlfabric train ppo")])
+def test_ppo_runs(run, here, line):
+    out = ran(run, small(words_of(line)))
+    assert out.splitlines()[-1].endswith("returns.png")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "line", [n for n in LINES if n.startswith("rlfabric verilog ") and not is_name(n)]
+)
+def test_verilog_is_written(run, here, line):
+    folder = ran(run, [*words_of(line), "--out", here / "build"]).splitlines()[-1]
+    assert (here / folder / "kernel.json").exists()

@@ -1,0 +1,132 @@
+"""host.commands.request: options, --set and --config together are the config of a run."""
+
+import json
+
+import pytest
+
+import boards
+from host.commands.request import request
+from host.generate import configure, find_design
+from host.train.start import kernel_values
+from host.train.train_config import TrainConfig, preset
+
+U200 = boards.get("u200")
+
+
+def asked(algo="dqn", *, settings=(), file=None, preset_name=None, board=None, **options):
+    how = dict(file=file, preset_name=preset_name, board=board)
+    return request(algo, options=options, settings=dict(settings), **how)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def call(value):
+        path = tmp_path / "asked.json"
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+        return path
+
+    return call
+
+
+@pytest.mark.parametrize("algo, learner", [("dqn", "card"), ("ddpg", "card"), ("ppo", "cpu")])
+def test_the_card_learns_where_it_can(algo, learner):
+    config, kernel = asked(algo, learner=None, env=None)
+    assert config == preset(algo, learner) and kernel == {}
+    assert asked(algo, learner="cpu")[0] == preset(algo, "cpu")
+    if algo != "ppo":
+        assert asked(algo, settings={"learner": "cpu"})[0] == preset(algo, "cpu")
+
+
+def test_the_environment_decides_defaults_wherever_it_is_named(write):
+    expected = preset("ppo", "cpu", "heppo3", "Pendulum-v1")
+    assert asked("ppo", env="Pendulum-v1", preset_name="heppo3")[0] == expected
+    named = {"env": "Pendulum-v1"}
+    assert asked("ppo", settings=named, preset_name="heppo3")[0] == expected
+    assert asked("ppo", file=write(named), preset_name="heppo3")[0] == expected
+
+
+def test_settings():
+    settings = {"gamma": "0.5", "hidden": "8", "seed": "9", "kernel.lanes": "2"}
+    config, kernel = asked(steps=7, settings=settings)
+    assert (config.dqn.gamma, config.dqn.hidden, config.seed, config.steps) == (0.5, (8,), 9, 7)
+    assert kernel == {"lanes": "2"}
+
+
+@pytest.mark.parametrize("name, value", [("seed", 1), ("env", "X-v0"), ("until_solved", True)])
+def test_nothing_loses_in_silence(name, value):
+    option = name.replace("_", "-")
+    with pytest.raises(ValueError, match=f"^{name} must be given once, not by --{option} and by"):
+        asked(**{name: value}, settings={name: "1"})
+
+
+def test_a_summary_is_taken_back(write):
+    config = TrainConfig.from_dict(dict(seed=3, steps=500, dqn=dict(hidden=[8, 9], gamma=0.7)))
+    file = write({"env": "CartPole-v1", "mean_return": 3.5, "config": config.to_dict()})
+    assert asked(file=file) == (config, {})
+    changed, _ = asked(file=file, seed=4, settings={"gamma": "0.5"})
+    assert (changed.seed, changed.dqn.gamma, changed.dqn.hidden) == (4, 0.5, (8, 9))
+    assert asked(file=file, learner="card", settings={"max_gradient_norm": "none"})[0].learner
+
+
+def test_a_summary_brings_its_kernel(write, tmp_path):
+    """All that was set of it, and what the new run sets instead; nothing that the run decides."""
+    settings = {"hidden": "8,6", "batch_size": "16", "capacity": "256", "learning_starts": "64"}
+    wanted = {"kernel.lanes": "1", "kernel.kind": "fixed", "kernel.weight.fraction": "20"}
+    config, kernel = asked(settings=settings | wanted)
+    values = kernel_values(config) | kernel
+    description = find_design("dqn").describe(configure(find_design("dqn"), U200, values))
+    summary = {"config": config.to_dict(), "kernel": {"name": "dqn", "config": description.config}}
+    file = write(json.loads(json.dumps(summary)))
+    again, kernel = asked(file=file, board="u200")
+    assert again == config
+    names = ("lanes", "arithmetic.kind", "arithmetic.weight.fraction")
+    expected = dict(zip(names, (1, "fixed", 20), strict=True))
+    assert kernel == {f"learner.{name}": value for name, value in expected.items()}
+    other, kernel = asked(file=file, board="u200", settings={"kernel.lanes": "4", "capacity": "99"})
+    rebuilt = configure(find_design("dqn"), U200, kernel_values(other) | kernel)
+    assert (rebuilt.learner.lanes, rebuilt.replay.capacity) == (4, 99)
+    assert rebuilt.learner.arithmetic.kind == "fixed"
+    assert asked(file=file)[1] == {}, "a real card has the kernel that it has"
+    cpu = {"learner": "cpu", "max_gradient_norm": "none"}
+    assert asked(file=file, board="u200", settings=cpu)[1] == {}, "another kernel"
+
+
+def test_a_file_of_fields(write):
+    file = write({"gamma": 0.5, "dqn": {"hidden": [4]}, "steps": "1e3", "kernel.lanes": 1})
+    config, kernel = asked(file=file, settings={"kernel.lanes": "2"})
+    assert (config.dqn.gamma, config.dqn.hidden, config.steps) == (0.5, (4,), 1000)
+    assert kernel == {"lanes": "2"} and config.learner == "card"
+    assert asked(file=write({"kernel": {"lanes": 1}}))[1] == {"lanes": 1}
+
+
+def test_a_threshold_is_a_reason_to_stop():
+    config, _ = asked(threshold=90.0)
+    assert config.threshold == 90 and config.until_solved
+    assert not asked()[0].until_solved
+    with pytest.raises(ValueError, match="^threshold must be given to stop when solved, for Cliff"):
+        asked(env="CliffWalking-v1", until_solved=True)
+    assert asked(env="CliffWalking-v1", threshold=-13.0)[0].until_solved
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("{", "^--config must be a file of JSON, not .*asked.json"),
+        ("[1]", "^--config must be an object of fields, not what .*asked.json is$"),
+        ({"algo": "ppo"}, "^algo must be dqn, as ALGO is, not 'ppo'$"),
+        ({"gamma": 2}, r"^gamma must be in \[0, 1\], not 2$"),
+        ({"gama": 1}, r"^gama must be .* \(did you mean gamma\?\)$"),
+    ],
+)
+def test_files_that_are_refused(write, content, message):
+    with pytest.raises(ValueError, match=message):
+        asked(file=write(content))
+
+
+def test_what_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="^--config must be a file of JSON, not .*none.json"):
+        asked(file=tmp_path / "none.json")
+    with pytest.raises(ValueError, match="^ALGO must be one of dqn, ddpg, ppo, not 'sac'$"):
+        asked("sac")
+    with pytest.raises(ValueError, match=r"not unknown \(`rlfabric show dqn` lists them\)$"):
+        asked(settings={"warp": "1"})

@@ -1,0 +1,186 @@
+"""host.learners.card on card ``model``: the card's update is the CPU's, and what comes back."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from learner.modelled import kernel_config, opened
+
+from host.learners.card import CardLearner, kernel_settings, steps_of
+from host.runtime.learner import LearningReplay, learner_fields
+from host.train.policy import agent_type
+from host.train.session import Session, experience_fields
+from host.train.train_config import preset
+
+SIZES = {"dqn": (3, 4), "ddpg": (3, 2)}
+BATCH = 16
+
+
+def configured(algo, agent=(), **run):
+    """A small run whose buffer is as large as its batch, so that a draw is all of it."""
+    base = preset(algo, "card").to_dict()
+    small = dict(hidden=(8, 6), batch_size=BATCH) | dict(agent)
+    run = dict(capacity=BATCH, learning_starts=BATCH, alpha=0.0, evaluation_episodes=1) | run
+    return preset(algo, "card").from_dict({**base, **run, algo: base[algo] | small})
+
+
+def kernel_of(config, sizes=None, **changes):
+    learner = kernel_settings(config, *(sizes or SIZES[config.algo])) | {"batch": BATCH}
+    return kernel_config(learner.pop("algorithm"), capacity=200, **{**learner, **changes})
+
+
+def make_agent(config, seed=1):
+    observation_size, action_count = SIZES[config.algo]
+    return agent_type(config.algo)(
+        config.agent, observation_size=observation_size, action_count=action_count, seed=seed
+    )
+
+
+def experiences(config, seed=2):
+    rng, (size, count) = np.random.default_rng(seed), SIZES[config.algo]
+    discrete = config.algo == "dqn"
+    return {
+        "obs": rng.normal(size=(BATCH, size)).astype(np.float32),
+        "next_obs": rng.normal(size=(BATCH, size)).astype(np.float32),
+        "action": rng.integers(count, size=BATCH)
+        if discrete
+        else rng.uniform(-1, 1, (BATCH, count)).astype(np.float32),
+        "reward": rng.normal(size=BATCH).astype(np.float32),
+        "discount": rng.choice([0, 0.9, 0.81], BATCH).astype(np.float32),
+    }
+
+
+CASES = [
+    ("dqn", dict(optimizer="adam", target_interval=3, optimizer_epsilon=1e-3)),
+    ("dqn", dict(optimizer="rmsprop", double=False, loss="squared", optimizer_epsilon=1e-3)),
+    ("dqn", dict(optimizer="sgd", momentum=0.9, huber_delta=0.5, activation="tanh")),
+    ("ddpg", dict(optimizer="adam", optimizer_epsilon=1e-3, actor_learning_rate=5e-4)),
+    ("ddpg", dict(optimizer="sgd", momentum=0.5, target_interval=2, target_tau=0.5)),
+]
+
+
+@pytest.mark.parametrize("algo, agent", CASES)
+def test_the_card_does_what_the_cpu_does(algo, agent):
+    """Seven updates in three launches, on everything stored, against ``learn_batch``."""
+    agent = agent | {"learning_rate": 1e-2}
+    config = configured(algo, agent)
+    cpu, mine, data = make_agent(config), make_agent(config), experiences(config)
+    with opened(kernel_of(config)) as kernel:
+        buffer = LearningReplay(kernel, capacity=BATCH, alpha=0.0, epsilon=0.01)
+        learner = CardLearner(config, mine, buffer)
+        learner.launch(data, None)
+        for count in (1, 2, 4):
+            learner.config = configured(algo, agent, updates_per_launch=count)
+            expected = [cpu.learn_batch(data | {"weights": np.ones(BATCH)}) for _ in range(count)]
+            loss, errors = learner.finish(learner.launch(None, learner.plan(True)))
+            assert mine.updates == cpu.updates
+            assert loss == pytest.approx(np.mean([value for _, value in expected]), rel=1e-4)
+            np.testing.assert_allclose(errors, [abs(td).mean() for td, _ in expected], rtol=1e-4)
+            targets = buffer.store(("target",))
+            for name, pair in mine.networks.items():
+                theirs = cpu.networks[name]
+                close(pair.online.parameters, theirs.online.parameters)
+                for i, layer in enumerate(targets[name]):
+                    close(layer["target"][0].T, theirs.target.weights[i])
+                    close(layer["target"][1], theirs.target.biases[i])
+
+
+def close(card, cpu):
+    np.testing.assert_allclose(card, cpu, rtol=2e-3, atol=2e-5)
+
+
+def test_experiences_are_the_learners():
+    for algo, (size, count) in SIZES.items():
+        config = configured(algo)
+        with opened(kernel_of(config)) as kernel:
+            own = learner_fields(kernel)
+        fields = experience_fields(size, None if algo == "dqn" else count)
+        assert list(fields) == list(own)
+        for name, (dtype, shape) in fields.items():
+            assert (np.dtype(own[name][0]), own[name][1]) == (dtype, shape)
+
+
+def test_schedules_are_in_the_steps():
+    agent = make_agent(configured("dqn", dict(learning_rate_final=1e-4, beta_steps=100)))
+    agent.steps = 10**6
+    steps = steps_of(agent, 2)
+    assert steps["beta"].tolist() == [1 << 15] * 2
+    first = 1e-4 * np.sqrt(1 - 0.999) / (1 - 0.9)
+    np.testing.assert_allclose(steps["rate"][0], first, rtol=1e-6)
+    np.testing.assert_allclose(steps["floor"][0], 1e-8 * np.sqrt(1 - 0.999), rtol=1e-6)
+    assert steps["blend"].tolist() == [[0, 0], [0, 0]] and (steps["keep"] == 1).all()
+    agent.updates = 18
+    assert steps_of(agent, 2)["blend"].tolist() == [[0, 0], [1, 1]]
+
+
+def session_of(kernel, config):
+    return Session(config, partial(LearningReplay, kernel))
+
+
+#: learning starts as early as it may: the first batch needs every experience
+CARTPOLE = dict(capacity=200, learning_starts=BATCH, env_count=2)
+
+
+def test_weights_come_every_so_many_launches():
+    config = configured("dqn", **CARTPOLE, weights_interval=3, updates_per_launch=2)
+    with opened(kernel_of(config, (4, 2))) as kernel:
+        session = session_of(kernel, config)
+        while not session.agent.updates:
+            session.iterate()
+        changed = []
+        for _ in range(8):
+            before = session.agent.online.parameters.copy()
+            measured = session.iterate().measured
+            assert measured["td_error"] > 0 and measured["loss"] > 0
+            changed.append(not np.array_equal(before, session.agent.online.parameters))
+        assert changed == [False, True, False, False, True, False, False, True]
+        assert session.agent.updates == 18
+        session.close()
+
+
+@pytest.mark.parametrize(
+    "algo, env, sizes", [("dqn", "CartPole-v1", (4, 2)), ("ddpg", "Pendulum-v1", (3, 1))]
+)
+def test_resumed_session_learns_the_same(algo, env, sizes):
+    config = configured(algo, **{**CARTPOLE, "env": env, "alpha": 0.6})
+    kernel = kernel_of(config, sizes)
+
+    def losses(session, launches):
+        return [session.iterate().measured for _ in range(launches)]
+
+    with opened(kernel) as loaded:
+        session = session_of(loaded, config)
+        for _ in range(60):
+            session.iterate()
+        state = session.state_dict()
+        wanted = losses(session, 1)
+        session.close()
+    with opened(kernel) as loaded:
+        session = session_of(loaded, config)
+        session.load_state_dict(state)
+        assert (
+            losses(session, 1) == wanted and session.agent.updates == state["agent"]["updates"] + 1
+        )
+        session.close()
+
+
+@pytest.mark.parametrize(
+    "agent, changes, message",
+    [
+        (dict(hidden=(8,)), {}, r"^hidden must be \(8, 6\) as in the kernel, not \(8,\)$"),
+        (dict(optimizer="sgd"), {}, "^optimizer must be 'adam' as in the kernel, not 'sgd'$"),
+        (dict(double=True), {}, "^double must be False as in the kernel, not True$"),
+        (dict(batch_size=15), {}, "^batch_size must be a multiple of 2 up to 16, as in the kernel"),
+        (
+            {},
+            dict(batch=8),
+            "^batch_size must be a multiple of 2 up to 8, as in the kernel, not 16$",
+        ),
+    ],
+)
+def test_refuses_another_kernel(agent, changes, message):
+    with opened(kernel_of(configured("dqn"), **changes)) as kernel:
+        buffer = LearningReplay(kernel, capacity=BATCH)
+        config = configured("dqn", agent)
+        with pytest.raises(ValueError, match=message):
+            CardLearner(config, make_agent(config), buffer)

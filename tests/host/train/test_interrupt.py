@@ -1,0 +1,123 @@
+"""host.interrupt: two signals end a command well at any time, also while Python itself ends."""
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.children import *
+
+ROOT = Path(__file__).parents[3]
+SMALL = dict(hidden="8,6", batch_size=16, learning_starts=64, evaluation_episodes=4)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.fixture
+def start(children):
+    """``start(*words)`` starts Python with the project's modules."""
+    return lambda *words: children(*words, PYTHONPATH=str(ROOT))
+
+
+def ended(process, seconds=20):
+    """Exit code and what was still printed, on both streams."""
+    out, err = process.communicate(timeout=seconds)
+    return process.returncode, out, err
+
+
+def interrupted(start, out, first, second):
+    """A run that a signal meets ``first`` seconds behind its beginning, and another ``second``
+    seconds later."""
+    words = ["-m", "host.cli", "train", "dqn", "--steps", "1000000", "--out", str(out)]
+    for name, value in SMALL.items():
+        words += ["--set", f"{name}={value}"]
+    process, deadline = start(*words), time.monotonic() + 60
+    while not (out / "progress.csv").exists():
+        assert process.poll() is None and time.monotonic() < deadline, "a run must begin"
+        time.sleep(0.01)
+    for delay in (first, second):
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+    code, _, err = ended(process)
+    assert code == 130, (first, second, err)
+    assert not any(word in err for word in ("Traceback", "Fatal", "ignored")), (first, second, err)
+
+
+@pytest.mark.parametrize("first, second", [(0, 0.05), (0.3, 0.6)])
+def test_n_two_signals_end_a_run(start, tmp_path, first, second):
+    """In its first launch; in its last steps, checkpoint or plot."""
+    interrupted(start, tmp_path / "run", first, second)
+
+
+@pytest.mark.long
+def test_n_two_signals_end_a_run_at_any_time(start, tmp_path):
+    rng = random.Random(12)
+    for index in range(20):
+        second = rng.choice((0.02, 0.1, 0.3, 0.6, 1)) * rng.uniform(0.5, 1.5)
+        interrupted(start, tmp_path / str(index), rng.uniform(0, 1.5), second)
+
+
+#: says where it is while Python is being taken down, and takes its time
+ENDING = """
+import atexit, builtins, time
+from host.interrupt import leave
+def slow(where, sleep=time.sleep, print=builtins.print):
+    print(where, flush=True)
+    sleep(0.3)
+class Last:
+    def __del__(self, slow=slow):
+        slow("modules")
+builtins.last = Last()
+atexit.register(slow, "functions")
+leave(7)
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signals_while_python_ends(start, number):
+    process = start("-c", ENDING)
+    for where in ("functions", "modules"):
+        assert process.stdout.readline() == f"{where}\n"
+        process.send_signal(number)
+    assert ended(process) == (7, "", "")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_the_wait_for_a_thread(start, number):
+    """One that is no daemon, an environment's say; what was printed is not lost."""
+    process = start(
+        "-c",
+        "import sys, threading, time; from host.interrupt import leave\n"
+        "threading.Thread(target=lambda: time.sleep(60)).start()\n"
+        "print('begun', flush=True); print('more'); sys.stderr.write('words'); leave(7)",
+    )
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.2)
+    process.send_signal(number)
+    assert ended(process) == (7, "more\n", "words")
+
+
+#: a call that a thread is left behind in: it ends a second later
+LEFT = """
+import atexit, time
+from host.learners.background import Background
+from host.interrupt import leave
+background = Background("card")
+def call():
+    time.sleep(1.5)
+    print("call", flush=True)
+background.submit(call)
+atexit.register(print, "functions")
+background.close(lambda: None)
+print("closed")
+"""
+
+
+def test_n_a_thread_that_is_left_behind_is_not_waited_for(start):
+    process = start("-c", LEFT + "leave(130)")
+    assert ended(process) == (130, "closed\nfunctions\n", "")
+
+
+def test_a_program_of_ones_own_waits_for_it(start):
+    assert ended(start("-c", LEFT)) == (0, "closed\nfunctions\ncall\n", "")

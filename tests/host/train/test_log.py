@@ -1,0 +1,152 @@
+"""host.train.log: what a run leaves can be read, also after it broke off."""
+
+import json
+
+import numpy as np
+import pytest
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.record_writer import masked_crc32c
+
+from host.train.log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
+
+
+def rows_of(out):
+    return [(row["launches"], row["loss"]) for row in read_progress(out)]
+
+
+def all_events(out):
+    """Every event of all event files, from the record format's definition."""
+    for path in sorted((out / "tensorboard").glob("events*")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            length = int.from_bytes(data[at : at + 8], "little")
+            body = data[at + 12 : at + 12 + length]
+            assert int.from_bytes(data[at + 12 + length : at + 16 + length], "little") == (
+                masked_crc32c(body)
+            )
+            yield Event.FromString(body)
+            at += 16 + length
+
+
+def events(out):
+    """(step, tag, value) of all scalars."""
+    return [
+        (event.step, v.tag, v.simple_value)
+        for event in all_events(out)
+        for v in event.summary.value
+    ]
+
+
+def test_rows_come_back(tmp_path):
+    log = RunLog(tmp_path)
+    log.write({"launches": 100, "steps": 800, "loss": 0.25, "td_error": None})
+    log.write({"launches": 200, "steps": 1600, "loss": 1e-07, "exploration": 1.0, "fill": 7})
+    log.close()
+    one, two = read_progress(tmp_path)
+    assert one == dict.fromkeys(COLUMNS) | {"launches": 100, "steps": 800, "loss": 0.25}
+    assert two["loss"] == 1e-07 and two["fill"] == 7 and isinstance(two["fill"], int)
+    assert (tmp_path / "progress.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
+    found = events(tmp_path)
+    assert (800, "train/loss", 0.25) in found and (1600, "card/fill", 7.0) in found
+    assert (1600, "rollout/exploration_rate", 1.0) in found and len(found) == 6
+
+
+def test_a_run_has_its_own_columns(tmp_path):
+    """In the order of COLUMNS, and of no other algorithm."""
+    columns = ("kl", "launches", "loss", "steps")
+    log = RunLog(tmp_path, columns=columns)
+    log.write({"launches": 1, "steps": 8, "loss": 0.5, "fill": 3})
+    log.close()
+    lines = (tmp_path / "progress.csv").read_text().splitlines()
+    assert lines == ["launches,steps,loss,kl", "1,8,0.5,"]
+    log = RunLog(tmp_path, 1, columns=columns)
+    log.write({"launches": 2, "steps": 16, "kl": 0.25})
+    log.close()
+    assert read_progress(tmp_path) == [
+        {"launches": 1, "steps": 8, "loss": 0.5, "kl": None},
+        {"launches": 2, "steps": 16, "loss": None, "kl": 0.25},
+    ]
+
+
+def test_tensorboard_has_the_groups_of_stable_baselines(tmp_path):
+    log = RunLog(tmp_path)
+    row = dict.fromkeys(COLUMNS, 0.5) | {"launches": 3, "steps": 96, "seconds": 4.0}
+    log.write(row)
+    log.close()
+    found = {tag: (step, value) for step, tag, value in events(tmp_path)}
+    assert {step for step, _ in found.values()} == {96}
+    expected = {"rollout/ep_rew_mean", "rollout/exploration_rate", "eval/mean_reward"}
+    expected |= {"train/loss", "train/policy_gradient_loss", "train/value_loss", "train/approx_kl"}
+    expected |= {"train/clip_fraction", "train/explained_variance", "train/learning_rate"}
+    assert expected <= found.keys()
+    assert found["time/fps"] == (96, 24.0) and found["time/time_elapsed"] == (96, 4.0)
+    assert found["time/launches"] == (96, 3.0)
+    assert len(found) == len(COLUMNS), "each but steps, and fps"
+    assert {tag.split("/")[0] for tag in found} == {"rollout", "train", "eval", "time", "card"}
+    assert TAGS.keys() <= COLUMNS.keys()
+
+
+def test_events_after_the_checkpoint_are_purged(tmp_path):
+    """As TensorBoard does with a step that a later session starts below."""
+    log = RunLog(tmp_path)
+    for launches in (100, 200, 300):
+        log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
+    log.close()
+    RunLog(tmp_path, 250).close()
+    starts = [e.step for e in all_events(tmp_path) if e.session_log.status == SessionLog.START]
+    assert starts == [1601]
+
+
+def test_rows_are_on_disk_at_once(tmp_path):
+    log = RunLog(tmp_path)
+    log.write({"launches": 1, "steps": 8, "loss": 0.5})
+    assert rows_of(tmp_path) == [(1, 0.5)]
+    assert [value for *_, value in events(tmp_path)] == [1.0, 0.5]
+    log.close()
+
+
+def test_resume_drops_what_came_after(tmp_path):
+    log = RunLog(tmp_path)
+    for launches in (100, 200, 300):
+        log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
+    log.close()
+    with (tmp_path / "progress.csv").open("a") as file:
+        file.write("400,3200,2")  # cut off
+    assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 1.0)]
+    log = RunLog(tmp_path, 200)
+    log.write({"launches": 300, "steps": 2400, "loss": 2.0})
+    log.close()
+    assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 2.0)]
+
+
+def test_new_run_starts_anew(tmp_path):
+    for loss in (1.0, 2.0):
+        log = RunLog(tmp_path)
+        log.write({"launches": 1, "steps": 8, "loss": loss})
+        log.close()
+    assert rows_of(tmp_path) == [(1, 2.0)]
+    assert events(tmp_path) == [(8, "time/launches", 1.0), (8, "train/loss", 2.0)]
+
+
+def test_summary(tmp_path):
+    write_summary(tmp_path, {"env": "X", "mean_return": float("nan"), "cycles": None, "steps": 3})
+    text = (tmp_path / "summary.json").read_text()
+    assert json.loads(text) == {"env": "X", "mean_return": None, "cycles": None, "steps": 3}
+
+
+@pytest.mark.parametrize("count", [0, 1, 30])
+def test_plot_is_an_image(tmp_path, count):
+    log = RunLog(tmp_path)
+    for i in range(count):
+        evaluation = float(i) if i % 3 == 0 else None
+        log.write(
+            {"launches": i, "steps": 8 * i, "return_mean": i, "evaluation_return": evaluation}
+        )
+    log.close()
+    path = plot_returns(tmp_path, title="dqn on X", threshold=20)
+    assert path == tmp_path / "returns.png"
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG") and content.endswith(b"IEND\xaeB\x60\x82")
+    from matplotlib.image import imread
+
+    assert np.ptp(imread(path)) > 0

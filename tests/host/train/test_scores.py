@@ -1,0 +1,43 @@
+"""host.train.scores: what is remembered of actors' episodes, over a checkpoint too."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from host.phases import Phases
+from host.train.scores import Scores, mean_of
+
+
+def scores(tmp_path):
+    config = SimpleNamespace(env="CartPole-v1", threshold=None)
+    return Scores(config, None, SimpleNamespace(best=tmp_path / "best.npz"))
+
+
+def test_the_last_hundred_episodes(tmp_path):
+    one = scores(tmp_path)
+    assert mean_of(one.returns) is None and mean_of(one.lengths) is None
+    one.count([(10.0, 1), (20.0, 3)])
+    assert (mean_of(one.returns), mean_of(one.lengths), one.episodes) == (15, 2, 2)
+    one.count([(1.0, 7)] * 99)
+    assert len(one.returns) == len(one.lengths) == 100 and one.episodes == 101
+    assert mean_of(one.lengths) == (3 + 99 * 7) / 100
+
+
+def test_they_go_on_from_a_checkpoint(tmp_path):
+    one, two = scores(tmp_path), scores(tmp_path)
+    one.count([(10.0, 1), (20.0, 3)])
+    two.load_state_dict(one.state_dict())
+    two.count([(30.0, 5)])
+    assert list(two.returns) == [10, 20, 30] and list(two.lengths) == [1, 3, 5]
+    assert two.episodes == 3
+
+
+def test_of_equal_policies_the_last_is_kept(tmp_path):
+    """It has learned longer; one that is worse is not."""
+    means, kept = iter((8.0, 8.0, 7.0, 9.0)), []
+    config = SimpleNamespace(env="CartPole-v1", threshold=None, until_solved=False)
+    session = SimpleNamespace(phases=Phases(), evaluate=lambda *a, **k: np.full(3, next(means)))
+    own = Scores(config, session, SimpleNamespace(keep_best=kept.append))
+    for _ in range(4):
+        own.evaluate(())
+    assert kept == [8, 8, 9] and own.best == own.evaluation == 9 and own.attempts == 0
