@@ -19,7 +19,7 @@ from bench import row
 from host.card.flight import Flight
 from host.settings import override
 from host.train.loop import train
-from host.train.start import run
+from host.train.run import run
 from host.train.train_config import preset
 
 __all__ = ["NumpyEstimator", "rows", "shares"]

@@ -196,7 +196,7 @@ def train(
         file=file,
         board=board if card in ("model", "sim") else None,
     )
-    from host.train.start import TRACE_LAUNCHES, start
+    from host.train.run import TRACE_LAUNCHES, start
 
     raise typer.Exit(
         start(

@@ -17,7 +17,7 @@ from rich.console import Console
 from host.algorithms.ppo_config import HEPPO
 from host.collect.environment_id import reward_threshold
 from host.train.log import read_progress
-from host.train.start import run as train
+from host.train.run import run as train
 from host.train.train_config import preset
 from sim.tools import BUILD_DIRECTORY
 

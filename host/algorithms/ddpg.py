@@ -1,92 +1,168 @@
-"""DDPG on the CPU: continuous actions in [-1, 1], learned from prioritized batches."""
+"""DDPG: continuous actions in [-1, 1], learned from prioritized batches."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from gymnasium.spaces import Box
 
-from host.algorithms.agent import TemporalDifferenceAgent
-from host.algorithms.ddpg_config import DDPGConfig
-from host.algorithms.loss import weighted_loss
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.autodiff import Updater, torch
+from host.algorithms.config import SCHEDULE, Linear, TemporalDifferenceConfig
 from host.algorithms.network import MLP
+from host.algorithms.policy import Policy
+from host.rules import POSITIVE, Choice, Number
 
-__all__ = ["DDPG", "DDPGConfig"]
+__all__ = ["DDPG", "DDPGConfig", "DDPGUpdater", "DeterministicPolicy"]
+
+_DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
 #: Of the actor's output layer at first: actions near 0, where tanh has its full slope.
 _ACTOR_GAIN = 0.01
 
 
-class DDPG(TemporalDifferenceAgent):
-    """Deep deterministic policy gradient agent (Lillicrap et al., 2016) with Gaussian noise;
-    ``config`` is a DDPGConfig, the rest as ``TemporalDifferenceAgent``.
+@dataclass(frozen=True, kw_only=True)
+class DDPGConfig(TemporalDifferenceConfig):
+    """Deep deterministic policy gradient (Lillicrap et al., 2016).
 
-    The critic sees observation and action side by side. The actor's gradient goes through the
-    critic as it was before the step (lagged critic), as on the card.
+    ``y = r + discount Q'(s', mu'(s'))``, ``td = y - Q(s, a)``; the actor ascends
+    ``mean Q(s, mu(s))``. ``Q'`` and ``mu'`` are the target networks; the discount is 0 where the
+    episode terminated. Actions are ``clip(mu(s) + noise, -1, 1)``.
     """
 
-    CONFIG = DDPGConfig
-    POLICY = "actor"
+    hidden: tuple = (64, 64)
+    n_step: int = 3
+    gamma: float = 0.98
+    reward_scale: float = 0.1
+    #: Step size of the critic.
+    learning_rate: float = 4e-3
+    #: Step size of the actor; falls in proportion to the critic's.
+    actor_learning_rate: Annotated[float, POSITIVE] = 2e-3
+    max_gradient_norm: float | None = None
+    target_interval: int = 1
+    target_tau: float = 0.02
+    beta_steps: int = 20_000
+    #: Standard deviation of the Gaussian noise on each component of an action, which is in [-1, 1],
+    #: at first.
+    noise_start: Annotated[float, _DEVIATION] = 1.0
+    #: Standard deviation of the noise from ``noise_steps`` on.
+    noise_end: Annotated[float, _DEVIATION] = 0.1
+    #: Environment steps from ``noise_start`` to ``noise_end``.
+    noise_steps: Annotated[int, SCHEDULE] = 5_000
+    #: gaussian: new in every step; ornstein_uhlenbeck: it wanders (``DeterministicPolicy``).
+    noise: Annotated[str, Choice(("gaussian", "ornstein_uhlenbeck"))] = "gaussian"
+    #: ornstein_uhlenbeck: share of the noise that a step forgets.
+    noise_theta: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.15
+
+    def noise_at(self, steps):
+        """Standard deviation of the noise after ``steps``."""
+        return Linear(start=self.noise_start, end=self.noise_end, steps=self.noise_steps)(steps)
+
+    def learning_rates_at(self, steps):
+        critic = self.learning_rate_at(steps)
+        return critic, critic / self.learning_rate * self.actor_learning_rate
+
+
+class DeterministicPolicy(Policy):
+    """``clip(mu(s) + noise, -1, 1)``; the critics see observation and action side by side.
+
+    Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
+    environment, 0 at the start of an episode, with ``d`` the deviation that it has in the long run
+    (Lillicrap et al., 2016, 7: theta 0.15, and 0.2 before the normal number, which is d = 0.38).
+    """
+
+    ACTS, CRITICS = "actor", ("critic",)
+
+    def __init__(self, config, spec, **seeds):
+        super().__init__(config, spec, **seeds)
+        self._wandering = np.zeros((0, spec.action_count))
 
     def make_networks(self, rng):
-        config, size, count = self.config, self.observation_size, self.action_count
-        options = dict(activation=config.activation, rng=rng)
-        return {
-            "critic": lambda: MLP(size + count, 1, config.hidden, **options),
-            "actor": lambda: MLP(
-                size,
-                count,
-                config.hidden,
-                output_activation="tanh",
-                output_gain=_ACTOR_GAIN,
-                **options,
-            ),
-        }
-
-    @property
-    def learning_rates(self):
-        critic = self.learning_rate
-        return critic, critic / self.config.learning_rate * self.config.actor_learning_rate
-
-    @property
-    def noise(self):
-        """Standard deviation of the noise on an action now."""
-        return self.config.noise(self.steps)
-
-    exploration = noise
-
-    def act(self, obs, *, greedy=False):
-        """Actions [rows, action_count] (float32, in [-1, 1]): ``mu(obs)``, with noise if not
-        greedy.
-
-        Not greedy, it counts ``rows`` environment steps.
-        """
-        actions = self.predict(obs)
-        if not greedy:
-            actions += self.rng.normal(0, self.noise, actions.shape).astype(np.float32)
-            np.clip(actions, -1, 1, out=actions)
-            self.steps += len(actions)
-        return actions
-
-    def learn_batch(self, batch):
-        """One optimizer step of the critic on ``mean(weights * loss(td))`` and of the actor on
-        ``-mean Q(s, mu(s))``; parameters and results as ``DQN.learn_batch``, with ``action``
-        [batch, action_count]."""
-        config, critic, actor = self.config, self.networks["critic"], self.networks["actor"]
-        obs, next_obs = (np.asarray(batch[name], np.float32) for name in ("obs", "next_obs"))
-        action = np.asarray(batch["action"], np.float32).reshape(len(obs), self.action_count)
-        value = critic.target.forward(_beside(next_obs, actor.target.forward(next_obs)))[:, 0]
-        bootstrap = batch["discount"] * value
-        q = critic.online.forward(_beside(obs, action))
-        td = (batch["reward"] + bootstrap - q[:, 0]).astype(np.float32)
-        self.check_finite(td)
-        loss, derivative = weighted_loss(
-            config.loss, td, batch["weights"], delta=config.huber_delta
+        size, count, hidden = self.spec.size, self.spec.action_count, self.config.hidden
+        options = dict(activation=self.config.activation, rng=rng)
+        critics = {name: MLP(size + count, 1, hidden, **options) for name in self.CRITICS}
+        actor = MLP(
+            size, count, hidden, output_activation="tanh", output_gain=_ACTOR_GAIN, **options
         )
-        critic.online.backward(-derivative[:, None].astype(np.float32))
-        critic.online.forward(_beside(obs, actor.online.forward(obs)))
-        ascent = np.full((len(obs), 1), -1 / len(obs), np.float32)
-        through = critic.online.input_gradient(ascent)
-        actor.online.backward(through[:, self.observation_size :])
-        self.descend()
-        return td, loss
+        return critics | {"actor": actor}
+
+    def exploration_at(self, steps):
+        return self.config.noise_at(steps)
+
+    def act(self, obs, *, greedy=False, steps=0):
+        actions = self.predict(obs)
+        if greedy:
+            return actions
+        noise = self.rng.normal(0, self.config.noise_at(steps), actions.shape)
+        if self.config.noise == "ornstein_uhlenbeck":
+            noise = self._wandered(noise)
+        return np.clip(actions + noise.astype(np.float32), -1, 1)
+
+    def _wandered(self, noise):
+        if self._wandering.shape != noise.shape:
+            self._wandering = np.zeros(noise.shape)
+        kept = 1 - self.config.noise_theta
+        self._wandering = kept * self._wandering + (1 - kept**2) ** 0.5 * noise
+        return self._wandering
+
+    def ended(self, which):
+        if self._wandering.shape[0] == len(which):
+            self._wandering[which] = 0
+
+    def state_dict(self):
+        return super().state_dict() | {"wandering": self._wandering.copy()}
+
+    def load_state_dict(self, state):
+        """Continue, in new episodes."""
+        super().load_state_dict(state)
+        self._wandering = np.zeros_like(state["wandering"])
 
 
-def _beside(obs, action):
-    return np.concatenate([obs, action], axis=1)
+def beside(obs, action):
+    """What a critic sees of tensors [rows, size] and [rows, action_count]."""
+    return torch.cat([obs, action], 1)
+
+
+class DDPGUpdater(Updater):
+    """The critic descends ``mean(weights * loss(td))``, the actor ``-mean Q(s, mu(s))``, through
+    the critic as it was before the step, as on the card (lagged critic)."""
+
+    def update(self, batch, clock):
+        batch, critic, actor = self.tensors(batch), self.networks["critic"], self.networks["actor"]
+        obs, next_obs = batch["obs"], batch["next_obs"]
+        with torch.no_grad():
+            value = critic.target(beside(next_obs, actor.target(next_obs)))[:, 0]
+            wanted = batch["reward"] + batch["discount"] * value
+        td = wanted - critic(beside(obs, batch["action"]))[:, 0]
+        errors = self.check_finite(td, clock)
+        loss = self.weighted_loss(td, batch["weights"])
+        critic.backward(loss)
+        actor.backward(-critic(beside(obs, actor(obs))).mean())
+        for trained, rate in zip(
+            (critic, actor), self.config.learning_rates_at(clock.steps), strict=True
+        ):
+            trained.descend(rate)
+        self.synchronize(clock)
+        return errors, {"loss": loss.item()}
+
+
+DDPG = Algorithm(
+    name="ddpg",
+    summary="deep deterministic policy gradient with prioritized replay; continuous actions",
+    config=DDPGConfig,
+    policy=DeterministicPolicy,
+    updater=DDPGUpdater,
+    actions=(Box,),
+    columns={"loss": "weighted loss of the TD errors"},
+    kernel=lambda config: {},
+    defaults=dict(
+        env="Pendulum-v1",
+        steps=40_000,
+        env_count=4,
+        learning_starts=256,
+        evaluation_interval_steps=1000,
+        log_interval_steps=400,
+        checkpoint_interval_steps=20_000,
+        evaluation_episodes=50,
+    ),
+)

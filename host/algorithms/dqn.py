@@ -1,88 +1,119 @@
-"""DQN on the CPU: acts on observations, learns from prioritized batches."""
+"""DQN: discrete actions, learned from prioritized batches."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
-from host.algorithms.agent import TemporalDifferenceAgent
-from host.algorithms.dqn_config import DQNConfig
-from host.algorithms.loss import weighted_loss
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.autodiff import Updater, torch
+from host.algorithms.config import SCHEDULE, Linear, TemporalDifferenceConfig
 from host.algorithms.network import MLP
+from host.algorithms.policy import Policy
+from host.rules import FRACTION, Flag
 
-__all__ = ["DQN", "DQNConfig"]
+__all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 
 
-class DQN(TemporalDifferenceAgent):
-    """Deep Q-network agent (Mnih et al., 2015; double: van Hasselt et al., 2016); ``config`` is a
-    DQNConfig, the rest as ``TemporalDifferenceAgent``."""
+@dataclass(frozen=True, kw_only=True)
+class DQNConfig(TemporalDifferenceConfig):
+    """Deep Q-learning.
 
-    CONFIG = DQNConfig
-    POLICY = "q"
+    ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and
+    ``a* = argmax Q`` (``double``; van Hasselt et al., 2016) or ``argmax Q'``; the discount is 0
+    where the episode terminated.
+    """
+
+    #: Value and advantage streams (Wang et al., 2016).
+    dueling: Annotated[bool, Flag()] = False
+    #: The online network picks the next action, the target network values it.
+    double: Annotated[bool, Flag()] = True
+    #: Chance of a random action at first.
+    epsilon_start: Annotated[float, FRACTION] = 1.0
+    #: Chance of a random action from ``epsilon_steps`` on.
+    epsilon_end: Annotated[float, FRACTION] = 0.05
+    #: Environment steps from ``epsilon_start`` to ``epsilon_end``.
+    epsilon_steps: Annotated[int, SCHEDULE] = 10_000
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.dueling and not self.hidden:
+            raise ValueError(f"hidden must have a layer when dueling, not {self.hidden!r}")
+
+    def epsilon_at(self, steps):
+        """Chance of a random action after ``steps``."""
+        return Linear(start=self.epsilon_start, end=self.epsilon_end, steps=self.epsilon_steps)(
+            steps
+        )
+
+
+class DQNPolicy(Policy):
+    """``argmax Q``, or with chance epsilon any action."""
+
+    ACTS = "q"
 
     def make_networks(self, rng):
-        config = self.config
+        config, spec = self.config, self.spec
         options = dict(activation=config.activation, dueling=config.dueling, rng=rng)
-        return {
-            "q": lambda: MLP(self.observation_size, self.action_count, config.hidden, **options)
-        }
+        return {"q": MLP(spec.size, spec.action_count, config.hidden, **options)}
 
-    @property
-    def online(self):
-        return self.networks["q"].online
+    def exploration_at(self, steps):
+        return self.config.epsilon_at(steps)
 
-    @property
-    def target(self):
-        return self.networks["q"].target
-
-    @property
-    def epsilon(self):
-        """Chance of a random action now."""
-        return self.config.epsilon(self.steps)
-
-    exploration = epsilon
-
-    def act(self, obs, *, greedy=False):
-        """Actions [rows] (int64, 0..action_count-1): ``argmax Q``, or random with chance epsilon.
-
-        Not greedy, it counts ``rows`` environment steps.
-        """
+    def act(self, obs, *, greedy=False, steps=0):
         actions = self.predict(obs).argmax(axis=1)
-        if not greedy:
-            explore = self.rng.random(len(actions)) < self.epsilon
-            random = self.rng.integers(self.action_count, size=len(actions))
-            actions = np.where(explore, random, actions)
-            self.steps += len(actions)
-        return actions
+        if greedy:
+            return actions
+        explore = self.rng.random(len(actions)) < self.config.epsilon_at(steps)
+        random = self.rng.integers(self.spec.action_count, size=len(actions))
+        return np.where(explore, random, actions)
 
-    def learn_batch(self, batch):
-        """One optimizer step on ``mean(weights * loss(td))``.
 
-        Parameters
-        ----------
-        batch : dict
-            ``obs``, ``next_obs`` [batch, observation_size], ``action``, ``reward``, ``discount``
-            (gamma^k, 0 where terminated), ``weights`` [batch].
+class DQNUpdater(Updater):
+    """Descends ``mean(weights * loss(td))`` (Mnih et al., 2015; double: van Hasselt et al.,
+    2016)."""
 
-        Returns
-        -------
-        td_errors : array [batch], float32
-            ``y - Q(s, a)`` before the step.
-        loss : float
+    def update(self, batch, clock):
+        batch, q = self.tensors(batch), self.networks["q"]
+        with torch.no_grad():
+            q_next = q.target(batch["next_obs"])
+            chooser = q(batch["next_obs"]) if self.config.double else q_next
+            value = q_next.gather(1, chooser.argmax(1, keepdim=True))[:, 0]
+            wanted = batch["reward"] + batch["discount"] * value
+        td = wanted - q(batch["obs"]).gather(1, batch["action"])[:, 0]
+        errors = self.check_finite(td, clock)
+        loss = self.weighted_loss(td, batch["weights"])
+        q.backward(loss)
+        q.descend(self.config.learning_rate_at(clock.steps))
+        self.synchronize(clock)
+        return errors, {"loss": loss.item()}
 
-        ValueError, and nothing learned, if a TD error is not finite.
-        """
-        config, rows = self.config, np.arange(len(batch["action"]))
-        obs, next_obs = (np.asarray(batch[name], np.float32) for name in ("obs", "next_obs"))
-        action = np.asarray(batch["action"], np.int64)
-        q_next = self.target.forward(next_obs)
-        chooser = self.online.forward(next_obs) if config.double else q_next
-        value = q_next[rows, chooser.argmax(axis=1)]
-        q = self.online.forward(obs)
-        td = (batch["reward"] + batch["discount"] * value - q[rows, action]).astype(np.float32)
-        self.check_finite(td)
-        loss, derivative = weighted_loss(
-            config.loss, td, batch["weights"], delta=config.huber_delta
-        )
-        q[...] = 0  # the buffer now holds dL/dq: dtd/dq = -1 at the action taken
-        q[rows, action] = -derivative
-        self.online.backward(q)
-        self.descend()
-        return td, loss
+
+DQN = Algorithm(
+    name="dqn",
+    summary="deep Q-network with prioritized replay; discrete actions",
+    config=DQNConfig,
+    policy=DQNPolicy,
+    updater=DQNUpdater,
+    actions=(Discrete,),
+    columns={"loss": "weighted loss of the TD errors"},
+    kernel=lambda config: {"double": config.double},
+    # Few gradient steps on much experience, with values of the order of 1 as fixed point wants
+    # them, in networks that a kernel holds.
+    card=dict(
+        steps=100_000,
+        steps_per_launch=4,
+        agent=dict(
+            hidden=(64, 64),
+            activation="tanh",
+            n_step=10,
+            reward_scale=0.1,
+            batch_size=32,
+            learning_rate=4e-3,
+            max_gradient_norm=None,
+            double=False,
+            epsilon_steps=8000,
+        ),
+    ),
+)

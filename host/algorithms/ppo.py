@@ -1,29 +1,99 @@
-"""PPO on the CPU, in torch: acts, and learns from rollouts whose advantages the card estimated."""
+"""PPO: learns from rollouts whose advantages the card estimated."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 
-from host.algorithms.agent import Agent
+from host.algorithms.actor_critic import ActorCritic, log_probability_and_entropy
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.autodiff import Updater, torch
+from host.algorithms.config import AgentConfig
 from host.algorithms.normalizer import Normalizer
-from host.algorithms.ppo_config import PPOConfig
-from host.algorithms.ppo_network import ActorCritic
-from host.algorithms.torch_extra import torch
+from host.algorithms.policy import Policy
+from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Flag, Integer, Number
+from host.runtime.standardize import Standardization
 
-__all__ = ["PPO", "PPOConfig"]
+__all__ = ["HEPPO", "PPO", "PPOConfig", "PPOPolicy", "PPOUpdater"]
+
+#: name -> how advantages are estimated (HEPPO V-C, Table III); results are whole words in all
+HEPPO = {
+    "heppo1": dict(rewards="raw", values="raw", code_width=32),
+    "heppo2": dict(rewards="dynamic", values="raw", code_width=32),
+    "heppo3": dict(rewards="restored", values="restored", code_width=8),
+    "heppo4": dict(rewards="block", values="restored", code_width=8),
+    "heppo5": dict(rewards="dynamic", values="restored", code_width=8),
+}
+
+_WIDTH = Choice((8, 16, 32))
 
 #: of a minibatch's advantages, where they are normalized
 _TINY = 1e-8
 
 
-class PPO(Agent):
-    """Proximal policy optimization agent (Schulman et al., 2017).
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig(AgentConfig):
+    """Proximal policy optimization (Schulman et al., 2017).
 
-    Parameters
-    ----------
-    config : PPOConfig
-    seed : int or numpy.random.SeedSequence
-        Of the first weights, of actions and of minibatches.
-    discrete : bool
-        Actions are integers 0..action_count-1, or else vectors that are clipped to [-1, 1].
+    ``loss = policy + value_coefficient * value - entropy_coefficient * entropy``, means over a
+    minibatch: ``policy = -min(A ratio, A clip(ratio, 1 - clip, 1 + clip))``,
+    ``ratio = pi(a|s) / pi_old(a|s)``; ``value = (V - G)**2``. A and G, advantages and
+    rewards-to-go, are the card's.
+    """
+
+    hidden: tuple = (64, 64)
+    activation: str = "tanh"
+    gamma: float = 0.98
+    #: Each component of the observations, a pixel too, by mean and deviation of all that training
+    #: has seen, within 10 deviations; evaluations and a loaded policy leave them as they are.
+    normalize_observations: Annotated[bool, Flag()] = False
+    #: Decay of advantages per step, besides gamma.
+    gae_lambda: Annotated[float, FRACTION] = 0.9
+    #: Steps in a minibatch; the last of an epoch may be smaller.
+    batch_size: int = 256
+    #: Times that a rollout is learned from.
+    epochs: Annotated[int, Integer(1, 1 << 10)] = 10
+    learning_rate: float = 1e-3
+    learning_rate_steps: int = 100_000
+    optimizer_epsilon: float = 1e-5
+    #: Norm that the gradient of actor and critic together is scaled down to.
+    max_gradient_norm: float | None = 0.5
+    #: How far a ratio may leave 1.
+    clip: Annotated[float, POSITIVE] = 0.2
+    #: How far a value may leave the old one and still be drawn to its target; None: no limit.
+    value_clip: Annotated[float | None, POSITIVE] = None
+    #: Weight of the critic's loss.
+    value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.5
+    #: Weight of the policy's entropy.
+    entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.0
+    #: Each minibatch's advantages to mean 0 and deviation 1.
+    normalize_advantages: Annotated[bool, Flag()] = True
+    #: The epochs end where a minibatch's estimate of KL(old, new) is over 1.5 times this.
+    target_kl: Annotated[float | None, POSITIVE] = None
+    #: Box actions, in [-1, 1]: natural logarithm of each component's deviation at first.
+    log_deviation: Annotated[float, Number("in [-10, 2]", lambda x: -10 <= x <= 2)] = 0.0
+    #: How rewards reach the estimator: raw; dynamic, by mean and deviation of all so far; block, by
+    #: those of the rollout; restored, the same and brought back after they were codes.
+    rewards: str = "raw"
+    #: How values reach the estimator: raw or restored, as of rewards.
+    values: str = "raw"
+    #: Bits of rewards and values on the card: 8 or 16, codes; 32, words.
+    code_width: Annotated[int, _WIDTH] = 32
+    #: Bits of the card's results.
+    result_width: Annotated[int, _WIDTH] = 32
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.standardization  # noqa: B018 -- its rules are this config's too
+
+    @property
+    def standardization(self):
+        return Standardization(rewards=self.rewards, values=self.values)
+
+
+class PPOPolicy(Policy):
+    """Draws actions from the actor's distribution; greedy, takes the likeliest.
 
     Attributes
     ----------
@@ -32,81 +102,80 @@ class PPO(Agent):
         ``sample`` has acted on, and is a part of the policy.
     """
 
-    CONFIG = PPOConfig
+    ACTS = "actor_critic"
 
-    def __init__(self, config, *, seed, discrete, **sizes):
-        super().__init__(config, **sizes)
-        if not isinstance(seed, np.random.SeedSequence):
-            seed = np.random.SeedSequence(seed)
-        weights, random = (int(x) for x in seed.generate_state(2, np.uint64) >> np.uint64(1))
-        self.discrete = discrete
-        normalizes = config.normalize_observations
-        self.normalizer = Normalizer(self.observation_size) if normalizes else None
-        with torch.random.fork_rng(devices=[]):  # torch's initialisers know no other generator
-            torch.manual_seed(weights)
-            self.network = ActorCritic(config, discrete=discrete, **sizes)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), eps=config.optimizer_epsilon)
-        self._generator = torch.Generator().manual_seed(random)
+    def __init__(self, config, spec, **seeds):
+        super().__init__(config, spec, **seeds)
+        self.normalizer = Normalizer(spec.size) if config.normalize_observations else None
+
+    def make_networks(self, rng):
+        return {self.ACTS: ActorCritic(self.config, self.spec, rng)}
 
     @property
-    def sizes(self):
-        return super().sizes | {"discrete": self.discrete}
+    def _network(self):
+        return self.networks[self.ACTS]
 
     def _seen(self, obs):
-        """What the networks see of obs [rows, observation_size]."""
-        obs = self.checked(obs)
-        return torch.from_numpy(obs if self.normalizer is None else self.normalizer(obs))
+        """What the networks see of obs [rows, ...]."""
+        obs = self.spec.checked(obs).reshape(len(obs), -1)
+        return obs if self.normalizer is None else self.normalizer(obs)
 
-    @torch.no_grad()
     def predict(self, obs):
-        """Logits, or means of actions, [rows, action_count] of obs [rows, observation_size]."""
-        return self.network.actor(self._seen(obs)).numpy()
+        """Logits, or means of actions, [rows, action_count] of obs [rows, ...]."""
+        return self._network.actor.forward(self._seen(obs))
 
-    @torch.no_grad()
     def value(self, obs):
         """The critic's values, float32 [rows]."""
-        return self.network.value(self._seen(obs)).numpy()
+        return self._network.critic.forward(self._seen(obs))[:, 0]
 
-    @torch.no_grad()
     def sample(self, obs):
         """``(what the networks saw, action, log probability, value)`` of each row of a vector step
-        in training; it counts ``rows`` environment steps, and the observations before it normalizes
-        them.
+        in training; the observations before it normalizes them are counted.
 
         Not greedy, and not clipped: see ``applied``.
         """
         if self.normalizer is not None:
-            self.normalizer.update(self.checked(obs))
+            self.normalizer.update(self.spec.checked(obs).reshape(len(obs), -1))
         seen = self._seen(obs)
-        distribution, action = self._drawn(seen)
-        results = seen, action, distribution.log_probability(action), self.network.value(seen)
-        return tuple(tensor.numpy() for tensor in results)
-
-    def _drawn(self, seen):
-        distribution = self.network.distribution(seen)
-        self.steps += len(seen)
-        return distribution, distribution.sample(self._generator)
+        action, logarithm = self._network.draw(seen, self.rng)
+        return seen, action, logarithm, self._network.critic.forward(seen)[:, 0]
 
     def applied(self, action):
         """What the environment gets of an action."""
-        return action if self.discrete else np.clip(action, -1, 1)
+        return action if self.spec.discrete else np.clip(action, -1, 1)
 
-    @torch.no_grad()
-    def act(self, obs, *, greedy=False):
-        """Actions for the environment, the likeliest ones if greedy; else drawn, which counts
-        ``rows`` environment steps. Observations are not counted."""
-        if not greedy:
-            return self.applied(self._drawn(self._seen(obs))[1].numpy())
-        output = self.predict(obs)
-        return output.argmax(axis=1) if self.discrete else self.applied(output)
+    def act(self, obs, *, greedy=False, steps=0):
+        """As ``Policy.act``; observations are not counted."""
+        if greedy:
+            output = self.predict(obs)
+            return output.argmax(axis=1) if self.spec.discrete else self.applied(output)
+        return self.applied(self._network.draw(self._seen(obs), self.rng)[0])
 
-    def learn(self, rollout, advantages, returns):
-        """Some epochs of minibatches.
+    @property
+    def parameters(self):
+        """name -> array of the networks, and of what normalizes observations."""
+        known = {} if self.normalizer is None else self.normalizer.arrays
+        return super().parameters | known
+
+    def _take(self, parameters):
+        super()._take(parameters)
+        if self.normalizer is not None:
+            self.normalizer.load_arrays(parameters)
+
+
+class PPOUpdater(Updater):
+    """Some epochs of minibatches on each rollout."""
+
+    def update(self, batch, clock):
+        """Learn from a rollout.
 
         Parameters
         ----------
-        rollout : Rollout
-        advantages, returns : float32 arrays [steps, envs]
+        batch : dict
+            ``obs``, ``action``, ``log_probability``, ``value``, ``advantage``, ``return``: arrays
+            [steps, envs, ...].
+        clock : Clock
+            Each minibatch counts as an update.
 
         Returns
         -------
@@ -116,30 +185,31 @@ class PPO(Agent):
 
         ValueError, before the step, if a loss is not finite.
         """
-        arrays = {
-            name: getattr(rollout, name) for name in ("obs", "action", "log_probability", "value")
-        } | {"advantage": advantages, "return": returns}
-        data = {name: torch.from_numpy(_flat(array)) for name, array in arrays.items()}
-        measured = self._epochs(data)
+        data = {name: self._tensor(array) for name, array in batch.items()}
+        measured = self._epochs(data, clock)
         means = {name: float(np.mean([each[name] for each in measured])) for name in measured[0]}
-        spread = float(np.var(returns))
-        left = float(np.var(returns - rollout.value))
+        spread = float(np.var(batch["return"]))
+        left = float(np.var(batch["return"] - batch["value"]))
         return means | {"explained_variance": 1 - left / spread if spread else None}
 
-    def _epochs(self, data):
-        config, rate, measured = self.config, self.learning_rate, []
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+    def _tensor(self, array):
+        flat = np.ascontiguousarray(array.reshape(-1, *array.shape[2:]))
+        return torch.as_tensor(flat, device=self.device)
+
+    def _epochs(self, data, clock):
+        config, measured = self.config, []
+        rate, [trained] = config.learning_rate_at(clock.steps), self.networks.values()
         for _ in range(config.epochs):
-            order = torch.randperm(len(data["obs"]), generator=self._generator)
+            order = torch.as_tensor(self.rng.permutation(len(data["obs"])), device=self.device)
             for rows in order.split(config.batch_size):
-                batch = {name: tensor[rows] for name, tensor in data.items()}
-                loss, values = self.losses(batch)
+                loss, values = self.losses({name: tensor[rows] for name, tensor in data.items()})
                 measured.append(values)
-                self._check_finite(values["loss"])
+                self._check_finite(values["loss"], rate, clock)
                 if config.target_kl is not None and values["kl"] > 1.5 * config.target_kl:
                     return measured
-                self._descend(loss)
+                trained.backward(loss)
+                trained.descend(rate)
+                clock.updates += 1
         return measured
 
     def losses(self, batch):
@@ -147,19 +217,20 @@ class PPO(Agent):
         config, advantage = self.config, batch["advantage"]
         if config.normalize_advantages and len(advantage) > 1:
             advantage = (advantage - advantage.mean()) / (advantage.std() + _TINY)
-        distribution = self.network.distribution(batch["obs"])
-        logarithm = distribution.log_probability(batch["action"]) - batch["log_probability"]
+        [trained] = self.networks.values()
+        output, value, log_deviation = trained(batch["obs"])
+        probability, entropy = log_probability_and_entropy(output, log_deviation, batch["action"])
+        logarithm = probability - batch["log_probability"]
         ratio = logarithm.exp()
         clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
         policy = -torch.minimum(advantage * ratio, advantage * clipped).mean()
-        value = self._value_loss(batch)
-        entropy = distribution.entropy().mean()
-        loss = policy + config.value_coefficient * value - config.entropy_coefficient * entropy
+        error, entropy = self._value_loss(value, batch), entropy.mean()
+        loss = policy + config.value_coefficient * error - config.entropy_coefficient * entropy
         with torch.no_grad():
             parts = {
                 "loss": loss,
                 "policy_loss": policy,
-                "value_loss": value,
+                "value_loss": error,
                 "entropy": entropy,
                 # Unbiased, and never negative (Schulman, Approximating KL Divergence, 2020).
                 "kl": (ratio - 1 - logarithm).mean(),
@@ -167,75 +238,73 @@ class PPO(Agent):
             }
         return loss, {name: part.item() for name, part in parts.items()}
 
-    def _value_loss(self, batch):
-        value, limit = self.network.value(batch["obs"]), self.config.value_clip
+    def _value_loss(self, value, batch):
+        limit = self.config.value_clip
         error = (value - batch["return"]) ** 2
         if limit is not None:
             near = batch["value"] + (value - batch["value"]).clamp(-limit, limit)
             error = torch.maximum(error, (near - batch["return"]) ** 2)
         return error.mean()
 
-    def _check_finite(self, loss):
+    @staticmethod
+    def _check_finite(loss, rate, clock):
         if not np.isfinite(loss):
             raise ValueError(
-                f"loss must be finite, not {loss} (minibatch {self.updates}; learning_rate "
-                f"{self.learning_rate:g} may be too high, or an observation or reward is not "
-                "finite)"
+                f"loss must be finite, not {loss} (minibatch {clock.updates}; learning_rate "
+                f"{rate:g} may be too high, or an observation or reward is not finite)"
             )
 
-    def _descend(self, loss):
-        self.optimizer.zero_grad()
-        loss.backward()
-        if self.config.max_gradient_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.max_gradient_norm)
-        self.optimizer.step()
-        self.updates += 1
 
-    @property
-    def parameters(self):
-        """name -> array of the network, and of what normalizes its observations."""
-        known = {} if self.normalizer is None else self.normalizer.arrays
-        return {name: tensor.numpy() for name, tensor in self.network.state_dict().items()} | known
-
-    def load_parameters(self, parameters):
-        own = self.parameters
-        known = {name: list(mine.shape) for name, mine in own.items()}
-        for name, array in parameters.items():
-            if name not in own or own[name].shape != array.shape:
-                raise ValueError(f"parameters must be {known}, not {name} {list(array.shape)}")
-        for name in own.keys() - parameters.keys():
-            raise ValueError(f"parameters must be {known}, not without {name}")
-        if self.normalizer is not None:
-            self.normalizer.load_arrays(parameters)
-        tensors = {name: torch.from_numpy(parameters[name]) for name in self.network.state_dict()}
-        self.network.load_state_dict(tensors)
-
-    def state_dict(self):
-        """Everything that the next action and the next update depend on."""
-        moments = self.optimizer.state_dict()["state"]
-        return {
-            "parameters": {name: array.copy() for name, array in self.parameters.items()},
-            "moments": [
-                {name: tensor.numpy().copy() for name, tensor in moments[i].items()}
-                for i in sorted(moments)
-            ],
-            "random": self._generator.get_state().numpy().copy(),
-            "steps": self.steps,
-            "updates": self.updates,
-        }
-
-    def load_state_dict(self, state):
-        self.load_parameters(state["parameters"])
-        own = self.optimizer.state_dict()
-        own["state"] = {
-            i: {name: torch.from_numpy(np.array(array)) for name, array in moments.items()}
-            for i, moments in enumerate(state["moments"])
-        }
-        self.optimizer.load_state_dict(own)
-        self._generator.set_state(torch.from_numpy(state["random"]))
-        self.steps, self.updates = int(state["steps"]), int(state["updates"])
-
-
-def _flat(array):
-    """[steps, envs, ...] as [steps * envs, ...]."""
-    return np.ascontiguousarray(array.reshape(-1, *array.shape[2:]))
+PPO = Algorithm(
+    name="ppo",
+    summary="proximal policy optimization, advantages from the card; discrete or continuous "
+    "actions",
+    config=PPOConfig,
+    policy=PPOPolicy,
+    updater=PPOUpdater,
+    actions=(Discrete, Box),
+    columns={
+        "loss": "all of the loss",
+        "policy_loss": "loss of the clipped surrogate",
+        "value_loss": "squared error of the critic",
+        "entropy": "entropy of the policy, in nats",
+        "kl": "estimate of KL(the rollout's policy, the policy)",
+        "clip_fraction": "share of ratios that were clipped",
+        "explained_variance": "1 - Var(rewards-to-go - values) / Var(rewards-to-go)",
+    },
+    on_policy=True,
+    # stable-baselines3's numbers for PPO, and normalized observations, as always advised by
+    # Andrychowicz et al. (What Matters In On-Policy Reinforcement Learning?, 2020, 3.3).
+    continuous=dict(
+        steps=1_000_000,
+        env_count=1,
+        steps_per_launch=2048,
+        evaluation_interval_steps=10 * 2048,
+        log_interval_steps=2048,
+        agent=dict(
+            normalize_observations=True,
+            gamma=0.99,
+            gae_lambda=0.95,
+            batch_size=64,
+            learning_rate=3e-4,
+        ),
+    ),
+    environments={
+        "Pendulum-v1": dict(
+            env="Pendulum-v1",
+            steps=120_000,
+            env_count=4,
+            steps_per_launch=512,
+            evaluation_interval_steps=5 * 2048,
+            evaluation_episodes=50,
+            agent=dict(
+                gamma=0.9,
+                gae_lambda=0.95,
+                batch_size=64,
+                learning_rate_final=1e-5,
+                learning_rate_steps=120_000,
+            ),
+        )
+    },
+    presets=HEPPO,
+)

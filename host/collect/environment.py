@@ -11,28 +11,35 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FlattenObservation
 
 from host.collect.environment_id import find_spec
+from host.collect.spec import Spec
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
-__all__ = ["Actor", "FlattenedImages", "Transitions", "evaluate", "make_envs", "sizes"]
+__all__ = ["Actor", "FlattenedImages", "Transitions", "evaluate", "make_envs"]
 __all__ += ["has_continuous_actions"]
 
 #: of an experience in the replay memory
 _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
-
-_SPACES = {"dqn": (Discrete,), "ddpg": (Box,), "ppo": (Discrete, Box)}
-_KINDS = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
 
 
 class FlattenedImages(UserWarning):
     """Images become vectors of raw numbers."""
 
 
-def make_envs(env, count, algo="dqn", render_mode=None):
-    """``count`` synchronous copies with flat observations and the kind of actions that the
-    algorithm takes: Discrete, a bounded Box of one dimension, or either.
+def make_envs(env, count, algorithm, render_mode=None):
+    """``count`` synchronous copies with the actions and observations that ``algorithm`` takes.
 
-    ``env`` is as for ``find_spec``, ``render_mode`` gymnasium's. FlattenedImages is warned of.
+    Observations are flat unless it takes images, which is warned of (FlattenedImages).
+
+    Parameters
+    ----------
+    env : str
+        As for ``find_spec``.
+    count : int
+    algorithm : Algorithm
+    render_mode : str, optional
+        gymnasium's.
+
     ValueError if the id is unknown, the action space another, observations not numbers, or an
     experience too large to be stored.
     """
@@ -42,24 +49,22 @@ def make_envs(env, count, algo="dqn", render_mode=None):
     def make():
         one = gymnasium.make(spec, disable_env_checker=True, **how)
         space = one.observation_space
-        plain = isinstance(space, Box) and len(space.shape) == 1
-        if not plain:
-            _warn_of_images(env, space)
-        return one if plain else FlattenObservation(one)
+        if isinstance(space, Box) and (len(space.shape) == 1 or algorithm.images):
+            return one
+        _warn_of_images(env, space)
+        return FlattenObservation(one)
 
     with _installed(env):
         envs = gymnasium.vector.SyncVectorEnv(
             [make] * count, autoreset_mode=AutoresetMode.SAME_STEP
         )
-    space, wanted = envs.single_action_space, _SPACES[algo]
-    plain = isinstance(space, wanted)
-    if plain and isinstance(space, Box):
-        plain = len(space.shape) == 1 and space.is_bounded()
-    if not plain:
+    try:
+        algorithm.check_actions(envs.single_action_space, env)
+        if not algorithm.on_policy:
+            _check_record(env, algorithm, envs)
+    except ValueError:
         envs.close()
-        kind = " or ".join(_KINDS[each] for each in wanted)
-        raise ValueError(f"env must have a {kind} action space for {algo}, not {space} of {env!r}")
-    _check_record(env, algo, envs)
+        raise
     return envs
 
 
@@ -96,29 +101,18 @@ def _warn_of_images(env, space):
         )
 
 
-def _check_record(env, algo, envs):
+def _check_record(env, algorithm, envs):
     """ValueError where an experience, with two observations, is larger than a record."""
-    if algo not in ("dqn", "ddpg"):
-        return
-    observation, action = sizes(envs)
-    size = 4 * (2 * observation + (action if algo == "ddpg" else 1) + 2)
+    spec = Spec.of(envs)
+    size = sum(kind.itemsize * int(np.prod(shape)) for kind, shape in spec.fields.values())
     if size > _RECORD_BYTES:
         flat = envs.envs[0]
         space = flat.env.observation_space if isinstance(flat, FlattenObservation) else None
-        envs.close()
         what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
         raise ValueError(
-            f"env must have experiences of at most {_RECORD_BYTES} bytes for {algo}, not {size}: "
-            f"two of the {what} {observation} numbers that {env!r} gives are in each"
+            f"env must have experiences of at most {_RECORD_BYTES} bytes for {algorithm.name}, not "
+            f"{size}: two of the {what} {spec.size} numbers that {env!r} gives are in each"
         )
-
-
-def sizes(envs):
-    """``(observation_size, action_count)``: numbers of an observation; actions to choose from, or
-    components of a continuous one."""
-    space = envs.single_action_space
-    (observation_size,) = envs.single_observation_space.shape
-    return observation_size, int(space.n) if isinstance(space, Discrete) else int(space.shape[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,8 +148,8 @@ class Actor:
 
     Attributes
     ----------
-    obs : array [env_count, size], float32
-        What the next action answers to.
+    obs : array [env_count, ...]
+        What the next action answers to, in the dtype of ``Spec``.
     """
 
     def __init__(self, envs, *, seed):
@@ -169,8 +163,9 @@ class Actor:
         else:
             half = (space.high - space.low) / 2
             self._applied = lambda action: space.low + (action + 1) * half
+        self._dtype = np.dtype(Spec.of(envs).dtype)
         obs, _ = envs.reset(seed=seed)
-        self.obs = np.asarray(obs, np.float32)
+        self.obs = np.asarray(obs, self._dtype)
         self._resetting = np.zeros(envs.num_envs, bool)
         self._return = np.zeros(envs.num_envs)
         self._length = np.zeros(envs.num_envs, np.int64)
@@ -187,7 +182,7 @@ class Actor:
         """
         action = np.asarray(action)
         obs, reward, terminated, truncated, info = self.envs.step(self._applied(action))
-        obs = np.asarray(obs, np.float32)
+        obs = np.asarray(obs, self._dtype)
         valid, ended = ~self._resetting, np.logical_or(terminated, truncated)
         next_obs = obs
         if self.mode == AutoresetMode.NEXT_STEP:
@@ -199,7 +194,8 @@ class Actor:
                     next_obs[i] = info["final_obs"][i]
             else:
                 fresh, _ = self.envs.reset(options={"reset_mask": ended})
-                obs = np.where(ended[:, None], np.asarray(fresh, np.float32), obs)
+                obs = obs.copy()
+                obs[ended] = np.asarray(fresh, self._dtype)[ended]
         transitions = Transitions(self.obs, action, reward, next_obs, terminated, truncated, valid)
         self.obs = obs
         self._return += np.where(valid, reward, 0)
@@ -210,12 +206,12 @@ class Actor:
         return transitions, episodes
 
 
-def evaluate(agent, envs, *, seed, limit=None, stop=()):
+def evaluate(policy, envs, *, seed, limit=None, stop=()):
     """Return of one greedy episode in each environment, array [env_count].
 
-    Environment i starts from ``seed + i``; the agent neither learns nor counts the steps. Episodes
-    that take more than ``limit`` steps count for what they gave until then, with a warning. None as
-    soon as ``stop`` is not empty any more, in the middle of the episodes.
+    Environment i starts from ``seed + i``. Episodes that take more than ``limit`` steps count for
+    what they gave until then, with a warning. None as soon as ``stop`` is not empty any more, in
+    the middle of the episodes.
     """
     actor, steps = Actor(envs, seed=seed), 0
     returns, running = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
@@ -230,7 +226,7 @@ def evaluate(agent, envs, *, seed, limit=None, stop=()):
                 stacklevel=2,
             )
             break
-        taken, _ = actor.step(agent.act(actor.obs, greedy=True))
+        taken, _ = actor.step(policy.act(actor.obs, greedy=True))
         returns += np.where(running & taken.valid, taken.reward, 0)
         running &= ~(taken.terminated | taken.truncated)
         steps += 1

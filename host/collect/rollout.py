@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.phases import Phases
+from host.collect.collector import Collector
 
-__all__ = ["Rollout", "collect"]
+__all__ = ["Rollout", "RolloutCollector"]
 
 
 @dataclass(frozen=True)
@@ -30,44 +30,39 @@ class Rollout:
     bootstrap: np.ndarray
 
 
-def collect(actor, agent, steps, phases=None):
-    """Step ``actor``, whose environments are in autoreset mode SAME_STEP, ``steps`` times; what it
-    takes is counted in ``phases`` (``host.phases``).
+class RolloutCollector(Collector):
+    """For an on-policy agent: a Rollout by one policy, which has ``sample``, ``applied`` and
+    ``value`` (``host.algorithms.ppo.PPOPolicy``); environments are in autoreset mode SAME_STEP."""
 
-    Returns
-    -------
-    Rollout
-    episodes : list of (float, int)
-        Return and length of each episode that ended.
-    """
-    phases = phases or Phases()
-    columns, followers, episodes = {}, [], []
-    for step in range(steps):
-        with phases("policy"):
-            seen, action, log_probability, value = agent.sample(actor.obs)
-        with phases("environments"):
-            taken, ended = actor.step(agent.applied(action))
-        episodes += ended
-        follows = taken.truncated & ~taken.terminated
-        if step == steps - 1:
-            follows = ~taken.terminated
-        followers.append((follows, taken.next_obs[follows]))
-        row = dict(
-            obs=seen,
-            action=action,
-            log_probability=log_probability,
-            value=value,
-            reward=taken.reward.astype(np.float32),
-            terminated=taken.terminated,
-            truncated=taken.truncated,
-        )
-        for name, array in row.items():
-            columns.setdefault(name, []).append(array)
-    with phases("packing"):
-        arrays = {name: np.stack(parts) for name, parts in columns.items()}
-        follows = np.stack([where for where, _ in followers])
-        bootstrap = np.zeros(follows.shape, np.float32)
-    if follows.any():
-        with phases("policy"):
-            bootstrap[follows] = agent.value(np.concatenate([obs for _, obs in followers]))
-    return Rollout(**arrays, bootstrap=bootstrap), episodes
+    def collect(self, policy, clock):
+        """``steps_per_launch`` steps of every environment: ``(Rollout, episodes)``."""
+        columns, followers, episodes = {}, [], []
+        count = self.config.steps_per_launch
+        for step in range(count):
+            with self.phases("policy"):
+                seen, action, log_probability, value = policy.sample(self._actor.obs)
+            taken, ended = self._step(policy, policy.applied(action), clock)
+            episodes += ended
+            follows = taken.truncated & ~taken.terminated
+            if step == count - 1:
+                follows = ~taken.terminated
+            followers.append((follows, taken.next_obs[follows]))
+            row = dict(
+                obs=seen,
+                action=action,
+                log_probability=log_probability,
+                value=value,
+                reward=taken.reward.astype(np.float32),
+                terminated=taken.terminated,
+                truncated=taken.truncated,
+            )
+            for name, array in row.items():
+                columns.setdefault(name, []).append(array)
+        with self.phases("packing"):
+            arrays = {name: np.stack(parts) for name, parts in columns.items()}
+            follows = np.stack([where for where, _ in followers])
+            bootstrap = np.zeros(follows.shape, np.float32)
+        if follows.any():
+            with self.phases("policy"):
+                bootstrap[follows] = policy.value(np.concatenate([obs for _, obs in followers]))
+        return Rollout(**arrays, bootstrap=bootstrap), episodes

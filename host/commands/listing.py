@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 import boards
-from host.train.train_config import ALGORITHMS, LEARNERS, PRESETS
+from host.algorithms.registry import ALGORITHMS
+from host.train.config import LEARNERS
 
 __all__ = ["LISTS", "console", "table"]
 
@@ -77,8 +78,10 @@ def _note(text):
 LISTS = {
     "designs": _designs,
     "boards": _boards,
-    "algorithms": lambda: _named("Algorithms", ALGORITHMS.items()),
-    "presets": lambda: _named("Presets", [(n, ", ".join(all_)) for n, all_ in PRESETS.items()]),
+    "algorithms": lambda: _named("Algorithms", [(n, a.summary) for n, a in ALGORITHMS.items()]),
+    "presets": lambda: _named(
+        "Presets", [(n, ", ".join(a.presets)) for n, a in ALGORITHMS.items() if a.presets]
+    ),
     "learners": lambda: _named("Learners", LEARNERS.items()),
     "cards": lambda: _named("Cards", CARDS.items()),
 }

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
+from host.algorithms.policy_file import load_policy
+from host.algorithms.registry import find
 from host.collect.environment import evaluate, make_envs
 from host.collect.environment_id import find_spec
-from host.train.policy import load_policy
-from host.train.run_config import RunConfig
+from host.train.config import RunConfig
 
 __all__ = ["Played", "play"]
 
@@ -40,17 +41,18 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
         raise ValueError(f"render must be human or gif, not {render!r}")
     path = Path(run)
     path = path / "best.npz" if path.is_dir() else path
-    agent, info = load_policy(path)
+    policy, info = load_policy(path)
     env, mode = info["env"], _MODES[render]
     if mode and mode not in find_spec(env).make().metadata.get("render_modes", ()):
         raise ValueError(f"render must be of what {env} can, not {render}")
-    with closing(make_envs(env, 1 if mode else episodes, info["algo"], mode)) as envs:
+    algorithm = find(info["algo"])
+    with closing(make_envs(env, 1 if mode else episodes, algorithm, mode)) as envs:
         if not mode:
-            return Played(evaluate(agent, envs, seed=seed, limit=limit), env, None)
-        film = _Film(agent, envs) if render == "gif" else None
+            return Played(evaluate(policy, envs, seed=seed, limit=limit), env, None)
+        film = _Film(policy, envs) if render == "gif" else None
         try:
             returns = [
-                evaluate(agent if i or not film else film, envs, seed=seed + i, limit=limit)[0]
+                evaluate(policy if i or not film else film, envs, seed=seed + i, limit=limit)[0]
                 for i in range(episodes)
             ]
         except DependencyNotInstalled as error:
@@ -60,14 +62,14 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
 
 
 class _Film:
-    """An agent that keeps what its environment looks like each time it acts."""
+    """A policy that keeps what its environment looks like each time it acts."""
 
-    def __init__(self, agent, envs):
-        self._agent, self._envs, self._frames = agent, envs, []
+    def __init__(self, policy, envs):
+        self._policy, self._envs, self._frames = policy, envs, []
 
     def act(self, obs, *, greedy):
         self._frames.append(self._envs.render()[0])
-        return self._agent.act(obs, greedy=greedy)
+        return self._policy.act(obs, greedy=greedy)
 
     def save(self, path):
         from PIL import Image  # matplotlib's

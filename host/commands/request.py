@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import boards
+from host.algorithms.registry import ALGORITHMS
 from host.collect.environment_id import reward_threshold
 from host.generate import find_design
 from host.rules import check_choice
 from host.settings import flat, leaves, override, resolve
-from host.train.train_config import ALGORITHMS, default_learner, preset
+from host.train.preset import default_learner, preset
 
 __all__ = ["request"]
 
@@ -34,7 +35,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
     settings : dict
         Any fields, as texts: see ``host.settings.override``; ``kernel.<field>`` is the kernel's.
     preset_name : str, optional
-        Of ``host.train.train_config.PRESETS``.
+        Of the algorithm's presets.
     file : path, optional
         JSON: a run's summary, or an object of fields as in ``settings``.
     board : str, optional
@@ -71,7 +72,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
 
 def _recorded(kernel, config, board):
     """``{field: value}`` of a summary's kernel, without what the run decides, or the board does."""
-    from host.train.start import design_of, kernel_values
+    from host.train.run import design_of, kernel_values
 
     if kernel["name"] != design_of(config):
         return {}

@@ -1,11 +1,12 @@
 """Fields that ``--set`` reaches, in rows: of an agent, of its run, of the kernel."""
 
 import boards
+from host.algorithms.registry import ALGORITHMS
 from host.commands.meanings import meaning
 from host.generate import find_design
 from host.rules import rules
 from host.settings import leaves, resolve
-from host.train.train_config import ALGORITHMS, default_learner, preset
+from host.train.preset import default_learner, preset
 from hw import designs
 
 __all__ = ["shown"]
@@ -26,14 +27,14 @@ def shown(name, *, learner=None, env=None, board="u200"):
         return {
             f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
         }
-    from host.train.start import design_of, kernel_values
+    from host.train.run import design_of, kernel_values
 
     config = preset(name, learner or default_learner(name), None, env)
-    rows = [row for row in _rows(config) if row["field"] not in ("algo", *config.AGENTS)]
-    own = [row for row in rows if row["field"].startswith(f"{name}.")]
+    rows = [row for row in _rows(config) if row["field"] != "algo"]
+    own = [row for row in rows if row["field"].startswith("agent.")]
     parts = {
         f"Agent {name}: --set FIELD=VALUE": [
-            row | {"field": row["field"].removeprefix(f"{name}.")} for row in own
+            row | {"field": row["field"].removeprefix("agent.")} for row in own
         ],
         f"Its run, learner {config.learner}: --set FIELD=VALUE": [r for r in rows if r not in own],
     }

@@ -6,151 +6,188 @@ of the weights, which comes back with a launch.
 
 import numpy as np
 
+from host.algorithms.config import Clock
+from host.learners.learner import MemoryLearner
 from host.runtime.hyperparameters import hyperparameter_records
-from host.train.train_config import CARD_WIDTH
+from hw.config import check_range
 
-__all__ = ["CardLearner", "kernel_settings", "steps_of"]
+__all__ = ["CardLearner", "check_for_card", "kernel_settings", "steps_of"]
+
+#: limits of the learner's kernel (``hw.learner.config``), said before one is made
+_WIDTH, _LAYERS = 512, 4
 
 
-def kernel_settings(config, observation_size, action_count):
-    """``{field: value}`` of the ``LearnerConfig`` that a TrainConfig's agent needs; the others say
-    how fast it learns, and with which arithmetic. ValueError if there is no such kernel."""
-    agent = config.agent
-    inputs = observation_size + (action_count if config.algo == "ddpg" else 0)
-    if inputs > CARD_WIDTH:
+def check_for_card(agent):
+    """ValueError for what no kernel trains; ``agent`` is its config."""
+    if not 1 <= len(agent.hidden) <= _LAYERS:
+        raise ValueError(f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}")
+    for width in agent.hidden:
+        check_range("hidden", width, 1, _WIDTH, " on the card")
+    if agent.max_gradient_norm is not None:
         raise ValueError(
-            f"env must have observations of at most {CARD_WIDTH - inputs + observation_size} "
-            f"numbers on the card, not {observation_size} of {config.env!r} (learner cpu takes any)"
+            f"max_gradient_norm must be None with learner card, not {agent.max_gradient_norm!r}"
         )
-    settings = {
-        "algorithm": config.algo,
-        "observation": observation_size,
-        "action": action_count,
+    if getattr(agent, "dueling", False):
+        raise ValueError("dueling must be False with learner card, not True")
+
+
+def kernel_settings(algorithm, agent, spec, env="the environment"):
+    """``{field: value}`` of the ``LearnerConfig`` that an agent needs; the others say how fast it
+    learns, and with which arithmetic. ValueError if there is no such kernel.
+
+    algorithm : Algorithm; agent : its config; env : the environment's id, for the error
+    """
+    inputs = spec.size + (0 if spec.discrete else spec.action_count)
+    if inputs > _WIDTH:
+        raise ValueError(
+            f"env must have observations of at most {_WIDTH - inputs + spec.size} numbers on the "
+            f"card, not {spec.size} of {env!r} (learner cpu takes any)"
+        )
+    if spec.dtype != "float32":
+        raise ValueError(f"env must have observations of float32 on the card, not {spec.dtype}")
+    return {
+        "algorithm": algorithm.name,
+        "observation": spec.size,
+        "action": spec.action_count,
         "hidden": agent.hidden,
         "hidden_activation": agent.activation,
         "optimizer": agent.optimizer,
+        **algorithm.kernel(agent),
     }
-    return settings | ({"double": agent.double} if config.algo == "dqn" else {})
 
 
-def steps_of(agent, count):
-    """HYPERPARAMETERS [count] of an agent's next updates: optimizer with Adam's bias corrections,
-    its schedules as they are now, its targets.
+def steps_of(agent, clock, count):
+    """HYPERPARAMETERS [count] of the updates that follow ``clock``: optimizer with Adam's bias
+    corrections, the schedules as they are now, the targets; ``agent`` is its config.
 
-    With Adam, ``w -= rate m / (sqrt(s) + floor)`` is the rule of ``host.algorithms.optimizer.Adam``
-    at update t if ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and
-    ``floor = epsilon sqrt(1 - beta2^t)``.
+    With Adam, ``w -= rate m / (sqrt(s) + floor)`` is the rule of torch.optim.Adam at update t if
+    ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor = epsilon sqrt(1 - beta2^t)``.
     """
-    config = agent.config
-    update = agent.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
-    rate, floor = np.tile(agent.learning_rates, (count, 1)), np.zeros((count, 2))
+    update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
+    rates = agent.learning_rates_at(clock.steps)
+    rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
     decays = {}
-    if config.optimizer == "sgd":
-        decays = {"first_decay": config.momentum, "first_gain": 1.0}
-    elif config.optimizer == "rmsprop":
-        decays = {"second_decay": config.decay}
-        floor += config.optimizer_epsilon
+    if agent.optimizer == "sgd":
+        decays = {"first_decay": agent.momentum, "first_gain": 1.0}
+    elif agent.optimizer == "rmsprop":
+        decays = {"second_decay": agent.decay}
+        floor += agent.optimizer_epsilon
     else:
-        decays = {"first_decay": config.beta1, "second_decay": config.beta2}
-        root = np.sqrt(1 - config.beta2**update)
-        rate = rate * root / (1 - config.beta1**update)
-        floor += config.optimizer_epsilon * root
-    due = update % config.target_interval == 0
+        decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
+        root = np.sqrt(1 - agent.beta2**update)
+        rate = rate * root / (1 - agent.beta1**update)
+        floor += agent.optimizer_epsilon * root
+    due = update % agent.target_interval == 0
     return hyperparameter_records(
         count,
-        scale=1 / config.batch_size,
-        beta=agent.beta,
-        clip=config.huber_delta if config.loss == "huber" else np.inf,
+        scale=1 / agent.batch_size,
+        beta=agent.beta_at(clock.steps),
+        clip=agent.huber_delta if agent.loss == "huber" else np.inf,
         rate=np.broadcast_to(rate, (count, 2)),
         floor=floor,
-        blend=np.broadcast_to(np.where(due, config.target_tau, 0.0), (count, 2)),
+        blend=np.broadcast_to(np.where(due, agent.target_tau, 0.0), (count, 2)),
         **decays,
     )
 
 
-class CardLearner:
-    """An iteration is one launch of ``updates_per_launch`` gradient steps; members as
-    ``CPULearner``'s.
+class CardLearner(MemoryLearner):
+    """A launch is ``updates_per_launch`` gradient steps.
 
-    The agent's online networks are the host's copy of the weights, fetched every
-    ``weights_interval`` launches; targets and moments of the optimizer are the card's alone. The
-    card's weights start as the agent's.
+    The policy's networks are the host's copy of the weights, fetched every ``weights_interval``
+    launches; targets and moments of the optimizer are the card's alone. The card's weights start as
+    the policy's.
 
     Parameters
     ----------
-    config : TrainConfig
-    agent : Agent
+    algorithm : Algorithm
     buffer : LearningReplay
         ValueError if its kernel is of another algorithm or network.
+    config, policy, clock, phases
+        As ``MemoryLearner``.
     """
 
-    def __init__(self, config, agent, buffer):
-        self.config, self.agent, self.buffer = config, agent, buffer
-        self._check_kernel()
-        weights = {
-            name: [(w.T, b) for w, b in zip(pair.online.weights, pair.online.biases, strict=True)]
-            for name, pair in agent.networks.items()
-        }
-        buffer.initialize(weights)
+    columns = (
+        "loss",
+        *MemoryLearner.columns,
+        "clipped_weights",
+        "clipped_activations",
+        "clipped_gradients",
+    )
 
-    def _check_kernel(self):
-        agent, learner = self.agent, self.buffer.learner
-        wanted = kernel_settings(self.config, agent.observation_size, agent.action_count)
+    def __init__(self, config, policy, clock, buffer, algorithm, *, phases):
+        super().__init__(config, policy, clock, buffer, phases=phases)
+        wanted = kernel_settings(algorithm, config.agent, policy.spec, config.env)
+        self._check_kernel(wanted)
+        self._begun = Clock()
+        buffer.initialize(
+            {
+                name: [(w.T, b) for w, b in zip(network.weights, network.biases, strict=True)]
+                for name, network in policy.networks.items()
+            }
+        )
+
+    def _check_kernel(self, wanted):
+        learner, batch = self.buffer.learner, self.config.agent.batch_size
         for name, value in wanted.items():
             if getattr(learner, name) != value:
                 raise ValueError(
                     f"{name} must be {getattr(learner, name)!r} as in the kernel, not {value!r}"
                 )
-        batch = agent.config.batch_size
         if batch > learner.batch or batch % learner.lanes:
             raise ValueError(
                 f"batch_size must be a multiple of {learner.lanes} up to {learner.batch}, as in "
                 f"the kernel, not {batch!r}"
             )
 
-    def plan(self, learning):
-        """HYPERPARAMETERS of the next launch, and the sets of parameters to fetch with it; None
-        before learning."""
-        # A launch draws from what was there before it.
-        if not learning or len(self.buffer) < self.agent.config.batch_size:
+    def plan(self, fill, learning):
+        """HYPERPARAMETERS of the launch, and the sets of parameters to fetch with it; None: only to
+        store. A launch draws from what was there before it."""
+        if not learning or fill < self.config.agent.batch_size:
             return None
-        count, agent = self.config.updates_per_launch, self.agent
-        launches = agent.updates // count + 1
-        due = launches % self.config.weights_interval == 0
-        return steps_of(agent, count), ("online",) if due else ()
+        count, begun = self.config.updates_per_launch, self._begun
+        due = (begun.updates // count + 1) % self.config.weights_interval == 0
+        begun.steps = self.clock.steps
+        steps = steps_of(self.config.agent, begun, count)
+        begun.updates += count
+        return steps, ("online",) if due else ()
 
-    def launch(self, experiences, plan):
+    def launch(self, experience, plan):
+        """None, or arrays: ``loss`` and ``td`` of each step, ``weights`` of each network or None."""
         if plan is None:
-            return self.buffer.step(experiences)
+            return self.buffer.step(experience)
         steps, sets = plan
-        batch = self.agent.config.batch_size
-        return self.buffer.learn(steps, batch_size=batch, experiences=experiences, store=sets)
+        batch = self.config.agent.batch_size
+        reports, parameters = self.buffer.learn(
+            steps, batch_size=batch, experiences=experience, store=sets
+        )
+        weights = parameters and {name: _flat(layers) for name, layers in parameters.items()}
+        return {"loss": reports["loss"], "td": reports["td"], "weights": weights}
 
-    def finish(self, learned):
-        if learned is None:
-            return None, None
-        reports, parameters = learned
-        self.agent.updates += len(reports)
-        if parameters is not None:
-            self._take(parameters)
-        batch = self.agent.config.batch_size
-        return float(reports["loss"].mean()) / batch, reports["td"] / np.float32(batch)
+    def learned(self, result):
+        if result is None:
+            return {}
+        self.clock.updates += len(result["loss"])
+        for name, parameters in (result["weights"] or {}).items():
+            self.policy.networks[name].parameters[...] = parameters
+        batch = self.config.agent.batch_size
+        return {
+            "loss": float(result["loss"].mean()) / batch,
+            "td_error": float((result["td"] / np.float32(batch)).mean()),
+        }
 
-    def _take(self, parameters):
-        for name, pair in self.agent.networks.items():
-            layers = zip(parameters[name], pair.online.weights, pair.online.biases, strict=True)
-            for layer, weights, biases in layers:
-                theirs = layer["online"]
-                weights[...], biases[...] = theirs[0].T, theirs[1]
-
-    @property
-    def clipped(self):
-        """Weights, activations, gradients clipped so far."""
-        return self.buffer.saturations.tolist()
+    def progress(self):
+        clipped = zip(self.columns[-3:], self.buffer.saturations.tolist(), strict=True)
+        return super().progress() | dict(clipped)
 
     def state_dict(self):
-        """Nothing: what the card has learned is the buffer's to save."""
-        return {}
+        return super().state_dict() | {"begun": self._begun.updates}
 
     def load_state_dict(self, state):
-        pass
+        super().load_state_dict(state)
+        self._begun.updates = int(state["begun"])
+
+
+def _flat(layers):
+    """The card's weights of a network as ``MLP.parameters`` has them."""
+    online = [layer["online"] for layer in layers]
+    return np.concatenate([part for w, b in online for part in (w.T.reshape(-1), b)])

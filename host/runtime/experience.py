@@ -47,10 +47,17 @@ def record_dtype(fields):
 
 def to_records(experiences, dtype):
     """Structured array of a dict of arrays [n, ...], or of one experience, whose fields are all
-    without that axis.
+    without that axis; or of records [n] of ``dtype``, which it is then already.
 
     ValueError for a field that is missing, unknown or misshapen.
     """
+    if isinstance(experiences, np.ndarray):
+        if experiences.dtype != dtype or experiences.ndim != 1:
+            raise ValueError(
+                f"experiences must be records [n] of {dtype}, "
+                f"not {list(experiences.shape)} of {experiences.dtype}"
+            )
+        return experiences
     for name in experiences:
         if name not in dtype.names:
             raise ValueError(f"{name} must be one of {', '.join(dtype.names)}, not unknown")

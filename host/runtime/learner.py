@@ -93,7 +93,7 @@ class LearningReplay(PrioritizedReplayBuffer):
             See ``hyperparameter_records``.
         batch_size : int
             A multiple of the learner's lanes, at most its batch.
-        experiences : dict of arrays [n, ...], or None
+        experiences : dict of arrays [n, ...], records [n] of ``dtype``, or None
             Stored in this order: those left over before the first iteration, then ``inserts`` by
             each iteration, after its draw.
         inserts : int or None
@@ -204,7 +204,7 @@ class LearningReplay(PrioritizedReplayBuffer):
 
     def _records(self, experiences):
         records = super()._records(experiences)
-        if self.learner.algorithm == "dqn":
+        if self.dtype["action"].kind == "u":
             actions, limit = np.atleast_1d(experiences["action"]), self.learner.action
             wrong = ~((actions >= 0) & (actions < limit))
             if wrong.any():

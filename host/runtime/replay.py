@@ -155,7 +155,7 @@ class PrioritizedReplayBuffer(Stored):
 
         Parameters
         ----------
-        experiences : dict of arrays [n, ...], or None
+        experiences : dict of arrays [n, ...], records [n] of ``dtype``, or None
             Every field of an experience, or, of one experience, each without the first axis; they
             enter with the largest priority so far, or with ``priorities`` (as in
             ``set_priorities``) or those of ``td_errors``, one for each.

@@ -11,8 +11,8 @@ from host.train.events import EventFile
 
 __all__ = ["COLUMNS", "TAGS", "RunLog", "plot_returns", "read_progress", "write_summary"]
 
-#: progress.csv: column and meaning, of all algorithms, each of which has some; an empty cell is a
-#: value that there was not
+#: progress.csv: column and meaning, of all runs and learners; an algorithm has its own besides
+#: (``Algorithm.columns``). An empty cell is a value that there was not.
 COLUMNS = {
     "launches": "learner iterations, each one launch on the card",
     "steps": "environment steps, all actors together",
@@ -21,9 +21,8 @@ COLUMNS = {
     "return_mean": "mean return of the actors' last 100 episodes (they explore)",
     "length_mean": "mean length of those episodes",
     "evaluation_return": "mean return of the greedy evaluation at this row",
-    "loss": "mean loss since the last row",
     "td_error": "mean absolute TD error since the last row",
-    "exploration": "chance of a random action (dqn), deviation of an action's noise (ddpg)",
+    "exploration": "chance of a random action, or deviation of an action's noise",
     "beta": "exponent of the importance weights",
     "learning_rate": "step size",
     "fill": "experiences in the buffer",
@@ -31,12 +30,6 @@ COLUMNS = {
     "clipped_weights": "numbers that a fixed-point learner on the card has clipped so far",
     "clipped_activations": "likewise",
     "clipped_gradients": "likewise",
-    "policy_loss": "ppo, means since the last row: loss of the clipped surrogate",
-    "value_loss": "squared error of the critic",
-    "entropy": "entropy of the policy, in nats",
-    "kl": "estimate of KL(the rollout's policy, the policy)",
-    "clip_fraction": "share of ratios that were clipped",
-    "explained_variance": "1 - Var(rewards-to-go - values) / Var(rewards-to-go)",
     "reward_mean": "mean of rewards that they were standardized by",
     "reward_deviation": "deviation likewise",
     "value_mean": "mean of values likewise",
@@ -94,7 +87,7 @@ class RunLog:
         Where the run stands; rows after it, of a run that broke off later, are dropped.
         0 starts both anew.
     columns : collection of str
-        Those of COLUMNS that rows have.
+        Those that rows have, of COLUMNS or an algorithm's own, in any order.
 
     Attributes
     ----------
@@ -103,7 +96,9 @@ class RunLog:
     """
 
     def __init__(self, out, launches=0, columns=tuple(COLUMNS)):
-        out, self._columns = Path(out), [name for name in COLUMNS if name in columns]
+        out = Path(out)
+        self._columns = [name for name in COLUMNS if name in columns]
+        self._columns += [name for name in columns if name not in COLUMNS]
         self._path = out / "progress.csv"
         rows = read_progress(out) if launches and self._path.exists() else []
         kept = [row for row in rows if row["launches"] <= launches]

@@ -11,21 +11,16 @@ from rich.console import Console
 
 from host import checkpoint
 from host.interrupt import INTERRUPTED, stop_requests
+from host.train.build import build
 from host.train.folder import CHECKPOINT, clear
-from host.train.on_policy import OnPolicySession
-from host.train.policy import load_policy
 from host.train.progress import progress_bar
 from host.train.records import Records
 from host.train.rows import Rows
 from host.train.scores import Scores, mean_of
-from host.train.session import Session
 from host.train.summary import summary_of
-from host.train.threads import single_blas_thread
-from host.train.train_config import OnPolicyConfig, TrainConfig
+from host.train.threads import single_threaded
 
-__all__ = ["OnPolicyConfig", "TrainConfig", "TrainResult", "load_policy", "train"]
-
-_SESSIONS = {TrainConfig: Session, OnPolicyConfig: OnPolicySession}
+__all__ = ["TrainResult", "train"]
 
 
 @dataclass(frozen=True)
@@ -48,14 +43,12 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
 
     Parameters
     ----------
-    config : TrainConfig or OnPolicyConfig
+    config : RunConfig
     factory : callable
-        Makes what learns with the agent on the card: the replay buffer
-        (``host.train.session.Session``) or the advantage estimator
-        (``host.train.on_policy.OnPolicySession``).
+        Makes what of the run is on the card: see ``host.train.build``.
     out : path
         Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
-        best.npz (the best policy; ``load_policy`` reads it). After any failure, the policy as it
+        best.npz (the best policy, for ``host.algorithms.policy_file``). After any failure, the policy as it
         was then is in last.npz. No other run may be under way there
         (``host.train.folder.run_folder``).
     card : str
@@ -78,11 +71,10 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
     console = console or Console()
     out = Path(out)
     checkpoint.check_writable(out)
-    single_blas_thread()
     saved = None
     if resume:
         _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
-    with closing(_SESSIONS[type(config)](config, factory)) as session:
+    with single_threaded(), closing(build(config, factory)) as session:
         with closing(_Run(config, session, out, console, saved)) as run:
             return run.to_end(card, kernel)
 
@@ -136,7 +128,7 @@ class _Run:
         plot = self._plot(card)
         if interrupted:
             self._say(
-                f"Interrupted at step {session.agent.steps}; {self.records.checkpoint} is of step "
+                f"Interrupted at step {session.clock.steps}; {self.records.checkpoint} is of step "
                 f"{self.records.saved}. Continue with the same command and --resume."
             )
         failed = 1 if self.records.failed else 0
@@ -146,22 +138,22 @@ class _Run:
 
     def _loop(self):
         config, session, scores = self.config, self.session, self.scores
-        while session.agent.steps < config.steps and not scores.solved and not self._stop:
-            before = session.agent.steps
+        while session.clock.steps < config.steps and not scores.solved and not self._stop:
+            before = session.clock.steps
             self._whole = False
             iteration = session.iterate()
             self._whole = True
             self.rows.measure(iteration.measured)
             scores.count(iteration.episodes)
             evaluate, log, save = (
-                session.agent.steps // interval > before // interval
+                session.clock.steps // interval > before // interval
                 for interval in (
                     config.evaluation_interval_steps,
                     config.log_interval_steps,
                     config.checkpoint_interval_steps,
                 )
             )
-            if evaluate and session.agent.updates:
+            if evaluate and session.clock.updates:
                 scores.evaluate(self._stop)
             if log or scores.evaluation is not None:
                 self.rows.write()
@@ -175,7 +167,7 @@ class _Run:
         best = "-" if scores.best is None else f"{scores.best:.0f}"
         actors = "-" if not scores.returns else f"{mean_of(scores.returns):.0f}"
         state = f"return {actors}, best greedy {best}, launches {self.session.launches}"
-        changes |= {"completed": self.session.agent.steps, "state": state}
+        changes |= {"completed": self.session.clock.steps, "state": state}
         self._progress.update(self._task, **changes)
 
     def _say(self, text):
@@ -207,7 +199,7 @@ class _Run:
         self.scores.load_state_dict(run["scores"])
         self.rows.load_state_dict(run)
         self._phase.load(run["phases"])
-        self.records.saved = steps = self.session.agent.steps
+        self.records.saved = steps = self.session.clock.steps
         if steps >= self.config.steps and not self.scores.solved:
             self._say(
                 f"The checkpoint is of step {steps}, and steps is {self.config.steps}: nothing is "

@@ -9,9 +9,9 @@ import time
 from contextlib import contextmanager
 
 from host import checkpoint
+from host.algorithms.policy_file import load_policy, save_policy
 from host.train.folder import BEST, CHECKPOINT, LAST
 from host.train.log import plot_returns, write_summary
-from host.train.policy import load_policy, save_policy
 
 __all__ = ["Records"]
 
@@ -26,7 +26,7 @@ class Records:
     ----------
     out : Path
     config : RunConfig
-    session : Session or OnPolicySession
+    session : Session
     warn : callable
         Told what could not be written, once until it can be again.
 
@@ -59,13 +59,13 @@ class Records:
         tree = state()
         with self._tolerated(CHECKPOINT):
             checkpoint.save(self.checkpoint, "training", self._config.identity(), tree)
-            self.saved = self._session.agent.steps
+            self.saved = self._session.clock.steps
         self.flush()
         ended = time.monotonic()
         self._next = ended + max(self._config.checkpoint_interval_s, _SHARE * (ended - began))
 
     def keep_best(self, score):
-        """Keep the agent as it is as the best policy so far."""
+        """Keep the policy as it is as the best policy so far."""
         file = io.BytesIO()
         self._write_policy(file, score)
         self._policy = file.getvalue()
@@ -131,7 +131,7 @@ class Records:
 
     def _write_policy(self, file, score):
         config = self._config
-        save_policy(file, self._session.agent, algo=config.algo, env=config.env, score=score)
+        save_policy(file, self._session.policy, algo=config.algo, env=config.env, score=score)
 
     @contextmanager
     def _tolerated(self, name):

@@ -27,7 +27,7 @@ class Rows:
     """
     Parameters
     ----------
-    session : Session or OnPolicySession
+    session : Session
     scores : Scores
     records : Records
         Gets the log that rows go to, which begins here.
@@ -49,7 +49,7 @@ class Rows:
         """Open the log, behind the rows up to where the session is."""
         session = self._session
         with session.phases("records"):
-            log = RunLog(self._records.out, session.launches, _SHARED + session.COLUMNS)
+            log = RunLog(self._records.out, session.launches, _SHARED + session.columns)
         self._records.log, self._logged = log, log.launches
 
     def measure(self, measured):
@@ -81,7 +81,7 @@ class Rows:
             self._records.row(
                 {
                     "launches": session.launches,
-                    "steps": session.agent.steps,
+                    "steps": session.clock.steps,
                     "episodes": scores.episodes,
                     "seconds": round(self.seconds, 3),
                     "return_mean": mean_of(scores.returns),

@@ -18,7 +18,7 @@ class Scores:
     Parameters
     ----------
     config : RunConfig
-    session : Session or OnPolicySession
+    session : Session
     records : Records
         Keeps the best policy.
 
@@ -80,16 +80,16 @@ class Scores:
             self.evaluate(stop)
         if self.best is None or self.solved:
             return
-        agent, _ = self._records.best_policy()
-        self.mean_return = self._evaluated(stop, self.attempts + 1, agent)
+        policy, _ = self._records.best_policy()
+        self.mean_return = self._evaluated(stop, self.attempts + 1, policy)
         self.solved = self.mean_return is not None and self._passes(self.mean_return)
 
     def _passes(self, mean):
         return self.threshold is not None and mean >= self.threshold
 
-    def _evaluated(self, stop, attempt, agent=None):
+    def _evaluated(self, stop, attempt, policy=None):
         with self._session.phases("evaluation"):
-            returns = self._session.evaluate(attempt, agent, stop=stop)
+            returns = self._session.evaluate(attempt, policy, stop=stop)
         return None if returns is None else float(returns.mean())
 
     def state_dict(self):

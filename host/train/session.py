@@ -1,171 +1,158 @@
-"""Actors, n-step windows, replay buffer and agent as one state machine.
+"""A run as a state machine: policy, collector and learner, launch by launch."""
 
-An iteration is one launch on the card, whichever the learner.
-"""
-
-from dataclasses import fields
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass
 
 import numpy as np
 
-from host.collect.environment import Transitions
-from host.collect.nstep import NStep
-from host.learners.background import Background
-from host.learners.card import CardLearner
-from host.learners.cpu import CPULearner
-from host.train.session_base import BUFFER, Iteration, SessionBase
+from host.collect.environment import evaluate
 
-__all__ = ["Session", "experience_fields"]
-
-_LEARNERS = {"cpu": CPULearner, "card": CardLearner}
-
-#: columns of progress.csv in the order of a learner's ``clipped``
-_CLIPPED = ("clipped_weights", "clipped_activations", "clipped_gradients")
+__all__ = ["Iteration", "Seeds", "Session"]
 
 
-def experience_fields(observation_size, action_size=None):
-    """``{name: (dtype, shape)}`` of one experience, in the order that the buffer stores it.
+@dataclass(frozen=True)
+class Iteration:
+    """What one launch gave.
 
-    The action is one integer, or ``action_size`` numbers in [-1, 1]; ``discount`` is gamma^k, 0
-    where the episode terminated. A learner on the card reads the same words
-    (``hw.learner.commands.record_words``).
+    ``episodes`` lists (return, length). ``measured`` maps columns of progress.csv to numbers, which
+    a row has the means of, or None; it is empty before learning starts.
     """
-    number = np.dtype(np.float32)
-    discrete = action_size is None
-    return {
-        "obs": (number, (observation_size,)),
-        "next_obs": (number, (observation_size,)),
-        "action": (np.dtype(np.uint32), ()) if discrete else (number, (action_size,)),
-        "reward": (number, ()),
-        "discount": (number, ()),
-    }
+
+    episodes: list
+    measured: dict
 
 
-class Session(SessionBase):
-    """
+class Seeds:
+    """Every random stream of a run is its own branch of the run's seed."""
+
+    _AGENT, _BUFFER, _ENVS, _EVALUATION = range(4)
+
+    def __init__(self, seed):
+        self._seed = seed
+
+    @property
+    def agent(self):
+        """Of first weights, exploration, and what gradient steps draw."""
+        return np.random.SeedSequence(self._seed, spawn_key=(self._AGENT,)).spawn(3)
+
+    @property
+    def buffer(self):
+        return self._number(self._BUFFER)
+
+    def environments(self, launches):
+        """Of episodes that begin after ``launches``."""
+        return self._number(self._ENVS, launches)
+
+    def evaluation(self, attempt):
+        return self._number(self._EVALUATION, attempt)
+
+    def _number(self, *key):
+        sequence = np.random.SeedSequence(self._seed, spawn_key=key)
+        return int(sequence.generate_state(1)[0]) >> 1
+
+
+class Session:
+    """A run without files: a function of its config and saved state. ``host.train.build`` makes it.
+
     Parameters
     ----------
-    config : TrainConfig
-    buffer_factory : callable
-        ``buffer_factory(fields, *, capacity, alpha, epsilon, seed)`` makes the replay buffer;
-        ``fields`` as of ``experience_fields``.
+    config : RunConfig
+    policy : Policy
+    collector : Collector
+    learner : Learner
+    clock : Clock
+    evaluation_envs : gymnasium.vector.VectorEnv
+    phases : Phases
+        Where the time of the thread that iterates goes.
 
     Attributes
     ----------
-    buffer
-    learner : CPULearner or CardLearner
+    launches : int
     """
 
-    COLUMNS = ("loss", "td_error", "exploration", "beta", "learning_rate", "fill", *_CLIPPED)
+    def __init__(self, config, *, policy, collector, learner, clock, evaluation_envs, phases):
+        self.config, self.phases, self.clock = config, phases, clock
+        self.policy, self.collector, self.learner = policy, collector, learner
+        self._evaluation_envs, self._seeds = evaluation_envs, Seeds(config.seed)
+        self._flying, self._pending, self.launches = deque(), None, 0
 
-    def __init__(self, config, buffer_factory):
-        super().__init__(config)
-        observation_size = self.observation_size
-        action_size = None if config.algo == "dqn" else self.action_count
-        self._windows = NStep(
-            config.env_count,
-            config.agent.n_step,
-            config.agent.gamma,
-            observation_size=observation_size,
-            action_size=action_size,
-        )
-        self.buffer = buffer_factory(
-            experience_fields(observation_size, action_size),
-            capacity=config.capacity,
-            alpha=config.alpha,
-            epsilon=config.priority_epsilon,
-            seed=self._seed(BUFFER),
-        )
-        self.learner = _LEARNERS[config.learner](config, self.agent, self.buffer)
-        self._card = Background("card")
-        self._experiences = None
-        self._broken_off = False
+    @property
+    def columns(self):
+        """Of progress.csv, besides those that all runs have."""
+        return tuple(dict.fromkeys((*self.config.algorithm.columns, *self.learner.columns)))
 
     def iterate(self):
-        """Launch, act meanwhile, learn from the batch; ValueError as the buffer and agent do."""
-        fill = len(self.buffer) + _count(self._experiences)
-        with self.phases("card"):
-            plan = self.learner.plan(fill >= self.config.learning_starts)
-            # The card works while environments do: actions never depend on the batch in flight.
-            launch = self._card.submit(self.learner.launch, self._experiences, plan)
-        experiences, episodes = self._collect()
-        with self.phases("card"):
-            result = launch.result()
-        with self.phases("learning"):
-            loss, td_errors = self.learner.finish(result)
-        self._experiences = experiences
-        self.launches += 1
+        """One launch, one collection, one result; ValueError as the learner does.
+
+        The launch of the experience collected before runs beside the collection, or else takes what
+        was just collected (``Learner.in_flight``).
+        """
+        learner = self.learner
+        if learner.in_flight:
+            self._flying.append(learner.begin(self._pending))
+        self._pending, episodes = self.collector.collect(self.policy, self.clock)
+        if not learner.in_flight:
+            self._flying.append(learner.begin(self._pending))
         measured = {}
-        if loss is not None:
-            measured = {"loss": loss, "td_error": float(np.abs(td_errors).mean())}
+        if len(self._flying) >= learner.in_flight:
+            measured = learner.end(self._flying.popleft())
+        self.launches += 1
         return Iteration(episodes, measured)
 
-    def _collect(self):
-        parts, episodes = [self._windows.flush()] if self._broken_off else [], []
-        self._broken_off = False
-        for _ in range(self.config.steps_per_launch):
-            with self.phases("policy"):
-                action = self.agent.act(self._actor.obs)
-            with self.phases("environments"):
-                taken, ended = self._actor.step(action)
-            with self.phases("packing"):
-                parts.append(self._windows.push(**_shallow(taken)))
-            episodes += ended
-        with self.phases("packing"):
-            return self._stored(parts), episodes
+    def evaluate(self, attempt=0, policy=None, stop=()):
+        """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
+        comes to be something in ``stop`` before they end."""
+        return evaluate(
+            policy or self.policy,
+            self._evaluation_envs,
+            seed=self._seeds.evaluation(attempt),
+            limit=self.config.evaluation_steps,
+            stop=stop,
+        )
 
-    def _stored(self, parts):
-        """One dict of the windows' experiences, as the buffer holds them, or None."""
-        parts = [part for part in parts if _count(part)]
-        if not parts:
-            return None
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        whole["reward"] *= np.float32(self.config.agent.reward_scale)
-        whole["discount"][whole.pop("terminated")] = 0
-        return whole
+    def progress(self):
+        """Column of progress.csv -> number now."""
+        return self.learner.progress()
 
     @property
     def device_cycles(self):
         """Clocks of all launches of this session; None on a card that does not count."""
-        return self.buffer.device_cycles
-
-    def progress(self):
-        agent = self.agent
-        return {
-            "exploration": agent.exploration,
-            "beta": agent.beta,
-            "learning_rate": agent.learning_rate,
-            "fill": len(self.buffer),
-            **dict(zip(_CLIPPED, self.learner.clipped, strict=True)),
-        }
+        return self.learner.device_cycles
 
     def state_dict(self):
-        return super().state_dict() | {
-            "buffer": self.buffer.state_dict(),
-            "windows": self._windows.state_dict(),
-            "experiences": self._experiences,
+        """Everything but the environments, which gymnasium cannot save. Launches under way are
+        waited for; their results are kept, not yet learned from."""
+        flying = [launch.result() for launch in self._flying]
+        return {
+            "launches": self.launches,
+            "steps": self.clock.steps,
+            "updates": self.clock.updates,
+            "policy": self.policy.state_dict(),
+            "collector": self.collector.state_dict(),
             "learner": self.learner.state_dict(),
+            "flying": flying,
+            "pending": self._pending if self.learner.in_flight else None,
         }
 
     def load_state_dict(self, state):
-        """Continue from ``state_dict``: the next launch, and so the next batch, is the same.
-
-        What the environments' broken-off episodes had gathered enters the buffer as truncated.
-        """
-        super().load_state_dict(state)
-        self.buffer.load_state_dict(state["buffer"])
+        """Continue from ``state_dict``: the next launch is the same, and so the next batch of a
+        replay memory. Environments start new episodes, from seeds that follow from the run's and
+        the launch."""
+        self.launches = int(state["launches"])
+        self.clock.steps, self.clock.updates = int(state["steps"]), int(state["updates"])
+        self.policy.load_state_dict(state["policy"])
+        self.collector.restart(self._seeds.environments(self.launches))
+        self.collector.load_state_dict(state["collector"])
         self.learner.load_state_dict(state["learner"])
-        self._windows.load_state_dict(state["windows"])
-        self._experiences, self._broken_off = state["experiences"], True
+        self._flying.clear()
+        for result in state["flying"]:
+            landed = Future()
+            landed.set_result(result)
+            self._flying.append(landed)
+        self._pending = state["pending"]
 
     def close(self):
-        self._card.close(lambda: self.buffer.launcher.kernel.flight.abort())
-        self.buffer.close()
-        super().close()
-
-
-def _shallow(transitions):
-    return {f.name: getattr(transitions, f.name) for f in fields(Transitions)}
-
-
-def _count(experiences):
-    return 0 if experiences is None else len(experiences["action"])
+        self.learner.close()
+        self.collector.envs.close()
+        self._evaluation_envs.close()

@@ -12,7 +12,7 @@ from rich.console import Console
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
 from host.train.log import read_progress
-from host.train.start import run
+from host.train.run import run
 from host.train.train_config import preset
 
 

@@ -1,4 +1,4 @@
-"""Runs for the tests of ``host.train.start``: short, with what is built in a folder of the test."""
+"""Runs for the tests of ``host.train.run``: short, with what is built in a folder of the test."""
 
 import hashlib
 import json

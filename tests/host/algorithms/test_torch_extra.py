@@ -42,5 +42,5 @@ def test_it_is_said_before_anything_is_built(without_torch, tmp_path, monkeypatc
 
 def test_nothing_else_needs_it():
     code = "import sys; sys.modules['torch'] = None; "
-    code += "import host.cli, host.commands.listing, host.train.start"
+    code += "import host.cli, host.commands.listing, host.train.run"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

@@ -27,7 +27,7 @@ from tests.host.code_of import ours
     ],
 )
 def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, message):
-    monkeypatch.setattr("host.train.start.start", ours("raise error", error=error))
+    monkeypatch.setattr("host.train.run.start", ours("raise error", error=error))
     got, _, err = run("train", "dqn")
     assert got == code and message in err and "Traceback" not in err
 
@@ -50,14 +50,14 @@ def test_version(run):
 
 @pytest.fixture
 def started(monkeypatch):
-    """What ``host.train.start.start`` was called with."""
+    """What ``host.train.run.start`` was called with."""
     seen = SimpleNamespace()
 
     def start(config, **options):
         seen.config, seen.options = config, options
         return 130
 
-    monkeypatch.setattr("host.train.start.start", start)
+    monkeypatch.setattr("host.train.run.start", start)
     return seen
 
 
@@ -100,7 +100,7 @@ def test_modules_of_the_current_folder_are_found_last(run, started, tmp_path, mo
 
 def test_warnings_are_lines(run, monkeypatch):
     monkeypatch.setattr(
-        "host.train.start.start",
+        "host.train.run.start",
         ours("import warnings; warnings.warn('it is flat', UserWarning); return 0"),
     )
     with warnings.catch_warnings():

@@ -48,7 +48,7 @@ def runs():
 def here(tmp_path, monkeypatch):
     """An empty folder with a user's own module in it, where everything is built."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("host.train.start.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
     (tmp_path / "my_package.py").write_text(MODULE)
     yield tmp_path
     sys.modules.pop("my_package", None)

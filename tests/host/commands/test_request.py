@@ -7,7 +7,7 @@ import pytest
 import boards
 from host.commands.request import request
 from host.generate import configure, find_design
-from host.train.start import kernel_values
+from host.train.run import kernel_values
 from host.train.train_config import TrainConfig, preset
 
 U200 = boards.get("u200")

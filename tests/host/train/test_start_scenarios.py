@@ -73,7 +73,7 @@ def test_a_the_kernel_that_is_loaded_is_the_runs(options, monkeypatch):
 @pytest.mark.parametrize(
     "full, path",
     [
-        ("host.train.start.run_folder", "run/.lock"),
+        ("host.train.run.run_folder", "run/.lock"),
         ("sim.cache._fill", "build/train/u50/replay/[0-9a-f]{16}-"),
         ("host.train.loop.Rows.begin", "run/progress.csv"),
         ("host.train.log.EventFile", "run/tensorboard"),

@@ -1,25 +1,47 @@
-"""Hyperparameters of agents, with their reasons and rules."""
+"""Hyperparameters of agents, with their reasons and rules; the clock that their schedules go by."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from host.algorithms.loss import LOSSES
 from host.algorithms.network import ACTIVATIONS
-from host.algorithms.optimizer import OPTIMIZERS, SGD, Adam, RMSProp
-from host.algorithms.schedule import Linear
 from host.rules import FRACTION, POSITIVE, Choice, Integer, Number, check_fields
 from hw.config import ConfigBase, check_range
 
-__all__ = ["SCHEDULE", "AgentConfig", "TemporalDifferenceConfig"]
+__all__ = ["SCHEDULE", "AgentConfig", "Clock", "Linear", "TemporalDifferenceConfig"]
 
 #: length of a schedule
 SCHEDULE = Integer(0, 1 << 40)
 _DECAY = Number("in [0, 1)", lambda x: 0 <= x < 1)
 
 
+@dataclass
+class Clock:
+    """How far a training is: environment steps taken, all actors together, and gradient steps."""
+
+    steps: int = 0
+    updates: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear:
+    """``start + (end - start) min(1, step / steps)``; ``end`` at once where steps is 0."""
+
+    start: float
+    end: float
+    steps: int
+
+    def __call__(self, step):
+        if step >= self.steps:
+            return self.end
+        return self.start + (self.end - self.start) * step / self.steps
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(ConfigBase):
-    """What every agent has. Lengths of schedules are in environment steps, all actors together."""
+    """What every agent has. Lengths of schedules are in environment steps, all actors together.
+
+    A schedule is a method of the number of environment steps taken (``Clock.steps``).
+    """
 
     #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
     hidden: tuple = (256, 256)
@@ -46,10 +68,10 @@ class AgentConfig(ConfigBase):
             check_range("hidden", width, 1, 1 << 16)
         check_fields(self)
 
-    @property
-    def learning_rate_schedule(self):
+    def learning_rate_at(self, steps):
+        """Step size after ``steps``."""
         final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
-        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)
+        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)(steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +84,7 @@ class TemporalDifferenceConfig(AgentConfig):
     #: loss, and the formats of a fixed-point learner.
     reward_scale: Annotated[float, POSITIVE] = 1.0
     #: Rule of the gradient steps.
-    optimizer: Annotated[str, Choice(tuple(OPTIMIZERS))] = "adam"
+    optimizer: Annotated[str, Choice(("adam", "rmsprop", "sgd"))] = "adam"
     #: Adam: decay of the mean.
     beta1: Annotated[float, _DECAY] = 0.9
     #: Adam: decay of the square.
@@ -72,7 +94,7 @@ class TemporalDifferenceConfig(AgentConfig):
     #: SGD: momentum.
     momentum: Annotated[float, _DECAY] = 0.0
     #: Loss of the TD errors.
-    loss: Annotated[str, Choice(tuple(LOSSES))] = "huber"
+    loss: Annotated[str, Choice(("huber", "squared"))] = "huber"
     #: Where Huber's loss becomes linear.
     huber_delta: Annotated[float, POSITIVE] = 1.0
     #: Learner iterations between synchronizations of the target networks.
@@ -87,16 +109,11 @@ class TemporalDifferenceConfig(AgentConfig):
     #: Environment steps from ``beta_start`` to ``beta_end``.
     beta_steps: Annotated[int, SCHEDULE] = 50_000
 
-    @property
-    def beta(self):
-        return Linear(start=self.beta_start, end=self.beta_end, steps=self.beta_steps)
+    def beta_at(self, steps):
+        """Exponent of the importance weights after ``steps``."""
+        return Linear(start=self.beta_start, end=self.beta_end, steps=self.beta_steps)(steps)
 
-    def make_optimizer(self, parameters):
-        """The configured rule on a flat parameter vector."""
-        if self.optimizer == "adam":
-            return Adam(
-                parameters, beta1=self.beta1, beta2=self.beta2, epsilon=self.optimizer_epsilon
-            )
-        if self.optimizer == "rmsprop":
-            return RMSProp(parameters, decay=self.decay, epsilon=self.optimizer_epsilon)
-        return SGD(parameters, momentum=self.momentum)
+    def learning_rates_at(self, steps):
+        """Step size of each network after ``steps``, in the order that a learner on the card has
+        them; one stands for all."""
+        return (self.learning_rate_at(steps),)

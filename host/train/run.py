@@ -5,8 +5,10 @@ from functools import partial
 
 import boards
 from boards.memory import banks, configured
+from host.algorithms.autodiff import torch
 from host.card import open_card
-from host.collect.environment import make_envs, sizes
+from host.collect.environment import make_envs
+from host.collect.spec import Spec
 from host.generate import keep, read_description
 from host.interrupt import INTERRUPTED, terminating
 from host.learners.card import kernel_settings
@@ -17,9 +19,6 @@ from host.runtime.program import aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train.folder import default_folder, run_folder
 from host.train.loop import train
-from host.train.policy import agent_type
-from host.train.session import experience_fields
-from host.train.train_config import PRESETS, OnPolicyConfig, TrainConfig
 from hw.config import check_range
 from sim.cache import say
 from sim.card.memory import Bank
@@ -46,8 +45,8 @@ def start(config, *, out, card, preset_name=None, **options):
     """
     numbered = out is None and not options.get("overwrite")
     if out is None:
-        names = PRESETS.get(config.algo)
-        out = default_folder(config, card, preset_name or (names and names[0]))
+        first = next(iter(config.algorithm.presets), None)
+        out = default_folder(config, card, preset_name or first)
     try:
         result = run(config, out=out, numbered=numbered, card=card, **options)
     except KeyboardInterrupt as error:  # which the command line's library would end without a word
@@ -102,15 +101,16 @@ def run(
     check_range("trace_launches", trace_launches, 1, 1 << 40)
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
-    agent_type(config.algo)  # what is missing is said before a kernel is built
+    if config.learner == "cpu":
+        torch.Tensor  # noqa: B018 -- if it is missing, that is said before a kernel is built
     with (
         terminating(),
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
     ):
-        path, description = _kernel(config, card, board, kernel or {})
-        options = {}
+        spec, options = spec_of(config), {}
+        path, description = _kernel(config, spec, card, board, kernel or {})
         if description is not None:
-            options["banks"] = _banks(config, description, boards.get(board))
+            options["banks"] = _banks(config, spec, description, boards.get(board))
         if trace:
             options |= {"trace": folder / "trace.vcd", "trace_launches": trace_launches}
         with open_card(card, **options) as opened:
@@ -129,12 +129,12 @@ def run(
             )
 
 
-def _kernel(config, card, board, settings):
+def _kernel(config, spec, card, board, settings):
     """Path and KernelDescription of the kernel that is made for a run; path and None of the one
     that was built for a real card before."""
     design = design_of(config)
     if card in _SIMULATED:
-        values = kernel_values(config) | settings
+        values = kernel_values(config, spec) | settings
         folder, description = keep(
             design,
             board,
@@ -152,48 +152,33 @@ def _kernel(config, card, board, settings):
     return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
 
 
-def _banks(config, description, board):
+def _banks(config, spec, description, board):
     """The memory that each master of a simulated card's kernel has."""
     taken = None
-    if board.joins and isinstance(config, TrainConfig):
-        observation_size, action_count = _sizes(config)
-        fields = experience_fields(observation_size, None if config.algo == "dqn" else action_count)
+    if board.joins and not config.algorithm.on_policy:
         beat = configured(description)[1].engine.beat_bytes
-        taken = config.capacity * aligned(record_dtype(fields).itemsize, beat)
+        taken = config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
         # Of more than there is, the buffer will say how many bytes would fit.
         taken = min(taken, board.largest_bank.size)
     return tuple(Bank(b.name, b.size) for b in banks(description, board, storage_bytes=taken))
 
 
-def _sizes(config):
-    with closing(make_envs(config.env, 1, config.algo)) as envs:
-        return sizes(envs)
+def spec_of(config):
+    """The Spec of a run's environment, which is made to find out."""
+    with closing(make_envs(config.env, 1, config.algorithm)) as envs:
+        return Spec.of(envs)
 
 
 def design_of(config):
     """The design whose kernel a run needs."""
-    if isinstance(config, OnPolicyConfig):
+    if config.algorithm.on_policy:
         return "gae"
     return "replay" if config.learner == "cpu" else config.algo
 
 
-def _factory(config, kernel):
-    """What makes the kernel's side of a run: see ``host.train.loop.train``; ValueError for a kernel
-    whose numbers have other widths than the run's."""
-    if not isinstance(config, OnPolicyConfig):
-        return partial(_BUFFERS[config.learner], kernel)
-    agent, found = config.agent, kernel.description.config["gae"]
-    for name in ("code_width", "result_width"):
-        if getattr(agent, name) != found[name]:
-            raise ValueError(
-                f"{name} must be {found[name]} as in the kernel, not {getattr(agent, name)}"
-            )
-    return partial(AdvantageEstimator, kernel, agent.standardization)
-
-
-def kernel_values(config):
-    """What a run asks of the kernel that is generated for it."""
-    if isinstance(config, OnPolicyConfig):
+def kernel_values(config, spec=None):
+    """What a run asks of the kernel that is generated for it; ``spec``, if known."""
+    if config.algorithm.on_policy:
         return {
             # As many as fit every board (HEPPO's); environments beyond come after the others.
             "gae.rows": min(config.env_count, 64),
@@ -204,7 +189,22 @@ def kernel_values(config):
         }
     values = {"capacity": config.capacity}
     if config.learner == "card":
-        learner = kernel_settings(config, *_sizes(config))
+        spec = spec or spec_of(config)
+        learner = kernel_settings(config.algorithm, config.agent, spec, config.env)
         learner["batch"] = config.agent.batch_size
         values |= {f"learner.{name}": value for name, value in learner.items()}
     return values
+
+
+def _factory(config, kernel):
+    """What makes the kernel's side of a run: see ``host.train.build``; ValueError for a kernel
+    whose numbers have other widths than the run's."""
+    if not config.algorithm.on_policy:
+        return partial(_BUFFERS[config.learner], kernel)
+    agent, found = config.agent, kernel.description.config["gae"]
+    for name in ("code_width", "result_width"):
+        if getattr(agent, name) != found[name]:
+            raise ValueError(
+                f"{name} must be {found[name]} as in the kernel, not {getattr(agent, name)}"
+            )
+    return partial(AdvantageEstimator, kernel, agent.standardization)

@@ -1,0 +1,88 @@
+"""Actor and critic of an on-policy agent, and the distributions that actions are drawn from.
+
+A distribution is written twice: in NumPy, where actions are drawn and which an acting host needs,
+and in torch, where it has gradients. torch.distributions takes no generator of one's own.
+"""
+
+import math
+
+import numpy as np
+
+from host.algorithms.autodiff import torch
+from host.algorithms.network import MLP
+
+__all__ = ["ActorCritic", "log_probability_and_entropy"]
+
+#: Of the output layers at first: actions almost equally likely, or near the middle.
+_ACTOR_GAIN, _CRITIC_GAIN = 0.01, 1.0
+
+_HALF_LOG_2PI = math.log(2 * math.pi) / 2
+
+
+class ActorCritic:
+    """Two multi-layer perceptrons with orthogonal first weights, whose parameters are one vector.
+
+    The actor gives logits [rows, action_count], ``pi(a) = exp(logits_a) / sum(exp(logits))``; or
+    the means of independent components,
+    ``log pi(a) = sum(-((a - mean) / deviation)**2 / 2 - log(deviation) - log(2 pi) / 2)``, whose
+    deviations do not depend on the observation. The critic gives values [rows, 1].
+
+    Parameters
+    ----------
+    config : AgentConfig with ``log_deviation``
+    spec : Spec
+    rng : numpy.random.Generator
+        Of the first weights.
+    """
+
+    def __init__(self, config, spec, rng):
+        options = dict(activation=config.activation, orthogonal=True, rng=rng)
+        count, hidden = spec.action_count, config.hidden
+        self.discrete = spec.discrete
+        self.actor = MLP(spec.size, count, hidden, output_gain=_ACTOR_GAIN, **options)
+        self.critic = MLP(spec.size, 1, hidden, output_gain=_CRITIC_GAIN, **options)
+        deviations = np.full(0 if spec.discrete else count, config.log_deviation, np.float32)
+        parts = self.actor.parameters, self.critic.parameters, deviations
+        self.parameters = np.concatenate(parts)
+        actor, critic, self.log_deviation = np.split(
+            self.parameters, np.cumsum([len(part) for part in parts[:2]])
+        )
+        self.actor.move(actor)
+        self.critic.move(critic)
+        self.arrays = [*self.actor.arrays, *self.critic.arrays]
+        if not self.discrete:
+            self.arrays.append(self.log_deviation)
+
+    def apply(self, x, arrays, functions):
+        """``(output of the actor, values [rows], logarithms of deviations)`` of tensor ``x``."""
+        count = len(self.actor.arrays)
+        output = self.actor.apply(x, arrays[:count], functions)
+        value = self.critic.apply(x, arrays[count : 2 * count], functions)[:, 0]
+        return output, value, None if self.discrete else arrays[-1]
+
+    def draw(self, x, rng):
+        """``(actions [rows, ...], log probabilities [rows])`` at x [rows, inputs]."""
+        output = self.actor.forward(x)
+        if not self.discrete:
+            noise = rng.standard_normal(output.shape, np.float32)
+            action = output + np.exp(self.log_deviation) * noise
+            logarithm = -noise * noise / 2 - self.log_deviation - np.float32(_HALF_LOG_2PI)
+            return action, logarithm.sum(axis=1)
+        # The largest of logits with Gumbel's noise is distributed as their softmax.
+        action = (output + rng.gumbel(size=output.shape)).argmax(axis=1)
+        above = output - output.max(axis=1, keepdims=True)
+        logarithms = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
+        return action, logarithms[np.arange(len(action)), action]
+
+
+def log_probability_and_entropy(output, log_deviation, action):
+    """Of tensors: ``log pi(action)`` and the entropy of ``pi``, both [rows]; ``log_deviation`` is
+    None for logits."""
+    if log_deviation is None:
+        logarithms = torch.log_softmax(output, 1)
+        entropy = -(logarithms.exp() * logarithms).sum(1)
+        return logarithms.gather(1, action[:, None])[:, 0], entropy
+    z = (action - output) / log_deviation.exp()
+    probability = (-z * z / 2 - log_deviation - _HALF_LOG_2PI).sum(1)
+    entropy = (log_deviation + 0.5 + _HALF_LOG_2PI).sum().expand(len(output))
+    return probability, entropy

@@ -1,0 +1,235 @@
+"""Gradients by torch, which is an extra of this package: networks in training, and what steps them.
+
+torch is imported when it is first used, so that acting and training on the card need none.
+"""
+
+import importlib
+
+import numpy as np
+
+from host.extras import install
+from sim.tools import MissingTool
+
+__all__ = ["Trained", "Updater", "torch"]
+
+
+class _Torch:
+    """The module torch; MissingTool where it is not installed."""
+
+    def __getattr__(self, name):
+        try:
+            return getattr(importlib.import_module("torch"), name)
+        except ImportError as error:
+            raise MissingTool(
+                f"torch must be installed to train on the CPU ({install('torch')}), not missing: "
+                f"{error}"
+            ) from error
+
+
+torch = _Torch()
+
+
+def _optimizer(config, parameter):
+    """torch's optimizer of the config's rule; its step size is set at each step."""
+    epsilon = config.optimizer_epsilon
+    rule = getattr(config, "optimizer", "adam")
+    if rule == "adam":
+        betas = getattr(config, "beta1", 0.9), getattr(config, "beta2", 0.999)
+        return torch.optim.Adam([parameter], betas=betas, eps=epsilon)
+    if rule == "rmsprop":
+        return torch.optim.RMSprop([parameter], alpha=config.decay, eps=epsilon)
+    return torch.optim.SGD([parameter], momentum=config.momentum)
+
+
+class Trained:
+    """A policy's network in training: what torch sees of it, its target, its optimizer.
+
+    On the CPU it is the very memory of the policy's network; a step on another device is copied
+    back. All parameters are one vector, and all gradients: a step of the optimizer, the gradient's
+    norm and the target's share are one operation each.
+
+    Parameters
+    ----------
+    network : MLP, or another with ``parameters``, ``arrays`` and ``apply``
+    config : AgentConfig
+    device : str
+    """
+
+    def __init__(self, network, config, device="cpu"):
+        self.network, self.config = network, config
+        self.parameters = torch.from_numpy(network.parameters).to(device)
+        self.parameters.grad = torch.zeros_like(self.parameters)
+        self.target_parameters = self.parameters.clone()
+        self.arrays = self._views(self.parameters)
+        for array, gradient in zip(self.arrays, self._views(self.parameters.grad), strict=True):
+            array.requires_grad_().grad = gradient
+        self._target_arrays = self._views(self.target_parameters)
+        self._functions = {"relu": torch.relu, "tanh": torch.tanh}
+        self.optimizer = _optimizer(config, self.parameters)
+
+    def _views(self, flat):
+        views, at = [], 0
+        for array in self.network.arrays:
+            views.append(flat[at : at + array.size].view(array.shape).detach())
+            at += array.size
+        return views
+
+    def __call__(self, x):
+        """The network's outputs of tensor ``x``."""
+        return self.network.apply(x, self.arrays, self._functions)
+
+    def target(self, x):
+        """The target network's."""
+        return self.network.apply(x, self._target_arrays, self._functions)
+
+    def backward(self, loss, **options):
+        """Add the gradient of ``loss`` by this network's parameters, and by no other's."""
+        torch.autograd.backward(loss, inputs=self.arrays, **options)
+
+    def descend(self, learning_rate):
+        """One step along the gradient, its norm limited as configured; then it is 0 again."""
+        limit = self.config.max_gradient_norm
+        if limit is not None:
+            torch.nn.utils.clip_grad_norm_([self.parameters], limit)
+        self.optimizer.param_groups[0]["lr"] = learning_rate
+        self.optimizer.step()
+        self.parameters.grad.zero_()
+        self._show()
+
+    def synchronize(self, tau):
+        """``target += tau (online - target)``."""
+        if tau == 1:
+            self.target_parameters.copy_(self.parameters)
+        else:
+            self.target_parameters.lerp_(self.parameters, tau)
+
+    def _show(self):
+        """Let the policy act on what was learned."""
+        if self.parameters.device.type != "cpu":
+            self.network.parameters[...] = self.parameters.cpu().numpy()
+
+    def state_dict(self):
+        """Target and moments; the network itself is the policy's to save."""
+        moments = self.optimizer.state_dict()["state"].get(0, {})
+        return {
+            "target": self.target_parameters.cpu().numpy().copy(),
+            "moments": {
+                name: np.array(value.cpu()) for name, value in moments.items() if value is not None
+            },
+        }
+
+    def load_state_dict(self, state):
+        """Continue; the policy's network must have been loaded before."""
+        self.parameters.copy_(torch.from_numpy(self.network.parameters))
+        self.target_parameters.copy_(torch.from_numpy(np.array(state["target"])))
+        own = self.optimizer.state_dict()
+        moments = {name: torch.from_numpy(np.array(x)) for name, x in state["moments"].items()}
+        own["state"] = {0: moments} if moments else {}
+        self.optimizer.load_state_dict(own)
+
+
+class Updater:
+    """Gradient steps of a policy off the card, by autodiff.
+
+    A subclass has ``update(batch, clock)``, and may have more networks and random draws than the
+    policy acts with.
+
+    Parameters
+    ----------
+    policy : Policy
+        Its networks are trained in place.
+    seed : int, numpy.random.SeedSequence or numpy.random.Generator
+        Of what a step draws.
+    device : str
+        ``cpu``, or torch's name of another device.
+
+    Attributes
+    ----------
+    networks : dict of str to Trained
+    """
+
+    def __init__(self, policy, *, seed=0, device="cpu"):
+        self.policy, self.config, self.spec = policy, policy.config, policy.spec
+        self.rng, self.device = np.random.default_rng(seed), device
+        self.networks = {
+            name: Trained(network, self.config, device) for name, network in policy.networks.items()
+        }
+
+    def update(self, batch, clock):
+        """One optimizer step of each network.
+
+        Parameters
+        ----------
+        batch : dict
+            ``obs``, ``next_obs`` [batch, ...], ``action``, ``reward``, ``discount`` (gamma^k, 0
+            where terminated), ``weights`` [batch].
+        clock : Clock
+            What the schedules go by; the step is number ``clock.updates + 1``.
+
+        Returns
+        -------
+        td_errors : array [batch], float32
+            ``y - Q(s, a)`` before the step.
+        measured : dict
+            Column of progress.csv -> number.
+
+        ValueError, and nothing learned, if a TD error is not finite.
+        """
+        raise NotImplementedError
+
+    def tensors(self, batch):
+        """The batch on the device: float32, or int64 [batch, 1] for actions to choose from."""
+        tensors = {
+            name: torch.as_tensor(np.asarray(batch[name], np.float32), device=self.device)
+            for name in ("obs", "next_obs", "reward", "discount", "weights")
+        }
+        count = len(tensors["reward"])
+        for name in ("obs", "next_obs"):
+            tensors[name] = tensors[name].reshape(count, -1)
+        kind = np.int64 if self.spec.discrete else np.float32
+        action = np.asarray(batch["action"], kind).reshape(count, -1)
+        return tensors | {"action": torch.as_tensor(action, device=self.device)}
+
+    def normal(self, shape):
+        """Normal numbers of the seed, float32, on the device."""
+        return torch.as_tensor(self.rng.standard_normal(shape, np.float32), device=self.device)
+
+    def weighted_loss(self, td, weights):
+        """``mean(w f(td))``, f Huber's loss or half of the square (Schaul et al., Prioritized
+        Experience Replay, 2016, 3.4)."""
+        if self.config.loss == "squared":
+            return (weights * td * td).mean() / 2
+        zero = torch.zeros_like(td)
+        huber = torch.nn.functional.huber_loss(
+            td, zero, reduction="none", delta=self.config.huber_delta
+        )
+        return (weights * huber).mean()
+
+    def check_finite(self, td, clock):
+        """``td`` as an array; ValueError, naming the row, unless every TD error is finite."""
+        td = td.detach().cpu().numpy()
+        if not np.isfinite(td).all():
+            row = int(np.flatnonzero(~np.isfinite(td))[0])
+            rate = self.config.learning_rate_at(clock.steps)
+            raise ValueError(
+                f"td_errors must be finite, not {td[row]} (row {row} of batch {clock.updates}; "
+                f"learning_rate {rate:g} may be too high, or an observation or reward is not "
+                "finite)"
+            )
+        return td
+
+    def synchronize(self, clock):
+        """The targets' share, where this step is due for it."""
+        if (clock.updates + 1) % self.config.target_interval == 0:
+            for trained in self.networks.values():
+                trained.synchronize(self.config.target_tau)
+
+    def state_dict(self):
+        """Everything that the next step depends on, besides the policy."""
+        networks = {name: trained.state_dict() for name, trained in self.networks.items()}
+        return {"networks": networks, "rng": self.rng.bit_generator.state}
+
+    def load_state_dict(self, state):
+        for name, trained in self.networks.items():
+            trained.load_state_dict(state["networks"][name])
+        self.rng.bit_generator.state = state["rng"]

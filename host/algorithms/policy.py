@@ -1,0 +1,85 @@
+"""What every policy is: networks in NumPy that act on observations."""
+
+import numpy as np
+
+__all__ = ["Policy"]
+
+
+class Policy:
+    """Acts; knows neither how it is trained, nor the environment, nor the clock.
+
+    A subclass has ``make_networks(rng)``, which gives name -> network in the order in which a
+    learner on the card has them, and ``act``; it names what ``predict`` follows in ``ACTS``.
+
+    Parameters
+    ----------
+    config : AgentConfig
+    spec : Spec
+    weights, exploration : int, numpy.random.SeedSequence or numpy.random.Generator
+        Seeds of the first weights, and of what ``act`` draws.
+
+    Attributes
+    ----------
+    networks : dict
+        What learns of this agent: ``parameters`` of each is one vector, changed in place.
+    """
+
+    ACTS = None
+
+    def __init__(self, config, spec, *, weights=0, exploration=0):
+        self.config, self.spec = config, spec
+        self.rng = np.random.default_rng(exploration)
+        self.networks = self.make_networks(np.random.default_rng(weights))
+
+    def make_networks(self, rng):
+        """name -> network, its weights drawn from ``rng``."""
+        raise NotImplementedError
+
+    def act(self, obs, *, greedy=False, steps=0):
+        """Actions [rows, ...] for obs [rows, ...], counted from 0 or in [-1, 1].
+
+        greedy : the best ones known; else with the exploration that there is after ``steps``
+            environment steps
+        """
+        raise NotImplementedError
+
+    def exploration_at(self, steps):
+        """How much ``act`` explores after ``steps``, as a number; None where that has none."""
+
+    def ended(self, which):
+        """Episodes have ended in the environments where ``which`` [rows] is True."""
+
+    def predict(self, obs):
+        """What the network that acts gives for obs [rows, ...]."""
+        obs = self.spec.checked(obs)
+        return self.networks[self.ACTS].forward(obs.reshape(len(obs), -1))
+
+    @property
+    def parameters(self):
+        """name -> array, of which ``load_parameters`` makes the same policy."""
+        return {name: network.parameters for name, network in self.networks.items()}
+
+    def load_parameters(self, parameters):
+        own = self.parameters
+        known = {name: list(mine.shape) for name, mine in own.items()}
+        for name, array in parameters.items():
+            if name not in own or own[name].shape != array.shape:
+                raise ValueError(f"parameters must be {known}, not {name} {list(array.shape)}")
+        for name in own.keys() - parameters.keys():
+            raise ValueError(f"parameters must be {known}, not without {name}")
+        self._take(parameters)
+
+    def _take(self, parameters):
+        for name, network in self.networks.items():
+            network.parameters[...] = parameters[name]
+
+    def state_dict(self):
+        """Everything that the next action depends on."""
+        return {
+            "parameters": {name: array.copy() for name, array in self.parameters.items()},
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def load_state_dict(self, state):
+        self.load_parameters(state["parameters"])
+        self.rng.bit_generator.state = state["rng"]

@@ -1,0 +1,147 @@
+"""SAC: continuous actions by a policy that stays as random as it can afford."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.autodiff import Updater, torch
+from host.algorithms.config import TemporalDifferenceConfig
+from host.algorithms.ddpg import DDPG, beside
+from host.algorithms.network import MLP
+from host.algorithms.policy import Policy
+from host.rules import FINITE, POSITIVE, Flag
+
+__all__ = ["SAC", "SACConfig", "SACUpdater", "SquashedGaussian"]
+
+#: limits of the logarithm of a deviation (Haarnoja et al.'s own program)
+_LOW, _HIGH = -20.0, 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SACConfig(TemporalDifferenceConfig):
+    """Soft actor-critic (Haarnoja et al., Soft Actor-Critic Algorithms and Applications, 2019).
+
+    ``y = r + discount (min(Q1'(s', a'), Q2'(s', a')) - alpha log pi(a'|s'))``, ``a' ~ pi(.|s')``;
+    the actor descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``, and alpha, where it is
+    learned, ``-mean(log(alpha) (log pi(a|s) + target_entropy))``.
+    """
+
+    hidden: tuple = (64, 64)
+    n_step: int = 1
+    gamma: float = 0.98
+    reward_scale: float = 0.1
+    #: Step size of critics, actor and alpha.
+    learning_rate: float = 3e-3
+    max_gradient_norm: float | None = None
+    target_interval: int = 1
+    target_tau: float = 0.02
+    beta_steps: int = 20_000
+    #: Weight of the entropy, alpha: at first where it is learned, else always.
+    entropy_coefficient: Annotated[float, POSITIVE] = 0.1
+    #: Alpha is learned, so that the entropy is ``target_entropy`` on average.
+    learn_entropy_coefficient: Annotated[bool, Flag()] = True
+    #: Entropy of the actions that alpha aims at; None: minus the number of components.
+    target_entropy: Annotated[float | None, FINITE] = None
+
+
+class _Coefficient:
+    """log(alpha), as a network of one number."""
+
+    def __init__(self, value):
+        self.parameters = np.full(1, np.log(value), np.float32)
+        self.arrays = [self.parameters]
+
+
+class SquashedGaussian(Policy):
+    """``a = tanh(mean(s) + exp(log_deviation(s)) N(0, 1))``; greedy, ``tanh(mean(s))``."""
+
+    ACTS = "actor"
+
+    def make_networks(self, rng):
+        size, count, hidden = self.spec.size, self.spec.action_count, self.config.hidden
+        options = dict(activation=self.config.activation, rng=rng)
+        critics = {name: MLP(size + count, 1, hidden, **options) for name in ("critic", "critic_2")}
+        actor = MLP(size, 2 * count, hidden, output_gain=0.01, **options)
+        return critics | {
+            "actor": actor,
+            "alpha": _Coefficient(self.config.entropy_coefficient),
+        }
+
+    def act(self, obs, *, greedy=False, steps=0):
+        mean, logarithm = np.split(self.predict(obs), 2, axis=1)
+        if greedy:
+            return np.tanh(mean)
+        noise = self.rng.standard_normal(mean.shape, np.float32)
+        return np.tanh(mean + np.exp(logarithm.clip(_LOW, _HIGH)) * noise)
+
+
+class SACUpdater(Updater):
+    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, whose mean is what
+    priorities are made of; actor and alpha as in ``SACConfig``."""
+
+    def __init__(self, policy, **options):
+        super().__init__(policy, **options)
+        wanted = self.config.target_entropy
+        self._entropy = -float(self.spec.action_count) if wanted is None else wanted
+
+    def update(self, batch, clock):
+        batch, (one, two, actor, alpha) = self.tensors(batch), self.networks.values()
+        obs, next_obs, rate = batch["obs"], batch["next_obs"], self._rate(clock)
+        seen, weight = beside(obs, batch["action"]), alpha.arrays[0].detach().exp()
+        with torch.no_grad():
+            action, logarithm = self._drawn(next_obs)
+            following = beside(next_obs, action)
+            value = torch.minimum(one.target(following), two.target(following))[:, 0]
+            wanted = batch["reward"] + batch["discount"] * (value - weight * logarithm)
+        errors = [wanted - critic(seen)[:, 0] for critic in (one, two)]
+        found = self.check_finite((errors[0] + errors[1]) / 2, clock)
+        losses = [self.weighted_loss(td, batch["weights"]) for td in errors]
+        for critic, loss in zip((one, two), losses, strict=True):
+            critic.backward(loss)
+            critic.descend(rate)
+        action, logarithm = self._drawn(obs)
+        acted = beside(obs, action)
+        actor.backward((weight * logarithm - torch.minimum(one(acted), two(acted))[:, 0]).mean())
+        actor.descend(rate)
+        entropy = -logarithm.detach().mean()
+        if self.config.learn_entropy_coefficient:
+            alpha.backward((alpha.arrays[0] * (entropy - self._entropy)).sum())
+            alpha.descend(rate)
+        self.synchronize(clock)
+        measured = {"loss": sum(loss.item() for loss in losses), "entropy": entropy.item()}
+        return found, measured | {"entropy_coefficient": weight.item()}
+
+    def _rate(self, clock):
+        return self.config.learning_rate_at(clock.steps)
+
+    def _drawn(self, obs):
+        """Actions of the policy now and ``log pi(a|s)``, with gradients by its parameters.
+
+        ``log pi = log N(u; mean, deviation) - sum log(1 - tanh(u)^2)``, and
+        ``log(1 - tanh(u)^2) = 2 (log 2 - u - softplus(-2 u))``.
+        """
+        mean, logarithm = self.networks["actor"](obs).chunk(2, 1)
+        logarithm, noise = logarithm.clamp(_LOW, _HIGH), self.normal(mean.shape)
+        u = mean + logarithm.exp() * noise
+        density = -(noise**2) / 2 - logarithm - np.log(2 * np.pi) / 2
+        squash = 2 * (np.log(2) - u - torch.nn.functional.softplus(-2 * u))
+        return u.tanh(), (density - squash).sum(1)
+
+
+SAC = Algorithm(
+    name="sac",
+    summary="soft actor-critic with prioritized replay; continuous actions",
+    config=SACConfig,
+    policy=SquashedGaussian,
+    updater=SACUpdater,
+    actions=(Box,),
+    columns={
+        "loss": "weighted loss of the TD errors, of both critics",
+        "entropy": "entropy of the policy, in nats",
+        "entropy_coefficient": "alpha",
+    },
+    defaults=DDPG.defaults,
+)

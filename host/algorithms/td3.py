@@ -1,0 +1,80 @@
+"""TD3: DDPG with two critics, smoothed target actions, and an actor that steps less often."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from gymnasium.spaces import Box
+
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.autodiff import Updater, torch
+from host.algorithms.ddpg import DDPG, DDPGConfig, DeterministicPolicy, beside
+from host.rules import NOT_NEGATIVE, Integer
+
+__all__ = ["TD3", "TD3Config", "TD3Policy", "TD3Updater"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TD3Config(DDPGConfig):
+    """Twin delayed deep deterministic policy gradient (Fujimoto et al., 2018).
+
+    ``y = r + discount min(Q1'(s', a'), Q2'(s', a'))``, ``a' = clip(mu'(s') + clip(noise, -c, c),
+    -1, 1)``; the actor ascends ``mean Q1(s, mu(s))``.
+    """
+
+    target_interval: int = 2
+    #: Critics' steps for one of the actor.
+    policy_delay: Annotated[int, Integer(1, 1000)] = 2
+    #: Standard deviation of the noise on target actions.
+    target_noise: Annotated[float, NOT_NEGATIVE] = 0.2
+    #: Largest noise on a target action.
+    target_noise_clip: Annotated[float, NOT_NEGATIVE] = 0.5
+
+
+class TD3Policy(DeterministicPolicy):
+    """DDPG's, with a second critic."""
+
+    CRITICS = ("critic", "critic_2")
+
+
+class TD3Updater(Updater):
+    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, whose mean is what
+    priorities are made of; the actor, every ``policy_delay`` steps, ``-mean Q1(s, mu(s))``."""
+
+    def update(self, batch, clock):
+        batch, (one, two, actor) = self.tensors(batch), self.networks.values()
+        obs, next_obs = batch["obs"], batch["next_obs"]
+        seen = beside(obs, batch["action"])
+        with torch.no_grad():
+            following = beside(next_obs, self._target_action(next_obs))
+            value = torch.minimum(one.target(following), two.target(following))[:, 0]
+            wanted = batch["reward"] + batch["discount"] * value
+        errors = [wanted - critic(seen)[:, 0] for critic in (one, two)]
+        found = self.check_finite((errors[0] + errors[1]) / 2, clock)
+        losses = [self.weighted_loss(td, batch["weights"]) for td in errors]
+        rate, actor_rate = self.config.learning_rates_at(clock.steps)
+        for critic, loss in zip((one, two), losses, strict=True):
+            critic.backward(loss)
+            critic.descend(rate)
+        if (clock.updates + 1) % self.config.policy_delay == 0:
+            actor.backward(-one(beside(obs, actor(obs))).mean())
+            actor.descend(actor_rate)
+        self.synchronize(clock)
+        return found, {"loss": sum(loss.item() for loss in losses)}
+
+    def _target_action(self, next_obs):
+        """``a'`` of the config's formula."""
+        action, limit = self.networks["actor"].target(next_obs), self.config.target_noise_clip
+        noise = self.normal(action.shape) * self.config.target_noise
+        return (action + noise.clamp(-limit, limit)).clamp(-1, 1)
+
+
+TD3 = Algorithm(
+    name="td3",
+    summary="twin delayed DDPG with prioritized replay; continuous actions",
+    config=TD3Config,
+    policy=TD3Policy,
+    updater=TD3Updater,
+    actions=(Box,),
+    columns={"loss": "weighted loss of the TD errors, of both critics"},
+    defaults=DDPG.defaults,
+)

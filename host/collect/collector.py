@@ -1,0 +1,89 @@
+"""What a policy experiences: environments stepped, and the steps made into what is learned from."""
+
+import numpy as np
+
+from host.collect.environment import Actor
+
+__all__ = ["Collector", "NStepCollector"]
+
+
+class Collector:
+    """Steps environments by a policy.
+
+    A subclass has ``collect(policy, clock)``, which gives the experience of one launch and the
+    ``(return, length)`` of every episode that ended, and counts ``clock.steps``.
+
+    Parameters
+    ----------
+    config : RunConfig
+    spec : Spec
+    envs : gymnasium.vector.VectorEnv
+    seed : int
+    phases : Phases
+        Where its time is counted.
+    """
+
+    def __init__(self, config, spec, envs, *, seed, phases):
+        self.config, self.spec, self.envs, self.phases = config, spec, envs, phases
+        self._actor = Actor(envs, seed=seed)
+
+    def _step(self, policy, action, clock):
+        """Apply ``action``: the Transitions, and the episodes that ended."""
+        with self.phases("environments"):
+            taken, episodes = self._actor.step(action)
+            clock.steps += len(taken.reward)
+            if episodes:
+                policy.ended(taken.terminated | taken.truncated)
+        return taken, episodes
+
+    def restart(self, seed):
+        """Go on in new episodes, for gymnasium's environments cannot be saved."""
+        self._actor = Actor(self.envs, seed=seed)
+
+    def state_dict(self):
+        """What it holds of episodes under way."""
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+
+class NStepCollector(Collector):
+    """For a replay memory: records of n-step experiences, as it stores them.
+
+    ``windows`` : NStep
+    """
+
+    def __init__(self, config, spec, envs, *, windows, **options):
+        super().__init__(config, spec, envs, **options)
+        self._windows, self._broken_off = windows, False
+
+    def collect(self, policy, clock):
+        """``steps_per_launch`` steps of every environment: ``(records, episodes)``."""
+        parts, episodes = [self._windows.flush()] if self._broken_off else [], []
+        self._broken_off = False
+        for _ in range(self.config.steps_per_launch):
+            with self.phases("policy"):
+                action = policy.act(self._actor.obs, steps=clock.steps)
+            taken, ended = self._step(policy, action, clock)
+            episodes += ended
+            with self.phases("packing"):
+                parts.append(self._windows.push(taken))
+        with self.phases("packing"):
+            return _joined(parts), episodes
+
+    def state_dict(self):
+        return {"windows": self._windows.state_dict()}
+
+    def load_state_dict(self, state):
+        """What the broken-off episodes had gathered comes first, as truncated."""
+        self._windows.load_state_dict(state["windows"])
+        self._broken_off = True
+
+
+def _joined(parts):
+    """Records one after the other, with the bytes between their fields."""
+    if len(parts) == 1:
+        return parts[0]
+    dtype = parts[0].dtype
+    return np.concatenate([part.view(f"V{dtype.itemsize}") for part in parts]).view(dtype)

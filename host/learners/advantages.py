@@ -1,0 +1,84 @@
+"""The learner of on-policy agents: the card estimates advantages, the updater learns from them."""
+
+from host.learners.learner import Learner
+
+__all__ = ["AdvantageLearner"]
+
+#: what the estimator saw on the way
+_SEEN = (
+    "reward_mean",
+    "reward_deviation",
+    "value_mean",
+    "value_deviation",
+    "clipped",
+    "saturated",
+)
+
+
+class AdvantageLearner(Learner):
+    """A launch is one rollout's advantages; policy, advantages and epochs follow one another, for
+    each needs all of the one before.
+
+    Parameters
+    ----------
+    estimator : AdvantageEstimator
+    updater : Updater
+        Whose ``update`` takes a rollout (``host.algorithms.ppo.PPOUpdater``).
+    phases : Phases
+    config, policy, clock
+        As ``Learner``.
+    """
+
+    columns = ("learning_rate", *_SEEN)
+
+    def __init__(self, config, policy, clock, estimator, updater, *, phases):
+        super().__init__(config, policy, clock)
+        self.estimator, self.updater, self.phases = estimator, updater, phases
+
+    def begin(self, experience):
+        """The launch runs in ``end``: there is nothing to do beside it."""
+        return experience
+
+    def end(self, launch):
+        rollout, agent = launch, self.config.agent
+        with self.phases("packing"):
+            flight = self.estimator.launcher.kernel.flight
+            before = flight.seconds
+            estimated = self.estimator.estimate(
+                rollout.reward,
+                rollout.value,
+                rollout.terminated,
+                rollout.truncated,
+                rollout.bootstrap,
+                gamma=agent.gamma,
+                gae_lambda=agent.gae_lambda,
+            )
+            self.phases.move(flight.seconds - before, "card")
+        with self.phases("learning"):
+            batch = {
+                "obs": rollout.obs,
+                "action": rollout.action,
+                "log_probability": rollout.log_probability,
+                "value": rollout.value,
+                "advantage": estimated.advantages,
+                "return": estimated.returns,
+            }
+            measured = self.updater.update(batch, self.clock)
+        return measured | {name: estimated.statistics.get(name) for name in _SEEN}
+
+    def progress(self):
+        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
+
+    @property
+    def device_cycles(self):
+        return self.estimator.device_cycles
+
+    def state_dict(self):
+        return {"estimator": self.estimator.state_dict(), "updater": self.updater.state_dict()}
+
+    def load_state_dict(self, state):
+        self.estimator.load_state_dict(state["estimator"])
+        self.updater.load_state_dict(state["updater"])
+
+    def close(self):
+        self.estimator.close()

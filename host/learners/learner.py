@@ -1,0 +1,133 @@
+"""The place where gradient steps happen, as a session sees it."""
+
+from host.learners.background import Background
+
+__all__ = ["Learner", "MemoryLearner"]
+
+
+class Learner:
+    """Learns from experience, launch by launch; one class for each place, not for each algorithm.
+
+    Parameters
+    ----------
+    config : RunConfig
+    policy : Policy
+        Up to date with what was learned after each ``end``.
+    clock : Clock
+        ``end`` counts its ``updates``.
+
+    Attributes
+    ----------
+    in_flight : int
+        Launches that run while the environments do: the experience of a launch begins one so many
+        launches before its results are used. 0: a launch takes the experience collected just
+        before, and nothing runs beside it.
+    columns : tuple of str
+        Of progress.csv: what ``end`` measures and ``progress`` tells.
+    """
+
+    in_flight = 0
+    columns = ()
+
+    def __init__(self, config, policy, clock):
+        self.config, self.policy, self.clock = config, policy, clock
+
+    def begin(self, experience):
+        """Start a launch with ``experience``, or None before there is one; what ``end`` takes."""
+        raise NotImplementedError
+
+    def end(self, launch):
+        """Wait for what ``begin`` gave and learn from it: column -> number, or None."""
+        raise NotImplementedError
+
+    def progress(self):
+        """Column -> number now."""
+        return {}
+
+    @property
+    def device_cycles(self):
+        """Clocks of all launches of this session; None on a card that does not count."""
+        raise NotImplementedError
+
+    def state_dict(self):
+        raise NotImplementedError
+
+    def load_state_dict(self, state):
+        raise NotImplementedError
+
+    def close(self):
+        """Let go of the card; a launch under way is given up."""
+
+
+class MemoryLearner(Learner):
+    """Learns from a replay memory on the card, whose launches run while the policy acts.
+
+    A subclass has ``plan``, what the next launch shall do besides storing; ``launch``, which does
+    it, in a thread of its own; and ``learned``, which takes its results.
+
+    Parameters
+    ----------
+    buffer : PrioritizedReplayBuffer or LearningReplay
+    phases : Phases
+    """
+
+    columns = ("td_error", "exploration", "beta", "learning_rate", "fill")
+
+    def __init__(self, config, policy, clock, buffer, *, phases):
+        super().__init__(config, policy, clock)
+        self.buffer, self.phases = buffer, phases
+        self.in_flight = config.launches_in_flight
+        self._card, self._fill = Background("card"), 0
+
+    def begin(self, experience):
+        with self.phases("card"):
+            # A launch draws from what was there before it, and counts what comes with it as there.
+            before = self._fill
+            if experience is not None:
+                self._fill = min(before + len(experience), self.config.capacity)
+            plan = self.plan(before, self._fill >= self.config.learning_starts)
+            return self._card.submit(self.launch, experience, plan)
+
+    def end(self, launch):
+        with self.phases("card"):
+            result = launch.result()
+        with self.phases("learning"):
+            return self.learned(result)
+
+    def plan(self, fill, learning):
+        """What ``launch`` is told. ``fill`` : experiences stored before it; ``learning`` : whether
+        there will be enough to learn from with those that come with it."""
+        raise NotImplementedError
+
+    def launch(self, experience, plan):
+        """Take the records to the card, do as planned; what ``learned`` takes."""
+        raise NotImplementedError
+
+    def learned(self, result):
+        """As ``end``, of what ``launch`` brought."""
+        raise NotImplementedError
+
+    def progress(self):
+        agent, steps = self.config.agent, self.clock.steps
+        return {
+            "exploration": self.policy.exploration_at(steps),
+            "beta": agent.beta_at(steps),
+            "learning_rate": agent.learning_rate_at(steps),
+            "fill": len(self.buffer),
+        }
+
+    @property
+    def device_cycles(self):
+        return self.buffer.device_cycles
+
+    def state_dict(self):
+        """Everything that the next launch depends on; no launch may be under way."""
+        return {"buffer": self.buffer.state_dict(), "fill": self._fill}
+
+    def load_state_dict(self, state):
+        self.buffer.load_state_dict(state["buffer"])
+        self._fill = int(state["fill"])
+
+    def close(self):
+        self._card.close(lambda: self.buffer.launcher.kernel.flight.abort())
+        self.buffer.close()

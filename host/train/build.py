@@ -1,0 +1,68 @@
+"""From a run's config to its parts: one place that knows how they fit together."""
+
+from host.algorithms.config import Clock
+from host.collect.collector import NStepCollector
+from host.collect.environment import make_envs
+from host.collect.nstep import NStep
+from host.collect.rollout import RolloutCollector
+from host.collect.spec import Spec
+from host.learners.advantages import AdvantageLearner
+from host.learners.card import CardLearner
+from host.learners.replay import ReplayLearner
+from host.phases import Phases
+from host.train.session import Seeds, Session
+
+__all__ = ["build"]
+
+
+def build(config, factory):
+    """The Session of a run.
+
+    Parameters
+    ----------
+    config : RunConfig
+    factory : callable
+        Makes what of the run is on the card: ``factory(fields, *, capacity, alpha, epsilon, seed)``
+        the replay memory (``fields`` as of ``Spec.fields``), or for an on-policy algorithm
+        ``factory()`` the advantage estimator.
+
+    ValueError for what config and environment make impossible.
+    """
+    algorithm, seeds, phases, clock = config.algorithm, Seeds(config.seed), Phases(), Clock()
+    envs = make_envs(config.env, config.env_count, algorithm)
+    evaluation_envs = make_envs(config.env, config.evaluation_episodes, algorithm)
+    spec = Spec.of(envs)
+    weights, exploration, steps = seeds.agent
+    policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)
+
+    def updater():
+        return algorithm.updater(policy, seed=steps, device=config.device)
+
+    collecting = dict(seed=seeds.environments(0), phases=phases)
+    if algorithm.on_policy:
+        collector = RolloutCollector(config, spec, envs, **collecting)
+        learner = AdvantageLearner(config, policy, clock, factory(), updater(), phases=phases)
+    else:
+        agent = config.agent
+        windows = NStep(config.env_count, agent.n_step, agent.gamma, spec, scale=agent.reward_scale)
+        collector = NStepCollector(config, spec, envs, windows=windows, **collecting)
+        memory = factory(
+            spec.fields,
+            capacity=config.capacity,
+            alpha=config.alpha,
+            epsilon=config.priority_epsilon,
+            seed=seeds.buffer,
+        )
+        if config.learner == "card":
+            learner = CardLearner(config, policy, clock, memory, algorithm, phases=phases)
+        else:
+            learner = ReplayLearner(config, policy, clock, memory, updater(), phases=phases)
+    return Session(
+        config,
+        policy=policy,
+        collector=collector,
+        learner=learner,
+        clock=clock,
+        evaluation_envs=evaluation_envs,
+        phases=phases,
+    )

@@ -1,0 +1,189 @@
+"""What a training run is made of, apart from the card it runs on."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from host.algorithms.config import AgentConfig
+from host.algorithms.registry import ALGORITHMS
+from host.learners.card import check_for_card
+from host.rules import (
+    FINITE,
+    FRACTION,
+    POSITIVE,
+    Choice,
+    Flag,
+    Integer,
+    Number,
+    check_choice,
+    check_fields,
+)
+from hw.config import ConfigBase, check_range
+
+__all__ = ["LEARNERS", "OffPolicyConfig", "OnPolicyConfig", "RunConfig"]
+
+#: name -> what it is
+LEARNERS = {
+    "cpu": "the CPU trains; the card draws batches (kernel replay), or for ppo estimates "
+    "advantages (kernel gae)",
+    "card": "the card trains too, by the kernel of the algorithm's name, where there is one",
+}
+
+#: fields that may change when a run is resumed: they decide how long and how watched it is
+_FREE = (
+    "steps",
+    "until_solved",
+    "threshold",
+    "evaluation_steps",
+    "log_interval_steps",
+    "checkpoint_interval_steps",
+    "checkpoint_interval_s",
+)
+
+
+_INTERVAL = Integer(1, 1 << 40)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(ConfigBase):
+    """What all runs have; ``ON_POLICY`` of a subclass says of which algorithms it is."""
+
+    ON_POLICY = None
+
+    #: Learning algorithm.
+    algo: str
+    #: What trains: the CPU, or the card.
+    learner: Annotated[str, Choice(tuple(LEARNERS))] = "cpu"
+    #: gymnasium's id, or MODULE:ID; with actions that the algorithm takes.
+    env: str = "CartPole-v1"
+    #: Environment steps to take at most, all actors together.
+    steps: Annotated[int, Integer(1, 1 << 40)] = 200_000
+    #: Stop once the policy is solved and confirmed by a second evaluation.
+    until_solved: Annotated[bool, Flag()] = False
+    #: Mean return that counts as solved; None: the environment's own.
+    threshold: Annotated[float | None, FINITE] = None
+    #: Seed of everything random: weights, exploration, environments, draws, evaluation.
+    seed: Annotated[int, Integer(0, (1 << 63) - 1)] = 0
+    #: Environments that collect, stepped together.
+    env_count: Annotated[int, Integer(1, 1 << 12)] = 8
+    #: Steps of each environment for one launch.
+    steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
+    #: Environment steps, all actors together, from one greedy evaluation to the next. An interval
+    #: ends with the launch that passes a multiple of it.
+    evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
+    #: Episodes of an evaluation.
+    evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
+    #: Steps after which an episode of an evaluation is broken off, where it has no end of its own.
+    evaluation_steps: Annotated[int, _INTERVAL] = 100_000
+    #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
+    log_interval_steps: Annotated[int, _INTERVAL] = 800
+    #: Environment steps from one checkpoint to the next.
+    checkpoint_interval_steps: Annotated[int, _INTERVAL] = 40_000
+    #: Seconds from one checkpoint to the next at most, if that is earlier.
+    checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
+
+    #: The agent; None is the algorithm's defaults.
+    agent: AgentConfig | None = None
+
+    def __post_init__(self):
+        check_choice("algo", self.algo, self.algorithms())
+        if self.agent is None:
+            object.__setattr__(self, "agent", self.algorithm.config())
+        check_fields(self)
+        if type(self.agent) is not self.algorithm.config:
+            raise ValueError(
+                f"agent must be a {self.algorithm.config.__name__} for {self.algo}, "
+                f"not {self.agent!r}"
+            )
+        if not isinstance(self.env, str) or not self.env:
+            raise ValueError(f"env must be the id of a gymnasium environment, not {self.env!r}")
+        if self.learner not in self.algorithm.learners:
+            raise ValueError(
+                f"learner must be {' or '.join(self.algorithm.learners)} for {self.algo}, "
+                f"not {self.learner!r}"
+            )
+
+    @classmethod
+    def algorithms(cls):
+        """Names of those whose runs this class describes."""
+        return [name for name, each in ALGORITHMS.items() if each.on_policy == cls.ON_POLICY]
+
+    @property
+    def algorithm(self):
+        return ALGORITHMS[self.algo]
+
+    @classmethod
+    def from_dict(cls, values):
+        agent, algorithm = values.get("agent"), ALGORITHMS.get(values.get("algo", cls.algo))
+        if isinstance(agent, dict) and algorithm is not None:
+            values = {**values, "agent": algorithm.config.from_dict(agent)}
+        return super().from_dict(values)
+
+    def identity(self):
+        """The fields that a resumed run must share with its checkpoint, as JSON values."""
+        return {name: value for name, value in self.to_dict().items() if name not in _FREE}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffPolicyConfig(RunConfig):
+    """A run that learns from a replay memory; the defaults are dqn's on the CPU."""
+
+    ON_POLICY = False
+
+    algo: str = "dqn"
+    #: What the CPU's gradient steps run on: cpu, or torch's name of another device, such as cuda.
+    device: str = "cpu"
+    #: Launches that may be under way while the environments are stepped.
+    launches_in_flight: Annotated[int, Integer(1, 64)] = 1
+    #: Learner card: learner iterations for one launch.
+    updates_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
+    #: Learner card: launches between one fetch of the weights that act and the next.
+    weights_interval: Annotated[int, Integer(1, 1 << 31)] = 1
+    #: Experiences that the replay buffer holds.
+    capacity: Annotated[int, Integer(2, 1 << 30)] = 1 << 15
+    #: Exponent of the priorities.
+    alpha: Annotated[float, FRACTION] = 0.6
+    #: What is added to the magnitude of a TD error before it becomes a priority.
+    priority_epsilon: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.01
+    #: Experiences in the buffer before learning starts: batch_size to capacity.
+    learning_starts: int = 1000
+
+    def __post_init__(self):
+        super().__post_init__()
+        batch = self.agent.batch_size
+        check_range("batch_size", batch, 1, self.capacity, " (capacity)")
+        why = " (batch_size..capacity)"
+        check_range("learning_starts", self.learning_starts, batch, self.capacity, why)
+        if self.learner == "card":
+            check_for_card(self.agent)
+            only = {"device": "cpu"}
+        else:
+            only = {"updates_per_launch": 1, "weights_interval": 1}
+        for name, wanted in only.items():
+            value = getattr(self, name)
+            if value != wanted:
+                raise ValueError(
+                    f"{name} must be {wanted} with learner {self.learner}, not {value!r}"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnPolicyConfig(RunConfig):
+    """A run that learns from each rollout once: ``steps_per_launch`` steps of each environment."""
+
+    ON_POLICY = True
+
+    algo: str = "ppo"
+    steps: int = 100_000
+    #: What the gradient steps run on: cpu, or torch's name of another device, such as cuda.
+    device: str = "cpu"
+    #: Steps of each environment in a rollout, 2 or more.
+    steps_per_launch: Annotated[int, Integer(2, 1 << 12)] = 128
+    evaluation_interval_steps: int = 5 * 1024
+    log_interval_steps: int = 1024
+    checkpoint_interval_steps: int = 50 * 1024
+
+    def __post_init__(self):
+        super().__post_init__()
+        samples = self.env_count * self.steps_per_launch
+        why = " (steps of a rollout, all environments together)"
+        check_range("batch_size", self.agent.batch_size, 1, samples, why)

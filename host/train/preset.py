@@ -1,0 +1,60 @@
+"""Default runs: of an algorithm, where it learns, in an environment."""
+
+from host.algorithms.registry import ALGORITHMS, find
+from host.collect.environment import has_continuous_actions
+from host.rules import check_choice
+from host.train.config import LEARNERS, OffPolicyConfig, OnPolicyConfig
+
+__all__ = ["default_learner", "preset"]
+
+
+def default_learner(algo):
+    """The card, where the algorithm has a kernel that trains; else the CPU."""
+    return find(algo).learners[0]
+
+
+def preset(algo, learner, name=None, env=None):
+    """The default config of an algorithm on a learner, in an environment.
+
+    Parameters
+    ----------
+    algo, learner : str
+    name : str, optional
+        Of the algorithm's presets, of which the first is the default.
+    env : str, optional
+        None is the algorithm's own.
+
+    ValueError, besides for the arguments, as of ``has_continuous_actions``.
+    """
+    algorithm = find(algo)
+    check_choice("learner", learner, LEARNERS)
+    names = algorithm.presets
+    if name is not None and not names:
+        having = [each for each in ALGORITHMS.values() if each.presets]
+        having = "; ".join(f"{each.name} has {', '.join(each.presets)}" for each in having)
+        raise ValueError(
+            f"preset must be none for {algo}, which has no presets, not {name!r} ({having})"
+        )
+    if name is not None and name not in names:
+        raise ValueError(f"preset must be one of {', '.join(names)}, not {name!r}")
+    layers = [algorithm.defaults]
+    if learner == "card":
+        layers.append(algorithm.card)
+    if env is not None:
+        layers += [{"env": env}, _in_environment(algorithm, env)]
+    if names:
+        layers.append({"agent": names[name or next(iter(names))]})
+    values = {"algo": algo, "learner": learner}
+    for layer in layers:
+        agent = values.get("agent", {}) | layer.get("agent", {})
+        values |= layer | {"agent": agent}
+    kind = OnPolicyConfig if algorithm.on_policy else OffPolicyConfig
+    return kind.from_dict(values)
+
+
+def _in_environment(algorithm, env):
+    """What differs in the environment ``env``."""
+    own = algorithm.environments.get(env.rpartition(":")[2])
+    if own is not None or not algorithm.continuous:
+        return own or {}
+    return algorithm.continuous if has_continuous_actions(env) else {}
