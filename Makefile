@@ -17,8 +17,8 @@ RUN := .venv/bin/python
 RLFABRIC := $(RUN) -m host.cli
 SOURCES := hw host sim boards bench scripts examples tests
 READY := .venv/.ready
-READY_LONG := .venv/.ready-long
-READY_BENCH := .venv/.ready-bench
+READY_TEST := .venv/.ready-test
+READY_PEERS := .venv/.ready-peers
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long cocotb lint verilog bitstream bench clean
@@ -32,10 +32,10 @@ demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, unt
 	@$(RLFABRIC) train dqn --env CartPole-v1 --card sim --until-solved \
 	  --out runs/demo --overwrite --set hidden=32,32 $(DEMO_KERNEL)
 
-test: lint ## lint, then every test but the long ones
+test: lint $(READY_TEST) ## lint, then every test but the long ones
 	$(RUN) -m pytest -n $(JOBS) -m "not long"
 
-test-long: $(READY_LONG) ## what takes minutes: all benches under Verilator, torch autograd
+test-long: $(READY_PEERS) ## what takes minutes: all benches under Verilator, whole trainings
 	$(RUN) -m pytest -n $(JOBS) -m long
 
 cocotb: $(READY) ## benches of UNIT=replay/tree/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
@@ -52,7 +52,7 @@ verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u2
 bitstream: $(READY) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
-bench: $(READY_BENCH) ## measure BENCH=all, the tables of the README; two hours
+bench: $(READY_PEERS) ## measure BENCH=all, the tables of the README; two hours
 	@$(RLFABRIC) bench $(BENCH) --area
 
 clean: ## remove what was built; keep .venv and runs/
@@ -62,10 +62,11 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev
 	@touch $@
 
-$(READY_LONG): $(READY)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers
+# Torch and the peers are no part of the demo; each stamp adds to the one before.
+$(READY_TEST): $(READY)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch
 	@touch $@
 
-$(READY_BENCH): $(READY)
+$(READY_PEERS): $(READY_TEST)
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers
 	@touch $@

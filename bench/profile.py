@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from host.train.train_config import preset
 from rich.console import Console
 
 from bench import row
@@ -20,7 +21,6 @@ from host.card.flight import Flight
 from host.settings import override
 from host.train.loop import train
 from host.train.run import run
-from host.train.train_config import preset
 
 __all__ = ["NumpyEstimator", "rows", "shares"]
 

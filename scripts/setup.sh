@@ -6,6 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 extras=${1:-dev}
 python=${PYTHON:-python3}
+# Where torch's builds without CUDA are; a mirror of it does as well.
+torch_index=${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
 
 stop() {
     echo "setup: $1" >&2
@@ -54,8 +56,21 @@ perl -MPod::Usage -e 1 2>/dev/null || missing="$missing perl"
 echo "setup: packages of constraints.txt into .venv, with Python $version"
 [ -x .venv/bin/python ] && .venv/bin/python -m pip --version >/dev/null 2>&1 ||
     "$python" -m venv --clear .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check \
-    --constraint constraints.txt --editable ".[$extras]"
+pip_install() {
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        --constraint constraints.txt "$@"
+}
+# On Linux the package index has torch with CUDA, which is gigabytes, and nothing here needs that.
+# Torch alone is asked of its own index, which has other packages too. Where that is out of reach,
+# a CPU build may still be among what pip is configured to look through; retries would be minutes.
+case ,$extras,$(uname -s) in
+    *,torch,*Linux)
+        echo "setup: torch without CUDA from $torch_index"
+        pip_install --no-deps --retries 0 --timeout 15 --index-url "$torch_index" torch ||
+            echo "setup: no CPU build of torch at $torch_index, going on with pip's own index" >&2
+        ;;
+esac
+pip_install --editable ".[$extras]"
 
 # cocotb loads Python into the simulator as a shared library, which Debian packages by itself.
 [ -n "$(.venv/bin/python -m find_libpython)" ] || install "libpython$version"

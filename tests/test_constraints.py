@@ -18,7 +18,7 @@ ROWS = [
     for line in (ROOT / "constraints.txt").read_text().splitlines()
     if line and line[0] != "#"
 ]
-#: What torch pins to the digit itself, for a GPU that nothing here uses.
+#: What torch's CUDA build pins to the digit itself, for a GPU that nothing here uses.
 CUDA = re.compile(r"nvidia-|cuda-")
 
 
@@ -64,7 +64,7 @@ def needed(name, extras, python):
 def test_every_requirement_has_a_row_that_it_allows(python):
     rows = pinned(python)
     extras = metadata.metadata("rlfabric").get_all("Provides-Extra")
-    count = 0
+    walked = set()
     for of, requirement in needed("rlfabric", extras, python):
         name = canonicalize_name(requirement.name)
         if CUDA.match(name) or name == "rlfabric":
@@ -73,10 +73,11 @@ def test_every_requirement_has_a_row_that_it_allows(python):
         assert requirement.specifier.contains(rows[name], prereleases=True), (
             f"{of} needs {requirement}, not {rows[name]} as for Python {python}"
         )
-        count += 1
-    assert count > 40
+        walked.add(of)
+    assert len(walked) > 20 and {"rlfabric", "pytest", "torch", "gymnasium"} <= walked
 
 
-def test_what_torch_needs_has_rows():
-    """torch is in no tested environment: these were resolved."""
-    assert {"torch", "triton", "setuptools", "sympy", "networkx", "fsspec"} <= pinned("3.10").keys()
+@pytest.mark.parametrize("python", PYTHONS)
+def test_what_torchs_cuda_build_needs_has_a_row(python):
+    """It is in no tested environment, for `make` installs the CPU build: this was resolved."""
+    assert "triton" in pinned(python)

@@ -51,15 +51,8 @@ def _run(name, tmp_path, *options):
     return done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long) if "torch" in _text(name) else name
-        for name in RUNS
-    ],
-)
+@pytest.mark.parametrize("name", RUNS)
 def test_runs_from_an_empty_folder(name, tmp_path):
-    """Those with torch are long tests, as all that needs it."""
     options, last = RUNS[name]
     said = _run(name, tmp_path, *options)
     assert re.fullmatch(last + r"[\d.]*", said), said

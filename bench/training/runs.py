@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
+from host.train.train_config import preset
 from rich.console import Console
 
 from host.collect.environment_id import reward_threshold
 from host.train.log import read_progress
 from host.train.run import run as train
-from host.train.train_config import preset
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CASES", "KINDS", "Case", "Result", "run"]

@@ -18,12 +18,14 @@ class _Torch:
 
     def __getattr__(self, name):
         try:
-            return getattr(importlib.import_module("torch"), name)
+            found = getattr(importlib.import_module("torch"), name)
         except ImportError as error:
             raise MissingTool(
                 f"torch must be installed to train on the CPU ({install('torch')}), not missing: "
                 f"{error}"
             ) from error
+        setattr(self, name, found)
+        return found
 
 
 torch = _Torch()
@@ -35,7 +37,7 @@ def _optimizer(config, parameter):
     rule = getattr(config, "optimizer", "adam")
     if rule == "adam":
         betas = getattr(config, "beta1", 0.9), getattr(config, "beta2", 0.999)
-        return torch.optim.Adam([parameter], betas=betas, eps=epsilon)
+        return torch.optim.Adam([parameter], betas=betas, eps=epsilon, fused=True)
     if rule == "rmsprop":
         return torch.optim.RMSprop([parameter], alpha=config.decay, eps=epsilon)
     return torch.optim.SGD([parameter], momentum=config.momentum)
@@ -64,7 +66,7 @@ class Trained:
         for array, gradient in zip(self.arrays, self._views(self.parameters.grad), strict=True):
             array.requires_grad_().grad = gradient
         self._target_arrays = self._views(self.target_parameters)
-        self._functions = {"relu": torch.relu, "tanh": torch.tanh}
+        self._functions = {"affine": torch.addmm, "relu": torch.relu, "tanh": torch.tanh}
         self.optimizer = _optimizer(config, self.parameters)
 
     def _views(self, flat):

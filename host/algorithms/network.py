@@ -10,6 +10,7 @@ __all__ = ["ACTIVATIONS", "MLP"]
 
 #: name: function of an array
 ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
+_FUNCTIONS = {"affine": lambda bias, x, weight: x @ weight + bias, **ACTIVATIONS}
 _GAINS = {"relu": 2**0.5, "tanh": 5 / 3}
 
 
@@ -109,29 +110,25 @@ class MLP:
 
     def forward(self, x):
         """q [rows, outputs] of x [rows, inputs]."""
-        return self.apply(x, self.arrays, ACTIVATIONS)
+        return self.apply(x, self.arrays, _FUNCTIONS)
 
-    def apply(self, x, arrays, activations):
-        """``forward`` with other arrays of the same shapes, NumPy's or torch's, and the functions
-        of ``activations`` for them."""
-        function, layers = (
-            activations[self.activation],
-            list(zip(arrays[::2], arrays[1::2], strict=True)),
-        )
-        heads = 2 if self.dueling else 1
-        for weight, bias in layers[:-heads]:
-            x = function(x @ weight + bias)
-        if self.dueling:
-            half = x.shape[1] // 2
-            (value_weight, value_bias), (weight, bias) = layers[-2:]
-            advantage = x[:, half:] @ weight + bias
-            value = x[:, :half] @ value_weight + value_bias
-            return advantage + (value - advantage.mean(axis=1, keepdims=True))
+    def apply(self, x, arrays, functions):
+        """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for
+        them: the activations by name, and ``affine(bias, x, weight)``."""
+        affine, function = functions["affine"], functions[self.activation]
+        layers = list(zip(arrays[::2], arrays[1::2], strict=True))
+        for weight, bias in layers[: -2 if self.dueling else -1]:
+            x = function(affine(bias, x, weight))
         weight, bias = layers[-1]
-        output = x @ weight + bias
+        if self.dueling:
+            half, (value_weight, value_bias) = x.shape[1] // 2, layers[-2]
+            advantage = affine(bias, x[:, half:], weight)
+            value = affine(value_bias, x[:, :half], value_weight)
+            return advantage + (value - advantage.mean(axis=1, keepdims=True))
+        output = affine(bias, x, weight)
         if self.output_activation == "linear":
             return output
-        return activations[self.output_activation](output)
+        return functions[self.output_activation](output)
 
 
 def _orthogonal(rng, shape):

@@ -42,6 +42,8 @@ class Finding:
 
 #: programs that only the tests run
 _OF_TESTS = ("iverilog", "tclsh")
+#: extra -> what it is needed for, of those that `make test` installs
+_EXTRAS_OF_TESTS = {"dev": "make test", "torch": "train ppo, make test"}
 
 #: program -> (arguments that make it print its version, what it is needed for)
 PROGRAMS = {
@@ -127,10 +129,10 @@ def _packages():
         yield Finding(
             name=str(requirement),
             found=_version(requirement),
-            enables={None: "everything", "dev": "make test"}.get(extra, f"extra {extra}"),
+            enables={None: "everything", **_EXTRAS_OF_TESTS}.get(extra, f"extra {extra}"),
             required=extra is None,
             install=install(extra),
-            for_tests=extra == "dev",
+            for_tests=extra in _EXTRAS_OF_TESTS,
         )
 
 

@@ -48,8 +48,8 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
         Makes what of the run is on the card: see ``host.train.build``.
     out : path
         Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
-        best.npz (the best policy, for ``host.algorithms.policy_file``). After any failure, the policy as it
-        was then is in last.npz. No other run may be under way there
+        best.npz (the best policy, for ``host.algorithms.policy_file``). After any failure, the
+        policy as it was then is in last.npz. No other run may be under way there
         (``host.train.folder.run_folder``).
     card : str
         Name of the card, for the summary.

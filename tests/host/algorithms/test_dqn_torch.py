@@ -18,7 +18,6 @@ def make_batch(seed, rows=32):
     }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("optimizer", ["adam", "rmsprop", "sgd"])
 @pytest.mark.parametrize("dueling", [False, True])
 @pytest.mark.parametrize("loss", ["huber", "squared"])

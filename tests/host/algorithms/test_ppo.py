@@ -1,5 +1,4 @@
-"""host.algorithms.ppo: epochs, acting, first weights, seeds, resuming, learning. Long: torch is an
-extra that `make test` does not install."""
+"""host.algorithms.ppo: epochs, acting, first weights, seeds, resuming, learning."""
 
 import os
 
@@ -12,8 +11,6 @@ from host.algorithms.ppo_config import PPOConfig
 from host.train.loop import load_policy, train
 from host.train.train_config import OnPolicyConfig, preset
 from tests.host.ppo_parts import make, make_rollout, parameters, require_torch
-
-pytestmark = pytest.mark.long
 
 
 @pytest.fixture(autouse=True)
@@ -187,12 +184,14 @@ def test_trains_resumes_and_keeps_a_policy(tmp_path, env, shape):
     assert agent.act(np.zeros((1, size), np.float32), greedy=True).shape == shape
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_defaults_solve_cartpole(tmp_path, seed):
     summary = run(OnPolicyConfig(seed=seed, until_solved=True), tmp_path).summary
     assert summary["solved"] and summary["mean_return"] >= 475 and summary["steps"] <= 60_000
 
 
+@pytest.mark.long
 def test_defaults_solve_pendulum(tmp_path):
     config = preset("ppo", "cpu", env="Pendulum-v1")
     values = config.to_dict() | {"until_solved": True}

@@ -1,5 +1,5 @@
 """Observations normalized by host.algorithms.ppo: training alone counts them, checkpoint and policy
-know them. Long: torch is an extra that `make test` does not install."""
+know them."""
 
 import gymnasium
 import numpy as np
@@ -15,8 +15,6 @@ from host.train.policy import load_policy, save_policy
 from host.train.train_config import OnPolicyConfig
 from tests.host.corridor import NAME
 from tests.host.ppo_parts import make, make_rollout, require_torch
-
-pytestmark = pytest.mark.long
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,4 @@
-"""ppo with the estimator on card ``model``: every preset learns, and goes on after an end. Long:
-torch is an extra that `make test` does not install."""
+"""ppo with the estimator on card ``model``: every preset learns, and goes on after an end."""
 
 import json
 
@@ -9,8 +8,6 @@ from host.algorithms.ppo_config import HEPPO
 from host.train.log import read_progress
 from tests.host.ppo_parts import require_torch
 from tests.host.short_runs import *
-
-pytestmark = pytest.mark.long
 
 SETTINGS = {
     "env_count": "2",
@@ -50,7 +47,7 @@ def test_every_preset_trains_and_resumes(ppo, tmp_path, name):
     assert all(seen == (ways["values"] == "restored") for seen in values)
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "Acrobot-v1"])
+@pytest.mark.parametrize("env", ["CartPole-v1", pytest.param("Acrobot-v1", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", HEPPO)
 def test_rewards_that_are_all_equal(ppo, name, env):
     """README's own command among them."""

@@ -1,5 +1,5 @@
-"""The update of host.algorithms.ppo: distributions against torch's own, the loss by hand, whole
-steps written anew. Long: torch is an extra that `make test` does not install."""
+"""The update of host.algorithms.ppo: distributions against torch's own, the loss by hand, whole steps
+written anew."""
 
 import math
 from types import SimpleNamespace
@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from tests.host.ppo_parts import make, make_rollout, require_torch
-
-pytestmark = pytest.mark.long
 
 
 @pytest.fixture(autouse=True)

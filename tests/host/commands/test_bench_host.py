@@ -73,7 +73,6 @@ def test_rows_beside_a_peer(short, monkeypatch):
     assert "DQN in torch" in loops[1]["case"] and Agent.learned == 2 * 2 * host._STEPS // 2
 
 
-@pytest.mark.long
 def test_the_dqn_of_the_loop_learns():
     """A reward that one action earns: its TD errors shrink, and it takes that action."""
     from bench.own_dqn import TorchDQN

@@ -3,6 +3,7 @@
 import importlib.metadata
 import io
 import os
+import re
 
 import pytest
 from packaging.requirements import Requirement
@@ -105,8 +106,12 @@ def test_version_of_a_requirement(monkeypatch, text, there):
 def test_a_user_needs_no_developers_tools(monkeypatch):
     """Everything of the tests is missing, and nothing that is required is."""
     version = importlib.metadata.version
-    dev = {Requirement(t).name for t in importlib.metadata.requires("rlfabric") if "dev" in t}
-    assert {"pytest", "ruff"} <= dev
+    dev = {
+        Requirement(text).name
+        for text in importlib.metadata.requires("rlfabric")
+        if re.search("extra == .(dev|torch)", text)
+    }
+    assert {"pytest", "ruff", "torch"} <= dev
 
     def absent(name):
         if name in dev:

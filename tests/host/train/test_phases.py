@@ -71,10 +71,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=pytest.mark.long) if "torch" in case else case for case in CASES],
-)
+@pytest.mark.parametrize("case", CASES)
 def test_phases_add_up_to_the_wall_time(tmp_path, monkeypatch, case):
     if "torch" in case:
         require_torch()

@@ -13,8 +13,6 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
 
-pytestmark = pytest.mark.long
-
 #: Relative to the largest number of a layer.
 TOLERANCE = 1e-5
 STEPS = 3
@@ -248,6 +246,7 @@ def test_real_numbers_are_torchs(torch, algorithm, activation):
                 assert np.allclose(near.value, leaf.grad.numpy(), rtol=0, atol=1e-12)
 
 
+@pytest.mark.long
 def test_as_fast_as_torch(torch):
     """A gradient step of double DQN with Adam, 4-64-64-2, 64 experiences, one thread each."""
     batch, clip = 64, 1.0
