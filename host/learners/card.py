@@ -152,7 +152,7 @@ class CardLearner(MemoryLearner):
         return steps, ("online",) if due else ()
 
     def launch(self, experience, plan):
-        """None, or arrays: ``loss`` and ``td`` of each step, ``weights`` of each network or None."""
+        """None, or arrays: ``loss``, ``td`` of each step, ``weights`` of each network or None."""
         if plan is None:
             return self.buffer.step(experience)
         steps, sets = plan
