@@ -11,8 +11,6 @@ import gymnasium
 import numpy as np
 
 from bench import row
-from host.algorithms.dqn import DQN
-from host.algorithms.dqn_config import DQNConfig
 from host.card import open_card
 from host.generate import keep
 from host.runtime.program import aligned
@@ -69,7 +67,7 @@ def rows(area=False):
 
 def _agents():
     """Case to what makes its agent, None where nothing learns."""
-    agents = {"DQN in NumPy on CartPole-v1": _numpy_dqn}
+    agents = {}
     try:
         from bench.own_dqn import TorchDQN
 
@@ -77,10 +75,6 @@ def _agents():
     except ImportError as error:
         print(f"torch is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
     return agents | {"the buffer's calls alone": None}
-
-
-def _numpy_dqn():
-    return DQN(DQNConfig(hidden=(64, 64)), observation_size=4, action_count=2, seed=0)
 
 
 def _medians(functions, calls=_CALLS):

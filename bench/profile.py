@@ -17,7 +17,7 @@ from host.train.train_config import preset
 from rich.console import Console
 
 from bench import row
-from host.card.flight import Flight
+from host.card.kernel import Flight
 from host.settings import override
 from host.train.loop import train
 from host.train.run import run

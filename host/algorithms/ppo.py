@@ -117,8 +117,7 @@ class PPOPolicy(Policy):
 
     def _seen(self, obs):
         """What the networks see of obs [rows, ...]."""
-        obs = self.spec.checked(obs).reshape(len(obs), -1)
-        return obs if self.normalizer is None else self.normalizer(obs)
+        return self.flat(obs) if self.normalizer is None else self.normalizer(self.flat(obs))
 
     def predict(self, obs):
         """Logits, or means of actions, [rows, action_count] of obs [rows, ...]."""
@@ -135,7 +134,7 @@ class PPOPolicy(Policy):
         Not greedy, and not clipped: see ``applied``.
         """
         if self.normalizer is not None:
-            self.normalizer.update(self.spec.checked(obs).reshape(len(obs), -1))
+            self.normalizer.update(self.flat(obs))
         seen = self._seen(obs)
         action, logarithm = self._network.draw(seen, self.rng)
         return seen, action, logarithm, self._network.critic.forward(seen)[:, 0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gae.reference import rollout
 from gae.test_kernel import NARROW
+from host.train.train_config import preset
 from replay.kernels import opened
 from rich.console import Console
 
@@ -13,7 +14,6 @@ from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
 from host.train.log import read_progress
 from host.train.run import run
-from host.train.train_config import preset
 
 
 def test_rollouts_are_the_same_on_both_cards():

@@ -5,11 +5,11 @@ import os
 import numpy as np
 import pytest
 from fake_estimator import FakeEstimator
+from host.algorithms.ppo_config import PPOConfig
+from host.train.train_config import OnPolicyConfig, preset
 from rich.console import Console
 
-from host.algorithms.ppo_config import PPOConfig
 from host.train.loop import load_policy, train
-from host.train.train_config import OnPolicyConfig, preset
 from tests.host.ppo_parts import make, make_rollout, parameters, require_torch
 
 

@@ -5,14 +5,14 @@ import gymnasium
 import numpy as np
 import pytest
 from fake_estimator import FakeEstimator
-
 from host.algorithms.ppo_config import PPOConfig
-from host.collect.environment import Actor, evaluate, make_envs
-from host.collect.rollout import collect
-from host.commands.playing import play
 from host.train.on_policy import OnPolicySession
 from host.train.policy import load_policy, save_policy
 from host.train.train_config import OnPolicyConfig
+
+from host.collect.environment import Actor, evaluate, make_envs
+from host.collect.rollout import collect
+from host.commands.playing import play
 from tests.host.corridor import NAME
 from tests.host.ppo_parts import make, make_rollout, require_torch
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-
 from host.algorithms.ppo_config import HEPPO
+
 from host.train.log import read_progress
 from tests.host.ppo_parts import require_torch
 from tests.host.short_runs import *

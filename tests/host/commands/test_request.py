@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from host.train.train_config import TrainConfig, preset
 
 import boards
 from host.commands.request import request
 from host.generate import configure, find_design
 from host.train.run import kernel_values
-from host.train.train_config import TrainConfig, preset
 
 U200 = boards.get("u200")
 

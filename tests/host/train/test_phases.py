@@ -4,12 +4,12 @@ import json
 import time
 
 import pytest
+from host.train.train_config import OnPolicyConfig, preset
 from rich.console import Console
 
 from host.phases import PHASES, Phases
 from host.train import policy, session_base, start
 from host.train.log import read_progress
-from host.train.train_config import OnPolicyConfig, preset
 from tests.host.corridor import NAME, Walker
 from tests.host.ppo_parts import require_torch
 from tests.host.short_training import run, small
