@@ -30,11 +30,12 @@ class FakeReplay:
     def __len__(self):
         return min(self.inserted, self.capacity)
 
-    def add(self, **fields):
-        count = len(fields["action"])
+    def add(self, experiences):
+        """``experiences``: a dict of arrays, or records."""
+        count = len(experiences["action"])
         at = (self.inserted + np.arange(count)) % self.capacity
         for name, array in self.arrays.items():
-            array[at] = fields[name]
+            array[at] = experiences[name]
         self.priorities[at] = self.highest
         self.inserted += count
 
@@ -62,7 +63,7 @@ class FakeReplay:
         if update is not None:
             self.update_priorities(*update)
         if experiences is not None:
-            self.add(**experiences)
+            self.add(experiences)
         return None if sample is None else self.sample(*sample)
 
     def state_dict(self):
