@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater
 from host.algorithms.config import Clock
 from host.algorithms.policy import Policy
@@ -21,14 +22,16 @@ CONTINUOUS = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
 class Agent:
     """What a run has of an algorithm."""
 
+    algorithm: Algorithm
     policy: Policy
     updater: Updater
     clock: Clock
 
     def learn(self, batch):
-        """``(td_errors, measured)`` of an off-policy update, which is counted."""
+        """What the updater's ``update`` gives; it is counted, as a learner does."""
         found = self.updater.update(batch, self.clock)
-        self.clock.updates += 1
+        if not self.algorithm.on_policy:
+            self.clock.updates += 1
         return found
 
     def state_dict(self):
@@ -45,7 +48,7 @@ def make(algo, spec=None, seed=1, **config):
     spec = spec or (DISCRETE if algo == "dqn" else CONTINUOUS)
     config = algorithm.config(**{"hidden": (16, 16), **config})
     policy = algorithm.policy(config, spec, weights=seed, exploration=seed + 1)
-    return Agent(policy, algorithm.updater(policy, seed=seed + 2), Clock())
+    return Agent(algorithm, policy, algorithm.updater(policy, seed=seed + 2), Clock())
 
 
 def make_batch(spec=DISCRETE, seed=2, rows=32, **fields):
