@@ -135,7 +135,7 @@ class DDPGUpdater(Updater):
             value = critic.target(beside(next_obs, actor.target(next_obs)))[:, 0]
             wanted = batch["reward"] + batch["discount"] * value
         td = wanted - critic(beside(obs, batch["action"]))[:, 0]
-        errors = self.check_finite(td, clock)
+        errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
         critic.backward(loss)
         actor.backward(-critic(beside(obs, actor(obs))).mean())

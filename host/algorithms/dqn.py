@@ -82,7 +82,7 @@ class DQNUpdater(Updater):
             value = q_next.gather(1, chooser.argmax(1, keepdim=True))[:, 0]
             wanted = batch["reward"] + batch["discount"] * value
         td = wanted - q(batch["obs"]).gather(1, batch["action"])[:, 0]
-        errors = self.check_finite(td, clock)
+        errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
         q.backward(loss)
         q.descend(self.config.learning_rate_at(clock.steps))
