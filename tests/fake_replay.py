@@ -1,7 +1,7 @@
 """Proportional prioritized replay in NumPy: what training is tested with where no card is needed.
 
-Same surface as the card's buffer; priorities are float64 and a draw is a search in their running
-sum.
+Same surface as the card's buffer, which takes dicts and records; priorities are float64 and a draw
+is a search in their running sum.
 """
 
 from types import SimpleNamespace
@@ -31,10 +31,13 @@ class FakeReplay:
         return min(self.inserted, self.capacity)
 
     def add(self, **fields):
-        count = len(fields["action"])
+        self._store(fields)
+
+    def _store(self, experiences):
+        count = len(experiences["action"])
         at = (self.inserted + np.arange(count)) % self.capacity
         for name, array in self.arrays.items():
-            array[at] = fields[name]
+            array[at] = experiences[name]
         self.priorities[at] = self.highest
         self.inserted += count
 
@@ -62,7 +65,7 @@ class FakeReplay:
         if update is not None:
             self.update_priorities(*update)
         if experiences is not None:
-            self.add(**experiences)
+            self._store(experiences)
         return None if sample is None else self.sample(*sample)
 
     def state_dict(self):

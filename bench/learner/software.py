@@ -9,7 +9,7 @@ import numpy as np
 
 from bench import medians, row
 from host.runtime.hyperparameters import hyperparameter_records
-from host.train.threads import single_blas_thread
+from host.train.threads import single_threaded
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
 
@@ -129,7 +129,6 @@ def rows(cycles):
                     round(measured["value"] / CLOCK * 1e6, 2), "us",
                     source=f"gradient_step_cycles at {CLOCK / 1e6:.0f} MHz (assumed)")
             )  # fmt: skip
-    single_blas_thread()
     for batch in (32, 64, 512):
         functions = {"twin (card model), float32": twin_step(batch)}
         for name, make in (("torch, eager", torch_step), ("JAX, jitted", jax_step)):
@@ -138,7 +137,9 @@ def rows(cycles):
             except ImportError as error:
                 print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')",
                       file=sys.stderr)  # fmt: skip
-        for name, seconds in medians(functions).items():
+        with single_threaded():
+            taken = medians(functions)
+        for name, seconds in taken.items():
             result.append(
                 row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us",
                     round(seconds * 1e6, 1), "us",

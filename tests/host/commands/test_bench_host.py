@@ -24,7 +24,7 @@ def test_rows_without_a_peer(short, monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "cpprb is left out" in error and "torch is left out" in error
     assert {row["metric"] for row in rows} == {"launch_us", "step_us"}
-    assert len(rows) == 19 and all(row["value"] > 0 for row in rows)
+    assert len(rows) == 18 and all(row["value"] > 0 for row in rows)
     # Every command that a program of one may be.
     kinds = {row["case"].split()[0].strip(",") for row in rows}
     assert kinds >= {opcode.name for opcode in Opcode} - {"NONE"}
