@@ -136,7 +136,7 @@ def read_progress(out):
     with (Path(out) / "progress.csv").open(newline="") as file:
         rows = []
         for row in csv.DictReader(file):
-            if None in row.values() or not row.keys() <= COLUMNS.keys():
+            if None in row or None in row.values():
                 continue
             rows.append({name: _number(cell) for name, cell in row.items()})
         return rows
