@@ -116,7 +116,9 @@ class Trained:
         return {
             "target": self.target_parameters.cpu().numpy().copy(),
             "moments": {
-                name: np.array(value.cpu()) for name, value in moments.items() if value is not None
+                name: value.cpu().numpy().copy()
+                for name, value in moments.items()
+                if value is not None
             },
         }
 
