@@ -12,8 +12,8 @@ from rich.console import Console
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
 from host.train.log import read_progress
+from host.train.preset import preset
 from host.train.run import run
-from host.train.train_config import preset
 
 
 def test_rollouts_are_the_same_on_both_cards():
