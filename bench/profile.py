@@ -13,13 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from host.train.train_config import preset
 from rich.console import Console
 
 from bench import row
 from host.card.kernel import Flight
 from host.settings import override
 from host.train.loop import train
+from host.train.preset import preset
 from host.train.run import run
 
 __all__ = ["NumpyEstimator", "rows", "shares"]
@@ -117,7 +117,7 @@ def _summaries(out):
             True,
         ),
         "DQN, all of it on the card": (
-            run(override(dqn, {"dqn.hidden": "32,32"}), card="sim", out=out / "card",
+            run(override(dqn, {"hidden": "32,32"}), card="sim", out=out / "card",
                 kernel=_LEARNER, **silent).summary,
             True,
         ),

@@ -10,14 +10,14 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from host.algorithms.ppo_config import HEPPO
-from host.train.train_config import preset
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from host.algorithms.ppo import HEPPO
 from host.collect.environment_id import reward_threshold
 from host.train.log import read_progress
+from host.train.preset import preset
 from host.train.run import run as train
 from sim.tools import BUILD_DIRECTORY
 

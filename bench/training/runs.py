@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from host.train.train_config import preset
 from rich.console import Console
 
 from host.collect.environment_id import reward_threshold
 from host.train.log import read_progress
+from host.train.preset import preset
 from host.train.run import run as train
 from sim.tools import BUILD_DIRECTORY
 

@@ -104,12 +104,14 @@ class RunLog:
         kept = [row for row in rows if row["launches"] <= launches]
         self.launches = kept[-1]["launches"] if kept else None
         text = io.StringIO()
-        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
+        # A column that somebody added is no reason not to go on.
+        ours = dict(fieldnames=self._columns, extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(text, **ours)
         writer.writeheader()
         writer.writerows(kept)
         atomic_write(self._path, lambda file: file.write(text.getvalue().encode()))
         self._file = self._path.open("a", newline="")
-        self._writer = csv.DictWriter(self._file, self._columns, lineterminator="\n")
+        self._writer = csv.DictWriter(self._file, **ours)
         events = out / "tensorboard"
         if not launches and events.is_dir():
             for old in events.glob("events.out.tfevents.*"):
@@ -136,7 +138,7 @@ def read_progress(out):
     with (Path(out) / "progress.csv").open(newline="") as file:
         rows = []
         for row in csv.DictReader(file):
-            if None in row.values() or not row.keys() <= COLUMNS.keys():
+            if None in row or None in row.values():
                 continue
             rows.append({name: _number(cell) for name, cell in row.items()})
         return rows

@@ -15,7 +15,7 @@ import boards
 from boards.templates import training
 from host.commands.options import options
 from host.generate import describe, override, package
-from host.train.train_config import preset
+from host.train.preset import preset
 from tests.boards.vendor import described, small
 
 

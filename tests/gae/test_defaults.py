@@ -4,7 +4,7 @@ import pytest
 
 import boards
 from boards.memory import banks
-from host.algorithms.ppo_config import HEPPO, PPOConfig
+from host.algorithms.ppo import HEPPO, PPOConfig
 from host.generate import configure
 from hw.designs import DESIGNS
 from hw.gae.config import GaeConfig

@@ -8,7 +8,7 @@ from gae.gae_programs import kernel_config
 from gae.reference import advantages, rollout
 from replay.kernels import opened
 
-from host.algorithms.ppo_config import HEPPO
+from host.algorithms.ppo import HEPPO
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
 

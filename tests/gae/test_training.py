@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from gae.reference import rollout
 from gae.test_kernel import NARROW
-from host.train.train_config import preset
 from replay.kernels import opened
 from rich.console import Console
 
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
 from host.train.log import read_progress
+from host.train.preset import preset
 from host.train.run import run
 
 

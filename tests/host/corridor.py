@@ -1,13 +1,16 @@
-"""An environment and an on-policy agent whose every number is known: what rollouts are tested with,
-without torch."""
+"""An environment and an on-policy algorithm whose every number is known: what rollouts are tested
+with, without torch."""
+
+from dataclasses import replace
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
 
-from host.algorithms.agent import Agent
-from host.algorithms.ppo_config import PPOConfig
+from host.algorithms.policy import Policy
+from host.algorithms.ppo import PPO
 
-__all__ = ["NAME", "Corridor", "Walker", "value_of"]
+__all__ = ["NAME", "WALKER", "Corridor", "Counter", "Walker", "value_of"]
 
 NAME = "rlfabric-tests/Corridor-v0"
 
@@ -46,23 +49,14 @@ def value_of(obs):
     return (100 * obs[..., 0] + obs[..., 1]).astype(np.float32)
 
 
-class Walker(Agent):
-    """Goes too far now and then; learns by counting. Has what a PPO agent shows."""
+class Walker(Policy):
+    """Goes too far now and then. Has what a PPO policy shows."""
 
-    CONFIG = PPOConfig
-
-    def __init__(self, config, *, seed, discrete, **sizes):
-        super().__init__(config, **sizes)
-        self.discrete, self.rng = discrete, np.random.default_rng(seed)
-        self.weight, self.learned = np.zeros(1), []
-
-    @property
-    def sizes(self):
-        return super().sizes | {"discrete": self.discrete}
+    def make_networks(self, rng):
+        return {"walker": SimpleNamespace(parameters=np.zeros(1))}
 
     def sample(self, obs):
-        self.steps += len(obs)
-        action = self.rng.normal(0, 1, (len(obs), self.action_count)).astype(np.float32)
+        action = self.rng.normal(0, 1, (len(obs), self.spec.action_count)).astype(np.float32)
         return obs, action, action.sum(axis=1), value_of(obs)
 
     def applied(self, action):
@@ -71,28 +65,28 @@ class Walker(Agent):
     def value(self, obs):
         return value_of(obs)
 
-    def act(self, obs, *, greedy=False):
+    def act(self, obs, *, greedy=False, steps=0):
         assert greedy
-        return np.full((len(obs), self.action_count), 0.5, np.float32)
+        return np.full((len(obs), self.spec.action_count), 0.5, np.float32)
 
-    def learn(self, rollout, advantages, returns):
-        self.learned.append((rollout, advantages, returns))
-        self.updates += 1
-        self.weight += float(returns.mean())
-        return {"loss": 2.0 * self.updates, "explained_variance": None}
 
-    @property
-    def parameters(self):
-        return {"weight": self.weight}
+class Counter:
+    """Learns by counting; keeps what it was given."""
 
-    def load_parameters(self, parameters):
-        self.weight[...] = parameters["weight"]
+    def __init__(self, policy, *, seed, device):
+        self.policy, self.learned = policy, []
+
+    def update(self, batch, clock):
+        self.learned.append(batch)
+        clock.updates += 1
+        self.policy.networks["walker"].parameters += float(batch["return"].mean())
+        return {"loss": 2.0 * clock.updates, "explained_variance": None}
 
     def state_dict(self):
-        rng = self.rng.bit_generator.state
-        weight = self.weight.copy()
-        return {"rng": rng, "weight": weight, "steps": self.steps, "updates": self.updates}
+        return {"learned": len(self.learned)}
 
     def load_state_dict(self, state):
-        self.rng.bit_generator.state, self.weight[...] = state["rng"], state["weight"]
-        self.steps, self.updates = state["steps"], state["updates"]
+        self.learned = [None] * state["learned"]
+
+
+WALKER = replace(PPO, policy=Walker, updater=Counter)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from host.settings import flat, leaves, override
-from host.train.train_config import OnPolicyConfig, TrainConfig
+from host.train.config import OffPolicyConfig, OnPolicyConfig
 from tests.host.stub_designs import StubConfig
 
 
@@ -24,10 +24,10 @@ def test_texts_are_of_the_type_they_replace():
 
 def test_tuples_and_none():
     changes = {"hidden": "64,0x20", "max_gradient_norm": "none", "learning_rate_final": "1e-4"}
-    agent = override(TrainConfig(), changes).dqn
+    agent = override(OffPolicyConfig(), changes).agent
     assert agent.hidden == (64, 32) and agent.max_gradient_norm is None
     assert agent.learning_rate_final == 1e-4
-    assert override(TrainConfig(), {"hidden": "64,"}).dqn.hidden == (64,)
+    assert override(OffPolicyConfig(), {"hidden": "64,"}).agent.hidden == (64,)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_tuples_and_none():
 )
 def test_texts_of_another_type(name, text, kind):
     with pytest.raises(ValueError, match=f"{name} must be {kind}, not '{text}'$"):
-        override(TrainConfig(), {name: text})
+        override(OffPolicyConfig(), {name: text})
 
 
 def test_integers_may_be_written_with_an_exponent():
-    assert override(TrainConfig(), {"steps": "2e5"}).steps == 200_000
-    assert isinstance(override(TrainConfig(), {"steps": "1.5e3"}).steps, int)
+    assert override(OffPolicyConfig(), {"steps": "2e5"}).steps == 200_000
+    assert isinstance(override(OffPolicyConfig(), {"steps": "1.5e3"}).steps, int)
 
 
 def test_all_are_changed_at_once():
@@ -62,7 +62,7 @@ SLIPS = [
     ("gama", "gamma"),
     ("Hidden", "hidden"),
     ("learning_rates", "learning_rate or learning_rate_steps or learning_rate_final"),
-    ("dqn.bath_size", "batch_size"),
+    ("agent.bath_size", "batch_size"),
     ("evaluation_interval", "evaluation_interval_steps"),
     ("log_interval", "log_interval_steps"),
     ("max_grad_norm", "max_gradient_norm"),
@@ -72,8 +72,8 @@ SLIPS = [
 @pytest.mark.parametrize("name, meant", SLIPS)
 def test_slips(name, meant):
     with pytest.raises(ValueError) as caught:
-        override(TrainConfig(), {name: "1"}, hint="see there")
-    beginning = f"{name} must be a field of TrainConfig, not unknown (did you mean {meant}"
+        override(OffPolicyConfig(), {name: "1"}, hint="see there")
+    beginning = f"{name} must be a field of OffPolicyConfig, not unknown (did you mean {meant}"
     assert str(caught.value).startswith(beginning) and len(str(caught.value)) < 200
 
 
@@ -86,7 +86,7 @@ def test_short_words():
 
 def test_what_is_like_nothing():
     with pytest.raises(ValueError, match=r"^warp must be .*, not unknown \(see there\)$"):
-        override(TrainConfig(), {"warp": "1"}, hint="see there")
+        override(OffPolicyConfig(), {"warp": "1"}, hint="see there")
     with pytest.raises(ValueError, match=r"not unknown \(there are .*read.depth, "):
         override(StubConfig(), {"zzz": "1"})
 
@@ -94,9 +94,9 @@ def test_what_is_like_nothing():
 @pytest.mark.parametrize(
     "config, name, text, rule",
     [
-        (TrainConfig(), "dqn.gamma", "2", "must be in "),
-        (TrainConfig(), "gamma", "2", "must be in "),
-        (TrainConfig(), "dqn.gamma", "x", "must be of type float, not 'x'"),
+        (OffPolicyConfig(), "agent.gamma", "2", "must be in "),
+        (OffPolicyConfig(), "gamma", "2", "must be in "),
+        (OffPolicyConfig(), "agent.gamma", "x", "must be of type float, not 'x'"),
         (StubConfig(), "capacity", "0", "must be an integer in 16"),
         (StubConfig(), "depth", "1", r"must be one of kernel\.read\.depth, kernel\.write\.depth, "),
         (StubConfig(), "fanot", "3", r"must be .*, not unknown \(did you mean kernel\.fanout\?"),
@@ -114,10 +114,10 @@ def test_a_rule_of_another_field_has_that_fields_name():
 
 
 def test_nested_values():
-    nested = {"steps": 3, "dqn": {"hidden": [4, 5], "gamma": 0.5}, "ddpg": None}
-    values = {"steps": 3, "dqn.hidden": [4, 5], "dqn.gamma": 0.5, "ddpg": None}
+    nested = {"steps": 3, "agent": {"hidden": [4, 5], "gamma": 0.5}}
+    values = {"steps": 3, "agent.hidden": [4, 5], "agent.gamma": 0.5}
     assert flat(nested) == values
-    assert override(TrainConfig(), values) == TrainConfig.from_dict(nested)
+    assert override(OffPolicyConfig(), values) == OffPolicyConfig.from_dict(nested)
 
 
 def test_leaves_know_where_they_are():

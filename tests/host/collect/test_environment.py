@@ -7,15 +7,24 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from host.algorithms.registry import find
 from host.collect.environment import (
     Actor,
     FlattenedImages,
     evaluate,
     has_continuous_actions,
     make_envs,
-    sizes,
 )
 from host.collect.environment_id import reward_threshold
+from host.collect.spec import Spec
+from host.runtime.experience import record_dtype
+
+DQN, DDPG, PPO = map(find, ("dqn", "ddpg", "ppo"))
+
+
+def sizes(envs):
+    spec = Spec.of(envs)
+    return spec.size, spec.action_count
 
 
 class Count(gymnasium.Env):
@@ -107,7 +116,7 @@ def test_evaluate_counts_one_episode_each(mode):
 
 
 def test_evaluation_is_seeded():
-    envs = make_envs("CartPole-v1", 5)
+    envs = make_envs("CartPole-v1", 5, DQN)
     first, other = evaluate(Greedy(), envs, seed=1), evaluate(Greedy(), envs, seed=50)
     np.testing.assert_array_equal(evaluate(Greedy(), envs, seed=1), first)
     assert first.tolist() != other.tolist()
@@ -115,14 +124,14 @@ def test_evaluation_is_seeded():
 
 
 def test_observations_are_flat():
-    envs = make_envs("Taxi-v4" if "Taxi-v4" in gymnasium.registry else "Taxi-v3", 2)
+    envs = make_envs("Taxi-v4" if "Taxi-v4" in gymnasium.registry else "Taxi-v3", 2, DQN)
     assert Actor(envs, seed=0).obs.shape == (2, 500)
 
 
 @pytest.mark.parametrize("env", ["CartPoal-v1", "CartPole-v99", "no such id"])
 def test_unknown_env(env):
     with pytest.raises(ValueError, match=f"^env must be the id of a registered .*, not '{env}'"):
-        make_envs(env, 1)
+        make_envs(env, 1, DQN)
 
 
 class Bodiless(gymnasium.Env):
@@ -181,7 +190,7 @@ def test_which_actions_are_continuous(register):
         warnings.simplefilter("error")
         assert has_continuous_actions("Camera"), "images are not made, and not warned of"
     words = r"^env must have its packages installed, not 'Bodiless' \(no physics\)$"
-    for make in (has_continuous_actions, lambda env: make_envs(env, 2, "ppo")):
+    for make in (has_continuous_actions, lambda env: make_envs(env, 2, PPO)):
         with pytest.raises(ValueError, match=words):
             make("Bodiless")
 
@@ -192,11 +201,11 @@ def test_images_are_flattened_aloud(register):
         r"env Camera gives images of \(96, 96, 3\): they are flattened to 27648 numbers, 0 to 255"
     )
     with pytest.warns(FlattenedImages, match=words):
-        assert sizes(make_envs("Camera", 2, "ppo")) == (27648, 2)
+        assert sizes(make_envs("Camera", 2, PPO)) == (27648, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error", FlattenedImages)
-        assert sizes(make_envs("Grid", 1, "ppo")) == (9600, 2), "numbers, not images"
-        make_envs("CartPole-v1", 1)
+        assert sizes(make_envs("Grid", 1, PPO)) == (9600, 2), "numbers, not images"
+        make_envs("CartPole-v1", 1, DQN)
 
 
 @pytest.mark.filterwarnings("ignore::host.collect.environment.FlattenedImages")
@@ -211,18 +220,19 @@ def test_experiences_that_are_too_large(register, kind, size, what):
     env = register(kind)
     message = f"of at most 65520 bytes for ddpg, not {size}: two of the {what} numbers that '{env}'"
     with pytest.raises(ValueError, match=f"^env must have experiences {message}"):
-        make_envs(env, 1, "ddpg")
+        make_envs(env, 1, DDPG)
 
 
 def test_experiences_are_as_large_as_the_buffer_says(register):
     """At the limit: what is refused here is what the replay memory would refuse."""
-    from host.runtime.experience import record_dtype
-    from host.train.session import experience_fields
-
     largest = (65520 // 4 - 3) // 2
-    record_dtype(experience_fields(largest))
+
+    def fields(size):
+        return Spec(shape=(size,), dtype="float32", discrete=True, action_count=2).fields
+
+    record_dtype(fields(largest))
     with pytest.raises(ValueError, match="^fields must be at most 65520"):
-        record_dtype(experience_fields(largest + 1))
+        record_dtype(fields(largest + 1))
 
     class Row(Count):
         observation_space = gymnasium.spaces.Box(-1, 1, (largest,), np.float32)
@@ -230,14 +240,14 @@ def test_experiences_are_as_large_as_the_buffer_says(register):
     class Longer(Count):
         observation_space = gymnasium.spaces.Box(-1, 1, (largest + 1,), np.float32)
 
-    assert sizes(make_envs(register(Row), 1)) == (largest, 2)
+    assert sizes(make_envs(register(Row), 1, DQN)) == (largest, 2)
     with pytest.raises(ValueError, match="^env must have experiences of at most 65520 bytes"):
-        make_envs(register(Longer), 1)
+        make_envs(register(Longer), 1, DQN)
 
 
 def test_continuous_actions():
     with pytest.raises(ValueError, match="^env must have a Discrete action space for dqn, not Box"):
-        make_envs("Pendulum-v1", 1)
+        make_envs("Pendulum-v1", 1, DQN)
 
 
 def test_actions_reach_from_low_to_high():
@@ -250,14 +260,14 @@ def test_actions_reach_from_low_to_high():
 
 
 def test_pendulum():
-    envs = make_envs("Pendulum-v1", 2, "ddpg")
-    assert sizes(envs) == (3, 1) and sizes(make_envs("CartPole-v1", 1)) == (4, 2)
+    envs = make_envs("Pendulum-v1", 2, DDPG)
+    assert sizes(envs) == (3, 1) and sizes(make_envs("CartPole-v1", 1, DQN)) == (4, 2)
     assert reward_threshold("Pendulum-v1") == -200
 
 
 def test_ppo_takes_either_kind_of_action():
-    assert sizes(make_envs("Pendulum-v1", 1, "ppo")) == (3, 1)
-    assert sizes(make_envs("CartPole-v1", 1, "ppo")) == (4, 2)
+    assert sizes(make_envs("Pendulum-v1", 1, PPO)) == (3, 1)
+    assert sizes(make_envs("CartPole-v1", 1, PPO)) == (4, 2)
 
 
 class Unbounded(Lever):
@@ -272,8 +282,8 @@ class Plane(Lever):
 def test_boxes_that_have_no_scale(register, kind):
     register(kind)
     with pytest.raises(ValueError, match="^env must have a one-dimensional, bounded Box "):
-        make_envs(kind.__name__, 1, "ddpg")
+        make_envs(kind.__name__, 1, DDPG)
     with pytest.raises(ValueError, match="a Discrete or one-dimensional, bounded Box action"):
-        make_envs(kind.__name__, 1, "ppo")
+        make_envs(kind.__name__, 1, PPO)
     with pytest.raises(ValueError, match="bounded Box action space for ddpg, not Discrete"):
-        make_envs("CartPole-v1", 1, "ddpg")
+        make_envs("CartPole-v1", 1, DDPG)

@@ -8,7 +8,8 @@ import pytest
 
 from host.collect import environment_id
 from host.collect.environment_id import find_spec, reward_threshold
-from host.train.train_config import TrainConfig, preset
+from host.train.config import OffPolicyConfig
+from host.train.preset import preset
 
 MODULE = """
 import gymnasium
@@ -48,7 +49,8 @@ def test_a_run_in_it_ends_well_resumes_and_keeps_a_policy(module, tmp_path):
     from fake_replay import FakeReplay
     from rich.console import Console
 
-    from host.train.loop import load_policy, train
+    from host.algorithms.policy_file import load_policy
+    from host.train.loop import train
 
     module("my_pole", id="mine/Pole-v3")
     config = dict(
@@ -57,12 +59,12 @@ def test_a_run_in_it_ends_well_resumes_and_keeps_a_policy(module, tmp_path):
         learning_starts=64,
         evaluation_interval_steps=200,
         evaluation_episodes=2,
-        dqn=dict(hidden=[8], batch_size=16),
+        agent=dict(hidden=[8], batch_size=16),
     )
     out, console = tmp_path / "run", Console(quiet=True)
-    summary = train(TrainConfig.from_dict(config), FakeReplay, out=out, console=console).summary
+    summary = train(OffPolicyConfig.from_dict(config), FakeReplay, out=out, console=console).summary
     assert summary["reward_threshold"] == 15 and summary["mean_return"] <= 20
-    longer = TrainConfig.from_dict(config | {"steps": 800})
+    longer = OffPolicyConfig.from_dict(config | {"steps": 800})
     again = train(longer, FakeReplay, out=out, resume=True, console=console).summary
     assert again["steps"] == 800
     assert load_policy(out / "best.npz")[1]["env"] == "my_pole:mine/Pole-v3"
@@ -123,4 +125,4 @@ def test_namespaces_of_entry_points(module, monkeypatch):
 def test_what_is_known_of_an_environment_is_known_with_its_module():
     name = "gymnasium.envs.classic_control:Pendulum-v1"
     assert reward_threshold(name) == reward_threshold("Pendulum-v1") == -200
-    assert preset("ppo", "cpu", env=name).ppo == preset("ppo", "cpu", env="Pendulum-v1").ppo
+    assert preset("ppo", "cpu", env=name).agent == preset("ppo", "cpu", env="Pendulum-v1").agent

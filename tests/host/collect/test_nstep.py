@@ -5,11 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host.collect.environment import Transitions
 from host.collect.nstep import NStep
+from host.collect.spec import Spec
 
 #: a step that must leave no trace
 IDLE = (9999, 9, 99.0, 9999, False, False, False)
-NAMES = ("obs", "action", "reward", "next_obs", "terminated", "discount")
+NAMES = ("obs", "action", "reward", "next_obs", "discount")
+SPEC = Spec(shape=(1,), dtype="float32", discrete=True, action_count=10)
 
 
 def definition(episode, n, gamma):
@@ -18,7 +21,7 @@ def definition(episode, n, gamma):
         window = episode[i : i + n]
         reward = sum(gamma**j * step[2] for j, step in enumerate(window))
         last = window[-1]
-        yield (*episode[i][:2], reward, last[3], last[4], gamma ** len(window))
+        yield (*episode[i][:2], reward, last[3], 0 if last[4] else gamma ** len(window))
 
 
 def run(n, gamma, lengths, truncated, resets, pauses=False):
@@ -44,18 +47,18 @@ def run(n, gamma, lengths, truncated, resets, pauses=False):
             if resets:
                 script.append(IDLE)
         scripts.append(script)
-    windows, given_rows = NStep(count, n, gamma, observation_size=1), [[] for _ in range(count)]
+    windows, given_rows = NStep(count, n, gamma, SPEC), [[] for _ in range(count)]
     for t in range(max(map(len, scripts))):
         rows = [script[t] if t < len(script) else IDLE for script in scripts]
         obs, action, reward, next_obs, terminated, cut, valid = map(
             np.array, zip(*rows, strict=True)
         )
-        out = windows.push(obs[:, None], action, reward, next_obs[:, None], terminated, cut, valid)
-        for i in range(len(out["action"])):
-            row = [out[name][i] for name in NAMES]
+        step = (obs[:, None], action, reward, next_obs[:, None], terminated, cut, valid)
+        for out in windows.push(Transitions(*step)):
+            row = [out[name] for name in NAMES]
             env = env_of(scripts, int(row[0][0]))
             given_rows[env].append((int(row[0][0]), row[1], row[2], int(row[3][0]), *row[4:]))
-    assert not len(windows.flush()["action"]), "closed episodes leave no window open"
+    assert not len(windows.flush()), "closed episodes leave no window open"
     return given_rows, expected
 
 
@@ -66,8 +69,8 @@ def env_of(scripts, obs):
 def check(given_rows, expected):
     for mine, theirs in zip(given_rows, expected, strict=True):
         assert [row[:2] for row in mine] == [row[:2] for row in theirs], "oldest first, each once"
-        assert [row[3:5] for row in mine] == [row[3:5] for row in theirs]
-        for column in (2, 5):
+        assert [row[3] for row in mine] == [row[3] for row in theirs]
+        for column in (2, 4):
             np.testing.assert_allclose(
                 [row[column] for row in mine], [row[column] for row in theirs], rtol=1e-6
             )
@@ -98,21 +101,21 @@ def test_is_the_definition(n, gamma, resets, pauses, lengths, seed):
 def push_plain(windows, t):
     x = np.full((1, 1), float(t))
     no = np.zeros(1, bool)
-    return windows.push(x, np.zeros(1), np.ones(1), x + 1, no, no)
+    return windows.push(Transitions(x, np.zeros(1), np.ones(1), x + 1, no, no, ~no))
 
 
 def test_flush_bootstraps_open_windows():
-    windows = NStep(1, 3, 0.5, observation_size=1)
+    windows = NStep(1, 3, 0.5, SPEC)
     for t in range(2):
-        assert not len(push_plain(windows, t)["action"])
+        assert not len(push_plain(windows, t))
     out = windows.flush()
     assert out["obs"].ravel().tolist() == [0, 1] and out["next_obs"].ravel().tolist() == [2, 2]
     assert out["reward"].tolist() == [1.5, 1] and out["discount"].tolist() == [0.25, 0.5]
-    assert not out["terminated"].any() and not len(windows.flush()["action"])
+    assert not len(windows.flush())
 
 
 def test_state_resumes_inside_windows():
-    one, two = NStep(1, 4, 0.9, observation_size=1), NStep(1, 4, 0.9, observation_size=1)
+    one, two = NStep(1, 4, 0.9, SPEC), NStep(1, 4, 0.9, SPEC)
     for t in range(6):
         push_plain(one, t)
     two.load_state_dict(one.state_dict())
@@ -121,24 +124,25 @@ def test_state_resumes_inside_windows():
         for name in NAMES:
             np.testing.assert_array_equal(mine[name], theirs[name])
     with pytest.raises(ValueError, match=r"^open must be \[1, 4\], not \[1, 3\]$"):
-        one.load_state_dict(NStep(1, 3, 0.9, observation_size=1).state_dict())
+        one.load_state_dict(NStep(1, 3, 0.9, SPEC).state_dict())
 
 
 def test_continuous_actions_stay_with_their_step():
-    windows, no = NStep(2, 2, 0.9, observation_size=1, action_size=3), np.zeros(2, bool)
+    spec = Spec(shape=(1,), dtype="float32", discrete=False, action_count=3)
+    windows, no = NStep(2, 2, 0.9, spec), np.zeros(2, bool)
     given_rows = np.random.default_rng(0).normal(size=(3, 2, 3)).astype(np.float32)
     rows = []
     for action in given_rows:
         x = np.zeros((2, 1))
-        rows.append(windows.push(x, action, np.ones(2), x, no, no)["action"])
-    assert [len(row) for row in rows] == [0, 2, 2] and rows[1].dtype == np.float32
-    np.testing.assert_array_equal(rows[1], given_rows[0])
+        rows.append(windows.push(Transitions(x, action, np.ones(2), x, no, no, ~no)))
+    assert [len(row) for row in rows] == [0, 2, 2] and rows[1]["action"].dtype == np.float32
+    np.testing.assert_array_equal(rows[1]["action"], given_rows[0])
     np.testing.assert_array_equal(windows.flush()["action"], given_rows[2])
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5])
 def test_rejects(bad):
     with pytest.raises(ValueError, match=rf"^n must be an integer of at least 1, not {bad}$"):
-        NStep(1, bad, 0.9, observation_size=1)
+        NStep(1, bad, 0.9, SPEC)
     with pytest.raises(ValueError, match="^env_count must be"):
-        NStep(bad, 1, 0.9, observation_size=1)
+        NStep(bad, 1, 0.9, SPEC)

@@ -1,25 +1,32 @@
 """host.collect.rollout: what was sampled, what followed, and who bootstraps from it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from host.algorithms.ppo_config import PPOConfig
-from host.collect.environment import Actor
-from host.collect.rollout import collect
+from host.algorithms.config import Clock
+from host.algorithms.ppo import PPOConfig
+from host.collect.rollout import RolloutCollector
+from host.collect.spec import Spec
+from host.phases import Phases
 from tests.host.corridor import Corridor, Walker, value_of
 
 
 @pytest.fixture
-def actor():
-    """Three environments, the first two steps behind one another."""
+def collect():
+    """``collect(steps)`` in three environments; what it has is a Walker and a Clock."""
     envs = SyncVectorEnv([Corridor] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
-    return Actor(envs, seed=0)
+    spec, config = Spec.of(envs), SimpleNamespace()
+    collector = RolloutCollector(config, spec, envs, seed=0, phases=Phases())
 
+    def call(steps):
+        config.steps_per_launch = steps
+        return collector.collect(call.policy, call.clock)
 
-@pytest.fixture
-def agent():
-    return Walker(PPOConfig(), seed=1, discrete=False, observation_size=2, action_count=2)
+    call.policy, call.clock = Walker(PPOConfig(), spec, exploration=1), Clock()
+    return call
 
 
 def expected(steps):
@@ -33,11 +40,11 @@ def expected(steps):
         episode, time = (episode + 1, 0) if end else following
 
 
-def test_rollouts_follow_one_another(actor, agent):
+def test_rollouts_follow_one_another(collect):
     """Cut off in mid-episode, and gone on with by the next; each end bootstraps as it should."""
     known, kinds = list(expected(24)), set()
     for begin in range(0, 24, 8):
-        rollout, _ = collect(actor, agent, 8)
+        rollout, _ = collect(8)
         for t, (obs, terminated, truncated, following) in enumerate(known[begin : begin + 8]):
             assert rollout.obs[t].tolist() == [list(obs)] * 3
             assert rollout.terminated[t].tolist() == [terminated] * 3
@@ -49,14 +56,14 @@ def test_rollouts_follow_one_another(actor, agent):
         np.testing.assert_array_equal(rollout.value, value_of(rollout.obs))
     ends = {(True, False, False), (False, True, False), (True, True, False), (False, False, True)}
     assert ends <= kinds, "every kind of end occurs"
-    assert agent.steps == 3 * 24
+    assert collect.clock == Clock(steps=3 * 24)
 
 
-def test_rollouts_end_with_every_kind_of_step(actor, agent):
+def test_rollouts_end_with_every_kind_of_step(collect):
     """Rollouts of one length after another, so that each kind of end comes last."""
     known, begin, kinds = list(expected(60)), 0, set()
     for steps in (3, 4, 5, 2, 1, 4, 3):
-        rollout, _ = collect(actor, agent, steps)
+        rollout, _ = collect(steps)
         begin += steps
         _, terminated, truncated, following = known[begin - 1]
         wanted = 0 if terminated else value_of(np.array(following))
@@ -65,8 +72,8 @@ def test_rollouts_end_with_every_kind_of_step(actor, agent):
     assert kinds == {(True, False), (False, True), (True, True), (False, False)}
 
 
-def test_sampled_is_learned_and_clipped_is_applied(actor, agent):
-    rollout, episodes = collect(actor, agent, 50)
+def test_sampled_is_learned_and_clipped_is_applied(collect):
+    rollout, episodes = collect(50)
     assert rollout.action.shape == (50, 3, 2) and abs(rollout.action).max() > 1
     applied = np.clip(rollout.action[..., 0], -1, 1)
     np.testing.assert_allclose(rollout.reward, 1 + applied, rtol=1e-6)

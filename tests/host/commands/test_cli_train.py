@@ -34,13 +34,13 @@ def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, messag
 
 @pytest.mark.parametrize("words", [["-v", "train"], ["train", "-v"], ["--verbose", "train"]])
 def test_traceback_on_request(run, words):
-    code, _, err = run(*words, "sac")
+    code, _, err = run(*words, "a2c")
     assert code == 2 and err.startswith("Traceback") and "ValueError: ALGO must be" in err
 
 
 def test_traceback_by_the_environment(run, monkeypatch):
     monkeypatch.setenv(TRACEBACK, "1")
-    code, _, err = run("train", "sac")
+    code, _, err = run("train", "a2c")
     assert code == 2 and err.startswith("Traceback")
 
 
@@ -70,7 +70,7 @@ def test_train_passes_every_option_on(run, started, tmp_path):
     )  # fmt: skip
     assert code == 130
     asked = dict(env=env, learner="cpu", steps=9, seed=4, until_solved=True)
-    assert asked.items() <= started.config.to_dict().items() and started.config.dqn.gamma == 0.9
+    assert asked.items() <= started.config.to_dict().items() and started.config.agent.gamma == 0.9
     options = dict(card="sim", board="u50", resume=True, trace=True, kernel={"lanes": "2"})
     options |= dict(out=None, overwrite=False, preset_name=None, trace_launches=20)
     assert started.options == options
@@ -80,11 +80,11 @@ def test_train_passes_every_option_on(run, started, tmp_path):
         "train", "ppo", "--preset", "heppo5", "--threshold", 90.5, "--out", tmp_path, "--overwrite"
     )  # fmt: skip
     assert started.options["overwrite"] and started.options["preset_name"] == "heppo5"
-    assert started.config.ppo.rewards == "dynamic" and started.options["out"] == tmp_path
+    assert started.config.agent.rewards == "dynamic" and started.options["out"] == tmp_path
     assert started.config.threshold == 90.5 and started.config.until_solved
     (tmp_path / "file.json").write_text('{"gamma": 0.5}')
     run("train", "dqn", "--config", tmp_path / "file.json")
-    assert started.config.dqn.gamma == 0.5 and started.config.learner == "card"
+    assert started.config.agent.gamma == 0.5 and started.config.learner == "card"
 
 
 def test_modules_of_the_current_folder_are_found_last(run, started, tmp_path, monkeypatch):

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import pytest
 
 import boards
+from host.algorithms.registry import ALGORITHMS
 from host.commands.meanings import meaning, meanings
 from host.settings import leaves
-from host.train.train_config import ALGORITHMS, preset
+from host.train.preset import preset
 from hw.designs import DESIGNS
 
 

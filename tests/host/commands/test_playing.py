@@ -3,14 +3,14 @@
 import gymnasium
 import numpy as np
 import pytest
+from host.algorithms.dqn_config import DQNConfig
+from host.train.policy import save_policy
 from PIL import Image
 
 from host.algorithms.dqn import DQN
-from host.algorithms.dqn_config import DQNConfig
 from host.checkpoint import CheckpointError
 from host.collect.environment import evaluate, make_envs
 from host.commands.playing import play
-from host.train.policy import save_policy
 
 
 class Seen(gymnasium.Env):

@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from host.train.train_config import TrainConfig, preset
 
 import boards
 from host.commands.request import request
 from host.generate import configure, find_design
+from host.train.config import OffPolicyConfig
+from host.train.preset import preset
 from host.train.run import kernel_values
 
 U200 = boards.get("u200")
@@ -48,7 +49,7 @@ def test_the_environment_decides_defaults_wherever_it_is_named(write):
 def test_settings():
     settings = {"gamma": "0.5", "hidden": "8", "seed": "9", "kernel.lanes": "2"}
     config, kernel = asked(steps=7, settings=settings)
-    assert (config.dqn.gamma, config.dqn.hidden, config.seed, config.steps) == (0.5, (8,), 9, 7)
+    assert (config.agent.gamma, config.agent.hidden, config.seed, config.steps) == (0.5, (8,), 9, 7)
     assert kernel == {"lanes": "2"}
 
 
@@ -60,11 +61,13 @@ def test_nothing_loses_in_silence(name, value):
 
 
 def test_a_summary_is_taken_back(write):
-    config = TrainConfig.from_dict(dict(seed=3, steps=500, dqn=dict(hidden=[8, 9], gamma=0.7)))
+    config = OffPolicyConfig.from_dict(
+        dict(seed=3, steps=500, agent=dict(hidden=[8, 9], gamma=0.7))
+    )
     file = write({"env": "CartPole-v1", "mean_return": 3.5, "config": config.to_dict()})
     assert asked(file=file) == (config, {})
     changed, _ = asked(file=file, seed=4, settings={"gamma": "0.5"})
-    assert (changed.seed, changed.dqn.gamma, changed.dqn.hidden) == (4, 0.5, (8, 9))
+    assert (changed.seed, changed.agent.gamma, changed.agent.hidden) == (4, 0.5, (8, 9))
     assert asked(file=file, learner="card", settings={"max_gradient_norm": "none"})[0].learner
 
 
@@ -92,9 +95,9 @@ def test_a_summary_brings_its_kernel(write, tmp_path):
 
 
 def test_a_file_of_fields(write):
-    file = write({"gamma": 0.5, "dqn": {"hidden": [4]}, "steps": "1e3", "kernel.lanes": 1})
+    file = write({"gamma": 0.5, "agent": {"hidden": [4]}, "steps": "1e3", "kernel.lanes": 1})
     config, kernel = asked(file=file, settings={"kernel.lanes": "2"})
-    assert (config.dqn.gamma, config.dqn.hidden, config.steps) == (0.5, (4,), 1000)
+    assert (config.agent.gamma, config.agent.hidden, config.steps) == (0.5, (4,), 1000)
     assert kernel == {"lanes": "2"} and config.learner == "card"
     assert asked(file=write({"kernel": {"lanes": 1}}))[1] == {"lanes": 1}
 
@@ -126,7 +129,9 @@ def test_files_that_are_refused(write, content, message):
 def test_what_is_refused(tmp_path):
     with pytest.raises(ValueError, match="^--config must be a file of JSON, not .*none.json"):
         asked(file=tmp_path / "none.json")
-    with pytest.raises(ValueError, match="^ALGO must be one of dqn, ddpg, ppo, not 'sac'$"):
-        asked("sac")
+    with pytest.raises(
+        ValueError, match="^ALGO must be one of dqn, ddpg, td3, sac, ppo, not 'a2c'$"
+    ):
+        asked("a2c")
     with pytest.raises(ValueError, match=r"not unknown \(`rlfabric show dqn` lists them\)$"):
         asked(settings={"warp": "1"})

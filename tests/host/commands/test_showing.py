@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from host.algorithms.registry import ALGORITHMS
 from host.commands.listing import console
 from host.commands.request import request
 from host.commands.showing import shown
 from host.settings import leaves
-from host.train.train_config import ALGORITHMS, default_learner, preset
+from host.train.preset import default_learner, preset
 
 
 def rows_of(name, **options):
@@ -26,7 +27,7 @@ def test_what_is_shown_can_be_set(algo):
     default = preset(algo, default_learner(algo))
     assert config == default and asked.keys() == {n.removeprefix("kernel.") for n in kernel}
     expected = {path[-1][1] for _, _, path in leaves(default)}
-    assert values.keys() == expected - {"algo", "dqn", "ddpg"}
+    assert values.keys() == expected - {"algo"}
 
 
 def test_a_row():
@@ -72,7 +73,9 @@ def test_fields_of_a_design():
     rows = rows_of("replay", board="zcu106")
     assert rows["replay.fanout"]["meaning"].startswith("children of a node K")
     assert int(rows["replay.capacity"]["default"]) > 0
-    with pytest.raises(ValueError, match="^ALGO must be one of dqn, ddpg, ppo, replay, gae, not"):
+    with pytest.raises(
+        ValueError, match="^ALGO must be one of dqn, ddpg, td3, sac, ppo, replay, gae, not"
+    ):
         shown("x")
 
 

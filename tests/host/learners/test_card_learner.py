@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 from learner.modelled import kernel_config, opened
 
+from host.algorithms.config import Clock
+from host.algorithms.registry import find
+from host.collect.spec import Spec
 from host.learners.card import CardLearner, kernel_settings, steps_of
+from host.phases import Phases
 from host.runtime.learner import LearningReplay, learner_fields
-from host.train.policy import agent_type
-from host.train.session import Session, experience_fields
-from host.train.train_config import preset
+from host.train.build import build
+from host.train.preset import preset
 
-SIZES = {"dqn": (3, 4), "ddpg": (3, 2)}
+SPECS = {
+    "dqn": Spec(shape=(3,), dtype="float32", discrete=True, action_count=4),
+    "ddpg": Spec(shape=(3,), dtype="float32", discrete=False, action_count=2),
+    "CartPole-v1": Spec(shape=(4,), dtype="float32", discrete=True, action_count=2),
+    "Pendulum-v1": Spec(shape=(3,), dtype="float32", discrete=False, action_count=1),
+}
 BATCH = 16
 
 
@@ -21,29 +29,32 @@ def configured(algo, agent=(), **run):
     base = preset(algo, "card").to_dict()
     small = dict(hidden=(8, 6), batch_size=BATCH) | dict(agent)
     run = dict(capacity=BATCH, learning_starts=BATCH, alpha=0.0, evaluation_episodes=1) | run
-    return preset(algo, "card").from_dict({**base, **run, algo: base[algo] | small})
+    return preset(algo, "card").from_dict({**base, **run, "agent": base["agent"] | small})
 
 
-def kernel_of(config, sizes=None, **changes):
-    learner = kernel_settings(config, *(sizes or SIZES[config.algo])) | {"batch": BATCH}
+def kernel_of(config, spec=None, **changes):
+    spec = spec or SPECS[config.algo]
+    learner = kernel_settings(config.algorithm, config.agent, spec) | {"batch": BATCH}
     return kernel_config(learner.pop("algorithm"), capacity=200, **{**learner, **changes})
 
 
-def make_agent(config, seed=1):
-    observation_size, action_count = SIZES[config.algo]
-    return agent_type(config.algo)(
-        config.agent, observation_size=observation_size, action_count=action_count, seed=seed
-    )
+def make_policy(config):
+    return config.algorithm.policy(config.agent, SPECS[config.algo], weights=1)
+
+
+def make_learner(config, policy, buffer):
+    algorithm = find(config.algo)
+    return CardLearner(config, policy, Clock(), buffer, algorithm, phases=Phases())
 
 
 def experiences(config, seed=2):
-    rng, (size, count) = np.random.default_rng(seed), SIZES[config.algo]
-    discrete = config.algo == "dqn"
+    rng, spec = np.random.default_rng(seed), SPECS[config.algo]
+    size, count = spec.size, spec.action_count
     return {
         "obs": rng.normal(size=(BATCH, size)).astype(np.float32),
         "next_obs": rng.normal(size=(BATCH, size)).astype(np.float32),
         "action": rng.integers(count, size=BATCH)
-        if discrete
+        if spec.discrete
         else rng.uniform(-1, 1, (BATCH, count)).astype(np.float32),
         "reward": rng.normal(size=BATCH).astype(np.float32),
         "discount": rng.choice([0, 0.9, 0.81], BATCH).astype(np.float32),
@@ -61,28 +72,36 @@ CASES = [
 
 @pytest.mark.parametrize("algo, agent", CASES)
 def test_the_card_does_what_the_cpu_does(algo, agent):
-    """Seven updates in three launches, on everything stored, against ``learn_batch``."""
+    """Seven updates in three launches, on everything stored, against the updater's."""
     agent = agent | {"learning_rate": 1e-2}
     config = configured(algo, agent)
-    cpu, mine, data = make_agent(config), make_agent(config), experiences(config)
+    theirs, mine, data = make_policy(config), make_policy(config), experiences(config)
+    cpu, clock = config.algorithm.updater(theirs), Clock()
     with opened(kernel_of(config)) as kernel:
         buffer = LearningReplay(kernel, capacity=BATCH, alpha=0.0, epsilon=0.01)
-        learner = CardLearner(config, mine, buffer)
+        learner = make_learner(config, mine, buffer)
         learner.launch(data, None)
         for count in (1, 2, 4):
             learner.config = configured(algo, agent, updates_per_launch=count)
-            expected = [cpu.learn_batch(data | {"weights": np.ones(BATCH)}) for _ in range(count)]
-            loss, errors = learner.finish(learner.launch(None, learner.plan(True)))
-            assert mine.updates == cpu.updates
-            assert loss == pytest.approx(np.mean([value for _, value in expected]), rel=1e-4)
-            np.testing.assert_allclose(errors, [abs(td).mean() for td, _ in expected], rtol=1e-4)
+            expected = []
+            for _ in range(count):
+                expected.append(cpu.update(data | {"weights": np.ones(BATCH)}, clock))
+                clock.updates += 1
+            measured = learner.learned(learner.launch(None, learner.plan(BATCH, True)))
+            assert learner.clock.updates == clock.updates
+            losses = [found["loss"] for _, found in expected]
+            assert measured["loss"] == pytest.approx(np.mean(losses), rel=1e-4)
+            errors = [abs(td).mean() for td, _ in expected]
+            assert measured["td_error"] == pytest.approx(np.mean(errors), rel=1e-4)
             targets = buffer.store(("target",))
-            for name, pair in mine.networks.items():
-                theirs = cpu.networks[name]
-                close(pair.online.parameters, theirs.online.parameters)
-                for i, layer in enumerate(targets[name]):
-                    close(layer["target"][0].T, theirs.target.weights[i])
-                    close(layer["target"][1], theirs.target.biases[i])
+            for name, network in mine.networks.items():
+                trained = cpu.networks[name]
+                close(network.parameters, trained.network.parameters)
+                arrays = [
+                    a for w, b in (each["target"] for each in targets[name]) for a in (w.T, b)
+                ]
+                flat = np.concatenate([array.ravel() for array in arrays])
+                close(flat, trained.target_parameters.numpy())
 
 
 def close(card, cpu):
@@ -90,31 +109,31 @@ def close(card, cpu):
 
 
 def test_experiences_are_the_learners():
-    for algo, (size, count) in SIZES.items():
+    for algo in ("dqn", "ddpg"):
         config = configured(algo)
         with opened(kernel_of(config)) as kernel:
             own = learner_fields(kernel)
-        fields = experience_fields(size, None if algo == "dqn" else count)
+        fields = SPECS[algo].fields
         assert list(fields) == list(own)
         for name, (dtype, shape) in fields.items():
             assert (np.dtype(own[name][0]), own[name][1]) == (dtype, shape)
 
 
 def test_schedules_are_in_the_steps():
-    agent = make_agent(configured("dqn", dict(learning_rate_final=1e-4, beta_steps=100)))
-    agent.steps = 10**6
-    steps = steps_of(agent, 2)
+    agent = configured("dqn", dict(learning_rate_final=1e-4, beta_steps=100)).agent
+    clock = Clock(steps=10**6)
+    steps = steps_of(agent, clock, 2)
     assert steps["beta"].tolist() == [1 << 15] * 2
     first = 1e-4 * np.sqrt(1 - 0.999) / (1 - 0.9)
     np.testing.assert_allclose(steps["rate"][0], first, rtol=1e-6)
     np.testing.assert_allclose(steps["floor"][0], 1e-8 * np.sqrt(1 - 0.999), rtol=1e-6)
     assert steps["blend"].tolist() == [[0, 0], [0, 0]] and (steps["keep"] == 1).all()
-    agent.updates = 18
-    assert steps_of(agent, 2)["blend"].tolist() == [[0, 0], [1, 1]]
+    clock.updates = 18
+    assert steps_of(agent, clock, 2)["blend"].tolist() == [[0, 0], [1, 1]]
 
 
 def session_of(kernel, config):
-    return Session(config, partial(LearningReplay, kernel))
+    return build(config, partial(LearningReplay, kernel))
 
 
 #: learning starts as early as it may: the first batch needs every experience
@@ -123,27 +142,25 @@ CARTPOLE = dict(capacity=200, learning_starts=BATCH, env_count=2)
 
 def test_weights_come_every_so_many_launches():
     config = configured("dqn", **CARTPOLE, weights_interval=3, updates_per_launch=2)
-    with opened(kernel_of(config, (4, 2))) as kernel:
+    with opened(kernel_of(config, SPECS[config.env])) as kernel:
         session = session_of(kernel, config)
-        while not session.agent.updates:
+        while not session.clock.updates:
             session.iterate()
         changed = []
         for _ in range(8):
-            before = session.agent.online.parameters.copy()
+            before = session.policy.networks["q"].parameters.copy()
             measured = session.iterate().measured
             assert measured["td_error"] > 0 and measured["loss"] > 0
-            changed.append(not np.array_equal(before, session.agent.online.parameters))
+            changed.append(not np.array_equal(before, session.policy.networks["q"].parameters))
         assert changed == [False, True, False, False, True, False, False, True]
-        assert session.agent.updates == 18
+        assert session.clock.updates == 18
         session.close()
 
 
-@pytest.mark.parametrize(
-    "algo, env, sizes", [("dqn", "CartPole-v1", (4, 2)), ("ddpg", "Pendulum-v1", (3, 1))]
-)
-def test_resumed_session_learns_the_same(algo, env, sizes):
+@pytest.mark.parametrize("algo, env", [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")])
+def test_resumed_session_learns_the_same(algo, env):
     config = configured(algo, **{**CARTPOLE, "env": env, "alpha": 0.6})
-    kernel = kernel_of(config, sizes)
+    kernel = kernel_of(config, SPECS[env])
 
     def losses(session, launches):
         return [session.iterate().measured for _ in range(launches)]
@@ -158,9 +175,7 @@ def test_resumed_session_learns_the_same(algo, env, sizes):
     with opened(kernel) as loaded:
         session = session_of(loaded, config)
         session.load_state_dict(state)
-        assert (
-            losses(session, 1) == wanted and session.agent.updates == state["agent"]["updates"] + 1
-        )
+        assert losses(session, 1) == wanted and session.clock.updates == state["updates"] + 1
         session.close()
 
 
@@ -183,4 +198,4 @@ def test_refuses_another_kernel(agent, changes, message):
         buffer = LearningReplay(kernel, capacity=BATCH)
         config = configured("dqn", agent)
         with pytest.raises(ValueError, match=message):
-            CardLearner(config, make_agent(config), buffer)
+            make_learner(config, make_policy(config), buffer)

@@ -7,7 +7,14 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.record_writer import masked_crc32c
 
+from host.algorithms.registry import ALGORITHMS, find
+from host.learners.advantages import AdvantageLearner
+from host.learners.card import CardLearner
+from host.learners.replay import ReplayLearner
 from host.train.log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
+
+#: of all runs, and ppo's own behind them
+ALL = (*COLUMNS, *find("ppo").columns)
 
 
 def rows_of(out):
@@ -38,27 +45,27 @@ def events(out):
 
 
 def test_rows_come_back(tmp_path):
-    log = RunLog(tmp_path)
+    log = RunLog(tmp_path, columns=ALL)
     log.write({"launches": 100, "steps": 800, "loss": 0.25, "td_error": None})
     log.write({"launches": 200, "steps": 1600, "loss": 1e-07, "exploration": 1.0, "fill": 7})
     log.close()
     one, two = read_progress(tmp_path)
-    assert one == dict.fromkeys(COLUMNS) | {"launches": 100, "steps": 800, "loss": 0.25}
+    assert one == dict.fromkeys(ALL) | {"launches": 100, "steps": 800, "loss": 0.25}
     assert two["loss"] == 1e-07 and two["fill"] == 7 and isinstance(two["fill"], int)
-    assert (tmp_path / "progress.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
+    assert (tmp_path / "progress.csv").read_text().splitlines()[0] == ",".join(ALL)
     found = events(tmp_path)
     assert (800, "train/loss", 0.25) in found and (1600, "card/fill", 7.0) in found
     assert (1600, "rollout/exploration_rate", 1.0) in found and len(found) == 6
 
 
 def test_a_run_has_its_own_columns(tmp_path):
-    """In the order of COLUMNS, and of no other algorithm."""
-    columns = ("kl", "launches", "loss", "steps")
+    """In the order of COLUMNS, then an algorithm's own in its order; of no other algorithm."""
+    columns = ("kl", "steps", "loss", "launches")
     log = RunLog(tmp_path, columns=columns)
     log.write({"launches": 1, "steps": 8, "loss": 0.5, "fill": 3})
     log.close()
     lines = (tmp_path / "progress.csv").read_text().splitlines()
-    assert lines == ["launches,steps,loss,kl", "1,8,0.5,"]
+    assert lines == ["launches,steps,kl,loss", "1,8,,0.5"]
     log = RunLog(tmp_path, 1, columns=columns)
     log.write({"launches": 2, "steps": 16, "kl": 0.25})
     log.close()
@@ -66,11 +73,34 @@ def test_a_run_has_its_own_columns(tmp_path):
         {"launches": 1, "steps": 8, "loss": 0.5, "kl": None},
         {"launches": 2, "steps": 16, "loss": None, "kl": 0.25},
     ]
+    RunLog(tmp_path, 2, columns=("launches", "steps", "fill", "kl")).close()
+    lines = (tmp_path / "progress.csv").read_text().splitlines()
+    assert lines == ["launches,steps,fill,kl", "1,8,,", "2,16,,0.25"]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda each: each.name)
+def test_each_column_is_told_once(algorithm):
+    """By the table of all runs, or by the algorithm; and the algorithm's are no learner's."""
+    learners = [AdvantageLearner] if algorithm.on_policy else [ReplayLearner]
+    learners += [CardLearner] if algorithm.kernel else []
+    for learner in learners:
+        assert set(learner.columns) <= COLUMNS.keys() | algorithm.columns.keys(), learner
+    assert algorithm.columns and not COLUMNS.keys() & algorithm.columns
+    assert all((COLUMNS | algorithm.columns).values())
+
+
+def test_a_row_that_is_too_long_is_left_out(tmp_path):
+    log = RunLog(tmp_path, columns=("launches", "steps", "loss"))
+    log.write({"launches": 1, "steps": 8, "loss": 0.5})
+    log.close()
+    with (tmp_path / "progress.csv").open("a") as file:
+        file.write("2,16,0.25,3\n3,24,0.125\n")
+    assert rows_of(tmp_path) == [(1, 0.5), (3, 0.125)]
 
 
 def test_tensorboard_has_the_groups_of_stable_baselines(tmp_path):
-    log = RunLog(tmp_path)
-    row = dict.fromkeys(COLUMNS, 0.5) | {"launches": 3, "steps": 96, "seconds": 4.0}
+    log = RunLog(tmp_path, columns=ALL)
+    row = dict.fromkeys(ALL, 0.5) | {"launches": 3, "steps": 96, "seconds": 4.0}
     log.write(row)
     log.close()
     found = {tag: (step, value) for step, tag, value in events(tmp_path)}
@@ -81,24 +111,24 @@ def test_tensorboard_has_the_groups_of_stable_baselines(tmp_path):
     assert expected <= found.keys()
     assert found["time/fps"] == (96, 24.0) and found["time/time_elapsed"] == (96, 4.0)
     assert found["time/launches"] == (96, 3.0)
-    assert len(found) == len(COLUMNS), "each but steps, and fps"
+    assert len(found) == len(ALL), "each but steps, and fps"
     assert {tag.split("/")[0] for tag in found} == {"rollout", "train", "eval", "time", "card"}
-    assert TAGS.keys() <= COLUMNS.keys()
+    assert TAGS.keys() <= set(ALL)
 
 
 def test_events_after_the_checkpoint_are_purged(tmp_path):
     """As TensorBoard does with a step that a later session starts below."""
-    log = RunLog(tmp_path)
+    log = RunLog(tmp_path, columns=ALL)
     for launches in (100, 200, 300):
         log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
     log.close()
-    RunLog(tmp_path, 250).close()
+    RunLog(tmp_path, 250, ALL).close()
     starts = [e.step for e in all_events(tmp_path) if e.session_log.status == SessionLog.START]
     assert starts == [1601]
 
 
 def test_rows_are_on_disk_at_once(tmp_path):
-    log = RunLog(tmp_path)
+    log = RunLog(tmp_path, columns=ALL)
     log.write({"launches": 1, "steps": 8, "loss": 0.5})
     assert rows_of(tmp_path) == [(1, 0.5)]
     assert [value for *_, value in events(tmp_path)] == [1.0, 0.5]
@@ -106,14 +136,14 @@ def test_rows_are_on_disk_at_once(tmp_path):
 
 
 def test_resume_drops_what_came_after(tmp_path):
-    log = RunLog(tmp_path)
+    log = RunLog(tmp_path, columns=ALL)
     for launches in (100, 200, 300):
         log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
     log.close()
     with (tmp_path / "progress.csv").open("a") as file:
         file.write("400,3200,2")  # cut off
     assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 1.0)]
-    log = RunLog(tmp_path, 200)
+    log = RunLog(tmp_path, 200, ALL)
     log.write({"launches": 300, "steps": 2400, "loss": 2.0})
     log.close()
     assert rows_of(tmp_path) == [(100, 1.0), (200, 1.0), (300, 2.0)]
@@ -121,7 +151,7 @@ def test_resume_drops_what_came_after(tmp_path):
 
 def test_new_run_starts_anew(tmp_path):
     for loss in (1.0, 2.0):
-        log = RunLog(tmp_path)
+        log = RunLog(tmp_path, columns=ALL)
         log.write({"launches": 1, "steps": 8, "loss": loss})
         log.close()
     assert rows_of(tmp_path) == [(1, 2.0)]
@@ -136,7 +166,7 @@ def test_summary(tmp_path):
 
 @pytest.mark.parametrize("count", [0, 1, 30])
 def test_plot_is_an_image(tmp_path, count):
-    log = RunLog(tmp_path)
+    log = RunLog(tmp_path, columns=ALL)
     for i in range(count):
         evaluation = float(i) if i % 3 == 0 else None
         log.write(

@@ -1,4 +1,5 @@
-"""host.train.on_policy: one rollout a launch, to the estimator, to the agent; ends and resumes."""
+"""host.learners.advantages: one rollout a launch, to the estimator, to the updater; ends and
+resumes."""
 
 import json
 import os
@@ -9,19 +10,20 @@ import pytest
 from fake_estimator import FakeEstimator
 from rich.console import Console
 
+from host.algorithms.config import Clock
+from host.algorithms.policy_file import load_policy
+from host.algorithms.registry import ALGORITHMS
 from host.checkpoint import CheckpointError
-from host.train import policy, session_base
+from host.train.build import build
+from host.train.config import OnPolicyConfig
 from host.train.log import read_progress
-from host.train.loop import load_policy, train
-from host.train.on_policy import OnPolicySession
-from host.train.train_config import OnPolicyConfig
-from tests.host.corridor import NAME, Walker
+from host.train.loop import train
+from tests.host.corridor import NAME, WALKER
 
 
 @pytest.fixture(autouse=True)
 def walker(monkeypatch):
-    for module in (session_base, policy):
-        monkeypatch.setattr(module, "agent_type", lambda algo: Walker)
+    monkeypatch.setitem(ALGORITHMS, "ppo", WALKER)
 
 
 def small(**changes):
@@ -29,8 +31,8 @@ def small(**changes):
         env=NAME, steps=240, env_count=2, steps_per_launch=6, evaluation_interval_steps=48,
         evaluation_episodes=3, log_interval_steps=24, checkpoint_interval_steps=60,
     )  # fmt: skip
-    ppo = dict(gamma=0.5, gae_lambda=0.25, batch_size=4) | changes.pop("ppo", {})
-    return OnPolicyConfig.from_dict({**run, **changes, "ppo": ppo})
+    agent = dict(gamma=0.5, gae_lambda=0.25, batch_size=4) | changes.pop("agent", {})
+    return OnPolicyConfig.from_dict({**run, **changes, "agent": agent})
 
 
 class Estimator(FakeEstimator):
@@ -56,25 +58,36 @@ def run(config, out, estimator=None, **options):
 
 def test_a_launch_is_a_rollout():
     estimator = Estimator()
-    session = OnPolicySession(small(), lambda: estimator)
-    reference, first = FakeEstimator(dynamic=True), session.iterate()
+    session = build(small(), lambda: estimator)
+    reference, collect, rollouts = FakeEstimator(dynamic=True), session.collector.collect, []
+
+    def collected(policy, clock):
+        rollout, episodes = collect(policy, clock)
+        rollouts.append(rollout)
+        return rollout, episodes
+
+    session.collector.collect = collected
+    first = session.iterate()
     for _ in range(3):
         session.iterate()
-    assert session.launches == len(estimator.asked) == 4 and session.agent.steps == 4 * 12
-    for (arrays, options), (rollout, advantages, returns) in zip(
-        estimator.asked, session.agent.learned, strict=True
-    ):
+    assert session.launches == len(estimator.asked) == 4
+    assert session.clock == Clock(steps=4 * 12, updates=4)
+    learned = session.learner.updater.learned
+    for rollout, (arrays, options), batch in zip(rollouts, estimator.asked, learned, strict=True):
         names = ("reward", "value", "terminated", "truncated", "bootstrap")
         for name, array in zip(names, arrays, strict=True):
             assert getattr(rollout, name) is array and array.shape == (6, 2)
         assert options == {"gamma": 0.5, "gae_lambda": 0.25}
         wanted = reference.estimate(*arrays, **options)
-        np.testing.assert_array_equal(advantages, wanted.advantages)
-        np.testing.assert_array_equal(returns, wanted.returns)
+        np.testing.assert_array_equal(batch["advantage"], wanted.advantages)
+        np.testing.assert_array_equal(batch["return"], wanted.returns)
+        for name in ("obs", "action", "log_probability", "value"):
+            assert batch[name] is getattr(rollout, name)
+        assert len(batch) == 6
     rewards = estimator.asked[0][0][0]
     assert first.measured["loss"] == 2 and first.measured["explained_variance"] is None
     assert first.measured["reward_mean"] == pytest.approx(rewards.mean())
-    assert first.measured["clipped"] == 0 and set(first.measured) <= set(session.COLUMNS)
+    assert first.measured["clipped"] == 0 and set(first.measured) <= set(session.columns)
     assert [length for _, length in first.episodes] == [3, 3]
     assert session.device_cycles == 400
     session.close()
@@ -90,7 +103,7 @@ def test_leaves_everything(tmp_path):
     expected = dict(env=NAME, algo="ppo", learner="cpu", card="sim", steps=240, launches=20)
     assert expected.items() <= summary.items()
     assert summary["updates"] == 20 and summary["device_cycles"] == 2000
-    assert summary["config"]["ppo"]["gamma"] == 0.5
+    assert summary["config"]["agent"]["gamma"] == 0.5
     assert summary["mean_return"] in (4.5, 6, 7.5), "greedy actions of 0.5, three to five steps"
     rows = read_progress(tmp_path)
     assert [row["launches"] for row in rows] == [*range(2, 21, 2)]
@@ -102,9 +115,9 @@ def test_leaves_everything(tmp_path):
     assert last["length_mean"] == pytest.approx(4, abs=0.1), "three to five steps, in turn"
     assert "fill" not in last and "td_error" not in last, "columns of another algorithm"
     assert result.plot.exists() and list((tmp_path / "tensorboard").glob("events*"))
-    agent, info = load_policy(tmp_path / "best.npz")
-    assert info["env"] == NAME and info["algo"] == "ppo" and not agent.discrete
-    assert agent.weight[0] != 0
+    policy, info = load_policy(tmp_path / "best.npz")
+    assert info["env"] == NAME and info["algo"] == "ppo" and not policy.spec.discrete
+    assert policy.parameters["walker"][0] != 0
 
 
 def test_interrupt_and_resume(tmp_path):
@@ -128,8 +141,8 @@ def test_interrupt_and_resume(tmp_path):
     (tmp_path / "again" / "checkpoint.npz").write_bytes(saved)
     run(small(), tmp_path / "again", again, resume=True)
     assert keep(again) == keep(resumed), "a resumed run is a function of its checkpoint"
-    with pytest.raises(CheckpointError, match="ppo.gamma must be 0.5 as in the checkpoint, not 0."):
-        run(small(ppo=dict(gamma=0.75)), tmp_path / "run", resume=True)
+    with pytest.raises(CheckpointError, match="agent.gamma must be 0.5 as in the check.* not 0."):
+        run(small(agent=dict(gamma=0.75)), tmp_path / "run", resume=True)
 
 
 def test_seeds(tmp_path):
@@ -154,5 +167,5 @@ def test_card_failure_is_not_hidden(tmp_path):
         f"the policy as it was is in {tmp_path / 'last.npz'}",
         f"--resume goes on from step 60, in {tmp_path / 'checkpoint.npz'}",
     ]
-    assert load_policy(tmp_path / "last.npz")[0].weight[0] != 0
+    assert load_policy(tmp_path / "last.npz")[0].parameters["walker"][0] != 0
     assert run(small(), tmp_path, resume=True).summary["steps"] == 240  # from launch 5

@@ -1,10 +1,10 @@
 """host.train.train_config: presets, JSON, and the rules of a field and across fields."""
 
 import pytest
-
 from host.algorithms.ppo_config import PPOConfig
-from host.learners.card import kernel_settings
 from host.train.train_config import PRESETS, OnPolicyConfig, TrainConfig, preset
+
+from host.learners.card import kernel_settings
 from hw.learner.config import LearnerConfig
 
 BAD = [
