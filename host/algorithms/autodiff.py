@@ -10,7 +10,7 @@ import numpy as np
 from host.extras import install
 from sim.tools import MissingTool
 
-__all__ = ["Trained", "Updater", "torch"]
+__all__ = ["Trained", "Updater", "check_device", "torch"]
 
 
 class _Torch:
@@ -31,6 +31,18 @@ class _Torch:
 torch = _Torch()
 
 
+def check_device(name):
+    """ValueError unless torch can compute on its device ``name``; MissingTool without torch."""
+    device, empty = torch.device, torch.empty
+    try:
+        empty(1, device=device(name)).cpu()
+    except (RuntimeError, AssertionError, ImportError, TypeError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0]
+        raise ValueError(
+            f"device must be cpu, or another that torch has here, not {name!r} ({reason})"
+        ) from error
+
+
 def _optimizer(config, parameter):
     """torch's optimizer of the config's rule; its step size is set at each step."""
     epsilon = config.optimizer_epsilon
@@ -46,9 +58,9 @@ def _optimizer(config, parameter):
 class Trained:
     """A policy's network in training: what torch sees of it, its target, its optimizer.
 
-    On the CPU it is the very memory of the policy's network; a step on another device is copied
-    back. All parameters are one vector, and all gradients: a step of the optimizer, the gradient's
-    norm and the target's share are one operation each.
+    On the CPU it is the very memory of the policy's network; what another device has is copied
+    back after each step. All parameters are one vector, and all gradients: a step of the optimizer,
+    the gradient's norm and the target's share are one operation each.
 
     Parameters
     ----------
@@ -59,7 +71,10 @@ class Trained:
 
     def __init__(self, network, config, device="cpu"):
         self.network, self.config = network, config
-        self.parameters = torch.from_numpy(network.parameters).to(device)
+        own = torch.from_numpy(network.parameters)
+        self.parameters = own.to(device)
+        # A copy on the CPU too, where the device has a number.
+        self._copied = self.parameters.data_ptr() != own.data_ptr()
         self.parameters.grad = torch.zeros_like(self.parameters)
         self.target_parameters = self.parameters.clone()
         self.arrays = self._views(self.parameters)
@@ -107,7 +122,7 @@ class Trained:
 
     def _show(self):
         """Let the policy act on what was learned."""
-        if self.parameters.device.type != "cpu":
+        if self._copied:
             self.network.parameters[...] = self.parameters.cpu().numpy()
 
     def state_dict(self):
@@ -145,7 +160,7 @@ class Updater:
     seed : int, numpy.random.SeedSequence or numpy.random.Generator
         Of what a step draws.
     device : str
-        ``cpu``, or torch's name of another device.
+        ``cpu``, or torch's name of another device; ValueError for one that is not here.
 
     Attributes
     ----------
@@ -154,6 +169,7 @@ class Updater:
 
     def __init__(self, policy, *, seed=0, device="cpu"):
         self.policy, self.config, self.spec = policy, policy.config, policy.spec
+        check_device(device)
         self.rng, self.device = np.random.default_rng(seed), device
         self.networks = {
             name: Trained(network, self.config, device) for name, network in policy.networks.items()

@@ -113,9 +113,10 @@ class RunConfig(ConfigBase):
 
     @classmethod
     def from_dict(cls, values):
-        agent, algorithm = values.get("agent"), ALGORITHMS.get(values.get("algo", cls.algo))
-        if isinstance(agent, dict) and algorithm is not None:
-            values = {**values, "agent": algorithm.config.from_dict(agent)}
+        agent, algo = values.get("agent"), values.get("algo", cls.algo)
+        check_choice("algo", algo, cls.algorithms())
+        if isinstance(agent, dict):
+            values = {**values, "agent": ALGORITHMS[algo].config.from_dict(agent)}
         return super().from_dict(values)
 
     def identity(self):

@@ -5,7 +5,7 @@ from functools import partial
 
 import boards
 from boards.memory import banks, configured
-from host.algorithms.autodiff import torch
+from host.algorithms.autodiff import check_device
 from host.card import open_card
 from host.collect.environment import make_envs
 from host.collect.spec import Spec
@@ -102,7 +102,7 @@ def run(
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
     if config.learner == "cpu":
-        torch.Tensor  # noqa: B018 -- if it is missing, that is said before a kernel is built
+        check_device(config.device)  # a missing torch too is said before a kernel is built
     with (
         terminating(),
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,

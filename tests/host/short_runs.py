@@ -10,7 +10,7 @@ import pytest
 import boards
 from host.commands.request import request
 from host.generate import configure
-from host.train import start as module
+from host.train import run as module
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 
@@ -77,7 +77,6 @@ def build_kernel(design, board, out, **values):
 def options(tmp_path, monkeypatch):
     """Options of a short run, with everything that is built below ``tmp_path``."""
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
-    monkeypatch.setattr(module, "agent_type", lambda algo: None)  # ppo's is with torch, an extra
     return dict(
         algo="dqn",
         learner="cpu",

@@ -7,8 +7,8 @@ import signal
 from fake_replay import FakeReplay
 from rich.console import Console
 
+from host.train.config import OffPolicyConfig
 from host.train.loop import train
-from host.train.train_config import TrainConfig
 
 __all__ = ["DQN", "SMALL", "Recorder", "run", "sigint", "small"]
 
@@ -26,8 +26,8 @@ DQN = dict(hidden=[16], batch_size=16, n_step=1)
 
 
 def small(**changes):
-    dqn = DQN | changes.pop("dqn", {})
-    return TrainConfig.from_dict({**SMALL, **changes, "dqn": dqn})
+    agent = DQN | changes.pop("agent", {})
+    return OffPolicyConfig.from_dict({**SMALL, **changes, "agent": agent})
 
 
 class Recorder:

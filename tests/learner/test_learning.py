@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
+from host.train.train_config import preset
 from learner.learning import kernel_config
 from learner.test_kernel import same
 from replay.kernels import opened
@@ -14,7 +15,6 @@ from bench.training.runs import CASES, run
 from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
 from host.train.session import Session
-from host.train.train_config import preset
 from hw.arith.arithmetic import Arithmetic
 
 FIXED = Arithmetic(kind="fixed")

@@ -3,13 +3,13 @@
 import gymnasium
 import numpy as np
 import pytest
-from host.algorithms.dqn_config import DQNConfig
-from host.train.policy import save_policy
 from PIL import Image
 
-from host.algorithms.dqn import DQN
+from host.algorithms.dqn import DQN, DQNConfig, DQNPolicy
+from host.algorithms.policy_file import save_policy
 from host.checkpoint import CheckpointError
 from host.collect.environment import evaluate, make_envs
+from host.collect.spec import Spec
 from host.commands.playing import play
 
 
@@ -52,6 +52,11 @@ class Missing(Seen):
         raise gymnasium.error.DependencyNotInstalled("no window")
 
 
+def make_policy(observation_size):
+    spec = Spec(shape=(observation_size,), dtype="float32", discrete=True, action_count=2)
+    return DQNPolicy(DQNConfig(hidden=(4,)), spec, weights=3)
+
+
 @pytest.fixture
 def policy(tmp_path):
     """``policy(env)``: a folder with a policy for it, as a run leaves it."""
@@ -60,9 +65,8 @@ def policy(tmp_path):
         gymnasium.register(name, kind)
 
     def call(env, observation_size=2):
-        config = DQNConfig(hidden=(4,))
-        agent = DQN(config, observation_size=observation_size, action_count=2, seed=3)
-        save_policy(tmp_path / "best.npz", agent, algo="dqn", env=env, score=1.0)
+        policy = make_policy(observation_size)
+        save_policy(tmp_path / "best.npz", policy, algo="dqn", env=env, score=1.0)
         return tmp_path
 
     yield call
@@ -79,8 +83,7 @@ def test_episodes_have_the_seeds_that_follow(policy):
 
 def test_it_is_the_policy_that_plays(policy):
     folder = policy("CartPole-v1", 4)
-    agent = DQN(DQNConfig(hidden=(4,)), observation_size=4, action_count=2, seed=3)
-    expected = evaluate(agent, make_envs("CartPole-v1", 6), seed=9)
+    expected = evaluate(make_policy(4), make_envs("CartPole-v1", 6, DQN), seed=9)
     np.testing.assert_array_equal(play(folder, episodes=6, seed=9).returns, expected)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from host.checkpoint import CheckpointError
 from host.train.folder import clear, default_folder, run_folder
-from host.train.train_config import preset
+from host.train.preset import preset
 
 
 def leave_a_run(folder, *names):

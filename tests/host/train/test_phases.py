@@ -4,14 +4,15 @@ import json
 import time
 
 import pytest
-from host.train.train_config import OnPolicyConfig, preset
 from rich.console import Console
 
+from host.algorithms.registry import ALGORITHMS
 from host.phases import PHASES, Phases
-from host.train import policy, session_base, start
+from host.train import run as module
+from host.train.config import OnPolicyConfig
 from host.train.log import read_progress
-from tests.host.corridor import NAME, Walker
-from tests.host.ppo_parts import require_torch
+from host.train.preset import preset
+from tests.host.corridor import NAME, WALKER
 from tests.host.short_training import run, small
 
 
@@ -53,14 +54,14 @@ def dqn(learner):
     config = preset("dqn", "card").to_dict()
     run = dict(learner=learner, env_count=4, steps=1200, capacity=200, learning_starts=100)
     run |= dict(log_interval_steps=200, evaluation_interval_steps=400, evaluation_episodes=1)
-    run |= dict(dqn=config["dqn"] | dict(hidden=(8, 6), batch_size=16))
+    run |= dict(agent=config["agent"] | dict(hidden=(8, 6), batch_size=16))
     return preset("dqn", "card").from_dict({**config, **run})
 
 
 def on_policy():
     run = dict(env=NAME, steps=1200, env_count=2, steps_per_launch=50, evaluation_episodes=2)
     run |= dict(evaluation_interval_steps=200, log_interval_steps=200)
-    return OnPolicyConfig.from_dict(run | {"ppo": dict(batch_size=4, result_width=32)})
+    return OnPolicyConfig.from_dict(run | {"agent": dict(batch_size=4, result_width=32)})
 
 
 CASES = {
@@ -73,15 +74,12 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_phases_add_up_to_the_wall_time(tmp_path, monkeypatch, case):
-    if "torch" in case:
-        require_torch()
-    for module in (session_base, policy, start):
-        if case == "ppo":
-            monkeypatch.setattr(module, "agent_type", lambda algo: Walker)
-    monkeypatch.setattr(start, "BUILD_DIRECTORY", tmp_path / "build")
+    if case == "ppo":
+        monkeypatch.setitem(ALGORITHMS, "ppo", WALKER)
+    monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
     make, silent = CASES[case]
     began = time.perf_counter()
-    result = start.run(make(), card="model", out=tmp_path / "run", console=Console(quiet=True))
+    result = module.run(make(), card="model", out=tmp_path / "run", console=Console(quiet=True))
     took = time.perf_counter() - began
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["phases"] == result.summary["phases"]

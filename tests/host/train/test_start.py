@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import boards
-from host.train.train_config import preset
+from host.train.preset import preset
 from sim.cache import DIGESTS
 from tests.host.short_runs import *
 
@@ -23,7 +23,7 @@ def test_a_run_on_the_model_card(options, tmp_path, capsys):
     assert lines[-2].startswith("mean return ")
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["card"], summary["seed"], summary["steps"]) == ("model", 1, 200)
-    assert summary["config"]["dqn"]["batch_size"] == 16
+    assert summary["config"]["agent"]["batch_size"] == 16
     (built,) = kernels(tmp_path / "build/train/u50/replay")
     assert {file.name for file in built.iterdir()} == {"kernel.json", DIGESTS}  # no Verilog
     kernel = json.loads((built / "kernel.json").read_text())
@@ -70,7 +70,7 @@ def test_the_estimator_of_a_run(options, seen, tmp_path):
     """A kernel with a row for each environment, and a slot for each step and what follows it."""
     changes = PPO | {"settings": PPO_SETTINGS | {"kernel.lookahead": "1"}, "preset_name": "heppo5"}
     start(**{**options, **changes})
-    assert seen.config.ppo.rewards == "dynamic" and seen.config.ppo.gamma == 0.9
+    assert seen.config.agent.rewards == "dynamic" and seen.config.agent.gamma == 0.9
     (built,) = kernels(tmp_path / "build/train/zcu106/gae")
     assert seen.description == built / "kernel.json"
     gae = json.loads((built / "kernel.json").read_text())["config"]["gae"]
@@ -158,7 +158,7 @@ def test_trace_needs_the_simulated_card(options, seen, card):
     [
         (dict(board="u9"), "board must be one of"),
         (dict(card="gpu"), "card must be model, sim, xrt"),
-        (dict(settings={"speed": "1"}), "speed must be a field of TrainConfig"),
+        (dict(settings={"speed": "1"}), "speed must be a field of OffPolicyConfig"),
         (dict(settings={"gamma": "2"}), "gamma must be in"),
         (dict(learner="gpu"), "learner must be one of cpu, card, not 'gpu'"),
         (

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from host.algorithms.config import Clock
 from host.train import summary
+from host.train.preset import preset
 from host.train.summary import summary_of, versions
-from host.train.train_config import preset
 from tests.host.short_training import small
 
 SCORES = SimpleNamespace(
     episodes=7, mean_return=8.5, threshold=9.25, solved=True, returns=[1.0], best=3.0, attempts=2
 )
-AGENT = SimpleNamespace(steps=11, updates=12)
-SESSION = SimpleNamespace(agent=AGENT, launches=13)
+SESSION = SimpleNamespace(clock=Clock(steps=11, updates=12), launches=13)
 
 
 def test_what_a_run_says_of_itself():

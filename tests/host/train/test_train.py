@@ -10,10 +10,11 @@ import pytest
 from fake_replay import FakeReplay
 from rich.console import Console
 
+from host.algorithms.policy_file import load_policy
 from host.checkpoint import CheckpointError
+from host.train.build import build
 from host.train.log import read_progress
-from host.train.loop import load_policy, train
-from host.train.session import Session
+from host.train.loop import train
 from tests.host.short_training import Recorder, run, sigint, small
 
 
@@ -33,8 +34,8 @@ def test_leaves_everything(tmp_path):
     assert [r["launches"] for r in rows if r["evaluation_return"] is not None] == [200, 400]
     assert rows[-1]["loss"] > 0 and rows[-1]["fill"] == 1000
     assert result.plot.exists() and list((tmp_path / "tensorboard").glob("events*"))
-    agent, info = load_policy(tmp_path / "best.npz")
-    assert info["env"] == "CartPole-v1" and agent.predict(np.zeros((1, 4))).shape == (1, 2)
+    policy, info = load_policy(tmp_path / "best.npz")
+    assert info["env"] == "CartPole-v1" and policy.predict(np.zeros((1, 4))).shape == (1, 2)
 
 
 def test_intervals_that_no_launch_ends_on(tmp_path):
@@ -99,24 +100,25 @@ def test_m_interrupt_and_resume(tmp_path, number):
 
 def test_nothing_is_lost_on_resume():
     """Windows that a broken-off episode left open enter the buffer as truncated."""
-    config = small(dqn=dict(n_step=5))
-    broken, resumed = Session(config, FakeReplay), Session(config, FakeReplay)
+    config = small(agent=dict(n_step=5))
+    broken, resumed = build(config, FakeReplay), build(config, FakeReplay)
     for _ in range(50):
         broken.iterate()
     resumed.load_state_dict(broken.state_dict())
     for _ in range(2):  # what an iteration collects is inserted by the next
         resumed.iterate()
-    assert resumed.buffer.inserted == 4 * 50 > broken.buffer.inserted
+    assert resumed.learner.buffer.inserted == 4 * 50 > broken.learner.buffer.inserted
     for session in (broken, resumed):
         session.close()
 
 
 def test_terminated_experiences_have_no_discount():
     """A fallen pole ends the windows of its last n steps; all others bootstrap."""
-    session = Session(small(dqn=dict(n_step=3, gamma=0.5, reward_scale=2.0)), FakeReplay)
+    session = build(small(agent=dict(n_step=3, gamma=0.5, reward_scale=2.0)), FakeReplay)
     ended = sum(len(session.iterate().episodes) for _ in range(200))
     session.iterate()
-    stored, fill = session.buffer.arrays, len(session.buffer)
+    buffer = session.learner.buffer
+    stored, fill = buffer.arrays, len(buffer)
     discount, reward = stored["discount"][:fill], stored["reward"][:fill]
     assert ended > 10 and int((discount == 0).sum()) == 3 * ended
     assert set(np.unique(discount)) == {0, 0.125}
@@ -138,8 +140,8 @@ def test_resume_refuses_another_config(tmp_path):
     run(small(steps=800), tmp_path)
     with pytest.raises(CheckpointError, match="seed must be 0 as in the checkpoint, not 1"):
         run(small(seed=1), tmp_path, resume=True)
-    with pytest.raises(CheckpointError, match=r"dqn.hidden must be \[16\] as in .*, not \[8\]"):
-        run(small(dqn=dict(hidden=[8])), tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match=r"agent.hidden must be \[16\] as in .*, not \[8\]"):
+        run(small(agent=dict(hidden=[8])), tmp_path, resume=True)
     free = small(steps=1200, log_interval_steps=100, threshold=9.0)
     assert run(free, tmp_path, resume=True).summary["steps"] == 1200
 

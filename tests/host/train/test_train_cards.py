@@ -8,12 +8,14 @@ from replay.kernels import WIDE, opened
 from rich.console import Console
 
 from host.runtime.replay import PrioritizedReplayBuffer
+from host.train.build import build
+from host.train.config import OffPolicyConfig
 from host.train.log import read_progress
 from host.train.loop import train
-from host.train.session import Session
-from host.train.train_config import TrainConfig
 
-CONFIG = TrainConfig(steps=6400, capacity=3000, learning_starts=500, log_interval_steps=400, seed=4)
+CONFIG = OffPolicyConfig(
+    steps=6400, capacity=3000, learning_starts=500, log_interval_steps=400, seed=4
+)
 
 
 def factory(kernel):
@@ -45,16 +47,16 @@ def test_resumed_session_draws_the_same_batch(card):
     def errors(session, launches):
         for _ in range(launches):
             session.iterate()
-        return [part.tolist() for part in session.learner.state_dict()["update"]]
+        return [part.tolist() for part in session.learner.state_dict()["errors"]]
 
     with opened(card, WIDE) as kernel:
-        first = Session(CONFIG, factory(kernel))
+        first = build(CONFIG, factory(kernel))
         errors(first, 200)
         state = first.state_dict()
         wanted = errors(first, 1)
         first.close()
     with opened(card, WIDE) as kernel:
-        second = Session(CONFIG, factory(kernel))
+        second = build(CONFIG, factory(kernel))
         second.load_state_dict(state)
         assert errors(second, 1) == wanted
         second.close()

@@ -8,9 +8,9 @@ import gymnasium
 import numpy as np
 import pytest
 
+from host.algorithms.policy_file import load_policy
 from host.checkpoint import CheckpointError
 from host.train.log import read_progress
-from host.train.loop import load_policy
 from host.train.session import Session
 from tests.host.short_training import Recorder, run, sigint, small
 
@@ -30,7 +30,7 @@ def test_d_a_full_disk_warns_and_the_run_goes_on(tmp_path, disk):
     assert result.summary["mean_return"] == expected.summary["mean_return"]
     assert without_times(tmp_path / "run") == without_times(tmp_path / "whole")
     best = [load_policy(tmp_path / name / "best.npz") for name in ("run", "whole")]
-    np.testing.assert_array_equal(*(agent.online.parameters for agent, _ in best))
+    np.testing.assert_array_equal(*(policy.parameters["q"] for policy, _ in best))
     for name in ("progress.csv", "best.npz", "checkpoint.npz"):
         assert said.getvalue().count(f"{name} could not be written (File too large)") == 1
     names = {path.name for path in (tmp_path / "run").iterdir()}
@@ -224,7 +224,7 @@ def test_v_first_signal_ends_an_evaluation(tmp_path, monkeypatch, strike, limit)
 def test_x_a_checkpoint_that_lacks_what_this_version_saves(tmp_path, monkeypatch):
     state = Session.state_dict
     monkeypatch.setattr("host.checkpoint.version", lambda name: "0.0.1")
-    monkeypatch.setattr(Session, "state_dict", lambda self: state(self) | {"windows": {}})
+    monkeypatch.setattr(Session, "state_dict", lambda self: state(self) | {"collector": {}})
     run(small(steps=400), tmp_path)
     monkeypatch.undo()
     with pytest.raises(

@@ -13,11 +13,12 @@ from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
 from host.train.log import read_progress
 from host.train.loop import train
-from host.train.train_config import preset
+from host.train.preset import preset
+from host.train.run import spec_of
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 
-CASES = [("dqn", "CartPole-v1", (4, 2)), ("ddpg", "Pendulum-v1", (3, 1))]
+CASES = [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")]
 CLIPPED = ("clipped_weights", "clipped_activations", "clipped_gradients")
 
 
@@ -37,7 +38,7 @@ def configured(algo, env, **agent):
         evaluation_episodes=1,
     )
     small = dict(hidden=(8, 6), batch_size=16, n_step=1) | agent
-    return preset(algo, "card").from_dict({**base, **run, algo: base[algo] | small})
+    return preset(algo, "card").from_dict({**base, **run, "agent": base["agent"] | small})
 
 
 class Recorder:
@@ -62,8 +63,9 @@ class Recorder:
         return buffer
 
 
-def loaded(config, sizes, **learner):
-    settings = kernel_settings(config, *sizes) | {"batch": 16} | learner
+def loaded(config, **learner):
+    wanted = kernel_settings(config.algorithm, config.agent, spec_of(config), config.env)
+    settings = wanted | {"batch": 16} | learner
     return opened(kernel_config(settings.pop("algorithm"), capacity=200, **settings))
 
 
@@ -71,15 +73,15 @@ def run(config, factory, out, **options):
     return train(config, factory, out=out, console=Console(file=open(os.devnull, "w")), **options)
 
 
-@pytest.mark.parametrize("algo, env, sizes", CASES)
-def test_interrupt_and_resume(tmp_path, algo, env, sizes):
+@pytest.mark.parametrize("algo, env", CASES)
+def test_interrupt_and_resume(tmp_path, algo, env):
     """Weights, moments, targets and priorities are in the checkpoint: the next launch is the same,
     and all the rest a function of the checkpoint."""
     config, reports = configured(algo, env), {}
 
     def go(name, out, at=None, **options):
         strike = partial(os.kill, os.getpid(), signal.SIGINT)
-        with loaded(config, sizes) as kernel:
+        with loaded(config) as kernel:
             recorder = Recorder(kernel, at, strike)
             result = run(config, recorder, tmp_path / out, **options)
         reports[name] = recorder.reports
@@ -103,12 +105,12 @@ def test_interrupt_and_resume(tmp_path, algo, env, sizes):
 
 def test_resume_refuses_another_arithmetic(tmp_path):
     """The checkpoint's parameters are of one kernel."""
-    config, sizes = configured(*CASES[0][:2]), CASES[0][2]
-    with loaded(config, sizes) as kernel:
+    config = configured(*CASES[0])
+    with loaded(config) as kernel:
         recorder = Recorder(kernel, 20, partial(os.kill, os.getpid(), signal.SIGINT))
         assert run(config, recorder, tmp_path).exit_code == 130
     with (
-        loaded(config, sizes, arithmetic=FIXED) as kernel,
+        loaded(config, arithmetic=FIXED) as kernel,
         pytest.raises((ValueError, CheckpointError), match="learner"),
     ):
         run(config, partial(LearningReplay, kernel), tmp_path, resume=True)
@@ -116,11 +118,11 @@ def test_resume_refuses_another_arithmetic(tmp_path):
 
 def test_progress_counts_what_is_clipped(tmp_path):
     """Formats that are too small, and binary32."""
-    config, sizes = configured(*CASES[0][:2]), CASES[0][2]
+    config = configured(*CASES[0])
     narrow = Arithmetic(kind="fixed", weight=SQ(4, 20), activation=SQ(1, 10), gradient=SQ(3, 14))
 
     def counts(arithmetic, name):
-        with loaded(config, sizes, arithmetic=arithmetic) as kernel:
+        with loaded(config, arithmetic=arithmetic) as kernel:
             run(config, partial(LearningReplay, kernel), tmp_path / name)
         return [[row[column] for column in CLIPPED] for row in read_progress(tmp_path / name)]
 

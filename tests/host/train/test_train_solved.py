@@ -7,11 +7,11 @@ import pytest
 from fake_replay import FakeReplay
 from rich.console import Console
 
+from host.algorithms.policy_file import load_policy
 from host.checkpoint import CheckpointError
+from host.train.config import OffPolicyConfig
 from host.train.loop import train
-from host.train.policy import load_policy
 from host.train.session import Session
-from host.train.train_config import TrainConfig
 
 CONFIG = dict(
     steps=2000,
@@ -20,24 +20,24 @@ CONFIG = dict(
     learning_starts=100,
     evaluation_interval_steps=400,
     evaluation_episodes=4,
-    dqn=dict(hidden=[16], batch_size=16),
+    agent=dict(hidden=[16], batch_size=16),
 )
 
 
 @pytest.fixture
 def scripted(monkeypatch, tmp_path):
     """``scripted(scores, **config)`` trains with these evaluation scores; returns the summary and
-    the evaluations asked for: (attempt, launches, whether of another agent than the learning)."""
+    the evaluations asked for: (attempt, launches, whether of another policy than the learning)."""
 
     def run(scores, resume=False, **changes):
         scores, asked = list(scores), []
 
-        def evaluate(self, attempt=0, agent=None, stop=()):
-            asked.append((attempt, self.launches, agent is not None))
+        def evaluate(self, attempt=0, policy=None, stop=()):
+            asked.append((attempt, self.launches, policy is not None))
             return np.full(4, scores.pop(0))
 
         monkeypatch.setattr(Session, "evaluate", evaluate)
-        config = TrainConfig.from_dict({**CONFIG, **changes})
+        config = OffPolicyConfig.from_dict({**CONFIG, **changes})
         console = Console(file=open(os.devnull, "w"))
         result = train(config, FakeReplay, out=tmp_path, resume=resume, console=console)
         assert not scores, "every scripted score is asked for"
@@ -105,12 +105,12 @@ def test_better_policy_survives_a_crash(scripted):
     checkpoint, policy = scripted.out / "checkpoint.npz", scripted.out / "best.npz"
     older = checkpoint.read_bytes()
     scripted([100, 90], steps=800, resume=True)
-    kept = load_policy(policy)[0].online.parameters
+    kept = load_policy(policy)[0].parameters["q"]
     checkpoint.write_bytes(older)
     scripted([99, 90], steps=800, resume=True)
-    agent, info = load_policy(policy)
+    best, info = load_policy(policy)
     assert info["score"] == 100
-    np.testing.assert_array_equal(agent.online.parameters, kept)
+    np.testing.assert_array_equal(best.parameters["q"], kept)
 
 
 def test_policy_file_is_checked(tmp_path):
@@ -125,7 +125,7 @@ def test_diverged_training_ends_with_its_reason(tmp_path):
             batch["reward"][3] = np.nan
             return batch
 
-    config = TrainConfig.from_dict(CONFIG)
+    config = OffPolicyConfig.from_dict(CONFIG)
     console = Console(file=open(os.devnull, "w"))
     with pytest.raises(ValueError, match=r"^td_errors must be finite, not nan \(row 3 of batch 0"):
         train(config, Poisoned, out=tmp_path, console=console)
@@ -134,7 +134,7 @@ def test_diverged_training_ends_with_its_reason(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_defaults_solve_cartpole(tmp_path, seed):
-    config = TrainConfig(seed=seed, until_solved=True)
+    config = OffPolicyConfig(seed=seed, until_solved=True)
     console = Console(file=open(os.devnull, "w"))
     summary = train(config, FakeReplay, out=tmp_path, console=console).summary
     assert summary["solved"] and summary["mean_return"] >= 475

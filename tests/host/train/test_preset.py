@@ -1,0 +1,114 @@
+"""host.train.preset: default runs of algorithms, learners, environments, and experiments."""
+
+import pytest
+
+from host.algorithms.ppo import PPOConfig
+from host.algorithms.registry import ALGORITHMS, find
+from host.train.config import OffPolicyConfig, OnPolicyConfig
+from host.train.preset import default_learner, preset
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_presets(algo):
+    """Of each learner that the algorithm has; the first is the default."""
+    assert default_learner(algo) == ("card" if algo in ("dqn", "ddpg") else "cpu")
+    for learner in find(algo).learners:
+        config = preset(algo, learner)
+        assert type(config).from_json(config.to_json()) == config
+        assert (config.algo, config.learner) == (algo, learner)
+        assert type(config.agent) is find(algo).config
+    assert find(algo).learners[-1] == "cpu"
+
+
+def test_layers():
+    """The algorithm's run, what differs on the card, in an environment; the later ones win."""
+    assert preset("dqn", "cpu") == OffPolicyConfig()
+    card = preset("dqn", "card")
+    assert (card.steps, card.steps_per_launch, card.agent.hidden) == (100_000, 4, (64, 64))
+    assert (card.agent.gamma, card.capacity) == (0.99, 1 << 15), "the fields' own"
+    for algo in ("ddpg", "td3", "sac"):
+        config = preset(algo, "cpu")
+        assert (config.env, config.env_count, config.steps) == ("Pendulum-v1", 4, 40_000)
+        assert config.agent == find(algo).config()
+    assert preset("td3", "cpu", None, "MountainCarContinuous-v0").env_count == 4
+    pendulum = preset("ppo", "cpu", "heppo5", "Pendulum-v1")
+    assert (pendulum.env_count, pendulum.agent.rewards, pendulum.agent.gamma) == (4, "dynamic", 0.9)
+    assert pendulum.agent.learning_rate == 1e-3, "of neither layer"
+    with pytest.raises(ValueError, match="^learner must be cpu for td3, not 'card'$"):
+        preset("td3", "card")
+
+
+HEPPO = {  # HEPPO V-C, Table III
+    "heppo1": ("raw", "raw", 32),
+    "heppo2": ("dynamic", "raw", 32),
+    "heppo3": ("restored", "restored", 8),
+    "heppo4": ("block", "restored", 8),
+    "heppo5": ("dynamic", "restored", 8),
+}
+
+
+def test_presets_of_ppo():
+    assert tuple(find("ppo").presets) == tuple(HEPPO)
+    for name, expected in HEPPO.items():
+        config = preset("ppo", "cpu", name, "Pendulum-v1")
+        assert OnPolicyConfig.from_json(config.to_json()) == config
+        agent = config.agent
+        assert (agent.rewards, agent.values, agent.code_width) == expected
+        assert agent.result_width == 32 and config.env == "Pendulum-v1"
+        assert agent.gamma == 0.9, "tuned for its environment whatever the preset"
+    assert preset("ppo", "cpu") == preset("ppo", "cpu", "heppo1") == OnPolicyConfig()
+    other = preset("ppo", "cpu", env="Acrobot-v1")
+    assert other.env == "Acrobot-v1" and other.agent == PPOConfig()
+
+
+def test_preset_of_continuous_actions():
+    """Whatever the environment is called, and whatever HEPPO does with rewards; but for those that
+    have their own."""
+    for env in ("MountainCarContinuous-v0", "gymnasium.envs:MountainCarContinuous-v0"):
+        for name in HEPPO:
+            config = preset("ppo", "cpu", name, env)
+            agent = config.agent
+            assert OnPolicyConfig.from_json(config.to_json()) == config
+            assert (agent.rewards, agent.values, agent.code_width) == HEPPO[name]
+            assert agent.normalize_observations and agent.gamma == 0.99 and config.env == env
+            assert (config.env_count, config.steps_per_launch) == (1, 2048)
+    pendulum = preset("ppo", "cpu", None, "Pendulum-v1").agent
+    assert not pendulum.normalize_observations and pendulum.log_deviation == 0
+    assert not PPOConfig().normalize_observations, "of a policy's file from before"
+    others = preset("ddpg", "card", None, "MountainCarContinuous-v0"), preset("ddpg", "card")
+    assert others[0].agent == others[1].agent
+
+
+def test_environments_that_are_not_made():
+    """ppo looks at their actions; the others' presets do not need them."""
+    for env in ("nothing", "no_module:X-v0"):
+        with pytest.raises(ValueError, match="^env must .*, not '.*'"):
+            preset("ppo", "cpu", None, env)
+        assert preset("dqn", "cpu", None, env).env == env
+
+
+def test_preset_of_an_environment():
+    assert preset("dqn", "cpu", env="Acrobot-v1").env == "Acrobot-v1"
+    assert preset("ddpg", "card").env == "Pendulum-v1"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("ppo", "cpu", "heppo6"), "^preset must be one of heppo1, .*, heppo5, not 'heppo6'$"),
+        (
+            ("dqn", "cpu", "heppo1"),
+            "^preset must be none for dqn, .*not 'heppo1' .ppo has heppo1, ",
+        ),
+        (("ppo", "card"), "^learner must be cpu for ppo, not 'card'$"),
+    ],
+)
+def test_preset_must_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        preset(*arguments)
+
+
+@pytest.mark.parametrize("kind, name", [("algo", "a2c"), ("learner", "gpu")])
+def test_preset_rejects(kind, name):
+    with pytest.raises(ValueError, match=f"^{kind} must be one of .*, not '{name}'$"):
+        preset(**{"algo": "dqn", "learner": "cpu", kind: name})
