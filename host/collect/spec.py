@@ -61,7 +61,7 @@ class Spec:
 
         The action is one integer, or numbers in [-1, 1]; ``discount`` is gamma^k, 0 where the
         episode terminated. A learner on the card reads the same words
-        (``hw.learner.commands.record_words``).
+        (``hw.learner.records.record_words``).
         """
         number, seen = np.dtype(np.float32), (np.dtype(self.dtype), self.shape)
         action = (np.dtype(np.uint32), ()) if self.discrete else (number, (self.action_count,))

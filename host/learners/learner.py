@@ -77,10 +77,11 @@ class Background:
     def __init__(self, name):
         self._calls, self._last = queue.SimpleQueue(), None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._thread.start()
 
     def submit(self, function, *arguments):
-        """The Future of ``function(*arguments)``."""
+        """The Future of ``function(*arguments)``; the first call starts the thread."""
+        if self._last is None:
+            self._thread.start()
         self._last = future = Future()
         self._calls.put((future, function, arguments))
         return future
@@ -88,7 +89,9 @@ class Background:
     def close(self, abort):
         """End the thread. A call that is under way, which there is after an exception alone, is
         told to end by ``abort()``, and left behind if it does not."""
-        if self._last is not None and not self._last.done():
+        if self._last is None:
+            return
+        if not self._last.done():
             abort()
         self._calls.put(None)
         with leaving_behind(self._thread):

@@ -6,7 +6,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
-from host.train.train_config import preset
 from learner.learning import kernel_config
 from learner.test_kernel import same
 from replay.kernels import opened
@@ -14,7 +13,9 @@ from replay.kernels import opened
 from bench.training.runs import CASES, run
 from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
-from host.train.session import Session
+from host.train.build import build
+from host.train.preset import preset
+from host.train.run import spec_of
 from hw.arith.arithmetic import Arithmetic
 
 FIXED = Arithmetic(kind="fixed")
@@ -39,57 +40,57 @@ SHORT = dict(
     env="rlfabric-tests/Blind-v0",
     capacity=300,
     learning_starts=100,
-    dqn=dict(hidden=(8,), activation="relu", double=True, batch_size=16),
+    agent=dict(hidden=(8,), activation="relu", double=True, batch_size=16),
 )
 SHORT_KERNEL = dict(lanes=1, batch=16, multipliers=4)
 
 #: the demo's networks and kernel
-LONG = dict(capacity=4096, dqn=dict(hidden=(32, 32)))
+LONG = dict(capacity=4096, agent=dict(hidden=(32, 32)))
 LONG_KERNEL = dict(lanes=1, batch=32, multipliers=16, update_units=1)
 
 
 def configured(changes):
     base = preset("dqn", "card").to_dict()
     return preset("dqn", "card").from_dict(
-        {**base, "evaluation_episodes": 1, **changes, "dqn": base["dqn"] | changes["dqn"]}
+        {**base, "evaluation_episodes": 1, **changes, "agent": base["agent"] | changes["agent"]}
     )
 
 
-def trained(card, config, sizes, launches, options):
+def trained(card, config, launches, options):
     """Everything that a run of ``launches`` leaves: reports with TD sums, parameters, priorities,
     the random stream, and the weights that acted."""
-    learner = kernel_settings(config, *sizes) | options
+    learner = kernel_settings(config.algorithm, config.agent, spec_of(config)) | options
     kernel = kernel_config(512, config.capacity, arithmetic=FIXED, **learner)
     with opened(card, kernel) as loaded:
-        session = Session(config, partial(LearningReplay, loaded))
-        learn, reports = session.buffer.learn, []
+        session = build(config, partial(LearningReplay, loaded))
+        buffer = session.learner.buffer
+        learn, reports = buffer.learn, []
 
         def recorded(*arguments, **values):
             learned = learn(*arguments, **values)
             reports.append(learned.reports.copy())
             return learned
 
-        session.buffer.learn = recorded
+        buffer.learn = recorded
         returns = [session.iterate().episodes for _ in range(launches)]
         reports = np.concatenate(reports)
         cycles, reports["cycles"] = reports["cycles"].copy(), 0
-        buffer = session.buffer
         result = {
             "returns": [value for episodes in returns for value, _ in episodes],
             "reports": reports,
             "parameters": buffer.store(),
             "priorities": buffer.priorities(),
             "random": buffer.status["state"].copy(),
-            "acting": session.agent.policy.parameters,
+            "acting": session.policy.parameters["q"].copy(),
         }
         session.close()
     return result, cycles
 
 
-def compare(config, sizes, launches, options, *, updates):
-    model, _ = trained("model", config, sizes, launches, options)
+def compare(config, launches, options, *, updates):
+    model, _ = trained("model", config, launches, options)
     assert len(model["reports"]) >= updates and len(model["returns"]) > 5
-    sim, cycles = trained("sim", config, sizes, launches, options)
+    sim, cycles = trained("sim", config, launches, options)
     same(sim["reports"], model["reports"], "reports")
     same(sim, model)
     assert (cycles > 0).all()
@@ -97,13 +98,13 @@ def compare(config, sizes, launches, options, *, updates):
 
 def test_an_agent_trains_alike_on_both_cards():
     """32 steps a launch: the ring is full and wraps after ten."""
-    compare(configured(SHORT), (3, 2), 40, SHORT_KERNEL, updates=35)
+    compare(configured(SHORT), 40, SHORT_KERNEL, updates=35)
 
 
 @pytest.mark.long
 def test_a_whole_training_is_alike_on_both_cards():
     """Past the solution, and 16 times around the ring."""
-    compare(configured(LONG), (4, 2), 2050, LONG_KERNEL, updates=2000)
+    compare(configured(LONG), 2050, LONG_KERNEL, updates=2000)
 
 
 @pytest.mark.long

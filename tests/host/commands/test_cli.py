@@ -14,6 +14,7 @@ import pytest
 import boards
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
 from host import cli
+from host.algorithms.registry import ALGORITHMS, find
 from host.commands import exits
 from host.commands.doctor import Finding
 from sim.tools import MissingTool
@@ -62,7 +63,8 @@ def test_exit_codes_are_documented(run):
 def test_list_names_everything(run):
     code, out, _ = run("list")
     assert code == 0
-    for name in ("stub", "a memory [for tests]", *boards.BOARDS, "dqn", "model", "sim", "xrt[:N]"):
+    names = *boards.BOARDS, *ALGORITHMS, *find("ppo").presets, "model", "sim", "xrt[:N]"
+    for name in ("stub", "a memory [for tests]", *names):
         assert name in out
 
 
@@ -81,7 +83,9 @@ def test_verilog_prints_where(run, tmp_path, monkeypatch):
     assert (config["capacity"], config["read"]["depth"]) == (64, 2)
 
 
-@pytest.mark.parametrize("what", ["designs", "boards", "algorithms", "learners", "cards"])
+@pytest.mark.parametrize(
+    "what", ["designs", "boards", "algorithms", "presets", "learners", "cards"]
+)
 def test_list_of_one_kind(run, what):
     code, out, _ = run("list", what)
     assert code == 0 and what.title() in out
@@ -167,7 +171,7 @@ def test_unchanged_files_are_not_written_again(run, tmp_path):
         (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be a field of StubConfig"),
         (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
         (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
-        (["train", "sac"], 2, "rlfabric: ALGO must be one of dqn, ddpg, ppo, not 'sac'"),
+        (["train", "a2c"], 2, "rlfabric: ALGO must be one of dqn, ddpg, td3, sac, ppo, not 'a2c'"),
         (["bitstream", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
         (["bitstream", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
         (["bitstream", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),

@@ -1,0 +1,98 @@
+"""host.collect.spec: environments, fields of an experience, observations that do not fit."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from learner.modelled import DDPG, DQN
+
+from host.collect.spec import Spec
+
+IMAGE = Spec(shape=(12, 10, 3), dtype="uint8", discrete=True, action_count=4)
+POLE = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)
+ARM = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
+
+
+def of(seen, taken):
+    return Spec.of(SimpleNamespace(single_observation_space=seen, single_action_space=taken))
+
+
+SPACES = [
+    (Box(-1, 1, (4,), np.float32), Discrete(2), POLE),
+    (Box(-1, 1, (4,), np.float64), Discrete(2, start=7), POLE),
+    (Box(-1, 1, (3,), np.float32), Box(-2, 5, (2,)), ARM),
+    (Box(0, 255, (12, 10, 3), np.uint8), Discrete(4), IMAGE),
+    # Flattened images, and numbers with a shape.
+    (Box(0, 255, (4,), np.uint8), Discrete(2), POLE),
+    (Box(0, 1, (12, 10, 3), np.float64), Discrete(4), replace(IMAGE, dtype="float32")),
+    (Box(0, 9, (12, 10, 3), np.int16), Discrete(4), replace(IMAGE, dtype="float32")),
+]
+
+
+@pytest.mark.parametrize("seen, taken, expected", SPACES, ids=lambda each: str(each)[:40])
+def test_of_an_environment(seen, taken, expected):
+    found = of(seen, taken)
+    assert found == expected and type(found.action_count) is int
+    assert found.size == np.prod(seen.shape) and type(found.size) is int
+    assert Spec.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+FLOAT, BYTE, WORD = np.dtype(np.float32), np.dtype(np.uint8), np.dtype(np.uint32)
+
+
+@pytest.mark.parametrize(
+    "spec, obs, action",
+    [
+        (POLE, (FLOAT, (4,)), (WORD, ())),
+        (ARM, (FLOAT, (3,)), (FLOAT, (2,))),
+        (IMAGE, (BYTE, (12, 10, 3)), (WORD, ())),
+        (replace(ARM, action_count=1), (FLOAT, (3,)), (FLOAT, (1,))),
+    ],
+)
+def test_fields_of_an_experience(spec, obs, action):
+    number = (FLOAT, ())
+    expected = dict(obs=obs, next_obs=obs, action=action, reward=number, discount=number)
+    assert list(spec.fields.items()) == list(expected.items())
+
+
+@pytest.mark.parametrize("config", [DQN, DDPG], ids=["dqn", "ddpg"])
+def test_a_learner_on_the_card_has_the_same(config):
+    learner = config.learner
+    discrete = learner.algorithm == "dqn"
+    spec = Spec((learner.observation,), "float32", discrete, learner.action)
+    own = {name: (np.dtype(kind), shape) for name, (kind, shape) in config.fields.items()}
+    assert list(spec.fields.items()) == list(own.items())
+
+
+def test_observations_as_they_are():
+    for spec in (POLE, IMAGE):
+        obs = np.ones((5, *spec.shape), spec.dtype)
+        assert np.shares_memory(spec.checked(obs), obs)
+        assert spec.checked(obs[:0]).shape == (0, *spec.shape)
+    assert POLE.checked([[1, 2, 3, 4]]).dtype == np.float32
+    assert POLE.checked(np.float64([[0.1, 2, 3, 4]]))[0, 0] == np.float32(0.1)
+    assert IMAGE.checked(np.full((1, *IMAGE.shape), 255)).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    "spec, shape, wanted",
+    [
+        (POLE, (4,), "[rows, 4]"),
+        (POLE, (2, 3), "[rows, 4]"),
+        (POLE, (2, 5), "[rows, 4]"),
+        (POLE, (2, 4, 1), "[rows, 4]"),
+        (POLE, (), "[rows, 4]"),
+        (IMAGE, (12, 10, 3), "[rows, 12, 10, 3]"),
+        (IMAGE, (2, 360), "[rows, 12, 10, 3]"),
+        (IMAGE, (2, 10, 12, 3), "[rows, 12, 10, 3]"),
+        (replace(POLE, shape=()), (), "[rows]"),
+    ],
+)
+def test_observations_of_another_shape(spec, shape, wanted):
+    with pytest.raises(ValueError) as caught:
+        spec.checked(np.zeros(shape))
+    assert str(caught.value) == f"obs must be {wanted}, not {list(shape)}"
+    assert replace(spec, shape=()).checked(np.zeros(3)).shape == (3,), "a number a row"
