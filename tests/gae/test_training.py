@@ -1,4 +1,4 @@
-"""PPO with advantages from the card: the same on ``sim`` and ``model``, and it learns."""
+"""PPO with advantages from the card: the same on ``sim`` and ``model``."""
 
 import json
 
@@ -56,12 +56,3 @@ def test_training_is_the_same_on_both_cards(tmp_path):
         with np.load(out / "best.npz", allow_pickle=False) as policy:
             policies[card] = {name: policy[name].tobytes() for name in policy.files}
     assert rows["sim"] == rows["model"] and policies["sim"] == policies["model"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
-def test_cartpole_is_solved(seed, tmp_path):
-    config = preset("ppo", "cpu", "heppo1", "CartPole-v1")
-    config = type(config).from_dict(config.to_dict() | {"seed": seed, "until_solved": True})
-    summary = _train(config, "model", tmp_path)
-    assert summary["solved"] and summary["mean_return"] >= 475
