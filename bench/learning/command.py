@@ -48,6 +48,7 @@ def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_chil
     chosen = {claim.name: (claim, jobs_of(claim, runs)) for claim in select(only, claims)}
     every = [job for _, jobs in chosen.values() for job in jobs.values()]
     for job in every:
+        job.check()
         if fresh and job.stale:
             job.forget()
     missing = [job for job in every if job.result is None]

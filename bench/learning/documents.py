@@ -79,6 +79,7 @@ def write_claim(claim, jobs, results, folder):
 def write_index(claims, folder):
     """README.md, a line for each of the claims that has one; those of no claim are dropped."""
     folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     lines = _lines(folder)
     lines = {claim.name: lines[claim.name] for claim in claims if claim.name in lines}
     _write(folder / RESULTS, json.dumps(lines, indent=1) + "\n")

@@ -13,7 +13,7 @@ import json
 import shlex
 import sys
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -75,9 +75,10 @@ class Job:
 
     @property
     def plan(self):
-        """The peer's plan, or None."""
+        """The peer's plan, or None; ValueError where it has none for such a run."""
         return PEERS[self.peer](self.config) if self.peer else None
 
+    @cached_property
     def asked(self):
         """JSON values that say what the run is."""
         values = {"config": self.config.to_dict(), "episodes": self.episodes}
@@ -87,13 +88,17 @@ class Job:
             values |= {"card": "model", "board": self.board, "kernel": self.kernel}
         return json.loads(json.dumps(values))
 
+    def check(self):
+        """ValueError as of ``config`` and ``plan``, before anything is run."""
+        _ = self.asked
+
     @property
     def result(self):
         """What the finished run has left: ``mean_return``, ``steps``, ``updates``, ``seconds``,
         ``curve``, a list of (environment steps, greedy return), ``versions`` and ``sources``; None
         if it is not finished, or was asked for something else."""
         found = _read(Path(self.folder) / _RESULT)
-        return found if found and found["asked"] == self.asked() else None
+        return found if found and found["asked"] == self.asked else None
 
     @property
     def stale(self):
@@ -109,7 +114,7 @@ class Job:
     def cut(self):
         """Whether what was asked for has begun, and not ended."""
         found = _read(Path(self.folder) / _ASKED)
-        return bool(found) and found["asked"] == self.asked() and self.result is None
+        return bool(found) and found["asked"] == self.asked and self.result is None
 
     def forget(self):
         """The folder's run counts no more, neither as finished nor as cut."""
@@ -120,7 +125,7 @@ class Job:
         """The next run in the folder is this one."""
         self.forget()
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        self._write(_ASKED, {"asked": self.asked(), "sources": self._sources})
+        self._write(_ASKED, {"asked": self.asked, "sources": self._sources})
 
     def end(self, result):
         """The run is finished."""

@@ -1,0 +1,179 @@
+"""bench.learning.job: a finished run is not repeated, a cut one goes on, any other begins anew."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bench.learning import job as module
+from bench.learning.job import JUDGING_SEED, jobs_of, perform
+from host.commands.playing import play
+from host.interrupt import INTERRUPTED
+from host.train.log import read_progress
+from sim.lock import locked
+from tests.bench.learning.tiny import *
+
+
+class Signalling(Console):
+    """Sends this process SIGTERM with the first line that is printed."""
+
+    sent = False
+
+    def print(self, *things, **options):
+        if not self.sent:
+            self.sent = True
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """The one job of ``claim(**changes)``, with what is built in a folder of the test."""
+    monkeypatch.setattr("host.train.start.BUILD_DIRECTORY", tmp_path / "build")
+
+    def make(**changes):
+        (job,) = jobs_of(claim(**changes), tmp_path / "runs").values()
+        return job
+
+    return make
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How trainings were begun: ``resume`` or ``overwrite``."""
+    seen, train = [], module.train
+
+    def spied(config, **options):
+        seen.append({name for name in ("resume", "overwrite") if options.get(name)})
+        return train(config, **options)
+
+    monkeypatch.setattr(module, "train", spied)
+    return seen
+
+
+def quiet():
+    return Console(file=open(os.devnull, "w"))
+
+
+def test_a_run_that_was_cut_goes_on_and_is_not_repeated(tiny, asked):
+    job = tiny(episodes=3)
+    assert job.result is None and not job.cut
+    assert perform(job, Signalling(file=open(os.devnull, "w"))) == INTERRUPTED
+    assert job.cut and job.result is None
+    before = read_progress(job.folder)[-1]["steps"]
+    assert 0 < before < 800
+    assert perform(job, quiet()) == 0
+    result, summary = job.result, json.loads(Path(job.folder, "summary.json").read_text())
+    assert not job.cut and summary["steps"] == result["steps"] == 800
+    assert result["updates"] == summary["updates"] > 0 and result["seconds"] > 0
+    rows = read_progress(job.folder)
+    assert rows[0]["steps"] <= before and [p[0] for p in result["curve"]] == [400, 800]
+    # Judged by the best policy, on episodes of seeds that no run takes.
+    again = play(job.folder, episodes=3, seed=JUDGING_SEED).returns
+    assert result["mean_return"] == pytest.approx(np.mean(again)) != summary["mean_return"]
+    assert perform(job, quiet()) == 0
+    assert asked == [{"overwrite"}, {"resume"}]
+
+
+def test_without_judges_the_runs_own_evaluation_counts(tiny):
+    job = tiny()
+    assert perform(job, quiet()) == 0
+    summary = json.loads(Path(job.folder, "summary.json").read_text())
+    assert job.result["mean_return"] == summary["mean_return"]
+
+
+def test_a_run_that_was_cut_while_it_was_judged_is_not_trained_again(tiny, monkeypatch):
+    job = tiny(episodes=3)
+
+    def cut(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("host.commands.playing.play", cut)
+        with pytest.raises(KeyboardInterrupt):
+            perform(job, quiet())
+    rows = read_progress(job.folder)
+    assert job.cut and perform(job, quiet()) == 0
+    assert job.result["steps"] == 800 and read_progress(job.folder)[: len(rows)] == rows
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(fields={**SHORT, "gamma": 0.5}),
+        dict(fields={**SHORT, "steps": 801}),
+        dict(kinds=(kind(kernel={"fanout": 2}),)),
+        dict(kinds=(kind(board="u50"),)),
+        dict(episodes=4),
+        dict(threshold=99.0),
+    ],
+    ids=str,
+)
+def test_what_was_asked_for_something_else_begins_anew(tiny, changes):
+    """Of a finished run and of one that was cut."""
+    job, other = tiny(), tiny(**changes)
+    assert job.folder == other.folder
+    job.begin()
+    assert job.cut and not other.cut
+    job.end({"mean_return": 1.0})
+    assert job.result and other.result is None and not other.cut
+    other.begin()
+    assert other.cut and job.result is None and not job.cut
+
+
+def test_a_damaged_checkpoint_begins_anew(tiny, asked):
+    job = tiny()
+    perform(job, Signalling(file=open(os.devnull, "w")))
+    Path(job.folder, "checkpoint.npz").write_bytes(b"PK")
+    with (Path(job.folder) / "words").open("w") as file:
+        assert perform(job, Console(file=file)) == 0
+    assert "begun anew: checkpoint must be a whole file" in (Path(job.folder) / "words").read_text()
+    assert asked == [{"overwrite"}, {"resume"}, {"overwrite"}] and job.result["steps"] == 800
+
+
+def test_a_damaged_result_is_none(tiny):
+    job = tiny()
+    job.begin()
+    job.end({"mean_return": 1.0})
+    Path(job.folder, "result.json").write_text('{"asked": ')
+    assert job.result is None and job.cut
+
+
+def test_other_sources_are_seen_and_do_not_count_by_themselves(tiny, monkeypatch):
+    job = tiny()
+    assert not job.stale
+    job.begin()
+    job.end({"mean_return": 1.0})
+    assert not job.stale and job.result["sources"] == module._digest()
+    monkeypatch.setattr(module, "_digest", lambda: "other")
+    assert job.stale and job.result
+    job.forget()
+    assert not job.stale and job.result is None and not job.cut
+    peer = replace(job, algo="dqn", peer="zoo")
+    peer.begin()
+    monkeypatch.setattr(module, "_digest", lambda: "third")
+    assert not peer.stale
+
+
+def test_the_digest_is_of_every_source(tmp_path, monkeypatch):
+    for folder in ("hw", "sim", "boards", "host/train"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.setattr(module, "_ROOT", tmp_path)
+    file, seen = tmp_path / "host/train/loop.py", set()
+    for path, text in ((file, "a"), (file, "b"), (file.with_name("x.py"), ""), (file, "a")):
+        path.write_text(text)
+        seen.add(module._digest.__wrapped__())
+    assert len(seen) == 4
+
+
+def test_one_process_at_a_run(tiny):
+    job = tiny()
+    Path(job.folder).parent.mkdir(parents=True)
+    with locked(Path(f"{job.folder}.lock")):
+        with pytest.raises(RuntimeError, match=f"^the lock must be free.+process {os.getpid()}"):
+            perform(job, quiet())
+    assert not Path(job.folder).exists()
