@@ -60,7 +60,7 @@ def found(claim, results):
         "needed": claim.needed,
         "holds": all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
         "kinds": kinds,
-        "hours": round(sum(result["seconds"] for result in results.values()) / 3600, 2),
+        "seconds": round(sum(result["seconds"] for result in results.values())),
     }
 
 
@@ -83,8 +83,9 @@ def write_index(claims, folder):
     lines = _lines(folder)
     lines = {claim.name: lines[claim.name] for claim in claims if claim.name in lines}
     _write(folder / RESULTS, json.dumps(lines, indent=1) + "\n")
-    hours = sum(line["hours"] for line in lines.values())
-    text = [_INDEX, *_rows(lines), "", f"All runs together took {hours:.1f} hours of one core."]
+    hours = sum(line["seconds"] for line in lines.values()) / 3600
+    took = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
+    text = [_INDEX, *_rows(lines), "", f"All runs together took {took} of one core."]
     _write(folder / "README.md", "\n".join(text) + "\n")
 
 

@@ -27,6 +27,9 @@ from host.train.progress import progress_bar
 
 __all__ = ["library_run"]
 
+#: environments of an evaluation: acting costs the same for one
+_TOGETHER = 8
+
 _NOISES = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckActionNoise}
 
 
@@ -104,7 +107,7 @@ def _envs(config, count, seed):
 
 
 def _mean(model, config, seed, episodes):
-    envs = _envs(config, 1, seed)
+    envs = _envs(config, min(episodes, _TOGETHER), seed)
     try:
         return float(evaluate_policy(model, envs, episodes)[0])
     finally:

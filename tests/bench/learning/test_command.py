@@ -79,6 +79,7 @@ def test_a_run_that_fails(held):
     assert len(held.begun) == 3 and "failed: a/cpu-0 (3)" in held.words()
     assert "a: 1 of 2 runs are finished" in held.words()
     assert [*results(held)] == ["b"] and not (held.docs / "a.md").exists()
+    assert "took 30 minutes" in (held.docs / "README.md").read_text()
     assert held(claims, {"a/cpu-0": 100.0}) == 0 and held.begun == ["a/cpu-0"]
 
 
@@ -96,7 +97,7 @@ def test_claims_that_are_not_asked_for_keep_their_pages(held, tmp_path):
     assert "| [a](a.md) | 100 | cpu 0 of 1 | 1 |  | **no** |" in index
     assert "| [b](b.md) | 100 | cpu 1 of 1 | 1 |  | yes |" in index
     assert index.index("[a]") < index.index("[b]") < index.index("[c]")
-    assert "took 1.5 hours" in index
+    assert "took 1.5 hours" in index and results(held)["a"]["seconds"] == 1800
     assert held(claims[:2], {}, "a") == 1 and [*results(held)] == ["a", "b"]
     assert "[c]" not in (held.docs / "README.md").read_text(), "a claim that is none any more"
 

@@ -124,6 +124,17 @@ def test_until_solved_ends_with_a_confirmed_solution(peer, threshold, solved):
     assert (job.result["mean_return"] == state()["confirmed"]) == solved
 
 
+def test_a_solution_that_is_not_confirmed_is_none(peer, monkeypatch):
+    means = [60, 40, 70, 55, 80]
+    monkeypatch.setattr("bench.learning.library._mean", lambda *_: means.pop(0))
+    job, state = peer(
+        "ppo", "ppo", "CartPole-v1", {**WATCH, **PPO}, threshold=50.0, until_solved=True
+    )
+    assert perform(job, quiet()) == 0
+    assert job.result["curve"] == [[400, 60], [800, 70]] and means == [80]
+    assert job.result["mean_return"] == state()["confirmed"] == 55
+
+
 def test_one_without_an_evaluation_has_one_at_its_end(peer):
     job, state = peer("ppo", "ppo", "CartPole-v1", {**WATCH, **PPO, "steps": 256})
     assert perform(job, quiet()) == 0
