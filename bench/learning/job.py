@@ -21,6 +21,7 @@ from rich.console import Console
 from bench.learning.peers import PEERS
 from host.checkpoint import CheckpointError, atomic_write
 from host.commands.exits import report
+from host.extras import install
 from host.interrupt import INTERRUPTED, leave, stop_requests, terminating
 from host.settings import override
 from host.train.folder import CHECKPOINT
@@ -29,6 +30,7 @@ from host.train.start import run as train
 from host.train.summary import versions
 from host.train.train_config import preset
 from sim.lock import locked
+from sim.tools import MissingTool
 
 __all__ = ["JUDGING_SEED", "Job", "jobs_of", "perform"]
 
@@ -194,8 +196,7 @@ def _perform(job, console):
     if not resume:
         job.begin()
     if job.peer:
-        from bench.learning.library import library_run  # torch, an extra
-
+        library_run = _library_run()
         with stop_requests() as stop:
             result = library_run(job, resume=resume, console=console, stop=stop)
         code = INTERRUPTED if result is None else 0
@@ -204,6 +205,17 @@ def _perform(job, console):
     if code == 0:
         job.end(result)
     return code
+
+
+def _library_run():
+    try:
+        from bench.learning.library import library_run
+    except ImportError as error:
+        raise MissingTool(
+            f"stable-baselines3 must be installed for a peer ({install('torch,peers')}), not "
+            f"missing: {error}"
+        ) from error
+    return library_run
 
 
 def _card_run(job, resume, console):

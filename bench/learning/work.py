@@ -5,6 +5,7 @@ pass on: the first one asks each run to end with a checkpoint, a second one at o
 """
 
 import os
+import re
 import subprocess
 import time
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ from host.interrupt import stop_requests
 __all__ = ["work"]
 
 _POLL_S, _END_S = 0.1, 30.0
+
+#: of a line of progress: steps, of how many, and what is said behind the time
+_STEPS = re.compile(r": step (\d+) of (\d+) \(\d+ %\), [^,]+, (.*)")
 
 #: one thread each: where two wait for each other in spin loops, both take many times as long
 _ONE_THREAD = (
@@ -130,17 +134,14 @@ class _Board:
         self._tasks[job.name] = self._progress.add_task(job.name, total=None, state="")
 
     def show(self, job):
-        """The last line of its output: ``... step X of Y ...``, if it is of progress."""
-        if self._drawn and (lines := _last_lines(job, 1)):
-            words = lines[0].partition(": step ")[2].split()
-            task = self._tasks[job.name]
-            if len(words) > 2 and words[0].isdecimal() and words[2].isdecimal():
-                state = lines[0].partition("), ")[2]
-                self._progress.update(
-                    task, completed=int(words[0]), total=int(words[2]), state=state
-                )
-            else:
-                self._progress.update(task, state=lines[0])
+        """The last line of its output, if it is of progress: ``host.train.progress``'s."""
+        if not self._drawn:
+            return
+        for line in _last_lines(job, 1):
+            if seen := _STEPS.search(line):
+                done, total, state = seen.groups()
+                task = self._tasks[job.name]
+                self._progress.update(task, completed=int(done), total=int(total), state=state)
 
     def end(self, job, code, quiet):
         self._progress.remove_task(self._tasks.pop(job.name))

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from host.commands.playing import play
 from host.interrupt import INTERRUPTED
 from host.train.log import read_progress
 from sim.lock import locked
+from sim.tools import MissingTool
 from tests.bench.learning.tiny import *
 
 
@@ -168,6 +170,13 @@ def test_the_digest_is_of_every_source(tmp_path, monkeypatch):
         path.write_text(text)
         seen.add(module._digest.__wrapped__())
     assert len(seen) == 4
+
+
+def test_a_peer_that_is_not_installed(tiny, monkeypatch):
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    monkeypatch.delitem(sys.modules, "bench.learning.library", raising=False)
+    with pytest.raises(MissingTool, match="^stable-baselines3 must be installed for a peer .pip "):
+        perform(replace(tiny(), peer="zoo"), quiet())
 
 
 def test_one_process_at_a_run(tiny):

@@ -131,10 +131,16 @@ def test_a_process_is_out_of_a_terminals_reach(jobs, console):
 
 
 def test_on_a_terminal_there_are_bars(jobs):
-    """What the last line says of steps is the bar's."""
+    """As the lines of a run's progress say: of a real one."""
     terminal = Console(file=io.StringIO(), width=150, force_terminal=True)
-    line = "CartPole-v1: step 300 of 800 (37 %), 0:00:05, return 21, best greedy 44"
-    text = f"import time; print({line!r}, flush=True); time.sleep(0.4)"
+    text = (
+        "import time; from rich.console import Console\n"
+        "from host.train.progress import progress_bar\n"
+        "with progress_bar(Console(width=200)) as bar:\n"
+        "    task = bar.add_task('CartPole-v1', total=800)\n"
+        "    bar.update(task, completed=300, state='return 21, best greedy 44')\n"
+        "    time.sleep(0.4)"
+    )
     assert work(jobs("a", "b"), python(text), workers=1, console=terminal) == {}
-    for words in ("runs", "300/800", "best greedy 44", "1/2", "2/2"):
+    for words in ("runs", "300/800", "return 21, best greedy 44", "1/2", "2/2"):
         assert words in shown(terminal), words
