@@ -19,7 +19,7 @@ __all__ = ["hold", "main"]
 
 
 def _child(job):
-    return [sys.executable, "-m", "bench.learning.job", json.dumps(asdict(job))]
+    return [sys.executable, "-m", "bench.learning.run", json.dumps(asdict(job))]
 
 
 def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_child, console=None):

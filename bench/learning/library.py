@@ -21,6 +21,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
 
+from bench.learning.job import JUDGING_SEED
 from host.checkpoint import atomic_write
 from host.collect.environment_id import reward_threshold
 from host.train.progress import progress_bar
@@ -36,8 +37,6 @@ _NOISES = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckA
 def library_run(job, *, resume, console, stop):
     """``bench.learning.job.Job.result``'s values of a peer's run; None once there is something in
     the list ``stop``: the same call with ``resume`` then goes on."""
-    from bench.learning.job import JUDGING_SEED
-
     torch.set_num_threads(1)
     config, plan, folder = job.config, job.plan, Path(job.folder)
     model, state = _model(config, plan, folder, resume)

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from bench.learning.job import jobs_of, perform
+from bench.learning.job import jobs_of
 from bench.learning.peers import PEERS, Plan
+from bench.learning.run import perform
 from host.interrupt import INTERRUPTED
-from tests.bench.learning.test_job import Signalling
 from tests.bench.learning.tiny import *
 
 pytestmark = pytest.mark.long
@@ -39,10 +38,6 @@ def peer(tmp_path):
         return job, lambda: json.loads(Path(job.folder, "state.json").read_text())
 
     return make
-
-
-def quiet():
-    return Console(file=open(os.devnull, "w"))
 
 
 CASES = {
