@@ -146,8 +146,10 @@ class Job:
 
 def jobs_of(claim, runs):
     """``{(kind's name, seed): Job}`` of a Claim, below the folder ``runs``."""
-    shared = {"until_solved": True} if claim.until_solved else {}
-    shared |= {} if claim.threshold is None else {"threshold": claim.threshold}
+    shared = {}
+    if claim.until_solved:  # else the threshold is nothing to the run
+        shared = {"until_solved": True}
+        shared |= {} if claim.threshold is None else {"threshold": claim.threshold}
     found = {}
     for kind in claim.kinds:
         for seed in range(claim.seeds):

@@ -1,4 +1,4 @@
-"""bench.learning.job: what a folder has is this job or another; finished or cut; of what sources."""
+"""bench.learning.job: what a folder has is this job or another, finished or cut."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ def tiny(tmp_path):
         dict(kinds=(kind(kernel={"fanout": 2}),)),
         dict(kinds=(kind(board="u50"),)),
         dict(episodes=4),
-        dict(threshold=99.0),
+        dict(until_solved=True),
     ],
     ids=str,
 )
@@ -43,6 +43,14 @@ def test_what_was_asked_for_something_else_begins_anew(tiny, changes):
     assert job.result and other.result is None and not other.cut
     other.begin()
     assert other.cut and job.result is None and not job.cut
+
+
+def test_how_many_are_needed_from_where_on_is_nothing_to_a_run(tiny):
+    job = tiny()
+    job.begin()
+    job.end({"mean_return": 1.0})
+    assert tiny(threshold=99.0, needed=0, source="another").result
+    assert tiny(until_solved=True).asked != tiny(until_solved=True, threshold=99.0).asked
 
 
 def test_a_damaged_result_is_none(tiny):
