@@ -18,6 +18,7 @@ from host.interrupt import stop_requests
 __all__ = ["work"]
 
 _POLL_S, _END_S = 0.1, 30.0
+_TAIL = 4096
 
 #: of a line of progress: steps, of how many, and what is said behind the time
 _STEPS = re.compile(r": step (\d+) of (\d+) \(\d+ %\), [^,]+, (.*)")
@@ -107,10 +108,10 @@ def _end(running):
 
 
 def _last_lines(job, count):
-    try:
-        return _log(job).read_text(errors="replace").splitlines()[-count:]
-    except OSError:
-        return []
+    """Of the log, whose end alone is read, for it may be of hours."""
+    with _log(job).open("rb") as file:
+        file.seek(max(0, _log(job).stat().st_size - _TAIL))
+        return file.read().decode(errors="replace").splitlines()[-count:]
 
 
 @contextmanager
