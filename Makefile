@@ -40,7 +40,7 @@ test: lint ## lint, then every test but the long ones
 test-long: $(READY_LONG) ## what takes minutes: all benches under Verilator, torch autograd
 	$(RUN) -m pytest -n $(JOBS) -m long
 
-learning: $(READY_LONG) ## train what docs/learning claims, or ONLY="dqn"; what is finished is not repeated; hours
+learning: $(READY_LONG) ## train what docs/learning claims, or ONLY="dqn"; what is finished is not repeated
 	@$(RUN) -m bench.learning --jobs $(JOBS) $(if $(FRESH),--fresh) $(ONLY)
 
 cocotb: $(READY) ## benches of UNIT=replay/tree/manager by hand; SIM=verilator, WAVES=1 keeps waveforms

@@ -120,7 +120,7 @@ def _page(claim, jobs, results, line):
     needs = f"{claim.needed} of {claim.seeds} seeds"
     holds = "It holds." if line["holds"] else "**It does not hold.**"
     titles = [kind.title for kind in claim.kinds if kind.counts]
-    who = titles[0] if len(titles) == 1 else f"each of {' and '.join(titles)}"
+    who = titles[0] if len(titles) == 1 else f"each of {', '.join(titles)}"
     text = [f"# {claim.name}", ""]
     text += [
         f"Claim: `{claim.algo}` on {claim.env}, {who}, reaches {claim.solved_from:g} in {needs}. "
