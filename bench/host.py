@@ -11,10 +11,7 @@ import gymnasium
 import numpy as np
 
 from bench import row
-from host.algorithms.config import Clock
-from host.algorithms.dqn import DQNConfig, DQNPolicy, DQNUpdater
 from host.card import open_card
-from host.collect.spec import Spec
 from host.generate import keep
 from host.runtime.program import aligned
 from host.runtime.replay import PrioritizedReplayBuffer
@@ -74,29 +71,10 @@ def _agents():
     try:
         from bench.own_dqn import TorchDQN
 
-        agents["rlfabric's DQN on CartPole-v1"] = _Agent
         agents["DQN in torch on CartPole-v1"] = TorchDQN
     except ImportError as error:
         print(f"torch is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
     return agents | {"the buffer's calls alone": None}
-
-
-class _Agent:
-    """The calls of ``bench.own_dqn.TorchDQN``: NumPy acts, torch learns."""
-
-    def __init__(self):
-        spec = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)
-        self._policy, self._clock = DQNPolicy(DQNConfig(hidden=(64, 64)), spec), Clock()
-        self._updater = DQNUpdater(self._policy)
-
-    def act(self, obs):
-        self._clock.steps += 1
-        return self._policy.act(obs, steps=self._clock.steps)
-
-    def learn_batch(self, batch):
-        errors, measured = self._updater.update(batch, self._clock)
-        self._clock.updates += 1
-        return errors, measured["loss"]
 
 
 def _medians(functions, calls=_CALLS):

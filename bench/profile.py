@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from bench import row
-from host.card.flight import Flight
+from host.card.kernel import Flight
 from host.settings import override
 from host.train.loop import train
 from host.train.preset import preset

@@ -114,10 +114,10 @@ def doctor(
 
 @app.command()
 def train(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="`dqn`, `ddpg` or `ppo`.")],
+    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`.")],
     env: Annotated[
         str | None,
-        typer.Option(help="A gymnasium environment. [default: CartPole-v1, ddpg Pendulum-v1]"),
+        typer.Option(help="A gymnasium environment. [default: the algorithm's own]"),
     ] = None,
     learner: Learner = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",

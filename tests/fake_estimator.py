@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from host.card.flight import Flight
+from host.card.kernel import Flight
 
 
 class FakeEstimator:

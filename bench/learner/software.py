@@ -129,20 +129,19 @@ def rows(cycles):
                     round(measured["value"] / CLOCK * 1e6, 2), "us",
                     source=f"gradient_step_cycles at {CLOCK / 1e6:.0f} MHz (assumed)")
             )  # fmt: skip
-    for batch in (32, 64, 512):
-        functions = {"twin (card model), float32": twin_step(batch)}
-        for name, make in (("torch, eager", torch_step), ("JAX, jitted", jax_step)):
-            try:
-                functions[name] = make(batch)
-            except ImportError as error:
-                print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')",
-                      file=sys.stderr)  # fmt: skip
-        with single_threaded():
-            taken = medians(functions)
-        for name, seconds in taken.items():
-            result.append(
-                row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us",
-                    round(seconds * 1e6, 1), "us",
-                    source="measured in this run, one thread, median of 15")
-            )  # fmt: skip
-    return result
+    with single_threaded():
+        return result + [line for batch in (32, 64, 512) for line in _software(batch)]
+
+
+def _software(batch):
+    """us a step, one row a program."""
+    functions = {"twin (card model), float32": twin_step(batch)}
+    for name, make in (("torch, eager", torch_step), ("JAX, jitted", jax_step)):
+        try:
+            functions[name] = make(batch)
+        except ImportError as error:
+            print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
+    for name, seconds in medians(functions).items():
+        yield row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us",
+                  round(seconds * 1e6, 1), "us",
+                  source="measured in this run, one thread, median of 15")  # fmt: skip

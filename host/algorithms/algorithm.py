@@ -44,7 +44,9 @@ class Algorithm:
     continuous : dict
         What differs again where actions are a Box.
     environments : dict
-        Environment's id -> what differs there, instead of ``continuous``.
+        Environment's id -> what differs there, instead of ``card`` and ``continuous``.
+    card_environments : dict
+        Environment's id -> what differs there again where the card trains.
     presets : dict
         Name -> fields of the agent; the first is the default.
     """
@@ -63,6 +65,7 @@ class Algorithm:
     card: dict = field(default_factory=dict)
     continuous: dict = field(default_factory=dict)
     environments: dict = field(default_factory=dict)
+    card_environments: dict = field(default_factory=dict)
     presets: dict = field(default_factory=dict)
 
     @property

@@ -199,20 +199,22 @@ class Updater:
 
     def tensors(self, batch):
         """The batch on the device: float32, or int64 [batch, 1] for actions to choose from."""
-        tensors = {
-            name: torch.as_tensor(np.asarray(batch[name], np.float32), device=self.device)
-            for name in ("obs", "next_obs", "reward", "discount", "weights")
-        }
+        names = "obs", "next_obs", "reward", "discount", "weights"
+        tensors = {name: self.tensor(np.asarray(batch[name], np.float32)) for name in names}
         count = len(tensors["reward"])
         for name in ("obs", "next_obs"):
             tensors[name] = tensors[name].reshape(count, -1)
         kind = np.int64 if self.spec.discrete else np.float32
         action = np.asarray(batch["action"], kind).reshape(count, -1)
-        return tensors | {"action": torch.as_tensor(action, device=self.device)}
+        return tensors | {"action": self.tensor(action)}
+
+    def tensor(self, array):
+        """An array on the device."""
+        return torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     def normal(self, shape):
         """Normal numbers of the seed, float32, on the device."""
-        return torch.as_tensor(self.rng.standard_normal(shape, np.float32), device=self.device)
+        return self.tensor(self.rng.standard_normal(shape, np.float32))
 
     def weighted_loss(self, td, weights):
         """``mean(w f(td))``, f Huber's loss or half of the square (Schaul et al., Prioritized
@@ -225,18 +227,20 @@ class Updater:
         )
         return (weights * huber).mean()
 
-    def check_finite(self, td, clock):
-        """``td`` as an array; ValueError, naming the row, unless every TD error is finite."""
-        td = td.detach().cpu().numpy()
-        if not np.isfinite(td).all():
-            row = int(np.flatnonzero(~np.isfinite(td))[0])
+    def check_finite(self, name, tensor, clock):
+        """``tensor``, one number or one a row, as an array; ValueError, naming it and the row,
+        unless all are finite."""
+        array = tensor.detach().cpu().numpy()
+        bad = np.flatnonzero(~np.isfinite(array))
+        if len(bad):
+            row = f"row {bad[0]} of " if array.ndim else ""
             rate = self.config.learning_rate_at(clock.steps)
             raise ValueError(
-                f"td_errors must be finite, not {td[row]} (row {row} of batch {clock.updates}; "
+                f"{name} must be finite, not {array.flat[bad[0]]} ({row}batch {clock.updates}; "
                 f"learning_rate {rate:g} may be too high, or an observation or reward is not "
                 "finite)"
             )
-        return td
+        return array
 
     def synchronize(self, clock):
         """The targets' share, where this step is due for it."""

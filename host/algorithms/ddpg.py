@@ -68,7 +68,8 @@ class DeterministicPolicy(Policy):
 
     Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
     environment, 0 at the start of an episode, with ``d`` the deviation that it has in the long run
-    (Lillicrap et al., 2016, 7: theta 0.15, and 0.2 before the normal number, which is d = 0.38).
+    (Lillicrap et al., 2016, 7: theta 0.15, and 0.2 before the normal number, which is d = 0.38;
+    where a step takes the time dt, as in stable-baselines3, theta is theirs times dt).
     """
 
     ACTS, CRITICS = "actor", ("critic",)
@@ -134,7 +135,7 @@ class DDPGUpdater(Updater):
             value = critic.target(beside(next_obs, actor.target(next_obs)))[:, 0]
             wanted = batch["reward"] + batch["discount"] * value
         td = wanted - critic(beside(obs, batch["action"]))[:, 0]
-        errors = self.check_finite(td, clock)
+        errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
         critic.backward(loss)
         actor.backward(-critic(beside(obs, actor(obs))).mean())
@@ -165,4 +166,25 @@ DDPG = Algorithm(
         checkpoint_interval_steps=20_000,
         evaluation_episodes=50,
     ),
+    # What is far from the start needs pushes that last.
+    environments={
+        "MountainCarContinuous-v0": dict(
+            steps=20_000,
+            env_count=2,
+            learning_starts=2000,
+            agent=dict(
+                gamma=0.99,
+                learning_rate=1e-3,
+                actor_learning_rate=1e-3,
+                target_tau=0.005,
+                noise="ornstein_uhlenbeck",
+                noise_theta=0.015,
+                noise_start=0.9,
+                noise_end=0.9,
+            ),
+        ),
+    },
+    card_environments={
+        "MountainCarContinuous-v0": dict(steps_per_launch=4, updates_per_launch=4),
+    },
 )

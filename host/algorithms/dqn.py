@@ -82,7 +82,7 @@ class DQNUpdater(Updater):
             value = q_next.gather(1, chooser.argmax(1, keepdim=True))[:, 0]
             wanted = batch["reward"] + batch["discount"] * value
         td = wanted - q(batch["obs"]).gather(1, batch["action"])[:, 0]
-        errors = self.check_finite(td, clock)
+        errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
         q.backward(loss)
         q.descend(self.config.learning_rate_at(clock.steps))
@@ -116,4 +116,46 @@ DQN = Algorithm(
             epsilon_steps=8000,
         ),
     ),
+    environments={
+        "LunarLander-v3": dict(
+            steps=500_000,
+            capacity=1 << 17,
+            evaluation_interval_steps=20_000,
+            evaluation_episodes=50,
+            agent=dict(
+                hidden=(128, 128),
+                n_step=3,
+                reward_scale=0.05,
+                learning_rate=1e-3,
+                learning_rate_final=1e-4,
+                learning_rate_steps=500_000,
+                max_gradient_norm=None,
+                target_interval=250,
+                beta_steps=500_000,
+                epsilon_end=0.02,
+                epsilon_steps=60_000,
+            ),
+        ),
+        "Acrobot-v1": dict(
+            steps=60_000,
+            env_count=4,
+            evaluation_interval_steps=2000,
+            evaluation_episodes=50,
+            agent=dict(
+                hidden=(64, 64),
+                reward_scale=0.1,
+                learning_rate=1e-3,
+                learning_rate_final=1e-4,
+                learning_rate_steps=60_000,
+                max_gradient_norm=None,
+                target_interval=100,
+                beta_steps=60_000,
+            ),
+        ),
+    },
+    # As many gradient steps as on the CPU, several a launch.
+    card_environments={
+        "LunarLander-v3": dict(steps_per_launch=8, updates_per_launch=8),
+        "Acrobot-v1": dict(steps_per_launch=8, updates_per_launch=8),
+    },
 )

@@ -51,8 +51,15 @@ class Policy:
 
     def predict(self, obs):
         """What the network that acts gives for obs [rows, ...]."""
-        obs = self.spec.checked(obs)
-        return self.networks[self.ACTS].forward(obs.reshape(len(obs), -1))
+        return self.networks[self.ACTS].forward(self.flat(obs))
+
+    def flat(self, obs):
+        """``obs`` [rows, ...] as [rows, size] in the spec's dtype; ValueError for another shape."""
+        obs = np.asarray(obs, self.spec.dtype)
+        if not obs.ndim or obs.shape[1:] != self.spec.shape:
+            wanted = ", ".join(["rows", *map(str, self.spec.shape)])
+            raise ValueError(f"obs must be [{wanted}], not {list(obs.shape)}")
+        return obs.reshape(len(obs), -1)
 
     @property
     def parameters(self):

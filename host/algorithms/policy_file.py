@@ -33,8 +33,14 @@ def load_policy(path):
     config, state = checkpoint.load(path, "policy")
     if "spec" not in config:
         raise checkpoint.CheckpointError(f"{path} must be of this release of rlfabric, not older")
-    algorithm = find(config["algo"])
-    agent = algorithm.config.from_dict(config["agent"])
-    policy = algorithm.policy(agent, Spec.from_dict(config["spec"]))
-    policy.load_parameters(state["parameters"])
-    return policy, {"algo": config["algo"], "env": config["env"], "score": state["score"]}
+    try:
+        algorithm = find(config["algo"])
+        agent, spec = algorithm.config.from_dict(config["agent"]), Spec.from_dict(config["spec"])
+        policy = algorithm.policy(agent, spec)
+        policy.load_parameters(state["parameters"])
+        return policy, {"algo": config["algo"], "env": config["env"], "score": state["score"]}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise checkpoint.CheckpointError(
+            f"{path} must be of this release of rlfabric, not another's "
+            f"({type(error).__name__}: {error})"
+        ) from error

@@ -28,9 +28,6 @@ HEPPO = {
 
 _WIDTH = Choice((8, 16, 32))
 
-#: of a minibatch's advantages, where they are normalized
-_TINY = 1e-8
-
 
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig(AgentConfig):
@@ -106,19 +103,15 @@ class PPOPolicy(Policy):
 
     def __init__(self, config, spec, **seeds):
         super().__init__(config, spec, **seeds)
+        [self._network] = self.networks.values()
         self.normalizer = Normalizer(spec.size) if config.normalize_observations else None
 
     def make_networks(self, rng):
         return {self.ACTS: ActorCritic(self.config, self.spec, rng)}
 
-    @property
-    def _network(self):
-        return self.networks[self.ACTS]
-
     def _seen(self, obs):
         """What the networks see of obs [rows, ...]."""
-        obs = self.spec.checked(obs).reshape(len(obs), -1)
-        return obs if self.normalizer is None else self.normalizer(obs)
+        return self.flat(obs) if self.normalizer is None else self.normalizer(self.flat(obs))
 
     def predict(self, obs):
         """Logits, or means of actions, [rows, action_count] of obs [rows, ...]."""
@@ -130,12 +123,9 @@ class PPOPolicy(Policy):
 
     def sample(self, obs):
         """``(what the networks saw, action, log probability, value)`` of each row of a vector step
-        in training; the observations before it normalizes them are counted.
-
-        Not greedy, and not clipped: see ``applied``.
-        """
+        in training, not clipped (see ``applied``); the normalizer counts it before."""
         if self.normalizer is not None:
-            self.normalizer.update(self.spec.checked(obs).reshape(len(obs), -1))
+            self.normalizer.update(self.flat(obs))
         seen = self._seen(obs)
         action, logarithm = self._network.draw(seen, self.rng)
         return seen, action, logarithm, self._network.critic.forward(seen)[:, 0]
@@ -185,26 +175,24 @@ class PPOUpdater(Updater):
 
         ValueError, before the step, if a loss is not finite.
         """
-        data = {name: self._tensor(array) for name, array in batch.items()}
+        data = {
+            name: self.tensor(array.reshape(-1, *array.shape[2:])) for name, array in batch.items()
+        }
         measured = self._epochs(data, clock)
         means = {name: float(np.mean([each[name] for each in measured])) for name in measured[0]}
         spread = float(np.var(batch["return"]))
         left = float(np.var(batch["return"] - batch["value"]))
         return means | {"explained_variance": 1 - left / spread if spread else None}
 
-    def _tensor(self, array):
-        flat = np.ascontiguousarray(array.reshape(-1, *array.shape[2:]))
-        return torch.as_tensor(flat, device=self.device)
-
     def _epochs(self, data, clock):
         config, measured = self.config, []
         rate, [trained] = config.learning_rate_at(clock.steps), self.networks.values()
         for _ in range(config.epochs):
-            order = torch.as_tensor(self.rng.permutation(len(data["obs"])), device=self.device)
+            order = self.tensor(self.rng.permutation(len(data["obs"])))
             for rows in order.split(config.batch_size):
                 loss, values = self.losses({name: tensor[rows] for name, tensor in data.items()})
+                self.check_finite("loss", loss, clock)
                 measured.append(values)
-                self._check_finite(values["loss"], rate, clock)
                 if config.target_kl is not None and values["kl"] > 1.5 * config.target_kl:
                     return measured
                 trained.backward(loss)
@@ -216,7 +204,7 @@ class PPOUpdater(Updater):
         """``(loss, dict of what it is made of)`` of a minibatch of tensors [rows, ...]."""
         config, advantage = self.config, batch["advantage"]
         if config.normalize_advantages and len(advantage) > 1:
-            advantage = (advantage - advantage.mean()) / (advantage.std() + _TINY)
+            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         [trained] = self.networks.values()
         output, value, log_deviation = trained(batch["obs"])
         probability, entropy = log_probability_and_entropy(output, log_deviation, batch["action"])
@@ -246,19 +234,10 @@ class PPOUpdater(Updater):
             error = torch.maximum(error, (near - batch["return"]) ** 2)
         return error.mean()
 
-    @staticmethod
-    def _check_finite(loss, rate, clock):
-        if not np.isfinite(loss):
-            raise ValueError(
-                f"loss must be finite, not {loss} (minibatch {clock.updates}; learning_rate "
-                f"{rate:g} may be too high, or an observation or reward is not finite)"
-            )
-
 
 PPO = Algorithm(
     name="ppo",
-    summary="proximal policy optimization, advantages from the card; discrete or continuous "
-    "actions",
+    summary="proximal policy optimization, the card's advantages; discrete or continuous actions",
     config=PPOConfig,
     policy=PPOPolicy,
     updater=PPOUpdater,
@@ -291,7 +270,6 @@ PPO = Algorithm(
     ),
     environments={
         "Pendulum-v1": dict(
-            env="Pendulum-v1",
             steps=120_000,
             env_count=4,
             steps_per_launch=512,

@@ -49,7 +49,7 @@ class TD3Updater(Updater):
             value = torch.minimum(one.target(following), two.target(following))[:, 0]
             wanted = batch["reward"] + batch["discount"] * value
         errors = [wanted - critic(seen)[:, 0] for critic in (one, two)]
-        found = self.check_finite((errors[0] + errors[1]) / 2, clock)
+        found = self.check_finite("td_errors", (errors[0] + errors[1]) / 2, clock)
         losses = [self.weighted_loss(td, batch["weights"]) for td in errors]
         rate, actor_rate = self.config.learning_rates_at(clock.steps)
         for critic, loss in zip((one, two), losses, strict=True):

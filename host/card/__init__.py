@@ -64,7 +64,7 @@ class Card:
 
     def __init__(self, name, api, open_device, *, built=False):
         self.name, self.api, self._open, self._built = name, api, open_device, built
-        self.device, self._stuck, self._loaded = open_device(), False, None
+        self.device, self._stuck, self._loaded = open_device(), False, lambda: None
 
     def __enter__(self):
         return self
@@ -102,7 +102,9 @@ class Card:
             mode = (self.api.kernel.shared,)  # the default from 2022.1 on, before that mandatory
         handle = self.api.kernel(*owner, description.name, *mode)
         banks = {m.get_index(): m for m in binary.get_mems()}
-        kernel = Kernel(self, description, handle, banks)
+        before, kernel = self._loaded(), Kernel(self, description, handle, banks)
+        if before is not None:  # a card has one at a time
+            before.replaced = True
         self._loaded = weakref.ref(kernel)
         return kernel
 
@@ -110,7 +112,3 @@ class Card:
         """Keep ``run``, which did not end, and its ``arguments``; ``load`` opens the card anew."""
         _KEPT.append((run, self.device, arguments))
         self._stuck = True
-
-    def has(self, kernel):
-        """Whether ``kernel`` is what was loaded last: a card has one at a time."""
-        return self._loaded is not None and self._loaded() is kernel

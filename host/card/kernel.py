@@ -8,11 +8,11 @@ import numpy as np
 
 from host.card.buffer import Buffer
 from host.card.claims import Claims
-from host.card.flight import Flight, GivenUp
 from host.card.xrt import ADVICE
 from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
 
-__all__ = ["CapacityError", "CardError", "CardTimeout", "HashMismatch", "Kernel"]
+__all__ = ["CapacityError", "CardError", "CardTimeout", "Flight", "GivenUp"]
+__all__ += ["HashMismatch", "Kernel"]
 
 # Transfers are whole beats of at most this many bytes; buffers end on one.
 _BEAT = 64
@@ -38,6 +38,40 @@ class CapacityError(ValueError):
     """A buffer does not fit its bank; the message has the number that would."""
 
 
+class GivenUp(RuntimeError):
+    """A launch was given up before its end."""
+
+
+class Flight:
+    """A context manager around each launch: under way or not, how long, and given up by another
+    thread.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time of all launches so far.
+    """
+
+    def __init__(self, clock=time.perf_counter):
+        self.seconds, self._clock, self._aborted = 0.0, clock, False
+
+    def __enter__(self):
+        self.check()
+        self._began = self._clock()
+
+    def __exit__(self, *_):
+        self.seconds += self._clock() - self._began
+
+    def abort(self):
+        """From another thread: have the launch that is under way end, and every later one."""
+        self._aborted = True
+
+    def check(self):
+        """Raise GivenUp after ``abort``: who waits for a launch asks now and then."""
+        if self._aborted:
+            raise GivenUp("launch must end by itself, not be given up")
+
+
 class Kernel:
     """A loaded kernel.
 
@@ -46,7 +80,9 @@ class Kernel:
     description : hw.shell.description.KernelDescription
     claims : host.card.claims.Claims
         Whose its state between launches is.
-    flight : host.card.flight.Flight
+    replaced : bool
+        The card has loaded another since.
+    flight : Flight
     """
 
     def __init__(self, card, description, handle, banks):
@@ -54,7 +90,7 @@ class Kernel:
         self._handle, self._banks = handle, banks
         self._run, self._given, self._unended = card.api.run(handle), None, False
         self._buffers = weakref.WeakSet()
-        self.claims = Claims()
+        self.claims, self.replaced = Claims(), False
 
     def buffer(self, argument, size):
         """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
@@ -84,7 +120,7 @@ class Kernel:
         0..2**32-1 for a scalar; the size of a buffer is its own unless it is given. Raises
         ValueError for others, CardTimeout, CardError.
         """
-        if not self.card.has(self):
+        if self.replaced:
             raise CardError(
                 f"kernel {self.description.name} must be the one that its card loaded last, not "
                 "one that another replaced: open a card for each"

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from host.card import CardError
-from host.card.registers import run
+from host.card.control import run
 from hw.shell.description import KernelDescription
 from sim.card.buffer import xclBOSyncDirection
 from sim.card.memory import Allocator, Bank

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from host.card import CardError, HashMismatch
+from host.card.control import run
 from host.card.line import Line
-from host.card.registers import run
 from hw.shell.control_map import CTRL
 from hw.shell.description import KernelDescription
 from hw.uart.config import BAUD

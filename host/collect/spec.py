@@ -72,11 +72,3 @@ class Spec:
             "reward": (number, ()),
             "discount": (number, ()),
         }
-
-    def checked(self, obs):
-        """``obs`` [rows, ...] in the spec's dtype; ValueError for another shape."""
-        obs = np.asarray(obs, self.dtype)
-        if obs.shape[1:] != self.shape or not obs.ndim:
-            wanted = ", ".join(["rows", *map(str, self.shape)])
-            raise ValueError(f"obs must be [{wanted}], not {list(obs.shape)}")
-        return obs

@@ -17,7 +17,7 @@ inspecting = typer.Typer()
 @inspecting.command()
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="ALGO", help="`dqn`, `ddpg` or `ppo`; or a design.")
+        str, typer.Argument(metavar="ALGO", help="An algorithm or a design of `rlfabric list`.")
     ],
     learner: Learner = None,
     env: Annotated[str | None, typer.Option(help="Where other defaults are better.")] = None,

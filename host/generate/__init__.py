@@ -10,8 +10,8 @@ from boards import bitstream
 from boards.memory import bank_of_largest
 from boards.report import mapped_before
 from host.checkpoint import atomic_write
+from host.generate.document import document
 from host.generate.lint import waiver_file
-from host.generate.registers import document
 from host.settings import override
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription

@@ -1,8 +1,16 @@
 """The place where gradient steps happen, as a session sees it."""
 
-from host.learners.background import Background
+import queue
+import threading
+from concurrent.futures import Future
 
-__all__ = ["Learner", "MemoryLearner"]
+from host.interrupt import leaving_behind
+
+__all__ = ["Background", "Learner", "MemoryLearner"]
+
+#: A launch that is given up ends within a tenth of a second, unless it is in the middle of
+#: something that cannot be.
+_PATIENCE_S = 0.5
 
 
 class Learner:
@@ -57,6 +65,45 @@ class Learner:
 
     def close(self):
         """Let go of the card; a launch under way is given up."""
+
+
+class Background:
+    """Calls functions one after another in a thread of its own.
+
+    ``concurrent.futures`` has the same, but waits for the thread when it is shut down and again
+    when Python ends, so that an interrupt would wait for the launch, up to its time limit.
+    """
+
+    def __init__(self, name):
+        self._calls, self._last = queue.SimpleQueue(), None
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    def submit(self, function, *arguments):
+        """The Future of ``function(*arguments)``; the first call starts the thread."""
+        if self._last is None:
+            self._thread.start()
+        self._last = future = Future()
+        self._calls.put((future, function, arguments))
+        return future
+
+    def close(self, abort):
+        """End the thread. A call that is under way, which there is after an exception alone, is
+        told to end by ``abort()``, and left behind if it does not."""
+        if self._last is None:
+            return
+        if not self._last.done():
+            abort()
+        self._calls.put(None)
+        with leaving_behind(self._thread):
+            self._thread.join(_PATIENCE_S)
+
+    def _work(self):
+        while (call := self._calls.get()) is not None:
+            future, function, arguments = call
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
 
 
 class MemoryLearner(Learner):

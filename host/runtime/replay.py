@@ -9,8 +9,16 @@ import warnings
 
 import numpy as np
 
-from host.runtime.entering import entering, finite, raw_priorities
-from host.runtime.experience import checked_items, put_items, put_records, record_dtype, to_records
+from host.runtime.experience import (
+    checked_items,
+    entering,
+    finite,
+    put_items,
+    put_records,
+    raw_priorities,
+    record_dtype,
+    to_records,
+)
 from host.runtime.program import Launcher, aligned
 from host.runtime.stored import Stored
 from hw.arith.power import SCALE_FORMAT

@@ -1,5 +1,7 @@
 """From a run's config to its parts: one place that knows how they fit together."""
 
+from contextlib import ExitStack, closing
+
 from host.algorithms.config import Clock
 from host.collect.collector import NStepCollector
 from host.collect.environment import make_envs
@@ -28,9 +30,18 @@ def build(config, factory):
 
     ValueError for what config and environment make impossible.
     """
+    with ExitStack() as made:
+        envs, evaluation_envs = (
+            made.enter_context(closing(make_envs(config.env, count, config.algorithm)))
+            for count in (config.env_count, config.evaluation_episodes)
+        )
+        session = _joined(config, factory, envs, evaluation_envs)
+        made.pop_all()  # they are the session's to close
+    return session
+
+
+def _joined(config, factory, envs, evaluation_envs):
     algorithm, seeds, phases, clock = config.algorithm, Seeds(config.seed), Phases(), Clock()
-    envs = make_envs(config.env, config.env_count, algorithm)
-    evaluation_envs = make_envs(config.env, config.evaluation_episodes, algorithm)
     spec = Spec.of(envs)
     weights, exploration, steps = seeds.agent
     policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)

@@ -74,7 +74,8 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
     saved = None
     if resume:
         _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
-    with single_threaded(), closing(build(config, factory)) as session:
+    one_thread = single_threaded(with_torch=config.learner == "cpu")
+    with one_thread, closing(build(config, factory)) as session:
         with closing(_Run(config, session, out, console, saved)) as run:
             return run.to_end(card, kernel)
 

@@ -37,11 +37,8 @@ def preset(algo, learner, name=None, env=None):
         )
     if name is not None and name not in names:
         raise ValueError(f"preset must be one of {', '.join(names)}, not {name!r}")
-    layers = [algorithm.defaults]
-    if learner == "card":
-        layers.append(algorithm.card)
-    if env is not None:
-        layers += [{"env": env}, _in_environment(algorithm, env)]
+    layers = [algorithm.defaults, *_in_environment(algorithm, learner, env)]
+    layers += [{} if env is None else {"env": env}]
     if names:
         layers.append({"agent": names[name or next(iter(names))]})
     values = {"algo": algo, "learner": learner}
@@ -52,9 +49,15 @@ def preset(algo, learner, name=None, env=None):
     return kind.from_dict(values)
 
 
-def _in_environment(algorithm, env):
-    """What differs in the environment ``env``."""
-    own = algorithm.environments.get(env.rpartition(":")[2])
-    if own is not None or not algorithm.continuous:
-        return own or {}
-    return algorithm.continuous if has_continuous_actions(env) else {}
+def _in_environment(algorithm, learner, env):
+    """What differs on the learner and in the environment ``env``, one after the other."""
+    name, on_card = env and env.rpartition(":")[2], learner == "card"
+    if name in algorithm.environments:
+        yield algorithm.environments[name]
+        if on_card:
+            yield algorithm.card_environments.get(name, {})
+        return
+    if on_card:
+        yield algorithm.card
+    if env is not None and algorithm.continuous and has_continuous_actions(env):
+        yield algorithm.continuous

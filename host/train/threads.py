@@ -7,30 +7,27 @@ are in equal order, besides.
 """
 
 import os
-import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from threadpoolctl import threadpool_limits
+
+from host.algorithms.autodiff import torch
 
 __all__ = ["single_threaded"]
 
 
 @contextmanager
-def single_threaded():
-    """One thread for NumPy's BLAS and for torch in the block; outside, it is as it was.
+def single_threaded(with_torch=False):
+    """One thread for NumPy's BLAS in the block, and for torch where it is used; outside, it is as
+    it was.
 
-    Not where the user has set OPENBLAS_NUM_THREADS or OMP_NUM_THREADS.
+    Not where the user has set OPENBLAS_NUM_THREADS or OMP_NUM_THREADS for the one, or
+    OMP_NUM_THREADS for the other.
     """
-    if {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & os.environ.keys():
-        yield
-        return
-    torch = sys.modules.get("torch")
-    threads = torch and torch.get_num_threads()
-    with threadpool_limits(1):
-        if torch:
+    with ExitStack() as stack:
+        if not {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & os.environ.keys():
+            stack.enter_context(threadpool_limits(1, user_api="blas"))
+        if with_torch and "OMP_NUM_THREADS" not in os.environ:
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
             torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            if torch:
-                torch.set_num_threads(threads)
+        yield

@@ -1,42 +1,29 @@
 """A small PPO agent and a rollout that it acted in, for the tests of ppo."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from host.algorithms.ppo_config import PPOConfig
-from host.collect.rollout import Rollout
+from tests.host import agents
 
-__all__ = ["make", "make_rollout", "parameters", "require_torch"]
-
-
-def require_torch():
-    """The module, or AssertionError."""
-    try:
-        import torch
-    except ImportError as error:
-        raise AssertionError(
-            f"torch must be installed for this test (pip install -e '.[torch]'): {error}"
-        ) from error
-    return torch
+__all__ = ["make", "make_rollout", "parameters"]
 
 
 def make(seed=1, discrete=True, **config):
-    from host.algorithms.ppo import PPO
-
-    config = PPOConfig(**{"hidden": (8, 6), "batch_size": 64, **config})
-    return PPO(config, seed=seed, discrete=discrete, observation_size=3, action_count=2)
+    spec = replace(agents.DISCRETE, discrete=discrete, action_count=2)
+    return agents.make("ppo", spec, seed, **{"hidden": (8, 6), "batch_size": 64, **config})
 
 
 def make_rollout(agent, seed=2, shape=(16, 4)):
-    """``(rollout, advantages, returns)`` of observations that ``agent`` acted on."""
+    """What an update takes: observations that ``agent`` acted on, with any advantages."""
     rng = np.random.default_rng(seed)
     obs = rng.normal(size=(*shape, 3)).astype(np.float32)
-    parts = [np.stack(x) for x in zip(*map(agent.sample, obs), strict=True)]
-    seen, action, log_probability, value = parts
-    empty = np.zeros(shape, np.float32)
-    rollout = Rollout(seen, action, log_probability, value, empty, empty > 0, empty > 0, empty)
-    advantages = rng.normal(0.3, 2, shape).astype(np.float32)
-    return rollout, advantages, value + advantages
+    parts = [np.stack(x) for x in zip(*map(agent.policy.sample, obs), strict=True)]
+    batch = dict(zip(("obs", "action", "log_probability", "value"), parts, strict=True))
+    advantage = rng.normal(0.3, 2, shape).astype(np.float32)
+    return batch | {"advantage": advantage, "return": batch["value"] + advantage}
 
 
 def parameters(agent):
-    return np.concatenate([array.ravel() for array in agent.parameters.values()])
+    """All weights, of actor and critic: the network's own, not a copy."""
+    return agent.policy.networks["actor_critic"].parameters

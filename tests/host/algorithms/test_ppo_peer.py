@@ -1,17 +1,22 @@
 """Training by ppo against stable-baselines3's PPO with the same first weights, noise and orders of
 minibatches: rollouts, advantages and epochs. Long: an extra that `make test` does not install."""
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import RescaleAction, TimeLimit
 
-from host.algorithms.ppo_config import PPOConfig
-from host.collect.environment import Actor
-from host.collect.rollout import collect
+from host.collect.rollout import RolloutCollector
+from host.collect.spec import Spec
+from host.learners.advantages import AdvantageLearner
+from host.phases import Phases
+from host.train.config import OnPolicyConfig
 from tests.fake_estimator import FakeEstimator
-from tests.host.ppo_parts import require_torch
+from tests.host import agents
 
 pytestmark = pytest.mark.long
 
@@ -23,8 +28,8 @@ NAMES = {
     "actions": "action",
     "log_probs": "log_probability",
     "values": "value",
-    "advantages": "advantages",
-    "returns": "returns",
+    "advantages": "advantage",
+    "returns": "return",
 }
 
 
@@ -42,44 +47,46 @@ def make_env():
     return RescaleAction(TimeLimit(env, 20), -1, 1)
 
 
-def mine():
-    """``(state at first, [(rollout, estimated, parameters after it)])``."""
-    from host.algorithms.ppo import PPO
+def mine(agent):
+    """[(what was learned from, parameters after it)] of a training of ``agent``."""
+    config, taken = (
+        OnPolicyConfig(env_count=1, steps_per_launch=STEPS, agent=agent.policy.config),
+        [],
+    )
+    envs, phases = SyncVectorEnv([make_env], autoreset_mode=AutoresetMode.SAME_STEP), Phases()
+    collector = RolloutCollector(config, agent.policy.spec, envs, seed=SEED, phases=phases)
+    parts = config, agent.policy, agent.clock, FakeEstimator(), agent.updater
+    learner, update = AdvantageLearner(*parts, phases=phases), agent.updater.update
 
-    agent = PPO(PPOConfig(**HYPER), seed=1, discrete=False, observation_size=3, action_count=1)
-    first, taken, estimator = agent.state_dict(), [], FakeEstimator()
-    envs = SyncVectorEnv([make_env], autoreset_mode=AutoresetMode.SAME_STEP)
-    actor = Actor(envs, seed=SEED)
+    def spy(batch, clock):
+        found = update(batch, clock)
+        taken.append((batch, as_theirs(agent.policy)))
+        return found
+
+    agent.updater.update, ends = spy, set()
     for _ in range(ROLLOUTS):
-        rollout, _ = collect(actor, agent, STEPS)
-        estimated = estimator.estimate(
-            rollout.reward,
-            rollout.value,
-            rollout.terminated,
-            rollout.truncated,
-            rollout.bootstrap,
-            gamma=HYPER["gamma"],
-            gae_lambda=HYPER["gae_lambda"],
-        )
-        agent.learn(rollout, estimated.advantages, estimated.returns)
-        taken.append((rollout, estimated, agent.state_dict()["parameters"]))
+        rollout, _ = collector.collect(agent.policy, agent.clock)
+        ends |= set(zip(rollout.terminated.ravel(), rollout.truncated.ravel(), strict=True))
+        learner.end(learner.begin(rollout))
     envs.close()
-    return first, taken
+    assert len(ends) >= 3, ends
+    return taken
 
 
-def as_theirs(parameters):
-    """Their name of each parameter -> ours."""
-    names = {"log_deviation": "log_std"}
-    for part in ("weight", "bias"):
-        for ours, net, head in (("actor", "policy", "action"), ("critic", "value", "value")):
-            for layer in (0, 2):
-                names[f"{ours}.{layer}.{part}"] = f"mlp_extractor.{net}_net.{layer}.{part}"
-            names[f"{ours}.4.{part}"] = f"{head}_net.{part}"
-    return {names[name]: array for name, array in parameters.items()}
+def as_theirs(policy):
+    """Their name of each parameter -> a copy of ours."""
+    network = policy.networks["actor_critic"]
+    arrays = {"log_std": network.log_deviation.copy()}
+    for mlp, net, head in ((network.actor, "policy", "action"), (network.critic, "value", "value")):
+        names = f"mlp_extractor.{net}_net.0", f"mlp_extractor.{net}_net.2", f"{head}_net"
+        for name, weight, bias in zip(names, mlp.weights, mlp.biases, strict=True):
+            arrays |= {f"{name}.weight": weight.T.copy(), f"{name}.bias": bias.copy()}
+    return arrays
 
 
-def theirs(torch, monkeypatch, first):
-    """[({name of ours: array of a rollout}, parameters after it)] of their whole training."""
+def theirs(monkeypatch, agent):
+    """[({their name: array of a rollout}, parameters after it)] of their whole training, with the
+    weights and the next draws of ``agent``."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import DummyVecEnv
@@ -88,17 +95,14 @@ def theirs(torch, monkeypatch, first):
         "MlpPolicy", DummyVecEnv([make_env]), seed=SEED, device="cpu", n_steps=STEPS, **HYPER
     )
     state, taken = model.policy.state_dict(), []
-    for name, array in as_theirs(first["parameters"]).items():
+    for name, array in as_theirs(agent.policy).items():
         state[name].copy_(torch.from_numpy(array))
-    generator = torch.Generator()
-    generator.set_state(torch.from_numpy(first["random"]))
+    noise, orders = (copy.deepcopy(each.rng) for each in (agent.policy, agent.updater))
     monkeypatch.setattr(
         "torch.distributions.normal._standard_normal",
-        lambda shape, dtype, device: torch.randn(shape, generator=generator),
+        lambda shape, dtype, device: torch.from_numpy(noise.standard_normal(shape, np.float32)),
     )
-    monkeypatch.setattr(
-        "numpy.random.permutation", lambda n: torch.randperm(n, generator=generator).numpy()
-    )
+    monkeypatch.setattr("numpy.random.permutation", orders.permutation)
 
     class Record(BaseCallback):
         def _on_step(self):
@@ -121,20 +125,20 @@ def theirs(torch, monkeypatch, first):
 
 def test_training_is_stable_baselines3s(monkeypatch):
     """Rounding grows from rollout to rollout, and a mistake is some 1e-2 in the first."""
-    torch = require_torch()
-    first, taken = mine()
-    reference = theirs(torch, monkeypatch, first)
+    spec = Spec(shape=(3,), dtype="float32", discrete=False, action_count=1)
+    agent = agents.make("ppo", spec, hidden=(64, 64), **HYPER)
+    reference = theirs(monkeypatch, agent)
+    monkeypatch.undo()
+    taken = mine(agent)
     assert len(reference) == len(taken) == ROLLOUTS
-    kinds = set()
-    for n, ((arrays, state), (rollout, estimated, parameters)) in enumerate(
-        zip(reference, taken, strict=True)
-    ):
-        kinds |= set(zip(rollout.terminated.ravel(), rollout.truncated.ravel(), strict=True))
+    for n, ((arrays, state), (batch, parameters)) in enumerate(zip(reference, taken, strict=True)):
         for name, ours in NAMES.items():
-            array = getattr(estimated if name in ("advantages", "returns") else rollout, ours)
             np.testing.assert_allclose(
-                arrays[name].ravel(), array.ravel(), rtol=1e-4, atol=1e-3, err_msg=f"{name} {n}"
+                arrays[name].ravel(),
+                batch[ours].ravel(),
+                rtol=1e-4,
+                atol=1e-3,
+                err_msg=f"{name} {n}",
             )
-        for name, array in as_theirs(parameters).items():
+        for name, array in parameters.items():
             np.testing.assert_allclose(state[name], array, rtol=0, atol=1e-5, err_msg=f"{name} {n}")
-    assert len(kinds) >= 3, kinds

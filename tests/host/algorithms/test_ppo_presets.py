@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from host.algorithms.ppo_config import HEPPO
+from host.algorithms.ppo import HEPPO
 from host.train.log import read_progress
-from tests.host.ppo_parts import require_torch
 from tests.host.short_runs import *
 
 SETTINGS = {
@@ -21,7 +20,6 @@ SETTINGS = {
 
 @pytest.fixture
 def ppo(options):
-    require_torch()
     return {**options, **PPO, "steps": 512, "settings": SETTINGS}
 
 

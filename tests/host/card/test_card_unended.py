@@ -9,7 +9,7 @@ import pytest
 from card.copy_kernel import breach, prepared
 
 from host.card import CardError, CardTimeout, open_card
-from host.card.flight import GivenUp
+from host.card.kernel import GivenUp
 from sim.card import xrt
 from sim.card.memory import MemoryConfig
 from tests.host.pyxrt_eras import pyxrt_of

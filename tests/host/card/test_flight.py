@@ -1,4 +1,4 @@
-"""host.card.flight, host.learners.background: a launch can be given up, a thread left behind."""
+"""host.card.kernel, host.learners.learner: a launch can be given up, a thread left behind."""
 
 import threading
 import time
@@ -7,8 +7,8 @@ import pytest
 from card.copy_kernel import breach, generate, prepared
 
 from host.card import open_card
-from host.card.flight import Flight, GivenUp
-from host.learners.background import Background
+from host.card.kernel import Flight, GivenUp
+from host.learners.learner import Background
 from sim.card.memory import MemoryConfig
 
 

@@ -8,7 +8,7 @@ import pytest
 from uart.systems import UART, describe, twin
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
-from host.card.flight import GivenUp
+from host.card.kernel import GivenUp
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.shell.control_map import CTRL
 from hw.uart.protocol import END, IDENTITY, STATUS_WORDS, Opcode, Status

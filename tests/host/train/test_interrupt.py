@@ -101,7 +101,7 @@ def test_a_signal_ends_the_wait_for_a_thread(start, number):
 #: a call that a thread is left behind in: it ends a second later
 LEFT = """
 import atexit, time
-from host.learners.background import Background
+from host.learners.learner import Background
 from host.interrupt import leave
 background = Background("card")
 def call():

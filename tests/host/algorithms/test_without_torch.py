@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from host.train.policy import agent_type
+from host.train.train_config import preset
 
 from host import extras
 from host.train import start
-from host.train.policy import agent_type
-from host.train.train_config import preset
 from sim.tools import MissingTool
 
 

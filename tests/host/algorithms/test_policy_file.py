@@ -1,0 +1,128 @@
+"""host.algorithms.policy_file: what is saved acts the same; what is not a policy is refused."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+from host import checkpoint
+from host.algorithms.policy_file import load_policy, save_policy
+from host.algorithms.registry import ALGORITHMS
+from host.checkpoint import CheckpointError
+from host.collect.spec import Spec
+from tests.host import agents
+
+
+def trained(algo, **config):
+    """A policy whose weights are not the first ones; its hidden layers are not the default."""
+    discrete = Discrete in ALGORITHMS[algo].actions
+    spec = agents.DISCRETE if discrete else agents.CONTINUOUS
+    policy = agents.make(algo, spec, **config).policy
+    for network in policy.networks.values():
+        network.parameters += (
+            np.random.default_rng(5).normal(0, 0.3, len(network.parameters)).astype(np.float32)
+        )
+    return policy
+
+
+def saved(path, policy, algo, env="Some-v0"):
+    save_policy(path, policy, algo=algo, env=env, score=12.5)
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "best.npz"
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_every_algorithms_policy_is_kept(path, algo):
+    policy = trained(algo)
+    loaded, info = load_policy(saved(path, policy, algo))
+    assert info == {"algo": algo, "env": "Some-v0", "score": 12.5}
+    assert type(loaded) is type(policy)
+    assert (loaded.config, loaded.spec) == (policy.config, policy.spec)
+    obs = np.random.default_rng(1).normal(size=(40, 3)).astype(np.float32)
+    action = policy.act(obs, greedy=True)
+    np.testing.assert_array_equal(loaded.act(obs, greedy=True), action)
+    np.testing.assert_array_equal(loaded.predict(obs), policy.predict(obs))
+    assert len(np.unique(action, axis=0)) > 1
+    assert [file.name for file in path.parent.iterdir()] == ["best.npz"]
+
+
+def test_images_too(path):
+    spec = Spec(shape=(4, 5, 2), dtype="uint8", discrete=True, action_count=3)
+    policy = agents.make("ppo", spec).policy
+    loaded, _ = load_policy(saved(path, policy, "ppo"))
+    assert loaded.spec == spec and loaded.spec.shape == (4, 5, 2)
+    obs = np.random.default_rng(1).integers(256, size=(3, 4, 5, 2), dtype=np.uint8)
+    np.testing.assert_array_equal(loaded.predict(obs), policy.predict(obs))
+
+
+def test_a_score_may_be_absent(path):
+    save_policy(path, trained("dqn"), algo="dqn", env="Some-v0", score=None)
+    assert load_policy(path)[1]["score"] is None
+
+
+def test_none_there(path):
+    with pytest.raises(CheckpointError, match="^checkpoint must be a file, not .*none there"):
+        load_policy(path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "text"])
+def test_damaged(path, damage):
+    whole = bytearray(saved(path, trained("dqn"), "dqn").read_bytes())
+    middle = len(whole) // 2
+    flipped = whole.copy()
+    flipped[middle] ^= 0xFF
+    ways = {"cut": whole[:middle], "empty": b"", "flipped": flipped, "text": b"policy"}
+    path.write_bytes(ways[damage])
+    with pytest.raises(CheckpointError, match="^checkpoint must be a whole file that rlfabric"):
+        load_policy(path)
+
+
+def test_a_trainings_checkpoint_is_none(path):
+    checkpoint.save(path, "training", {}, {})
+    with pytest.raises(CheckpointError, match="^checkpoint must be of kind 'policy', not 'train"):
+        load_policy(path)
+
+
+def test_an_older_releases_is_none(path):
+    """As 0.1.0 wrote them: sizes, and a matrix for each layer."""
+    config = {
+        "algo": "dqn",
+        "env": "CartPole-v1",
+        "agent": {"hidden": [4]},
+        "observation_size": 4,
+        "action_count": 2,
+    }
+    checkpoint.save(path, "policy", config, {"parameters": {"q": np.zeros(30)}, "score": 1.0})
+    with pytest.raises(CheckpointError, match="best.npz must be of this release of rlfabric, not"):
+        load_policy(path)
+
+
+BAD = {
+    "algo": dict(algo="a3c"),
+    "field": dict(agent={"hidden": [16, 16], "colour": "red"}),
+    "value": dict(agent={"hidden": [16, 16], "gamma": 2}),
+    "shape": dict(agent={"hidden": [16, 17]}),
+    "spec": dict(spec={"shape": [3], "dtype": "float32", "discrete": True}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_another_releases_is_none(path, name):
+    """Whatever it lacks or has besides; the words name the file."""
+    saved(path, trained("dqn"), "dqn")
+    config, state = checkpoint.load(path, "policy")
+    checkpoint.save(path, "policy", config | BAD[name], state)
+    with pytest.raises(CheckpointError, match="best.npz must be of this release of rlfabric, not"):
+        load_policy(path)
+
+
+def test_fields_that_are_newer_have_their_default(path):
+    saved(path, trained("ppo"), "ppo")
+    config, state = checkpoint.load(path, "policy")
+    del config["agent"]["normalize_observations"]
+    checkpoint.save(path, "policy", config, state)
+    policy, _ = load_policy(path)
+    assert policy.config.normalize_observations is False
