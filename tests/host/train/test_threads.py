@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from host.train.threads import single_threaded
 
 def counts():
-    """Threads of NumPy's BLAS; of torch, or None."""
-    [blas] = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+    # threads of NumPy's BLAS; of torch, or None
+    [blas] = set(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
     return [blas, torch.get_num_threads() if {with_torch} else None]
 
 threadpool_limits(2)
