@@ -64,8 +64,7 @@ class Looker(Policy):
         return {"looker": SimpleNamespace(parameters=np.zeros(1, np.float32))}
 
     def act(self, obs, *, greedy=False, steps=0):
-        obs = self.spec.checked(obs)
-        assert obs.dtype == np.uint8 and obs.shape[1:] == SHAPE
+        assert obs.dtype == self.flat(obs).dtype == np.uint8 and obs.shape[1:] == SHAPE
         return obs[:, 3, 5, 0] % 3
 
 

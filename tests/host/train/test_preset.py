@@ -75,8 +75,21 @@ def test_preset_of_continuous_actions():
     pendulum = preset("ppo", "cpu", None, "Pendulum-v1").agent
     assert not pendulum.normalize_observations and pendulum.log_deviation == 0
     assert not PPOConfig().normalize_observations, "of a policy's file from before"
-    others = preset("ddpg", "card", None, "MountainCarContinuous-v0"), preset("ddpg", "card")
-    assert others[0].agent == others[1].agent
+    assert preset("ddpg", "card", None, "nothing-v0").agent == preset("ddpg", "card").agent
+
+
+def test_environments_that_are_an_algorithms_own():
+    """In the place of what differs on the card; and then what differs on the card there."""
+    name = "MountainCarContinuous-v0"
+    for learner in ("cpu", "card"):
+        own = find("ddpg").environments[name]
+        for env in (name, f"gymnasium.envs:{name}"):
+            config = preset("ddpg", learner, None, env)
+            assert config.env == env and config.learner == learner
+            assert all(getattr(config.agent, field) == x for field, x in own["agent"].items())
+            there = find("ddpg").card_environments[name] if learner == "card" else {}
+            run = {k: v for k, v in (own | there).items() if k != "agent"}
+            assert run and all(getattr(config, field) == x for field, x in run.items())
 
 
 def test_environments_that_are_not_made():
