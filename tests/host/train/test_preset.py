@@ -78,17 +78,18 @@ def test_preset_of_continuous_actions():
     assert preset("ddpg", "card", None, "nothing-v0").agent == preset("ddpg", "card").agent
 
 
-def test_environments_that_are_an_algorithms_own():
+@pytest.mark.parametrize("algo, name", [(n, e) for n in ALGORITHMS for e in find(n).environments])
+def test_environments_that_are_an_algorithms_own(algo, name):
     """In the place of what differs on the card; and then what differs on the card there."""
-    name = "MountainCarContinuous-v0"
-    for learner in ("cpu", "card"):
-        own = find("ddpg").environments[name]
+    algorithm = find(algo)
+    own = algorithm.environments[name]
+    for learner in algorithm.learners:
         for env in (name, f"gymnasium.envs:{name}"):
-            config = preset("ddpg", learner, None, env)
-            assert config.env == env and config.learner == learner
+            config = preset(algo, learner, None, env)
+            assert (config.env, config.learner) == (env, learner)
             assert all(getattr(config.agent, field) == x for field, x in own["agent"].items())
-            there = find("ddpg").card_environments[name] if learner == "card" else {}
-            run = {k: v for k, v in (own | there).items() if k != "agent"}
+            there = algorithm.card_environments.get(name, {}) if learner == "card" else {}
+            run = {k: v for k, v in (own | there).items() if k not in ("agent", "env")}
             assert run and all(getattr(config, field) == x for field, x in run.items())
 
 

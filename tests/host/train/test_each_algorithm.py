@@ -1,5 +1,5 @@
-"""Columns of progress.csv and tags of TensorBoard, by algorithm and learner: all that there is is
-measured, and all that is measured is told."""
+"""A short run of each algorithm on each learner: what there is in progress.csv is measured, what is
+measured is in TensorBoard, and its summary is the same run again."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ from gymnasium.spaces import Discrete
 from rich.console import Console
 
 from host.algorithms.registry import ALGORITHMS
+from host.commands.request import request
 from host.phases import PHASES
 from host.train import run as module
 from host.train.log import TAGS, read_progress
@@ -59,7 +60,7 @@ def short(algo, learner):
 
 @pytest.mark.filterwarnings("ignore:.* were clipped")
 @pytest.mark.parametrize("algo, learner", CASES)
-def test_columns_and_tags(tmp_path, monkeypatch, algo, learner):
+def test_a_run(tmp_path, monkeypatch, algo, learner):
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
     config = short(algo, learner)
     module.run(config, card="model", out=tmp_path / "run", console=Console(quiet=True))
@@ -76,3 +77,8 @@ def test_columns_and_tags(tmp_path, monkeypatch, algo, learner):
     assert (512, "time/launches", last["launches"]) in tagged
     if not ALGORITHMS[algo].on_policy:
         assert 0 < last["td_error"] < 1e3 and last["fill"] == 256
+    summary = tmp_path / "run" / "summary.json"
+    again, kernel = request(algo, options={}, settings={}, file=summary, board="u200")
+    assert (again, kernel) == (config, {}), "and nothing of its kernel was set"
+    changed, _ = request(algo, options={"seed": 7}, settings={"agent.hidden": "9"}, file=summary)
+    assert changed == replace(config, seed=7, agent=replace(config.agent, hidden=(9,)))
