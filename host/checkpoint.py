@@ -95,8 +95,12 @@ def save(path, kind, config, state):
     def strip(value):
         if isinstance(value, np.ndarray):
             name = f"a{len(arrays)}"
+            entry = {"__array__": name}
+            if value.dtype.names:  # records whole: NumPy writes anything between their fields
+                entry["fields"] = np.lib.format.dtype_to_descr(value.dtype)
+                value = value.view(f"V{value.dtype.itemsize}")
             arrays[name] = value
-            return {"__array__": name}
+            return entry
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, dict):
@@ -167,12 +171,19 @@ def restoring(path):
 
 def _join(value, arrays):
     if isinstance(value, dict):
-        if value.keys() == {"__array__"}:
-            return arrays[value["__array__"]]
+        if "__array__" in value:
+            array = arrays[value["__array__"]]
+            return array.view(_records(value["fields"])) if "fields" in value else array
         return {key: _join(item, arrays) for key, item in value.items()}
     if isinstance(value, list):
         return [_join(item, arrays) for item in value]
     return value
+
+
+def _records(fields):
+    """The dtype of what ``dtype_to_descr`` said, after JSON."""
+    parts = [(name, kind, *map(tuple, shape)) for name, kind, *shape in fields]
+    return np.lib.format.descr_to_dtype(parts)
 
 
 def _flat(config, prefix=""):

@@ -28,6 +28,20 @@ HW_ARROWS = {
     "gae": {"stream", "arith", "shell"},
     "learner": {"stream", "arith", "nn", "shell", "replay"},
 }
+#: the same of host, from the card's own side to the command line's
+HOST_ARROWS = {
+    "card": set(),
+    "generate": set(),
+    "runtime": set(),
+    "collect": {"runtime"},
+    "algorithms": {"runtime", "collect"},
+    "learners": {"runtime", "algorithms"},
+    "train": {"card", "generate", "runtime", "collect", "algorithms", "learners"},
+    "commands": {"card", "generate", "collect", "algorithms", "train"},
+}
+INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
+#: files of a package that stand above its folders: no file of those may import them
+TOP = {"hw": {"designs"}, "host": {"cli"}}
 PROJECT = {*ARROWS, "tests"}
 LINES = 300
 #: A function of hw, its head among them.
@@ -43,16 +57,15 @@ def imported(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, "." * node.level + (node.module or "")
+            module = "." * node.level + (node.module or "")
+            if node.level or "." in module:
+                yield node.lineno, module
+            else:  # from hw import designs
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             name = node.args[0]
             if isinstance(name, ast.Constant):
                 yield node.lineno, name.value
-
-
-def modules(path):
-    """``hw.nn`` of an import of ``hw.nn.layouts``, for every import of a file."""
-    return [".".join(name.split(".")[:2]) for _, name in imported(path.read_text())]
 
 
 def offences(folder, source):
@@ -122,27 +135,73 @@ def test_the_check_itself(folder, source, bad):
     assert len(offences(folder, source)) == bad
 
 
-@pytest.mark.parametrize("folder", HW_ARROWS)
-def test_arrows_inside_hw(folder):
-    """A library needs no kernel, and no kernel another, but the learner replay."""
-    assert files(f"hw/{folder}"), f"hw/{folder} has no Python file"
-    others = {f"hw.{name}" for name in {*HW_ARROWS} - HW_ARROWS[folder] - {folder}}
-    others |= {"hw.designs"}
+def offences_inside(package, folder, source):
+    """Imports of ``source``, a file of ``package/folder``, that go against the arrows inside; a
+    ``folder`` of None is that of the package itself, whose files need no folder."""
+    arrows = INSIDE[package]
+    others = {*arrows} - arrows.get(folder, set()) - {folder} | TOP[package]
+    wrong = {f"{package}.{name}" for name in others}
+    return [
+        f"line {line}: {module}"
+        for line, module in imported(source)
+        if ".".join(module.split(".")[:2]) in wrong
+    ]
+
+
+def wrong_inside(package, folder, paths):
+    assert paths, f"{package}/{folder} has no Python file"
     found = {
         str(path.relative_to(ROOT)): bad
-        for path in files(f"hw/{folder}")
-        if (
-            bad := [
-                m for _, m in imported(path.read_text()) if ".".join(m.split(".")[:2]) in others
-            ]
-        )
+        for path in paths
+        if (bad := offences_inside(package, folder, path.read_text()))
     }
     assert not found
 
 
-def test_every_folder_of_hw_has_its_arrows():
-    folders = {path.relative_to(ROOT).parts[1] for path in files("hw")}
-    assert {name for name in folders if not name.endswith(".py")} == set(HW_ARROWS)
+@pytest.mark.parametrize("folder", HW_ARROWS)
+def test_arrows_inside_hw(folder):
+    """A library needs no kernel, and no kernel another, but the learner replay."""
+    wrong_inside("hw", folder, files(f"hw/{folder}"))
+
+
+@pytest.mark.parametrize("folder", HOST_ARROWS)
+def test_arrows_inside_host(folder):
+    """Who drives a card by a loop of his own needs no algorithm, and no algorithm a run."""
+    wrong_inside("host", folder, files(f"host/{folder}"))
+
+
+@pytest.mark.parametrize("package", INSIDE)
+def test_files_of_a_package_need_no_folder_of_it(package):
+    paths = (ROOT / package).glob("*.py")
+    wrong_inside(package, None, [path for path in paths if path.stem not in TOP[package]])
+
+
+@pytest.mark.parametrize("package", INSIDE)
+def test_every_folder_has_its_arrows(package):
+    folders = {path.relative_to(ROOT).parts[1] for path in files(package)}
+    assert {name for name in folders if not name.endswith(".py")} == set(INSIDE[package])
+
+
+@pytest.mark.parametrize(
+    "package, folder, source, bad",
+    [
+        ("hw", "nn", "from hw.arith.fixed import SQ\nimport hw.nn.layouts, hw.config", 0),
+        ("hw", "nn", "import hw.replay.tree", 1),
+        ("hw", "arith", "from hw import designs, stream, nn", 2),
+        (
+            "host",
+            "algorithms",
+            "from host import checkpoint\nfrom host.collect.spec import Spec",
+            0,
+        ),
+        ("host", "algorithms", "def f():\n    from host.train.config import RunConfig", 1),
+        ("host", "runtime", "from host import card", 1),
+        ("host", "commands", "import host.cli", 1),
+        ("host", None, "import host.rules\nfrom host.commands import exits", 1),
+    ],
+)
+def test_the_check_inside_itself(package, folder, source, bad):
+    assert len(offences_inside(package, folder, source)) == bad
 
 
 def test_file_lengths():

@@ -59,7 +59,7 @@ class Policy:
         if not obs.ndim or obs.shape[1:] != self.spec.shape:
             wanted = ", ".join(["rows", *map(str, self.spec.shape)])
             raise ValueError(f"obs must be [{wanted}], not {list(obs.shape)}")
-        return obs.reshape(len(obs), -1)
+        return obs.reshape(len(obs), self.spec.size)
 
     @property
     def parameters(self):

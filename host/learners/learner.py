@@ -125,6 +125,8 @@ class MemoryLearner(Learner):
         self.buffer, self.phases = buffer, phases
         self.in_flight = config.launches_in_flight
         self._card, self._fill = Background("card"), 0
+        if policy.exploration_at(0) is None:  # a column that would stay empty
+            self.columns = tuple(name for name in self.columns if name != "exploration")
 
     def begin(self, experience):
         with self.phases("card"):

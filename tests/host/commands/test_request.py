@@ -1,10 +1,12 @@
 """host.commands.request: options, --set and --config together are the config of a run."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import boards
+from host.algorithms.registry import ALGORITHMS
 from host.commands.request import request
 from host.generate import configure, find_design
 from host.train.config import OffPolicyConfig
@@ -51,6 +53,16 @@ def test_settings():
     config, kernel = asked(steps=7, settings=settings)
     assert (config.agent.gamma, config.agent.hidden, config.seed, config.steps) == (0.5, (8,), 9, 7)
     assert kernel == {"lanes": "2"}
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_field_of_the_agent_has_two_names(algo):
+    default, _ = asked(algo)
+    for name in ("hidden", "agent.hidden"):
+        config, _ = asked(algo, settings={name: "8,4"})
+        assert config == replace(default, agent=replace(default.agent, hidden=(8, 4)))
+    with pytest.raises(ValueError, match="^agent.gamma must be in .0, 1., not 2.0$"):
+        asked(algo, settings={"agent.gamma": "2"})
 
 
 @pytest.mark.parametrize("name, value", [("seed", 1), ("env", "X-v0"), ("until_solved", True)])

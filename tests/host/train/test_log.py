@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from tensorboardX.proto.event_pb2 import Event, SessionLog
-from tensorboardX.record_writer import masked_crc32c
+from tensorboardX.proto.event_pb2 import SessionLog
 
 from host.algorithms.registry import ALGORITHMS, find
 from host.learners.advantages import AdvantageLearner
 from host.learners.card import CardLearner
 from host.learners.replay import ReplayLearner
 from host.train.log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
+from tests.host.event_files import all_events, scalars
 
 #: of all runs, and ppo's own behind them
 ALL = (*COLUMNS, *find("ppo").columns)
@@ -19,29 +19,6 @@ ALL = (*COLUMNS, *find("ppo").columns)
 
 def rows_of(out):
     return [(row["launches"], row["loss"]) for row in read_progress(out)]
-
-
-def all_events(out):
-    """Every event of all event files, from the record format's definition."""
-    for path in sorted((out / "tensorboard").glob("events*")):
-        data, at = path.read_bytes(), 0
-        while at < len(data):
-            length = int.from_bytes(data[at : at + 8], "little")
-            body = data[at + 12 : at + 12 + length]
-            assert int.from_bytes(data[at + 12 + length : at + 16 + length], "little") == (
-                masked_crc32c(body)
-            )
-            yield Event.FromString(body)
-            at += 16 + length
-
-
-def events(out):
-    """(step, tag, value) of all scalars."""
-    return [
-        (event.step, v.tag, v.simple_value)
-        for event in all_events(out)
-        for v in event.summary.value
-    ]
 
 
 def test_rows_come_back(tmp_path):
@@ -53,7 +30,7 @@ def test_rows_come_back(tmp_path):
     assert one == dict.fromkeys(ALL) | {"launches": 100, "steps": 800, "loss": 0.25}
     assert two["loss"] == 1e-07 and two["fill"] == 7 and isinstance(two["fill"], int)
     assert (tmp_path / "progress.csv").read_text().splitlines()[0] == ",".join(ALL)
-    found = events(tmp_path)
+    found = scalars(tmp_path)
     assert (800, "train/loss", 0.25) in found and (1600, "card/fill", 7.0) in found
     assert (1600, "rollout/exploration_rate", 1.0) in found and len(found) == 6
 
@@ -103,7 +80,7 @@ def test_tensorboard_has_the_groups_of_stable_baselines(tmp_path):
     row = dict.fromkeys(ALL, 0.5) | {"launches": 3, "steps": 96, "seconds": 4.0}
     log.write(row)
     log.close()
-    found = {tag: (step, value) for step, tag, value in events(tmp_path)}
+    found = {tag: (step, value) for step, tag, value in scalars(tmp_path)}
     assert {step for step, _ in found.values()} == {96}
     expected = {"rollout/ep_rew_mean", "rollout/exploration_rate", "eval/mean_reward"}
     expected |= {"train/loss", "train/policy_gradient_loss", "train/value_loss", "train/approx_kl"}
@@ -131,7 +108,7 @@ def test_rows_are_on_disk_at_once(tmp_path):
     log = RunLog(tmp_path, columns=ALL)
     log.write({"launches": 1, "steps": 8, "loss": 0.5})
     assert rows_of(tmp_path) == [(1, 0.5)]
-    assert [value for *_, value in events(tmp_path)] == [1.0, 0.5]
+    assert [value for *_, value in scalars(tmp_path)] == [1.0, 0.5]
     log.close()
 
 
@@ -155,7 +132,7 @@ def test_new_run_starts_anew(tmp_path):
         log.write({"launches": 1, "steps": 8, "loss": loss})
         log.close()
     assert rows_of(tmp_path) == [(1, 2.0)]
-    assert events(tmp_path) == [(8, "time/launches", 1.0), (8, "train/loss", 2.0)]
+    assert scalars(tmp_path) == [(8, "time/launches", 1.0), (8, "train/loss", 2.0)]
 
 
 def test_summary(tmp_path):

@@ -75,8 +75,22 @@ def test_preset_of_continuous_actions():
     pendulum = preset("ppo", "cpu", None, "Pendulum-v1").agent
     assert not pendulum.normalize_observations and pendulum.log_deviation == 0
     assert not PPOConfig().normalize_observations, "of a policy's file from before"
-    others = preset("ddpg", "card", None, "Hopper-v5"), preset("ddpg", "card")
-    assert others[0].agent == others[1].agent
+    assert preset("ddpg", "card", None, "nothing-v0").agent == preset("ddpg", "card").agent
+
+
+@pytest.mark.parametrize("algo, name", [(n, e) for n in ALGORITHMS for e in find(n).environments])
+def test_environments_that_are_an_algorithms_own(algo, name):
+    """In the place of what differs on the card; and then what differs on the card there."""
+    algorithm = find(algo)
+    own = algorithm.environments[name]
+    for learner in algorithm.learners:
+        for env in (name, f"gymnasium.envs:{name}"):
+            config = preset(algo, learner, None, env)
+            assert (config.env, config.learner) == (env, learner)
+            assert all(getattr(config.agent, field) == x for field, x in own["agent"].items())
+            there = algorithm.card_environments.get(name, {}) if learner == "card" else {}
+            run = {k: v for k, v in (own | there).items() if k not in ("agent", "env")}
+            assert run and all(getattr(config, field) == x for field, x in run.items())
 
 
 def test_environments_that_are_not_made():

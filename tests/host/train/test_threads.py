@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 {imported}
 from host.train.threads import single_threaded
 
-def counts():  # of NumPy's BLAS; of torch, or None
+def counts():
+    # threads of NumPy's BLAS; of torch, or None
     [blas] = set(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
     return [blas, torch.get_num_threads() if {with_torch} else None]
 
