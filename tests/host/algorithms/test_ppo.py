@@ -39,6 +39,17 @@ def test_each_minibatch_is_an_update():
     assert agent.clock.updates == 9 and set(measured) == set(agent.algorithm.columns)
 
 
+def test_a_minibatch_of_one_step():
+    """Its advantage has no deviation, and stays as it is."""
+    agent, seen = make(batch_size=63, epochs=1), []
+    losses = agent.updater.losses
+    agent.updater.losses = lambda batch: seen.append(losses(batch)) or seen[-1]
+    rollout = make_rollout(agent)
+    agent.learn(rollout)
+    assert agent.clock.updates == 2 and np.isfinite(seen[1][1]["policy_loss"])
+    assert abs(seen[1][1]["policy_loss"]) > 1e-3 and np.isfinite(parameters(agent)).all()
+
+
 def test_target_kl_ends_the_epochs():
     """Before the step of the first minibatch that is too far."""
     free = make(epochs=20, learning_rate=0.05)
