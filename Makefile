@@ -4,6 +4,8 @@ PYTHON ?= python3
 DESIGN ?= replay
 BOARD ?= u200
 BENCH ?= all
+ONLY ?=
+FRESH ?=
 UNIT ?= replay/manager
 SIM ?= icarus
 JOBS ?= 2
@@ -21,7 +23,7 @@ READY_TEST := .venv/.ready-test
 READY_PEERS := .venv/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long cocotb lint verilog bitstream bench clean
+.PHONY: help setup demo test test-long learning cocotb lint verilog bitstream bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -37,6 +39,9 @@ test: lint $(READY_TEST) ## lint, then every test but the long ones
 
 test-long: $(READY_PEERS) ## what takes minutes: all benches under Verilator, whole trainings
 	$(RUN) -m pytest -n $(JOBS) -m long
+
+learning: $(READY_PEERS) ## train what docs/learning claims, or ONLY="dqn"; what is finished is not repeated
+	@$(RUN) -m bench.learning --jobs $(JOBS) $(if $(FRESH),--fresh) $(ONLY)
 
 cocotb: $(READY) ## benches of UNIT=replay/tree/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
@@ -68,5 +73,5 @@ $(READY_TEST): $(READY)
 	@touch $@
 
 $(READY_PEERS): $(READY_TEST)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers,box2d
 	@touch $@

@@ -2,12 +2,11 @@
 
 import importlib
 import json
-import pkgutil
 from typing import Annotated
 
 import typer
 
-import bench as benches
+from bench import BENCHES
 from host.commands.listing import table
 
 __all__ = ["measuring"]
@@ -30,11 +29,10 @@ def bench(
 
     - `rlfabric bench replay --area --json`
     """
-    known = [module.name for module in pkgutil.iter_modules(benches.__path__)]
-    if name != "all" and name not in known:
-        raise ValueError(f"bench must be one of {', '.join(known)} or all, not {name!r}")
+    if name != "all" and name not in BENCHES:
+        raise ValueError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")
     rows = []
-    for each in known if name == "all" else [name]:
+    for each in BENCHES if name == "all" else [name]:
         rows += importlib.import_module(f"bench.{each}").rows(area=area)
     if as_json:
         print(json.dumps(rows, indent=2))

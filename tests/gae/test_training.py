@@ -1,4 +1,4 @@
-"""PPO with advantages from the card: the same on ``sim`` and ``model``, and it learns."""
+"""PPO with advantages from the card: the same on ``sim`` and ``model``."""
 
 import json
 
@@ -58,11 +58,9 @@ def test_training_is_the_same_on_both_cards(tmp_path):
     assert rows["sim"] == rows["model"] and policies["sim"] == policies["model"]
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
-)
-def test_cartpole_is_solved(seed, tmp_path):
+def test_cartpole_is_solved(tmp_path):
+    """The short form of a claim of bench.learning."""
     config = preset("ppo", "cpu", "heppo1", "CartPole-v1")
-    config = type(config).from_dict(config.to_dict() | {"seed": seed, "until_solved": True})
+    config = type(config).from_dict(config.to_dict() | {"seed": 0, "until_solved": True})
     summary = _train(config, "model", tmp_path)
     assert summary["solved"] and summary["mean_return"] >= 475

@@ -14,6 +14,9 @@ from host.collect.spec import Spec
 
 __all__ = ["CONTINUOUS", "DISCRETE", "Agent", "Peer", "make", "make_batch", "optimizer", "scramble"]
 
+# Networks this small are a thread's; more of them wait for one another, and for other tests.
+torch.set_num_threads(1)
+
 DISCRETE = Spec(shape=(3,), dtype="float32", discrete=True, action_count=4)
 CONTINUOUS = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
 

@@ -1,4 +1,7 @@
-"""Every `rlfabric ...` line of README, docs and `--help`, as words that can be run."""
+"""Every `rlfabric ...` line of README, docs and `--help`, as words that can be run.
+
+Those of docs/learning are written by ``bench.learning.documents``, and have a test beside it.
+"""
 
 import re
 from pathlib import Path
@@ -27,7 +30,8 @@ _OPEN = {
 
 def lines():
     """``{line: where}``, each line once, with single spaces."""
-    texts = {p.relative_to(_ROOT): p.read_text() for p in _ROOT.glob("docs/**/*.md")}
+    pages = [path for path in _ROOT.glob("docs/**/*.md") if path.parent.name != "learning"]
+    texts = {path.relative_to(_ROOT): path.read_text() for path in pages}
     texts[Path("README.md")] = (_ROOT / "README.md").read_text()
     texts |= {f"{name} --help": command.help for name, command in COMMANDS.items()}
     texts["--help"] = app.info.help

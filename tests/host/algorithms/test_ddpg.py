@@ -181,15 +181,3 @@ def test_trains_resumes_and_keeps_a_policy(tmp_path):
     policy, info = load_policy(tmp_path / "best.npz")
     assert info["algo"] == "ddpg" and info["env"] == "Pendulum-v1"
     assert policy.act(np.zeros((1, 3), np.float32), greedy=True).shape == (1, 1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(10))
-def test_defaults_solve_pendulum(tmp_path, seed):
-    config = preset("ddpg", "cpu").from_dict(
-        {**preset("ddpg", "cpu").to_dict(), "seed": seed, "until_solved": True}
-    )
-    console = Console(file=open(os.devnull, "w"))
-    summary = train(config, FakeReplay, out=tmp_path, console=console).summary
-    assert summary["solved"] and summary["mean_return"] >= -200
-    assert summary["launches"] < 4000

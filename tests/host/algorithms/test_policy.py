@@ -43,6 +43,36 @@ def test_both_kinds_of_actions_are_here():
     assert {algo for algo, _ in CASES} == set(ALGORITHMS)
 
 
+def mlps(policy):
+    for network in policy.networks.values():
+        if hasattr(network, "actor"):
+            yield from (network.actor, network.critic)
+        elif hasattr(network, "forward"):
+            yield network
+
+
+@EVERY
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_networks_are_the_configs(algo, discrete, activation):
+    found = list(mlps(make(algo, discrete, hidden=(5, 7), activation=activation)))
+    assert found
+    for network in found:
+        assert [len(bias) for bias in network.biases[:-1]] == [5, 7]
+        assert network.activation == activation and not network.dueling
+
+
+def test_dueling_is_the_configs():
+    assert make("dqn", True, dueling=True).networks["q"].dueling
+
+
+@pytest.mark.parametrize("algo", [algo for algo, discrete in CASES if not discrete])
+def test_first_actions_are_near_the_middle(algo):
+    """Where tanh has its slope, and no action is at its limit."""
+    policy = make(algo, False, hidden=(64, 64))
+    action = policy.act(observations(), greedy=True)
+    assert 0 < abs(action).max() < 0.05
+
+
 @EVERY
 @pytest.mark.parametrize("greedy", [True, False])
 def test_acts(algo, discrete, greedy):

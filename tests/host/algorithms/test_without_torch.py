@@ -1,46 +1,115 @@
-"""Without torch, which is an extra: ppo says how to get it, and all else goes on."""
+"""Without torch, which is an extra: training on the CPU says how to get it; all else goes on."""
 
+import os
 import re
-import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
-from host.train.policy import agent_type
-from host.train.train_config import preset
 
 from host import extras
-from host.train import start
-from sim.tools import MissingTool
+from host.algorithms import autodiff
+from host.algorithms.policy_file import save_policy
+from host.algorithms.registry import ALGORITHMS
+from tests.children import children  # noqa: F401 -- a fixture
+from tests.host import agents
+
+_ROOT = Path(__file__).parents[3]
+
+#: makes torch absent, and keeps which of our files asked for it: some libraries try
+ABSENT = f"""
+import sys
+
+class Absent:
+    asked = []
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            frame = sys._getframe(1)
+            while "importlib" in frame.f_code.co_filename:
+                frame = frame.f_back
+            if frame.f_code.co_filename.startswith({str(_ROOT / "host")!r}):
+                self.asked.append(frame.f_code.co_filename)
+            raise ModuleNotFoundError("No module named 'torch'")
+
+sys.meta_path.insert(0, Absent())
+"""
 
 
 @pytest.fixture
-def without_torch(monkeypatch):
-    for name in ("ppo", "ppo_network", "torch_extra"):
-        monkeypatch.delitem(sys.modules, f"host.agents.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, "torch", None)
+def without(children, tmp_path):  # noqa: F811
+    """``without(code, *arguments)``: exit code, standard output and error of Python without torch,
+    in ``tmp_path``."""
+
+    def run(code, *arguments):
+        own = {"PYTHONPATH": str(_ROOT), "RLFABRIC_BUILD": str(tmp_path / "build")}
+        child = children("-c", ABSENT + code, *map(str, arguments), **os.environ | own)
+        out, err = child.communicate(timeout=120)
+        return child.returncode, out, err
+
+    return run
 
 
+@pytest.mark.parametrize("algo", ALGORITHMS)
 @pytest.mark.parametrize(
     "checkout, command",
     [(True, "-c constraints.txt -e '.[torch]'"), (False, "'rlfabric[torch]'")],
 )
-def test_ppo_says_how_to_install_it(without_torch, monkeypatch, checkout, command):
-    """In a checkout, and where the package was installed."""
+def test_training_on_the_cpu_says_how_to_install_it(
+    run, monkeypatch, tmp_path, algo, checkout, command
+):
+    """In a line, with its own exit code, before anything is built."""
+    monkeypatch.setattr(autodiff, "torch", autodiff._Torch())  # which has not been used yet
+    monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(extras, "_CHECKOUT", checkout)
-    words = re.escape(f"torch must be installed for ppo (pip install {command}), not missing: ")
-    with pytest.raises(MissingTool, match=f"^{words}"):
-        agent_type("ppo")
-    assert {agent_type(algo).__name__ for algo in ("dqn", "ddpg")} == {"DQN", "DDPG"}
-
-
-def test_it_is_said_before_anything_is_built(without_torch, tmp_path, monkeypatch):
-    monkeypatch.setattr(start, "BUILD_DIRECTORY", tmp_path / "build")
-    with pytest.raises(MissingTool, match="^torch must be installed for ppo"):
-        start.run(preset("ppo", "cpu"), card="model", out=tmp_path / "run")
+    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    words = re.escape(
+        f"rlfabric: torch must be installed to train on the CPU (pip install {command})"
+    )
+    code, out, err = run("train", algo, "--learner", "cpu", "--out", tmp_path / "run")
+    assert (code, out) == (3, "")
+    assert re.fullmatch(rf"{words}, not missing: [^\n]+\n", err.replace("\n  ", " "))
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_else_needs_it():
-    code = "import sys; sys.modules['torch'] = None; "
-    code += "import host.cli, host.commands.listing, host.train.run"
-    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+def test_policies_are_played_without_it(without, tmp_path):
+    """The best of each algorithm, by another process; commands need none before that."""
+    obs, wanted = np.random.default_rng(1).normal(size=(20, 3)).astype(np.float32), []
+    for algo in ALGORITHMS:
+        policy = agents.make(algo).policy
+        save_policy(tmp_path / f"{algo}.npz", policy, algo=algo, env="Some-v0", score=None)
+        wanted.append(policy.act(obs, greedy=True).ravel())
+    np.save(tmp_path / "obs.npy", obs)
+    code = """
+import numpy as np
+import host.cli, host.commands.listing, host.commands.playing, host.train.build, host.train.run
+from host.algorithms.policy_file import load_policy
+
+actions = []
+for name in sys.argv[1:]:
+    policy, _ = load_policy(f"{name}.npz")
+    actions.append(policy.act(np.load("obs.npy"), greedy=True).ravel())
+    policy.act(np.load("obs.npy"))
+    policy.load_state_dict(policy.state_dict())
+np.save("actions.npy", np.concatenate(actions))
+assert not Absent.asked, Absent.asked
+"""
+    assert without(code, *ALGORITHMS) == (0, "", "")
+    np.testing.assert_allclose(np.load(tmp_path / "actions.npy"), np.concatenate(wanted), atol=1e-6)
+
+
+def test_the_card_trains_without_it(without, tmp_path):
+    """Nor does anything of ours ask for it."""
+    settings = dict(hidden="8", batch_size=16, capacity=256, learning_starts=64, n_step=1)
+    settings |= dict(evaluation_episodes=1, evaluation_interval_steps=8000)
+    words = [f"--set={name}={value}" for name, value in settings.items()]
+    code = """
+from host.cli import app
+app(standalone_mode=False)
+assert not Absent.asked, Absent.asked
+"""
+    run = ["train", "dqn", "--learner", "card", "--card", "model", "--steps", "200", "--out", "run"]
+    status, _, err = without(code, *run, *words)
+    assert status == 0, err
+    assert (tmp_path / "run" / "best.npz").exists()

@@ -2,16 +2,17 @@
 
 import json
 import os
-import pkgutil
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import boards
+from bench import BENCHES
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
 from host import cli
 from host.algorithms.registry import ALGORITHMS, find
@@ -200,7 +201,7 @@ def bench_stub(monkeypatch):
     asked = []
     module = SimpleNamespace(rows=lambda area: asked.append(area) or ROWS)
     monkeypatch.setitem(sys.modules, "bench.stub", module)
-    monkeypatch.setattr(pkgutil, "iter_modules", lambda path: [SimpleNamespace(name="stub")])
+    monkeypatch.setattr("host.commands.measuring.BENCHES", ("stub",))
     return asked
 
 
@@ -212,6 +213,11 @@ def test_bench_as_json_is_the_rows(run, bench_stub):
 def test_bench_as_table_shows_names_with_brackets(run, bench_stub):
     code, out, _ = run("bench")
     assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_every_bench_has_rows(name):
+    assert callable(import_module(f"bench.{name}").rows)
 
 
 @pytest.mark.parametrize("missing, code", [(False, 0), (True, 3)])

@@ -129,13 +129,3 @@ def test_diverged_training_ends_with_its_reason(tmp_path):
     console = Console(file=open(os.devnull, "w"))
     with pytest.raises(ValueError, match=r"^td_errors must be finite, not nan \(row 3 of batch 0"):
         train(config, Poisoned, out=tmp_path, console=console)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(10))
-def test_defaults_solve_cartpole(tmp_path, seed):
-    config = OffPolicyConfig(seed=seed, until_solved=True)
-    console = Console(file=open(os.devnull, "w"))
-    summary = train(config, FakeReplay, out=tmp_path, console=console).summary
-    assert summary["solved"] and summary["mean_return"] >= 475
-    assert summary["launches"] < 15_000

@@ -1,0 +1,187 @@
+"""docs/learning: a page and a figure a claim, from its runs' results alone, and an index.
+
+What a page says in one line is kept beside it, in ``results.json``: so the index has every claim,
+and the pages of claims that were not run on this machine stay as they are.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from bench.learning.job import JUDGING_SEED
+from host.checkpoint import atomic_write
+
+__all__ = ["found", "write_claim", "write_index"]
+
+RESULTS = "results.json"
+
+_INDEX = """\
+# What is learned
+
+Claims of training, each with its runs, on card `model`, whose bytes are the Verilog's. `make
+learning` trains what is missing, goes on with what was cut, writes these pages and fails if a claim
+does not hold; `make learning ONLY="ddpg CartPole-v1"` is about the claims that one of the words
+names, by name, algorithm or environment. A row of `bench/learning/claims.py` is a claim.
+
+A run has solved its environment from the threshold on; a claim holds if each kind that it is about
+has as many such runs as it needs. Beside them stand runs that it is not about.
+"""
+
+_OWN = (
+    "A return is the mean of {episodes} greedy episodes of the run's best policy, which did not "
+    "choose it. "
+)
+_JUDGED = (
+    "A return is the mean of {episodes} greedy episodes of the run's best policy, with seeds from "
+    "{seed} on, which no training and no evaluation has. "
+)
+_WHOLE = "Every run has all its steps. "
+_UNTIL = (
+    "A run ends when a greedy evaluation reaches the threshold and another one, on other episodes, "
+    "confirms it. "
+)
+
+
+def found(claim, results):
+    """What ``results.json`` says of a Claim; ``results``: ``{(kind's name, seed): result}``."""
+    kinds = {}
+    for kind in claim.kinds:
+        means = [results[kind.name, seed]["mean_return"] for seed in range(claim.seeds)]
+        solved = sum(mean >= claim.solved_from for mean in means)
+        kinds[kind.name] = {"title": kind.title, "counts": kind.counts, "solved": solved}
+    return {
+        "algo": claim.algo,
+        "env": claim.env,
+        "threshold": claim.solved_from,
+        "seeds": claim.seeds,
+        "needed": claim.needed,
+        "holds": all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
+        "kinds": kinds,
+        "seconds": round(sum(result["seconds"] for result in results.values())),
+    }
+
+
+def write_claim(claim, jobs, results, folder):
+    """Page, figure and line of a Claim of which all runs are finished; what ``found`` says."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    line = found(claim, results)
+    _figure(claim, results, folder / f"{claim.name}.png")
+    _write(folder / f"{claim.name}.md", _page(claim, jobs, results, line))
+    lines = _lines(folder) | {claim.name: line}
+    _write(folder / RESULTS, json.dumps(lines, indent=1) + "\n")
+    return line
+
+
+def write_index(claims, folder):
+    """README.md, a line for each of the claims that has one; those of no claim are dropped."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = _lines(folder)
+    lines = {claim.name: lines[claim.name] for claim in claims if claim.name in lines}
+    _write(folder / RESULTS, json.dumps(lines, indent=1) + "\n")
+    hours = sum(line["seconds"] for line in lines.values()) / 3600
+    took = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
+    text = [_INDEX, *_rows(lines), "", f"All runs together took {took} of one core."]
+    _write(folder / "README.md", "\n".join(text) + "\n")
+
+
+def _lines(folder):
+    path = folder / RESULTS
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _write(path, text):
+    atomic_write(path, lambda file: file.write(text.encode()))
+
+
+def _rows(lines):
+    yield "| claim | solved from | runs that solve it, of so many | needed | beside | holds |"
+    yield "| --- | ---: | --- | ---: | --- | --- |"
+    for name, line in lines.items():
+        sides = {True: [], False: []}
+        for kind in line["kinds"].values():
+            sides[kind["counts"]].append(f"{kind['title']} {kind['solved']} of {line['seeds']}")
+        cells = [
+            f"[{name}]({name}.md)",
+            f"{line['threshold']:g}",
+            "; ".join(sides[True]),
+            str(line["needed"]),
+            "; ".join(sides[False]),
+            "yes" if line["holds"] else "**no**",
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _page(claim, jobs, results, line):
+    needs = f"{claim.needed} of {claim.seeds} seeds"
+    holds = "It holds." if line["holds"] else "**It does not hold.**"
+    titles = [kind.title for kind in claim.kinds if kind.counts]
+    who = titles[0] if len(titles) == 1 else f"each of {', '.join(titles)}"
+    text = [f"# {claim.name}", ""]
+    text += [
+        f"Claim: `{claim.algo}` on {claim.env}, {who}, reaches {claim.solved_from:g} in {needs}. "
+        f"{holds}",
+        "",
+    ]
+    text += [f"Where it comes from: {claim.source}.", "", *_table(claim, results), ""]
+    episodes = claim.episodes or jobs[claim.kinds[0].name, 0].config.evaluation_episodes
+    text += [
+        (_OWN if claim.episodes is None else _JUDGED).format(episodes=episodes, seed=JUDGING_SEED)
+        + (_UNTIL if claim.until_solved else _WHOLE)
+        + "In brackets are environment steps, and gradient steps.",
+        "",
+    ]
+    for kind in claim.kinds:
+        command = jobs[kind.name, 0].command
+        shown = f": `{command} --seed N`" if command else ""
+        text.append(f"- {kind.title}, {kind.what}{shown}")
+    text += ["", f"![Greedy returns of {claim.algo} on {claim.env}]({claim.name}.png)"]
+    return "\n".join(text) + "\n"
+
+
+def _table(claim, results):
+    """Rows of a Markdown table: return and steps of each seed and kind, and the means."""
+    yield f"| seed | {' | '.join(kind.title for kind in claim.kinds)} |"
+    yield f"| ---: |{' ---: |' * len(claim.kinds)}"
+    for seed in range(claim.seeds):
+        cells = [_cell(claim, results[kind.name, seed]) for kind in claim.kinds]
+        yield f"| {seed} | {' | '.join(cells)} |"
+    means = [
+        sum(results[kind.name, seed]["mean_return"] for seed in range(claim.seeds)) / claim.seeds
+        for kind in claim.kinds
+    ]
+    yield f"| mean | {' | '.join(f'{mean:.1f}' for mean in means)} |"
+
+
+def _cell(claim, result):
+    mean = f"{result['mean_return']:.1f}"
+    if result["mean_return"] < claim.solved_from:
+        mean = f"**{mean}**, not solved"
+    return f"{mean} ({_grouped(result['steps'])}; {_grouped(result['updates'])})"
+
+
+def _grouped(count):
+    """120000 as 120 000."""
+    return re.sub(r"(?<=\d)(?=(\d{3})+$)", " ", str(count))
+
+
+def _figure(claim, results, path):
+    """Greedy returns over environment steps, a panel a kind, a line a seed."""
+    drawn = Figure(figsize=(max(5, 1.2 + 2.2 * len(claim.kinds)), 2.8), layout="constrained")
+    FigureCanvasAgg(drawn)
+    (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)
+    for panel, kind in zip(panels, claim.kinds, strict=True):
+        for seed in range(claim.seeds):
+            curve = results[kind.name, seed]["curve"]
+            panel.plot(*zip(*curve, strict=True) if curve else ([], []), lw=1.2, label=f"{seed}")
+        panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
+        panel.set(title=kind.title, xlabel="environment steps")
+        panel.tick_params(axis="x", labelrotation=45)
+        panel.grid(alpha=0.3)
+    panels[0].set(ylabel="greedy return")
+    panels[0].legend(title="seed", fontsize=7, title_fontsize=7)
+    drawn.savefig(path, dpi=90, metadata={"Software": None})

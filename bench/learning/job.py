@@ -1,0 +1,189 @@
+"""One run of a claim: what it is, and whether its folder has it, finished or cut.
+
+``asked.json`` is what the folder's run was asked for: the whole config, the kernel's fields, the
+peer's hyperparameters, how it is judged. ``result.json`` is written at the end. A run that was
+asked for the same is not repeated, and goes on if it was cut; any other begins anew. The sources of
+rlfabric are not among what is compared, for a run is of hours, and a word in a docstring is no
+reason for another: their digest is kept, and ``job.stale`` says where it is not today's.
+"""
+
+import hashlib
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from bench.learning.peers import PEERS
+from host.checkpoint import atomic_write
+from host.settings import override
+from host.train.preset import preset
+from host.train.summary import versions
+
+__all__ = ["JUDGING_SEED", "Job", "jobs_of"]
+
+#: of the first episode that judges: above every seed that a run takes
+JUDGING_SEED = 1 << 32
+
+_ROOT = Path(__file__).parents[2]
+_SOURCES = ("hw", "sim", "boards", "host")
+_ASKED, _RESULT = "asked.json", "result.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run: see ``bench.learning.claims`` for what the fields are.
+
+    Attributes
+    ----------
+    name : str
+    folder : str
+    """
+
+    name: str
+    folder: str
+    algo: str
+    env: str
+    learner: str
+    preset: str | None
+    fields: dict
+    kernel: dict
+    board: str
+    peer: str | None
+    seed: int
+    episodes: int | None
+
+    @property
+    def config(self):
+        """The run's config; ValueError for a field that is not one, or out of its range."""
+        base = preset(self.algo, self.learner, self.preset, self.env)
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in self.fields.items()
+        }
+        return override(base, values | {"seed": self.seed})
+
+    @property
+    def plan(self):
+        """The peer's plan, or None; ValueError where it has none for such a run."""
+        return PEERS[self.peer](self.config) if self.peer else None
+
+    @cached_property
+    def asked(self):
+        """JSON values that say what the run is."""
+        values = {"config": self.config.to_dict(), "episodes": self.episodes}
+        if self.peer:
+            values |= {"peer": self.peer, "plan": asdict(self.plan)}
+        else:
+            values |= {"card": "model", "board": self.board, "kernel": self.kernel}
+        return json.loads(json.dumps(values))
+
+    def check(self):
+        """ValueError as of ``config`` and ``plan``, before anything is run."""
+        _ = self.asked
+
+    @property
+    def result(self):
+        """What the finished run has left: ``mean_return``, ``steps``, ``updates``, ``seconds``,
+        ``curve``, a list of (environment steps, greedy return), ``versions`` and ``sources``; None
+        if it is not finished, or was asked for something else."""
+        found = _read(Path(self.folder) / _RESULT)
+        return found if found and found["asked"] == self.asked else None
+
+    @property
+    def stale(self):
+        """Whether the folder's run is of other sources than there are now; a peer's never is."""
+        found = _read(Path(self.folder) / _ASKED)
+        return bool(found) and found["sources"] != self._sources
+
+    @property
+    def _sources(self):
+        return None if self.peer else _digest()
+
+    @property
+    def cut(self):
+        """Whether what was asked for has begun, and not ended."""
+        found = _read(Path(self.folder) / _ASKED)
+        return bool(found) and found["asked"] == self.asked and self.result is None
+
+    def forget(self):
+        """The folder's run counts no more, neither as finished nor as cut."""
+        for name in (_RESULT, _ASKED):
+            (Path(self.folder) / name).unlink(missing_ok=True)
+
+    def begin(self):
+        """The next run in the folder is this one."""
+        self.forget()
+        Path(self.folder).mkdir(parents=True, exist_ok=True)
+        self._write(_ASKED, {"asked": self.asked, "sources": self._sources})
+
+    def end(self, result):
+        """The run is finished."""
+        began = _read(Path(self.folder) / _ASKED)
+        self._write(_RESULT, {**began, "versions": versions(), **result})
+
+    def _write(self, name, values):
+        text = json.dumps(values, indent=1) + "\n"
+        atomic_write(Path(self.folder) / name, lambda file: file.write(text.encode()))
+
+    @property
+    def command(self):
+        """The same run by ``rlfabric train``, without the seed; None where it has no such one."""
+        if self.peer or "learner" in self.fields:
+            return None
+        fields = dict(self.fields)
+        words = ["rlfabric", "train", self.algo, "--env", self.env, "--learner", self.learner]
+        words += ["--preset", self.preset] if self.preset else []
+        words += ["--board", self.board] if self.board != "u200" else []
+        words += ["--until-solved"] if fields.pop("until_solved", False) else []
+        words += ["--steps", str(fields.pop("steps"))] if "steps" in fields else []
+        settings = fields | {f"kernel.{name}": value for name, value in self.kernel.items()}
+        for name, value in settings.items():
+            text = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+            words += ["--set", f"{name}={text}"]
+        return shlex.join(words)
+
+
+def jobs_of(claim, runs):
+    """``{(kind's name, seed): Job}`` of a Claim, below the folder ``runs``."""
+    shared = {}
+    if claim.until_solved:  # else the threshold is nothing to the run
+        shared = {"until_solved": True}
+        shared |= {} if claim.threshold is None else {"threshold": claim.threshold}
+    found = {}
+    for kind in claim.kinds:
+        for seed in range(claim.seeds):
+            name = f"{claim.name}/{kind.name}-{seed}"
+            found[kind.name, seed] = Job(
+                name=name,
+                folder=str(Path(runs) / name),
+                algo=claim.algo,
+                env=claim.env,
+                learner=kind.learner,
+                preset=kind.preset,
+                fields={**shared, **claim.fields, **kind.fields},
+                kernel=kind.kernel,
+                board=kind.board,
+                peer=kind.peer,
+                seed=seed,
+                episodes=claim.episodes,
+            )
+    return found
+
+
+@cache
+def _digest():
+    """Of all sources that decide what a run computes."""
+    digest = hashlib.sha256()
+    for folder in _SOURCES:
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            digest.update(f"{path.relative_to(_ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _read(path):
+    """What the file holds; None where there is none, or none of JSON."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None

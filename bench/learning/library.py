@@ -1,0 +1,190 @@
+"""A peer's run by stable-baselines3, which ends, is judged and goes on as our own runs do.
+
+Evaluations are as often, and of as many episodes, as the run's config says; the best policy of them
+is kept. Actions are in [-1, 1], as they are for our agents. What it leaves: ``model.zip`` and
+``replay.pkl``, the state at the beginning of a rollout; ``state.json``, the curve until then; and
+``best.zip``.
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import stable_baselines3
+import torch
+from gymnasium.spaces import Box
+from gymnasium.wrappers import RescaleAction
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
+
+from bench.learning.job import JUDGING_SEED
+from host.checkpoint import atomic_write
+from host.collect.environment_id import reward_threshold
+from host.train.progress import progress_bar
+
+__all__ = ["library_run"]
+
+#: environments of an evaluation: acting costs the same for one
+_TOGETHER = 8
+
+_NOISES = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckActionNoise}
+
+
+def library_run(job, *, resume, console, stop):
+    """``bench.learning.job.Job.result``'s values of a peer's run; None once there is something in
+    the list ``stop``: the same call with ``resume`` then goes on."""
+    torch.set_num_threads(1)
+    config, plan, folder = job.config, job.plan, Path(job.folder)
+    model, state = _model(config, plan, folder, resume)
+    with progress_bar(console) as bar:
+        watch = _Watch(config, plan, folder, state, stop, bar)
+        if not state["solved"] and model.num_timesteps < plan.steps:
+            left = plan.steps - model.num_timesteps
+            model.learn(left, callback=watch, reset_num_timesteps=False)
+        if watch.ended:
+            return None
+        if state["best"] is None:
+            watch.evaluate(model)
+        watch.save(model)
+    mean = state["confirmed"]
+    if mean is None or job.episodes is not None:
+        best = type(model).load(folder / "best.zip", device="cpu")
+        mean = _mean(best, config, JUDGING_SEED, job.episodes or config.evaluation_episodes)
+    return {
+        "mean_return": mean,
+        "steps": model.num_timesteps,
+        "updates": _updates(model),
+        "seconds": round(state["seconds"], 3),
+        "curve": state["curve"],
+    }
+
+
+def _model(config, plan, folder, resume):
+    """The model and what ``_Watch`` knows of it: new, or as they were saved."""
+    kind = getattr(stable_baselines3, plan.algorithm)
+    envs = _envs(config, plan.env_count, config.seed)
+    if resume and (folder / "state.json").exists():
+        state = json.loads((folder / "state.json").read_text())
+        model = kind.load(folder / "model.zip", envs, device="cpu")
+        model.set_random_seed(config.seed + state["steps"])
+        if (folder / "replay.pkl").exists():
+            model.load_replay_buffer(folder / "replay.pkl")
+        return model, state
+    for name in ("state.json", "model.zip", "replay.pkl", "best.zip"):
+        (folder / name).unlink(missing_ok=True)
+    arguments = dict(plan.arguments)
+    if isinstance(arguments.get("learning_rate"), list):
+        arguments["learning_rate"] = _Falling(*arguments["learning_rate"])
+    if plan.noise:
+        name, deviation = plan.noise
+        size = envs.action_space.shape
+        arguments["action_noise"] = _NOISES[name](np.zeros(size), np.full(size, deviation))
+    model = kind("MlpPolicy", envs, seed=config.seed, device="cpu", **arguments)
+    state = dict(steps=0, curve=[], best=None, solved=False, confirmed=None, seconds=0.0, tries=0)
+    return model, state
+
+
+class _Falling:
+    """A learning rate from ``first`` to ``last`` in a ``share`` of all steps; can be pickled."""
+
+    def __init__(self, first, last, share):
+        self.first, self.last, self.share = first, last, share
+
+    def __call__(self, left):
+        return self.first + (self.last - self.first) * min(1, (1 - left) / self.share)
+
+
+def _envs(config, count, seed):
+    def wrapped(env):
+        return RescaleAction(env, -1, 1) if isinstance(env.action_space, Box) else env
+
+    return make_vec_env(config.env, count, seed=seed, wrapper_class=wrapped)
+
+
+def _mean(model, config, seed, episodes):
+    envs = _envs(config, min(episodes, _TOGETHER), seed)
+    try:
+        return float(evaluate_policy(model, envs, episodes)[0])
+    finally:
+        envs.close()
+
+
+def _updates(model):
+    """Gradient steps: PPO counts epochs."""
+    if not hasattr(model, "n_epochs"):
+        return model._n_updates
+    return model._n_updates * (model.n_steps * model.n_envs // model.batch_size)
+
+
+class _Watch(BaseCallback):
+    """Evaluates, keeps the best policy, saves now and then, and ends the training when it is solved
+    or has ``ended``, asked to stop."""
+
+    def __init__(self, config, plan, folder, state, stop, bar):
+        super().__init__()
+        self._config, self._folder, self._state, self._stop = config, folder, state, stop
+        own = config.threshold
+        self._threshold = reward_threshold(config.env) if own is None else own
+        self._bar, self._task = bar, bar.add_task(config.env, total=plan.steps, state="")
+        self._every = config.evaluation_interval_steps
+        self._evaluated, self.ended = state["steps"], False
+        self._saved = self._counted = time.monotonic()
+
+    def _on_rollout_start(self):
+        """Here, and not in a rollout, the state is whole."""
+        self.ended = bool(self._stop)
+        if self.ended or time.monotonic() - self._saved > self._config.checkpoint_interval_s:
+            self.save(self.model)
+
+    def _on_step(self):
+        steps, state = self.num_timesteps, self._state
+        if steps // self._every > self._evaluated // self._every and not self.ended:
+            self.evaluate(self.model)
+        best = "-" if state["best"] is None else f"{state['best']:.0f}"
+        self._bar.update(self._task, completed=steps, state=f"best greedy {best}")
+        return not (self.ended or state["solved"])
+
+    def evaluate(self, model):
+        """A point of the curve; keeps the best policy; confirms a solution on other episodes."""
+        state, self._evaluated = self._state, model.num_timesteps
+        mean = self._fresh(model)
+        state["curve"].append((model.num_timesteps, mean))
+        confirmed = None
+        if self._config.until_solved and mean >= self._threshold:
+            confirmed = self._fresh(model)
+            state["solved"] = confirmed >= self._threshold
+        if state["solved"]:
+            state["confirmed"] = confirmed
+        if state["solved"] or state["best"] is None or mean >= state["best"]:
+            state["best"] = mean
+            _replace(self._folder / "best.zip", model.save)
+
+    def _fresh(self, model):
+        """Mean return of episodes that no other evaluation has."""
+        config, self._state["tries"] = self._config, self._state["tries"] + 1
+        sequence = np.random.SeedSequence(config.seed, spawn_key=(self._state["tries"],))
+        seed = int(sequence.generate_state(1)[0]) >> 1
+        return _mean(model, config, seed, config.evaluation_episodes)
+
+    def save(self, model):
+        """Write the state, from which another call of ``library_run`` goes on."""
+        now = time.monotonic()
+        self._state["seconds"] += now - self._counted
+        self._counted, self._state["steps"] = now, model.num_timesteps
+        _replace(self._folder / "model.zip", model.save)
+        if hasattr(model, "save_replay_buffer"):
+            _replace(self._folder / "replay.pkl", model.save_replay_buffer)
+        text = json.dumps(self._state) + "\n"
+        atomic_write(self._folder / "state.json", lambda file: file.write(text.encode()))
+        self._saved = time.monotonic()
+
+
+def _replace(path, save):
+    """``save(path)``, whole or not at all."""
+    beside = path.with_name(f"partial-{path.name}")
+    save(beside)
+    os.replace(beside, path)

@@ -1,0 +1,140 @@
+"""stable-baselines3 beside us: how a peer learns, as data. ``bench.learning.library`` runs it."""
+
+from dataclasses import dataclass, field
+
+__all__ = ["PEERS", "Plan"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A training by stable-baselines3.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of its class.
+    steps, env_count : int
+    arguments : dict
+        Of the class, JSON values. A ``learning_rate`` that is a list ``[first, last, share]`` falls
+        from the first to the last in this share of all steps.
+    noise : list, optional
+        Of actions: ``normal`` or ``ornstein-uhlenbeck``, and the deviation.
+    """
+
+    algorithm: str
+    steps: int
+    env_count: int = 1
+    arguments: dict = field(default_factory=dict)
+    noise: list | None = None
+
+
+#: rl-baselines3-zoo's hyperparameters, of its commit 22e3ff2 (April 2026)
+_MOST_DQN = dict(
+    learning_rate=6.3e-4,
+    batch_size=128,
+    buffer_size=50_000,
+    learning_starts=0,
+    gamma=0.99,
+    target_update_interval=250,
+    train_freq=4,
+    gradient_steps=-1,
+    exploration_fraction=0.12,
+    exploration_final_eps=0.1,
+    policy_kwargs=dict(net_arch=[256, 256]),
+)
+_LARGE = dict(
+    learning_rate=1e-3, train_freq=1, gradient_steps=1, policy_kwargs=dict(net_arch=[400, 300])
+)
+_PENDULUM = dict(
+    steps=20_000,
+    arguments=dict(gamma=0.98, buffer_size=200_000, learning_starts=10_000, **_LARGE),
+    noise=["normal", 0.1],
+)
+#: there 300 000 steps; as many as ours take
+_MOUNTAIN_CAR = dict(
+    steps=20_000,
+    arguments=dict(batch_size=256, **_LARGE),
+    noise=["ornstein-uhlenbeck", 0.5],
+)
+_ZOO = {
+    ("dqn", "CartPole-v1"): dict(
+        steps=50_000,
+        arguments=dict(
+            learning_rate=2.3e-3,
+            batch_size=64,
+            buffer_size=100_000,
+            learning_starts=1000,
+            gamma=0.99,
+            target_update_interval=10,
+            train_freq=256,
+            gradient_steps=128,
+            exploration_fraction=0.16,
+            exploration_final_eps=0.04,
+            policy_kwargs=dict(net_arch=[256, 256]),
+        ),
+    ),
+    ("dqn", "Acrobot-v1"): dict(steps=100_000, arguments=_MOST_DQN),
+    ("dqn", "LunarLander-v3"): dict(steps=100_000, arguments=_MOST_DQN),
+    ("ddpg", "Pendulum-v1"): _PENDULUM,
+    ("ddpg", "MountainCarContinuous-v0"): _MOUNTAIN_CAR,
+    ("td3", "Pendulum-v1"): _PENDULUM,
+    ("td3", "MountainCarContinuous-v0"): _MOUNTAIN_CAR,
+    ("sac", "Pendulum-v1"): dict(steps=20_000, arguments=dict(learning_rate=1e-3)),
+    ("sac", "MountainCarContinuous-v0"): dict(
+        steps=50_000,
+        arguments=dict(
+            learning_rate=3e-4,
+            buffer_size=50_000,
+            batch_size=512,
+            ent_coef=0.1,
+            train_freq=32,
+            gradient_steps=32,
+            gamma=0.9999,
+            tau=0.01,
+            learning_starts=0,
+            use_sde=True,
+            policy_kwargs=dict(log_std_init=-3.67, net_arch=[64, 64]),
+        ),
+    ),
+}
+
+
+def zoo(config):
+    """The Plan of rl-baselines3-zoo for the run's algorithm and environment."""
+    known = _ZOO.get((config.algo, config.env))
+    if known is None:
+        raise ValueError(
+            f"peer must be zoo for {', '.join(f'{algo} on {env}' for algo, env in _ZOO)}, not for "
+            f"{config.algo} on {config.env}"
+        )
+    return Plan(algorithm=config.algo.upper(), **known)
+
+
+def ppo(config):
+    """The Plan of PPO with the run's own hyperparameters."""
+    agent = config.agent
+    rate, final = agent.learning_rate, agent.learning_rate_final
+    if final is not None:
+        rate = [rate, final, agent.learning_rate_steps / config.steps]
+    return Plan(
+        algorithm="PPO",
+        steps=config.steps,
+        env_count=config.env_count,
+        arguments=dict(
+            learning_rate=rate,
+            n_steps=config.steps_per_launch,
+            batch_size=agent.batch_size,
+            n_epochs=agent.epochs,
+            gamma=agent.gamma,
+            gae_lambda=agent.gae_lambda,
+            clip_range=agent.clip,
+            ent_coef=agent.entropy_coefficient,
+            vf_coef=agent.value_coefficient,
+            max_grad_norm=agent.max_gradient_norm,
+            policy_kwargs=dict(log_std_init=agent.log_deviation),
+        ),
+    )
+
+
+#: name -> config of the run that it stands beside -> Plan
+PEERS = {"ppo": ppo, "zoo": zoo}

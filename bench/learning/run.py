@@ -1,0 +1,102 @@
+"""A run of a claim is begun, or goes on: ``python -m bench.learning.run JSON``, a Job's fields."""
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.learning.job import JUDGING_SEED, Job
+from host.checkpoint import CheckpointError
+from host.commands.exits import report
+from host.extras import install
+from host.interrupt import INTERRUPTED, leave, stop_requests, terminating
+from host.train.folder import CHECKPOINT
+from host.train.log import read_progress
+from host.train.run import run as train
+from sim.lock import locked
+from sim.tools import MissingTool
+
+__all__ = ["perform"]
+
+
+def perform(job, console):
+    """Begin the run of ``job``, or go on with it; the exit code: 0, 130 if it was interrupted, or 1
+    if a file of it could not be written. RuntimeError if another process is at it."""
+    Path(job.folder).parent.mkdir(parents=True, exist_ok=True)
+    with locked(Path(f"{job.folder}.lock")):
+        return _perform(job, console)
+
+
+def _perform(job, console):
+    if job.result is not None:  # while this one was waiting to begin
+        return 0
+    resume = job.cut
+    if not resume:
+        job.begin()
+    if job.peer:
+        library_run = _library_run()
+        with stop_requests() as stop:
+            result = library_run(job, resume=resume, console=console, stop=stop)
+        code = INTERRUPTED if result is None else 0
+    else:
+        code, result = _card_run(job, resume, console)
+    if code == 0:
+        job.end(result)
+    return code
+
+
+def _library_run():
+    try:
+        from bench.learning.library import library_run
+    except ImportError as error:
+        raise MissingTool(
+            f"stable-baselines3 must be installed for a peer ({install('torch,peers')}), not "
+            f"missing: {error}"
+        ) from error
+    return library_run
+
+
+def _card_run(job, resume, console):
+    """``(exit code, result)`` of a run on card model."""
+    folder, options = Path(job.folder), dict(resume=True) if resume else dict(overwrite=True)
+    if resume and not (folder / CHECKPOINT).exists():
+        options = dict(overwrite=True)
+    trained = dict(card="model", out=folder, board=job.board, kernel=job.kernel, console=console)
+    try:
+        done = train(job.config, **trained, **options)
+    except CheckpointError as error:
+        if "resume" not in options:
+            raise
+        console.print(f"begun anew: {error}", soft_wrap=True, markup=False)
+        done = train(job.config, **trained, overwrite=True)
+    if done.exit_code:
+        return done.exit_code, None
+    mean = done.summary["mean_return"]
+    if job.episodes is not None:
+        from host.commands.playing import play
+
+        mean = float(play(folder, episodes=job.episodes, seed=JUDGING_SEED).returns.mean())
+    curve = [(row["steps"], row["evaluation_return"]) for row in read_progress(folder)]
+    return 0, {
+        "mean_return": mean,
+        **{name: done.summary[name] for name in ("steps", "updates", "seconds")},
+        "curve": [point for point in curve if point[1] is not None],
+    }
+
+
+def main():
+    """Perform the job that the command line says in JSON."""
+    try:
+        with terminating():
+            job = Job(**json.loads(sys.argv[1]))
+            code = perform(job, Console(width=200))
+    except (KeyboardInterrupt, Exception) as error:
+        code = report(error)
+    leave(code)
+
+
+if __name__ == "__main__":
+    from bench.learning.run import main as named  # errors that are raised here go by its name
+
+    named()

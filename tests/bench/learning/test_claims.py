@@ -1,0 +1,96 @@
+"""bench.learning.claims: every row can be run, words find it, and wrong rows say so."""
+
+import re
+import shlex
+
+import pytest
+
+from bench.learning.claims import CLAIMS, select
+from bench.learning.job import jobs_of
+from host.commands.options import options
+from host.commands.request import request
+from tests.bench.learning.tiny import *
+from tests.host.command_lines import parsed
+
+JOBS = {
+    job.name: job for claim in CLAIMS for job in jobs_of(claim, "runs").values() if job.seed == 1
+}
+
+
+def test_names_differ():
+    names = [claim.name for claim in CLAIMS]
+    assert len(set(names)) == len(names) > 5
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in names), "folders and pages"
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_every_run_is_one(job):
+    """Its config is a whole one, and its peer has a plan; the command of its page is the run."""
+    config = job.config
+    assert (config.algo, config.env, config.seed) == (job.algo, job.env, 1)
+    assert (job.plan is None) == (job.peer is None)
+    if job.command is None:
+        assert job.peer or "learner" in job.fields
+        return
+    words = shlex.split(job.command.removeprefix("rlfabric ")) + ["--seed", "1"]
+    given = parsed(words).params
+    asked = {name: given[name] for name in ("learner", "env", "steps", "seed", "threshold")}
+    shown, kernel = request(
+        job.algo,
+        options={**asked, "until_solved": given["until_solved"] or None},
+        settings=options(given["settings"]),
+        preset_name=given["preset_name"],
+        board=given["board"],
+    )
+    assert shown == config and given["board"] == job.board
+    assert kernel == {name: str(value) for name, value in job.kernel.items()}
+
+
+def test_what_is_for_all_kinds_and_what_for_one():
+    one = kind("one", fields={"gamma": 0.5})
+    both = claim(kinds=(one, kind("two")), until_solved=True, fields={"gamma": 0.7, "steps": 900})
+    configs = {key: job.config for key, job in jobs_of(both, "runs").items()}
+    assert [configs[name, 0].agent.gamma for name in ("one", "two")] == [0.5, 0.7]
+    for config in configs.values():
+        assert (config.steps, config.until_solved, config.threshold) == (900, True, 100.0)
+    assert claim(threshold=None).solved_from == 475 and claim().solved_from == 100
+
+
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        ([], ["a", "b", "c"]),
+        (["b"], ["b"]),
+        (["dqn"], ["a", "b"]),
+        (["Acrobot-v1", "a"], ["a", "b"]),
+        (["ppo", "c"], ["c"]),
+    ],
+)
+def test_words_select(words, found):
+    claims = (claim("a"), claim("b", env="Acrobot-v1"), claim("c", algo="ppo"))
+    assert [each.name for each in select(words, claims)] == found
+
+
+def test_a_word_that_names_nothing():
+    with pytest.raises(ValueError, match=r"^ONLY must be of a, dqn, CartPole-v1, not 'cart'$"):
+        select(["a", "cart"], (claim("a"),))
+
+
+@pytest.mark.parametrize(
+    "words, changes",
+    [
+        (r"needed must be an integer in 0\.\.1 \(seeds\), not 2", dict(needed=2)),
+        (r"kinds must be different, and one of them count, not \['a', 'a'\]",
+         dict(kinds=(kind("a"), kind("a", counts=False)))),
+        (r"kinds must be different, and one of them count, not \['a'\]",
+         dict(kinds=(kind("a", counts=False),))),
+    ],
+)  # fmt: skip
+def test_wrong_rows(words, changes):
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        claim(**changes)
+
+
+def test_a_peer_is_never_what_is_claimed():
+    with pytest.raises(ValueError, match="^counts must be False with a peer, not True$"):
+        kind(peer="zoo")

@@ -1,0 +1,114 @@
+"""bench.learning.run: a finished run is not repeated, a cut one goes on, a damaged one is new."""
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bench.learning import run as module
+from bench.learning.job import JUDGING_SEED, jobs_of
+from bench.learning.run import perform
+from host.commands.playing import play
+from host.interrupt import INTERRUPTED
+from host.train.log import read_progress
+from sim.lock import locked
+from sim.tools import MissingTool
+from tests.bench.learning.tiny import *
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """The one job of ``claim(**changes)``, with what is built in a folder of the test."""
+    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+
+    def make(**changes):
+        (job,) = jobs_of(claim(**changes), tmp_path / "runs").values()
+        return job
+
+    return make
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How trainings were begun: ``resume`` or ``overwrite``."""
+    seen, train = [], module.train
+
+    def spied(config, **options):
+        seen.append({name for name in ("resume", "overwrite") if options.get(name)})
+        return train(config, **options)
+
+    monkeypatch.setattr(module, "train", spied)
+    return seen
+
+
+def test_a_run_that_was_cut_goes_on_and_is_not_repeated(tiny, asked):
+    job = tiny(episodes=3)
+    assert job.result is None and not job.cut
+    assert perform(job, Signalling(file=open(os.devnull, "w"))) == INTERRUPTED
+    assert job.cut and job.result is None
+    before = read_progress(job.folder)[-1]["steps"]
+    assert 0 < before < 800
+    assert perform(job, quiet()) == 0
+    result, summary = job.result, json.loads(Path(job.folder, "summary.json").read_text())
+    assert not job.cut and summary["steps"] == result["steps"] == 800
+    assert result["updates"] == summary["updates"] > 0 and result["seconds"] > 0
+    rows = read_progress(job.folder)
+    assert rows[0]["steps"] <= before and [p[0] for p in result["curve"]] == [400, 800]
+    # Judged by the best policy, on episodes of seeds that no run takes.
+    again = play(job.folder, episodes=3, seed=JUDGING_SEED).returns
+    assert result["mean_return"] == pytest.approx(np.mean(again)) != summary["mean_return"]
+    assert perform(job, quiet()) == 0
+    assert asked == [{"overwrite"}, {"resume"}]
+
+
+def test_without_judges_the_runs_own_evaluation_counts(tiny):
+    job = tiny()
+    assert perform(job, quiet()) == 0
+    summary = json.loads(Path(job.folder, "summary.json").read_text())
+    assert job.result["mean_return"] == summary["mean_return"]
+
+
+def test_a_run_that_was_cut_while_it_was_judged_is_not_trained_again(tiny, monkeypatch):
+    job = tiny(episodes=3)
+
+    def cut(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("host.commands.playing.play", cut)
+        with pytest.raises(KeyboardInterrupt):
+            perform(job, quiet())
+    rows = read_progress(job.folder)
+    assert job.cut and perform(job, quiet()) == 0
+    assert job.result["steps"] == 800 and read_progress(job.folder)[: len(rows)] == rows
+
+
+def test_a_damaged_checkpoint_begins_anew(tiny, asked):
+    job = tiny()
+    perform(job, Signalling(file=open(os.devnull, "w")))
+    Path(job.folder, "checkpoint.npz").write_bytes(b"PK")
+    with (Path(job.folder) / "words").open("w") as file:
+        assert perform(job, Console(file=file)) == 0
+    assert "begun anew: checkpoint must be a whole file" in (Path(job.folder) / "words").read_text()
+    assert asked == [{"overwrite"}, {"resume"}, {"overwrite"}] and job.result["steps"] == 800
+
+
+def test_a_peer_that_is_not_installed(tiny, monkeypatch):
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    monkeypatch.delitem(sys.modules, "bench.learning.library", raising=False)
+    with pytest.raises(MissingTool, match="^stable-baselines3 must be installed for a peer .pip "):
+        perform(replace(tiny(), peer="zoo"), quiet())
+
+
+def test_one_process_at_a_run(tiny):
+    job = tiny()
+    Path(job.folder).parent.mkdir(parents=True)
+    with locked(Path(f"{job.folder}.lock")):
+        with pytest.raises(RuntimeError, match=f"^the lock must be free.+process {os.getpid()}"):
+            perform(job, quiet())
+    assert not Path(job.folder).exists()
