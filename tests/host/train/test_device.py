@@ -12,8 +12,17 @@ from fake_replay import FakeReplay
 from host.algorithms.autodiff import check_device
 from host.train.build import build
 from host.train.config import OffPolicyConfig, OnPolicyConfig
+from host.train.threads import single_threaded
 from tests.host.short_runs import *
 from tests.host.short_training import small
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """More wait for one another on small networks, and for other tests."""
+    with single_threaded(with_torch=True):
+        yield
+
 
 #: none of them is anywhere
 ABSENT = ["cuda:99", "gpu", "meta", "", None]
@@ -64,7 +73,7 @@ def copies(session):
 def test_the_policy_gets_what_was_learned_elsewhere(algo):
     """The same numbers as in its own memory, after every launch and after a resumption."""
     here, there = session_of(algo, "cpu"), session_of(algo, "cpu:0")
-    first, launches = copies(here), 4 if algo == "ppo" else 20
+    first, launches = copies(here), 2 if algo == "ppo" else 15
 
     def go_on(*sessions):
         for _ in range(launches):

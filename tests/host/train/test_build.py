@@ -1,0 +1,112 @@
+"""host.train.build: what each part of a session is made of, and what is left when one is not."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import gymnasium
+import numpy as np
+import pytest
+from fake_estimator import FakeEstimator
+from fake_replay import FakeReplay
+
+from host.algorithms.dqn import DQN, DQNPolicy, DQNUpdater
+from host.algorithms.registry import ALGORITHMS
+from host.learners.advantages import AdvantageLearner
+from host.learners.replay import ReplayLearner
+from host.train.build import build
+from host.train.config import OnPolicyConfig
+from host.train.session import Seeds
+from tests.host.short_training import small
+
+NAME = "rlfabric-tests/Watched-v0"
+
+
+class Watched(gymnasium.Env):
+    """``made`` are all that there are, ``seeds`` what each was reset with."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    made = []
+
+    def __init__(self):
+        self.seeds, self.closed = [], False
+        Watched.made.append(self)
+
+    def reset(self, *, seed=None, options=None):
+        self.seeds.append(seed)
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(3, np.float32), 1.0, False, False, {}
+
+    def close(self):
+        self.closed = True
+
+
+gymnasium.register(NAME, entry_point=Watched)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What policy and updater of dqn are made with; environments are counted from here on."""
+    seen = SimpleNamespace()
+
+    class Policy(DQNPolicy):
+        def __init__(self, config, spec, **seeds):
+            seen.policy = seeds
+            super().__init__(config, spec, **seeds)
+
+    class Updater(DQNUpdater):
+        def __init__(self, policy, **options):
+            seen.updater = options
+            super().__init__(policy, **options)
+
+    monkeypatch.setitem(ALGORITHMS, "dqn", replace(DQN, policy=Policy, updater=Updater))
+    monkeypatch.setattr(Watched, "made", [])
+    return seen
+
+
+def state(sequence):
+    return sequence.generate_state(4).tolist()
+
+
+def test_a_session_with_a_replay_memory(asked):
+    config = small(env=NAME, seed=5, alpha=0.3, priority_epsilon=0.02, device="cpu")
+
+    def factory(fields, **options):
+        asked.factory = fields, options
+        return FakeReplay(fields, **options)
+
+    session = build(config, factory)
+    seeds = Seeds(5)
+    fields, options = asked.factory
+    assert fields == session.policy.spec.fields and session.policy.spec.shape == (3,)
+    assert options == dict(capacity=1000, alpha=0.3, epsilon=0.02, seed=seeds.buffer)
+    given = asked.policy["weights"], asked.policy["exploration"], asked.updater["seed"]
+    assert [state(each) for each in given] == [state(each) for each in seeds.agent]
+    assert asked.policy.keys() == {"weights", "exploration"} and asked.updater["device"] == "cpu"
+    assert type(session.learner) is ReplayLearner and session.learner.policy is session.policy
+    assert session.learner.clock is session.clock
+    assert session.learner.phases is session.collector.phases is session.phases
+    first = seeds.environments(0)
+    assert [env.seeds for env in Watched.made] == [[first + i] for i in range(4)] + [[]] * 4
+    session.close()
+    assert session.learner.buffer.closed and all(env.closed for env in Watched.made)
+
+
+def test_a_session_with_an_estimator():
+    estimator = FakeEstimator()
+    session = build(OnPolicyConfig(steps_per_launch=32), lambda: estimator)
+    assert type(session.learner) is AdvantageLearner and session.learner.estimator is estimator
+    assert session.learner.in_flight == 0 and session.learner.clock is session.clock
+    session.close()
+    assert estimator.closed
+
+
+def test_environments_are_closed_where_there_comes_no_session(asked):
+    def factory(fields, **options):
+        raise ValueError("capacity must be another")
+
+    with pytest.raises(ValueError, match="^capacity must be another$"):
+        build(small(env=NAME), factory)
+    assert len(Watched.made) == 8 and all(env.closed for env in Watched.made)
