@@ -47,6 +47,7 @@ def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_chil
     console = console or Console()
     chosen = {claim.name: (claim, jobs_of(claim, runs)) for claim in select(only, claims)}
     every = [job for _, jobs in chosen.values() for job in jobs.values()]
+    every.sort(key=lambda job: job.peer is not None)  # what is claimed comes first
     for job in every:
         job.check()
         if fresh and job.stale:
@@ -66,19 +67,21 @@ def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_chil
 
 
 def _documents(chosen, claims, docs, console):
-    """Write the pages of claims of which all runs are finished; the names of those that do not
-    hold, also for lack of runs."""
+    """Write the pages of claims of which all runs that count are finished; the names of those that
+    do not hold, also for lack of runs."""
     missed = []
     for name, (claim, jobs) in chosen.items():
         results = {key: job.result for key, job in jobs.items()}
         there = sum(result is not None for result in results.values())
         if there < len(results):
-            missed.append(name)
             _say(console, f"{name}: {there} of {len(results)} runs are finished")
+        counting = [kind.name for kind in claim.kinds if kind.counts]
+        if any(results[key] is None for key in results if key[0] in counting):
+            missed.append(name)
             continue
         line = write_claim(claim, jobs, results, docs)
         solved = "; ".join(
-            f"{kind['title']} {kind['solved']} of {line['seeds']}"
+            f"{kind['title']} {kind['solved']} of {kind['runs']}"
             for kind in line["kinds"].values()
         )
         words = "holds" if line["holds"] else "DOES NOT HOLD"

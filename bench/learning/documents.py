@@ -46,12 +46,18 @@ _UNTIL = (
 
 
 def found(claim, results):
-    """What ``results.json`` says of a Claim; ``results``: ``{(kind's name, seed): result}``."""
+    """What ``results.json`` says of a Claim; ``results``: ``{(kind's name, seed): result}``, None
+    of a run that is not finished."""
     kinds = {}
     for kind in claim.kinds:
-        means = [results[kind.name, seed]["mean_return"] for seed in range(claim.seeds)]
+        means = _means(claim, kind, results)
         solved = sum(mean >= claim.solved_from for mean in means)
-        kinds[kind.name] = {"title": kind.title, "counts": kind.counts, "solved": solved}
+        kinds[kind.name] = {
+            "title": kind.title,
+            "counts": kind.counts,
+            "solved": solved,
+            "runs": len(means),
+        }
     return {
         "algo": claim.algo,
         "env": claim.env,
@@ -60,12 +66,19 @@ def found(claim, results):
         "needed": claim.needed,
         "holds": all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
         "kinds": kinds,
-        "seconds": round(sum(result["seconds"] for result in results.values())),
+        "seconds": round(sum(result["seconds"] for result in results.values() if result)),
     }
 
 
+def _means(claim, kind, results):
+    """Mean returns of the runs of a kind that are finished."""
+    runs = (results[kind.name, seed] for seed in range(claim.seeds))
+    return [result["mean_return"] for result in runs if result is not None]
+
+
 def write_claim(claim, jobs, results, folder):
-    """Page, figure and line of a Claim of which all runs are finished; what ``found`` says."""
+    """Page, figure and line of a Claim, of which all runs that count are finished; what ``found``
+    says."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     line = found(claim, results)
@@ -104,7 +117,8 @@ def _rows(lines):
     for name, line in lines.items():
         sides = {True: [], False: []}
         for kind in line["kinds"].values():
-            sides[kind["counts"]].append(f"{kind['title']} {kind['solved']} of {line['seeds']}")
+            runs = f"{kind['solved']} of {kind['runs']}" if kind["runs"] else "not run yet"
+            sides[kind["counts"]].append(f"{kind['title']} {runs}")
         cells = [
             f"[{name}]({name}.md)",
             f"{line['threshold']:g}",
@@ -150,14 +164,14 @@ def _table(claim, results):
     for seed in range(claim.seeds):
         cells = [_cell(claim, results[kind.name, seed]) for kind in claim.kinds]
         yield f"| {seed} | {' | '.join(cells)} |"
-    means = [
-        sum(results[kind.name, seed]["mean_return"] for seed in range(claim.seeds)) / claim.seeds
-        for kind in claim.kinds
-    ]
-    yield f"| mean | {' | '.join(f'{mean:.1f}' for mean in means)} |"
+    columns = [_means(claim, kind, results) for kind in claim.kinds]
+    means = [f"{sum(means) / len(means):.1f}" if means else "" for means in columns]
+    yield f"| mean | {' | '.join(means)} |"
 
 
 def _cell(claim, result):
+    if result is None:
+        return "not run yet"
     mean = f"{result['mean_return']:.1f}"
     if result["mean_return"] < claim.solved_from:
         mean = f"**{mean}**, not solved"
@@ -176,7 +190,7 @@ def _figure(claim, results, path):
     (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)
     for panel, kind in zip(panels, claim.kinds, strict=True):
         for seed in range(claim.seeds):
-            curve = results[kind.name, seed]["curve"]
+            curve = (results[kind.name, seed] or {}).get("curve")
             panel.plot(*zip(*curve, strict=True) if curve else ([], []), lw=1.2, label=f"{seed}")
         panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
         panel.set(title=kind.title, xlabel="environment steps")

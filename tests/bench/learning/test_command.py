@@ -211,3 +211,16 @@ def test_a_real_run(held):
     """By the process that `make learning` starts."""
     assert held((claim("a", threshold=1.0),), {}, command=module._child) == 0
     assert results(held)["a"]["kinds"]["cpu"]["solved"] == 1
+
+
+def test_what_stands_beside_may_be_missing(held):
+    """It comes last, and the page says that it was not run; one more call adds it."""
+    both = kind("one"), kind("two", counts=False, peer="zoo")
+    claims, means = (claim("a", kinds=both),), {"a/one-0": 100.0}
+    assert held(claims, means) == 1 and held.begun == ["a/one-0", "a/two-0"]
+    assert "a holds, 1 needed: one 1 of 1; two 0 of 0" in held.words()
+    page = (held.docs / "a.md").read_text()
+    assert "| 0 | 100.0 (120 000; 77) | not run yet |" in page and "| mean | 100.0 |  |" in page
+    assert "| two not run yet | yes |" in (held.docs / "README.md").read_text()
+    assert held(claims, {"a/two-0": 5.0}) == 0 and held.begun == ["a/two-0"]
+    assert "| mean | 100.0 | 5.0 |" in (held.docs / "a.md").read_text()
