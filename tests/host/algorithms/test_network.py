@@ -113,7 +113,7 @@ def test_weights_start_kaiming_uniform(activation, gain):
 @pytest.mark.parametrize("inputs, outputs", [(3, 2), (20, 30), (8, 8)])
 def test_weights_start_orthogonal(inputs, outputs):
     """Gain sqrt(2), and output_gain in the last layer; whichever of rows and columns are fewer."""
-    options = dict(orthogonal=True, output_gain=0.5)
+    options = dict(orthogonal=True, output_gain=0.5, activation="tanh")
     network = MLP(inputs, outputs, (16, 9), rng=np.random.default_rng(1), **options)
     for weight, square in zip(network.weights, (2, 2, 0.25), strict=True):
         small = weight if weight.shape[0] <= weight.shape[1] else weight.T
