@@ -81,8 +81,7 @@ def _documents(chosen, claims, docs, console):
             continue
         line = write_claim(claim, jobs, results, docs)
         solved = "; ".join(
-            f"{kind['title']} {kind['solved']} of {kind['runs']}"
-            for kind in line["kinds"].values()
+            f"{kind['title']} {kind['solved']} of {kind['runs']}" for kind in line["kinds"].values()
         )
         words = "holds" if line["holds"] else "DOES NOT HOLD"
         _say(console, f"{name} {words}, {line['needed']} needed: {solved}")
