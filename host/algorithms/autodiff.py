@@ -107,7 +107,9 @@ class Trained:
         """One step along the gradient, its norm limited as configured; then it is 0 again."""
         limit = self.config.max_gradient_norm
         if limit is not None:
-            torch.nn.utils.clip_grad_norm_([self.parameters], limit)
+            norm = self.parameters.grad.norm().item()
+            if norm > limit:
+                self.parameters.grad.mul_(limit / norm)
         self.optimizer.param_groups[0]["lr"] = learning_rate
         self.optimizer.step()
         self.parameters.grad.zero_()

@@ -7,7 +7,7 @@ from host.algorithms.network import ACTIVATIONS
 from host.rules import FRACTION, POSITIVE, Choice, Integer, Number, check_fields
 from hw.config import ConfigBase, check_range
 
-__all__ = ["SCHEDULE", "AgentConfig", "Clock", "Linear", "TemporalDifferenceConfig"]
+__all__ = ["SCHEDULE", "AgentConfig", "Clock", "TemporalDifferenceConfig", "linear"]
 
 #: length of a schedule
 SCHEDULE = Integer(0, 1 << 40)
@@ -22,18 +22,9 @@ class Clock:
     updates: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Linear:
+def linear(step, start, end, steps):
     """``start + (end - start) min(1, step / steps)``; ``end`` at once where steps is 0."""
-
-    start: float
-    end: float
-    steps: int
-
-    def __call__(self, step):
-        if step >= self.steps:
-            return self.end
-        return self.start + (self.end - self.start) * step / self.steps
+    return end if step >= steps else start + (end - start) * step / steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +62,7 @@ class AgentConfig(ConfigBase):
     def learning_rate_at(self, steps):
         """Step size after ``steps``."""
         final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
-        return Linear(start=self.learning_rate, end=final, steps=self.learning_rate_steps)(steps)
+        return linear(steps, self.learning_rate, final, self.learning_rate_steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +102,7 @@ class TemporalDifferenceConfig(AgentConfig):
 
     def beta_at(self, steps):
         """Exponent of the importance weights after ``steps``."""
-        return Linear(start=self.beta_start, end=self.beta_end, steps=self.beta_steps)(steps)
+        return linear(steps, self.beta_start, self.beta_end, self.beta_steps)
 
     def learning_rates_at(self, steps):
         """Step size of each network after ``steps``, in the order that a learner on the card has

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box
 
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
-from host.algorithms.config import SCHEDULE, Linear, TemporalDifferenceConfig
+from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import POSITIVE, Choice, Number
@@ -56,7 +56,7 @@ class DDPGConfig(TemporalDifferenceConfig):
 
     def noise_at(self, steps):
         """Standard deviation of the noise after ``steps``."""
-        return Linear(start=self.noise_start, end=self.noise_end, steps=self.noise_steps)(steps)
+        return linear(steps, self.noise_start, self.noise_end, self.noise_steps)
 
     def learning_rates_at(self, steps):
         critic = self.learning_rate_at(steps)

@@ -8,7 +8,7 @@ from gymnasium.spaces import Discrete
 
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
-from host.algorithms.config import SCHEDULE, Linear, TemporalDifferenceConfig
+from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, Flag
@@ -43,9 +43,7 @@ class DQNConfig(TemporalDifferenceConfig):
 
     def epsilon_at(self, steps):
         """Chance of a random action after ``steps``."""
-        return Linear(start=self.epsilon_start, end=self.epsilon_end, steps=self.epsilon_steps)(
-            steps
-        )
+        return linear(steps, self.epsilon_start, self.epsilon_end, self.epsilon_steps)
 
 
 class DQNPolicy(Policy):

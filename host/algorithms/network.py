@@ -116,12 +116,12 @@ class MLP:
         """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for
         them: the activations by name, and ``affine(bias, x, weight)``."""
         affine, function = functions["affine"], functions[self.activation]
-        layers = list(zip(arrays[::2], arrays[1::2], strict=True))
-        for weight, bias in layers[: -2 if self.dueling else -1]:
-            x = function(affine(bias, x, weight))
-        weight, bias = layers[-1]
+        last = len(arrays) - (4 if self.dueling else 2)
+        for i in range(0, last, 2):
+            x = function(affine(arrays[i + 1], x, arrays[i]))
+        weight, bias = arrays[-2:]
         if self.dueling:
-            half, (value_weight, value_bias) = x.shape[1] // 2, layers[-2]
+            half, (value_weight, value_bias) = x.shape[1] // 2, arrays[last : last + 2]
             advantage = affine(bias, x[:, half:], weight)
             value = affine(value_bias, x[:, :half], value_weight)
             return advantage + (value - advantage.mean(axis=1, keepdims=True))

@@ -28,7 +28,7 @@ class Policy:
 
     def __init__(self, config, spec, *, weights=0, exploration=0):
         self.config, self.spec = config, spec
-        self.rng = np.random.default_rng(exploration)
+        self.rng, self._dtype = np.random.default_rng(exploration), np.dtype(spec.dtype)
         self.networks = self.make_networks(np.random.default_rng(weights))
 
     def make_networks(self, rng):
@@ -55,7 +55,7 @@ class Policy:
 
     def flat(self, obs):
         """``obs`` [rows, ...] as [rows, size] in the spec's dtype; ValueError for another shape."""
-        obs = np.asarray(obs, self.spec.dtype)
+        obs = np.asarray(obs, self._dtype)
         if not obs.ndim or obs.shape[1:] != self.spec.shape:
             wanted = ", ".join(["rows", *map(str, self.spec.shape)])
             raise ValueError(f"obs must be [{wanted}], not {list(obs.shape)}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from host.algorithms.config import Linear
+from host.algorithms.config import linear
 from host.algorithms.dqn import DQNConfig
 from tests.host import agents
 from tests.host.agents import make_batch, scramble
@@ -105,9 +105,10 @@ def test_exploration():
 
 
 def test_linear_schedule():
-    line = Linear(start=1.0, end=0.2, steps=4)
-    assert [line(step) for step in (0, 1, 4, 5)] == pytest.approx([1.0, 0.8, 0.2, 0.2])
-    assert Linear(start=1.0, end=0.2, steps=0)(0) == 0.2
+    assert [linear(step, 1.0, 0.2, 4) for step in (0, 1, 4, 5)] == pytest.approx(
+        [1.0, 0.8, 0.2, 0.2]
+    )
+    assert linear(0, 1.0, 0.2, 0) == 0.2
     config = DQNConfig(learning_rate=0.1, learning_rate_final=0.01, learning_rate_steps=10)
     assert config.learning_rate_at(5) == pytest.approx(0.055)
     assert DQNConfig(learning_rate=0.1).learning_rate_at(10**9) == 0.1
