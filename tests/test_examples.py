@@ -34,6 +34,10 @@ def test_every_example_is_run_and_short():
         assert '"--card"' in text
 
 
+#: examples that import torch, which alone takes seconds
+TORCH = ("replay_in_torch.py", "ppo_with_estimator.py")
+
+
 def _run(name, tmp_path, *options):
     """What the script, on card model in an empty folder, prints last."""
     shutil.copy(ROOT / "examples" / name, tmp_path)
@@ -51,7 +55,10 @@ def _run(name, tmp_path, *options):
     return done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.long) if n in TORCH else n for n in RUNS],
+)
 def test_runs_from_an_empty_folder(name, tmp_path):
     options, last = RUNS[name]
     said = _run(name, tmp_path, *options)

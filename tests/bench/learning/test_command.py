@@ -207,6 +207,7 @@ def test_an_interrupted_command_says_how_to_go_on(monkeypatch, capsys):
     assert ended.value.code == 130 and "the same command goes on" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_real_run(held):
     """By the process that `make learning` starts."""
     assert held((claim("a", threshold=1.0),), {}, command=module._child) == 0

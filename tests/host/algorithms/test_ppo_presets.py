@@ -23,7 +23,10 @@ def ppo(options):
     return {**options, **PPO, "steps": 512, "settings": SETTINGS}
 
 
-@pytest.mark.parametrize("name", HEPPO)
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("heppo1", "heppo5") else pytest.param(n, marks=pytest.mark.long) for n in HEPPO],
+)
 def test_every_preset_trains_and_resumes(ppo, tmp_path, name):
     """Truncated episodes, of 200 steps, are among them."""
     assert start(**ppo, preset_name=name) == 0

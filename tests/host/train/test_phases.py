@@ -72,7 +72,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(n, marks=pytest.mark.long) if "torch" in n else n for n in CASES]
+)
 def test_phases_add_up_to_the_wall_time(tmp_path, monkeypatch, case):
     if case == "ppo":
         monkeypatch.setitem(ALGORITHMS, "ppo", WALKER)
