@@ -27,6 +27,7 @@ HW_ARROWS = {
     "replay": {"stream", "arith", "shell"},
     "gae": {"stream", "arith", "shell"},
     "learner": {"stream", "arith", "nn", "shell", "replay"},
+    "fa3c": {"stream", "arith", "nn", "shell"},
 }
 #: the same of host, from the card's own side to the command line's
 HOST_ARROWS = {

@@ -1,0 +1,315 @@
+"""Config of the kernel ``a3c``: a network of convolutions and fully connected layers, its layers as
+the card sees them, and the units that work on it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from hw.config import ConfigBase, check_range
+from hw.shell.axi import EngineConfig
+from hw.shell.command import round_up
+
+__all__ = ["LINE_ROWS", "ROLES", "ROW", "SLOTS", "Fa3cConfig", "Layer"]
+
+#: Words of a row: what lies side by side in memory, and the PEs of a lane.
+ROW = 16
+#: Partial sums of a PE.
+SLOTS = 32
+#: Rows of the longest line of a feature map.
+LINE_ROWS = 32
+
+#: What a compute unit may do.
+ROLES = ("infer", "train", "any")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A layer as the card sees it; a fully connected one is a convolution of one pixel.
+
+    kernel, stride : of a convolution; 1 of a fully connected layer
+    in_height, in_width : pixels that its taps reach
+    in_channels : channels of a pixel, filled up; all inputs of a fully connected layer
+    out_height, out_width : pixels
+    filters : outputs of a pixel as the network has them
+    per_row : inputs in a row of memory, 16 words or 64 bytes
+    """
+
+    convolution: bool
+    kernel: int
+    stride: int
+    in_height: int
+    in_width: int
+    in_channels: int
+    out_height: int
+    out_width: int
+    filters: int
+    per_row: int = ROW
+
+    @property
+    def out_channels(self):
+        """Filters, filled up to whole rows."""
+        return round_up(self.filters, ROW)
+
+    @property
+    def groups(self):
+        """Rows of an output pixel."""
+        return self.out_channels // ROW
+
+    @property
+    def line_rows(self):
+        """Rows of a line of inputs."""
+        return -(-self.in_width * self.in_channels // self.per_row)
+
+    @property
+    def in_rows(self):
+        """Rows of the whole input of one sample."""
+        return self.in_height * self.line_rows
+
+    @property
+    def out_rows(self):
+        """Rows of the whole output of one sample."""
+        return self.out_height * self.out_width * self.groups
+
+    @property
+    def depth(self):
+        """Products of one output, and rows of weights of a group of 16 outputs."""
+        return self.kernel * self.kernel * self.in_channels
+
+    @property
+    def group_rows(self):
+        """Rows of a group in memory: weights, the bias, zeros up to whole patches of 16 rows."""
+        return round_up(self.depth + 1, ROW)
+
+    @property
+    def rows(self):
+        """Rows of all parameters in memory."""
+        return self.groups * self.group_rows
+
+    @property
+    def products(self):
+        """Multiply-accumulates of one sample, forward."""
+        return self.out_height * self.out_width * self.out_channels * self.depth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fa3cConfig(ConfigBase):
+    """The whole kernel ``a3c``.
+
+    height, width, channels : of an observation. ValueError where a rule below is broken.
+    binary32 : observations are binary32; else bytes, which count as byte * 2**input_exponent.
+    convolutions : 0 to 4 of (filters, kernel, stride), without padding, each followed by ReLU.
+    hidden : widths of 0 to 2 fully connected layers with ReLU.
+    outputs : of the last layer, which is linear: logits of the actions, then the value.
+    lanes : a compute unit has lanes x 16 PEs.
+    units : the role of each compute unit, "infer", "train" or "any".
+    batch : agents of one inference at most. steps : samples of a training task at most (t_max).
+    agents, snapshots : places for rollouts, and for local copies of theta.
+    tasks : of one ROUND at most.
+    stripes : masters over which snapshots and rollouts are spread, in blocks of 16 rows.
+    rms_units : words that RMSProp works on at a time (RUs, FA3C 4.2.3).
+    drain_words : words of a row of outputs that leave a compute unit in a clock.
+    parameter_rows : rows that a unit's parameter buffer holds: the largest convolution fits.
+    engine : of all masters.
+    """
+
+    height: int = 84
+    width: int = 84
+    channels: int = 4
+    binary32: bool = False
+    input_exponent: int = -8
+    convolutions: tuple = ((16, 8, 4), (32, 4, 2))
+    hidden: tuple = (256,)
+    outputs: int = 19
+    lanes: int = 4
+    units: tuple = ("infer", "train", "infer", "train")
+    batch: int = 4
+    steps: int = 5
+    agents: int = 16
+    snapshots: int = 4
+    tasks: int = 32
+    stripes: int = 2
+    rms_units: int = 8
+    drain_words: int = 2
+    parameter_rows: int = 4096
+    engine: EngineConfig = EngineConfig(burst_beats=16)
+
+    def __post_init__(self):
+        for name in ("convolutions", "hidden", "units"):  # lists, from JSON
+            whole = getattr(self, name)
+            if not isinstance(whole, (list, tuple)):
+                raise ValueError(f"{name} must be a tuple, not {whole!r}")
+            object.__setattr__(
+                self, name, tuple(tuple(x) if isinstance(x, list) else x for x in whole)
+            )
+        self._check_network()
+        self._check_units()
+        for number, layer in enumerate(self.layers):
+            self._check_layer(number, layer)
+
+    def _check_network(self):
+        for name in ("height", "width", "channels"):
+            check_range(name, getattr(self, name), 1, 1024)
+        if not isinstance(self.binary32, bool):
+            raise ValueError(f"binary32 must be True or False, not {self.binary32!r}")
+        check_range("input_exponent", self.input_exponent, -64, 64)
+        if len(self.convolutions) > 4:
+            raise ValueError(
+                f"convolutions must be at most 4 of (filters, kernel, stride), "
+                f"not {self.convolutions!r}"
+            )
+        for shape in self.convolutions:
+            if not isinstance(shape, tuple) or len(shape) != 3:
+                raise ValueError(f"convolutions must be (filters, kernel, stride), not {shape!r}")
+            filters, kernel, stride = shape
+            check_range("filters", filters, 1, 512)
+            check_range("kernel", kernel, 1, 16)
+            check_range("stride", stride, 1, kernel, " (the kernel)")
+        if len(self.hidden) > 2:
+            raise ValueError(f"hidden must be at most 2 widths, not {self.hidden!r}")
+        for width in self.hidden:
+            check_range("hidden", width, 1, 4096)
+        check_range("outputs", self.outputs, 2, 512)
+
+    def _check_units(self):
+        if self.lanes not in (1, 2, 4, 8, 16):
+            raise ValueError(f"lanes must be 1, 2, 4, 8 or 16, not {self.lanes!r}")
+        if not 1 <= len(self.units) <= 4:
+            raise ValueError(f"units must be 1 to 4 roles, not {self.units!r}")
+        for role in self.units:
+            if role not in ROLES:
+                raise ValueError(f"units must be of {', '.join(ROLES)}, not {role!r}")
+        for work in ("infer", "train"):
+            if not {work, "any"} & set(self.units):
+                raise ValueError(f"units must have one that can {work}, not {self.units!r}")
+        check_range("batch", self.batch, 1, 8)
+        check_range("steps", self.steps, 1, 16)
+        check_range("agents", self.agents, self.batch, 256, " (no fewer than the batch)")
+        check_range("snapshots", self.snapshots, 1, 32)
+        check_range("tasks", self.tasks, 1, 256)
+        check_range("stripes", self.stripes, 1, 2)
+        for name in ("rms_units", "drain_words"):
+            if getattr(self, name) not in (1, 2, 4, 8, 16):
+                raise ValueError(f"{name} must be 1, 2, 4, 8 or 16, not {getattr(self, name)!r}")
+        check_range("parameter_rows", self.parameter_rows, 64, 1 << 16)
+
+    def _check_layer(self, number, layer):
+        """Limits of a compute unit: slots, lines, rows of parameters."""
+        name = f"layer {number}"
+        if layer.out_height < 1 or layer.out_width < 1:
+            raise ValueError(f"{name} must have an output, not a kernel larger than its input")
+        if not layer.convolution:
+            if layer.per_row // self.lanes >= SLOTS:
+                raise ValueError(
+                    f"lanes must be at least 4 where bytes enter a fully connected layer, "
+                    f"not {self.lanes!r}: binary32 inputs would fit"
+                )
+            return
+        check_range(f"{name}: output width", layer.out_width, 1, SLOTS, ", the slots of a PE")
+        check_range(f"{name}: rows of an input line", layer.line_rows, 1, LINE_ROWS)
+        check_range(
+            f"{name}: rows of parameters", layer.rows, 1, self.parameter_rows, " (parameter_rows)"
+        )
+        if number:
+            check_range(f"{name}: input width", layer.in_width, 1, SLOTS, ", the slots of a PE")
+            line = layer.out_width * layer.groups
+            check_range(f"{name}: rows of an output line", line, 1, LINE_ROWS)
+
+    @property
+    def in_channels(self):
+        """Channels of an observation, filled up so that lanes divide them."""
+        return round_up(self.channels, self.lanes)
+
+    @property
+    def partials(self):
+        """Sums over which the inputs of a fully connected layer are spread in turn."""
+        return 2 if self.lanes < 8 else 1
+
+    @property
+    def samples(self):
+        """Samples that a feature buffer holds."""
+        return max(self.batch, self.steps)
+
+    @cached_property
+    def layers(self):
+        """Every ``Layer``, first to last.
+
+        A convolution computes only the pixels that the next one's taps reach: the gradient of all
+        others is 0.
+        """
+        sizes, channels = [(self.height, self.width)], [self.in_channels]
+        for filters, kernel, stride in self.convolutions:
+            sizes.append(tuple((size - kernel) // stride + 1 for size in sizes[-1]))
+            channels.append(round_up(filters, ROW))
+        per_row = ROW if self.binary32 else 4 * ROW
+        layers, (height, width) = [], sizes[-1]
+        for place in reversed(range(len(self.convolutions))):
+            filters, kernel, stride = self.convolutions[place]
+            in_height, in_width = ((size - 1) * stride + kernel for size in (height, width))
+            layers.insert(
+                0,
+                Layer(
+                    convolution=True,
+                    kernel=kernel,
+                    stride=stride,
+                    in_height=in_height,
+                    in_width=in_width,
+                    in_channels=channels[place],
+                    out_height=height,
+                    out_width=width,
+                    filters=filters,
+                    per_row=ROW if place else per_row,
+                ),
+            )
+            height, width = in_height, in_width
+        rows, columns = sizes[-1]
+        inputs = rows * columns * channels[-1]
+        if not layers:
+            inputs = round_up(inputs, per_row)
+        for count in (*self.hidden, self.outputs):
+            first = not layers
+            layers.append(
+                Layer(
+                    convolution=False,
+                    kernel=1,
+                    stride=1,
+                    in_height=1,
+                    in_width=1,
+                    in_channels=inputs,
+                    out_height=1,
+                    out_width=1,
+                    filters=count,
+                    per_row=per_row if first else ROW,
+                )
+            )
+            inputs = round_up(count, ROW)
+        return tuple(layers)
+
+    @cached_property
+    def map_rows(self):
+        """Rows of one sample's input, of each layer's output, the network's last."""
+        return (self.layers[0].in_rows, *(layer.out_rows for layer in self.layers))
+
+    @cached_property
+    def map_bases(self):
+        """Where each of these maps begins in a feature buffer; sample b lies b maps further."""
+        return tuple(accumulate((self.samples * rows for rows in self.map_rows), initial=0))[:-1]
+
+    @property
+    def feature_rows(self):
+        """Rows of a feature buffer."""
+        return self.samples * sum(self.map_rows)
+
+    @cached_property
+    def parameter_bases(self):
+        """First row of each layer's parameters in theta."""
+        return tuple(accumulate((layer.rows for layer in self.layers), initial=0))[:-1]
+
+    @property
+    def theta_rows(self):
+        """Rows of theta, of g, and of a snapshot."""
+        return sum(layer.rows for layer in self.layers)
+
+    @property
+    def step_rows(self):
+        """Rows of a step of an agent's rollout: the inputs of every layer."""
+        return sum(self.map_rows[:-1])

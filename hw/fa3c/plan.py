@@ -1,0 +1,336 @@
+"""The table of passes: what a compute unit does with each layer, as nests of loops.
+
+FW makes a layer's outputs, GC (gradient calculation) its gradient, BW the errors of its inputs
+(FA3C 4.3). A pass is a sequence of *sweeps*: rows of 16 words stand in the PEs while words of a
+line pass them, a slot each clock. Seven levels of loops, outermost first, are common to all that a
+pass reads and writes; from the table follow a unit's loops, its estimate, and the document.
+
+level   FW conv   FW fc       GC conv        GC fc     BW conv           BW fc
+  6     sample    .           group          group     sample            .
+  5     row       .           tap row        .         input row         .
+  4     group     group       block          block     channel group     input row of 16
+  3     tap row   input row   sample         sample    tap row           group
+  2     .         .           error row      .         tap column        .
+  1     chunk     chunk       error column   .         chunk             chunk
+  0     column    sample      chunk          chunk     column            sample
+
+A *chunk* is as many neighbouring words as a unit has lanes. Levels 3 to 1 add up, so that one round
+of them is a *group* of sums, which are drained. The tap rows of BW are those that meet an error
+(``Taps``): their number depends on the input row.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from hw.fa3c.config import ROW
+
+__all__ = [
+    "BATCH",
+    "RETURN",
+    "Kind",
+    "Nest",
+    "Pass",
+    "Segments",
+    "Source",
+    "Taps",
+    "forward_passes",
+]
+__all__ += ["layer_pass", "training_passes"]
+
+#: A count that is the task's: its agents, or its samples.
+BATCH = 0
+
+#: Clocks after which a PE has a slot's sum again: read, add, write.
+RETURN = 8
+
+#: Slots of one block of GC.
+_BLOCK = 24
+
+
+class Kind(Enum):
+    """What a pass is."""
+
+    FW = 0
+    GC = 1
+    BW = 2
+
+
+class Source(Enum):
+    """Where the rows that stand in the PEs come from."""
+
+    PARAMETERS = 0  #: a row a lane, as in memory
+    TRANSPOSED = 1  #: a row a lane, through the TLU
+    ERRORS = 2  #: one row of the feature buffer for all lanes
+
+
+class Nest(NamedTuple):
+    """Loops, outermost first: how often each turns, and how far an address goes at each turn."""
+
+    counts: tuple
+    strides: tuple
+    base: int = 0
+
+
+class Taps(NamedTuple):
+    """Levels 5 and 3 of BW: error rows y and tap rows ky with y * stride + ky = the input row.
+
+    The first of input row 0 is y = ky = 0; of the next, ky + 1 (``later``) if that is below the
+    stride or y is the last error row, else ky = 0 and y + 1 (``wrapped``). Within an input row,
+    ky + stride and y - 1 (level 3's stride) until the kernel or the map ends. ``later`` and
+    ``wrapped`` are what an address does at level 5.
+    """
+
+    kernel: int
+    stride: int
+    height: int
+    fill_later: int
+    fill_wrapped: int
+    rows_later: int
+    rows_wrapped: int
+
+
+class Segments(NamedTuple):
+    """Runs of parameter rows in the order in which a pass wants them in its buffer: ``rows`` at
+    ``base + a * strides[0] + b * strides[1]`` for every b of every a. ``resident``: the pass reads
+    them in any order, and often; else once, as they come."""
+
+    base: int
+    counts: tuple
+    strides: tuple
+    rows: int
+    resident: bool
+
+
+class Pass(NamedTuple):
+    """One pass.
+
+    layer : its number
+    words : Nest of 7 levels; the address of a chunk in the line
+    slots : strides of the slot, 7 levels
+    partials : chunk n of level 1 goes to partial sum n mod partials
+    hold : clocks of a sweep at least, so that slots return late enough
+    last_slots : turns of level 0 where level 4 is in its last turn (0: as the others)
+    bias : GC: where levels 4 and 5 are in their last turns, one more slot, whose words are 1
+    line_level : the level at whose turn a new line begins
+    fill : Nest of 6 levels, 6 to 2 and the rows of a line: rows of the feature buffer
+    last_rows : rows of a line where level 4 is in its last turn (0: as the others)
+    source, rows : Nest of 7 levels, 6 to 1 and the rows side by side: rows of the parameter buffer,
+        counted from the pass's first, or of the feature buffer. FW has a row more at the end of
+        each round of levels 3 to 0, the biases.
+    segments : of the parameters, or None
+    drain : Nest of 4 levels, 6 to 4 and the outputs of a group: rows of the feature buffer; None:
+        rows leave for the gradient queue, ``lanes`` a slot and one for the bias
+    relu : FW: negative outputs become 0. BW has errors of inputs that are 0 become 0.
+    """
+
+    kind: Kind
+    layer: int
+    words: Nest
+    slots: tuple
+    partials: int
+    hold: int
+    last_slots: int
+    bias: bool
+    line_level: int
+    fill: Nest
+    last_rows: int
+    source: Source
+    rows: Nest
+    segments: Segments | None
+    drain: Nest | None
+    relu: bool
+    taps: Taps | None
+
+
+def _forward(config, number, layer):
+    lanes, base = config.lanes, config.parameter_bases[number]
+    inputs, outputs = config.map_bases[number], config.map_bases[number + 1]
+    groups, height, width = layer.groups, layer.out_height, layer.out_width
+    common = dict(
+        kind=Kind.FW,
+        layer=number,
+        last_slots=0,
+        bias=False,
+        line_level=3,
+        last_rows=0,
+        source=Source.PARAMETERS,
+        relu=number < len(config.layers) - 1,
+        taps=None,
+    )
+    if not layer.convolution:
+        rows, chunks = layer.in_channels // layer.per_row, layer.per_row // lanes
+        return Pass(
+            words=Nest((1, 1, groups, rows, 1, chunks, BATCH), (0, 0, 0, 0, 0, 1, chunks)),
+            slots=(0, 0, 0, 0, 0, 0, 1),
+            partials=config.partials,
+            hold=RETURN // config.partials,
+            fill=Nest((1, 1, groups, rows, 1, BATCH), (0, 0, 0, 1, 0, layer.in_rows), inputs),
+            rows=Nest(
+                (1, 1, groups, rows, 1, 1, layer.per_row),
+                (0, 0, layer.depth + 1, layer.per_row, 0, 0, 1),
+            ),
+            segments=Segments(base, (1, groups), (0, layer.group_rows), layer.depth + 1, False),
+            drain=Nest((1, 1, groups, BATCH), (0, 0, 1, layer.out_rows), outputs),
+            **common,
+        )
+    taps, line = layer.kernel * layer.in_channels, layer.line_rows
+    chunks = taps // lanes
+    return Pass(
+        words=Nest(
+            (BATCH, height, groups, layer.kernel, 1, chunks, width),
+            (0, 0, 0, 0, 0, 1, layer.stride * layer.in_channels // lanes),
+        ),
+        slots=(0, 0, 0, 0, 0, 0, 1),
+        partials=1,
+        hold=RETURN,
+        fill=Nest(
+            (BATCH, height, groups, layer.kernel, 1, line),
+            (layer.in_rows, layer.stride * line, 0, line, 0, 1),
+            inputs,
+        ),
+        rows=Nest(
+            (BATCH, height, groups, layer.kernel, 1, chunks, lanes),
+            (0, 0, layer.group_rows, taps, 0, lanes, 1),
+        ),
+        segments=Segments(base, (1, 1), (0, 0), layer.rows, True),
+        drain=Nest(
+            (BATCH, height, groups, width), (layer.out_rows, width * groups, 1, groups), outputs
+        ),
+        **common,
+    )
+
+
+def _gradient(config, number, layer):
+    lanes = config.lanes
+    inputs, errors = config.map_bases[number], config.map_bases[number + 1]
+    groups, height, width = layer.groups, layer.out_height, layer.out_width
+    common = dict(
+        kind=Kind.GC,
+        layer=number,
+        slots=(0, 0, 0, 0, 0, 0, 1),
+        partials=1,
+        hold=RETURN,
+        bias=True,
+        line_level=2,
+        source=Source.ERRORS,
+        segments=None,
+        drain=None,
+        relu=False,
+        taps=None,
+    )
+    if not layer.convolution:
+        rows, chunks = layer.in_channels // layer.per_row, layer.per_row // lanes
+        line = min(max(1, _BLOCK // chunks), rows)
+        blocks = -(-rows // line)
+        last = rows - (blocks - 1) * line
+        counts = (groups, 1, blocks, BATCH, 1)
+        return Pass(
+            words=Nest((*counts, 1, line * chunks), (0, 0, 0, 0, 0, 0, 1)),
+            last_slots=last * chunks,
+            fill=Nest((*counts, line), (0, 0, line, layer.in_rows, 0, 1), inputs),
+            last_rows=last,
+            rows=Nest((*counts, 1, 1), (1, 0, 0, layer.out_rows, 0, 0, 0), errors),
+            **common,
+        )
+    chunks, line = layer.kernel * layer.in_channels // lanes, layer.line_rows
+    size = chunks if chunks < 32 else _BLOCK
+    blocks = -(-chunks // size)
+    counts = (groups, layer.kernel, blocks, BATCH, height)
+    return Pass(
+        words=Nest(
+            (*counts, width, size), (0, 0, size, 0, 0, layer.stride * layer.in_channels // lanes, 1)
+        ),
+        last_slots=chunks - (blocks - 1) * size,
+        fill=Nest((*counts, line), (0, line, 0, layer.in_rows, layer.stride * line, 1), inputs),
+        last_rows=0,
+        rows=Nest(
+            (*counts, width, 1), (1, 0, 0, layer.out_rows, width * groups, groups, 0), errors
+        ),
+        **common,
+    )
+
+
+def _backward(config, number, layer):
+    lanes, base = config.lanes, config.parameter_bases[number]
+    inputs, errors = config.map_bases[number], config.map_bases[number + 1]
+    groups, channels = layer.groups, layer.in_channels // ROW
+    chunks = ROW // lanes
+    common = dict(
+        kind=Kind.BW,
+        layer=number,
+        last_slots=0,
+        bias=False,
+        line_level=3,
+        last_rows=0,
+        source=Source.TRANSPOSED,
+        relu=True,
+    )
+    if not layer.convolution:
+        patches = Segments(base, (channels, groups), (ROW, layer.group_rows), ROW, False)
+        return Pass(
+            words=Nest((1, 1, channels, groups, 1, chunks, BATCH), (0, 0, 0, 0, 0, 1, chunks)),
+            slots=(0, 0, 0, 0, 0, 0, 1),
+            partials=config.partials,
+            hold=RETURN // config.partials,
+            fill=Nest((1, 1, channels, groups, 1, BATCH), (0, 0, 0, 1, 0, layer.out_rows), errors),
+            rows=Nest((1, 1, channels, groups, 1, 1, ROW), (0, 0, groups * ROW, ROW, 0, 0, 1)),
+            segments=patches,
+            drain=Nest((1, 1, channels, BATCH), (0, 0, 1, layer.in_rows), inputs),
+            taps=None,
+            **common,
+        )
+    stride, inner = layer.stride, layer.in_channels
+    taps = layer.kernel * inner
+    width, line = layer.out_width, layer.out_width * groups
+    turns = (BATCH, layer.in_height, channels, 1, layer.kernel)  # level 3 turns as Taps say
+    return Pass(
+        words=Nest(
+            (*turns, groups * chunks, width), (0, 0, 0, 0, 0, 1, layer.out_channels // lanes)
+        ),
+        slots=(0, 0, 0, 0, 1, 0, stride),
+        partials=1,
+        # The next column of taps meets a slot a clock earlier in its sweep.
+        hold=RETURN + (stride < layer.kernel),
+        fill=Nest((*turns[:4], 1, line), (layer.out_rows, 0, 0, -line, 0, 1), errors),
+        rows=Nest(
+            (*turns, groups, ROW),
+            (0, 0, ROW, stride * taps, layer.in_channels, layer.group_rows, 1),
+        ),
+        segments=Segments(base, (1, 1), (0, 0), layer.rows, True),
+        drain=Nest(
+            (BATCH, layer.in_height, channels, layer.in_width),
+            (layer.in_rows, layer.in_width * channels, 1, channels),
+            inputs,
+        ),
+        taps=Taps(
+            kernel=layer.kernel,
+            stride=stride,
+            height=layer.out_height,
+            fill_later=0,
+            fill_wrapped=line,
+            rows_later=taps,
+            rows_wrapped=-(stride - 1) * taps,
+        ),
+        **common,
+    )
+
+
+def layer_pass(config, kind, number):
+    """The ``Pass`` of a kind for a layer; BW has none for the first."""
+    make = {Kind.FW: _forward, Kind.GC: _gradient, Kind.BW: _backward}[kind]
+    return make(config, number, config.layers[number])
+
+
+def forward_passes(config):
+    """Of an inference, in order."""
+    return [layer_pass(config, Kind.FW, number) for number in range(len(config.layers))]
+
+
+def training_passes(config):
+    """Of a training task, in order: from the last layer down, GC before BW (FA3C 4.3)."""
+    kinds = [(Kind.GC, Kind.BW) if number else (Kind.GC,) for number in range(len(config.layers))]
+    return [
+        layer_pass(config, kind, number)
+        for number in reversed(range(len(kinds)))
+        for kind in kinds[number]
+    ]
