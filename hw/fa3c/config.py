@@ -9,10 +9,14 @@ from hw.config import ConfigBase, check_range
 from hw.shell.axi import EngineConfig
 from hw.shell.command import round_up
 
-__all__ = ["LINE_ROWS", "ROLES", "ROW", "SLOTS", "Fa3cConfig", "Layer"]
+__all__ = ["LINE_ROWS", "ROLES", "ROW", "ROW_BYTES", "SLOTS", "STRIPES", "Fa3cConfig", "Layer"]
 
 #: Words of a row: what lies side by side in memory, and the PEs of a lane.
 ROW = 16
+#: Of a row in memory: 16 words.
+ROW_BYTES = 64
+#: Masters over which snapshots and rollouts are spread, in blocks of 16 rows.
+STRIPES = 2
 #: Partial sums of a PE.
 SLOTS = 32
 #: Rows of the longest line of a feature map.
@@ -105,7 +109,6 @@ class Fa3cConfig(ConfigBase):
     batch : agents of one inference at most. steps : samples of a training task at most (t_max).
     agents, snapshots : places for rollouts, and for local copies of theta.
     tasks : of one ROUND at most.
-    stripes : masters over which snapshots and rollouts are spread, in blocks of 16 rows.
     rms_units : words that RMSProp works on at a time (RUs, FA3C 4.2.3).
     drain_words : words of a row of outputs that leave a compute unit in a clock.
     parameter_rows : rows that a unit's parameter buffer holds: the largest convolution fits.
@@ -127,7 +130,6 @@ class Fa3cConfig(ConfigBase):
     agents: int = 16
     snapshots: int = 4
     tasks: int = 32
-    stripes: int = 2
     rms_units: int = 8
     drain_words: int = 2
     parameter_rows: int = 4096
@@ -186,7 +188,6 @@ class Fa3cConfig(ConfigBase):
         check_range("agents", self.agents, self.batch, 256, " (no fewer than the batch)")
         check_range("snapshots", self.snapshots, 1, 32)
         check_range("tasks", self.tasks, 1, 256)
-        check_range("stripes", self.stripes, 1, 2)
         for name in ("rms_units", "drain_words"):
             if getattr(self, name) not in (1, 2, 4, 8, 16):
                 raise ValueError(f"{name} must be 1, 2, 4, 8 or 16, not {getattr(self, name)!r}")
@@ -313,3 +314,28 @@ class Fa3cConfig(ConfigBase):
     def step_rows(self):
         """Rows of a step of an agent's rollout: the inputs of every layer."""
         return sum(self.map_rows[:-1])
+
+    @property
+    def local_rows(self):
+        """Rows of local memory, both masters together: snapshots, then rollouts."""
+        return self.snapshots * self.theta_rows + self.agents * self.steps * self.step_rows
+
+    @property
+    def local_bytes(self):
+        """Of one of the local masters."""
+        blocks = -(-self.local_rows // (ROW * STRIPES))
+        return blocks * ROW * ROW_BYTES
+
+    def rollout_row(self, agent, step):
+        """Where an agent's step begins in local memory."""
+        return self.snapshots * self.theta_rows + (agent * self.steps + step) * self.step_rows
+
+    @property
+    def screen_bytes(self):
+        """Of one observation in operands."""
+        return self.map_rows[0] * ROW_BYTES
+
+    @property
+    def output_bytes(self):
+        """Of one sample's outputs in results, and of its errors in operands."""
+        return self.map_rows[-1] * ROW_BYTES
