@@ -1,4 +1,5 @@
-"""A compute unit of ``hw.fa3c``: the array of PEs, what feeds it, and what its sums go through.
+"""A compute unit of ``hw.fa3c``: its memories, its lines, its array of PEs, and what its sums go
+through.
 
-Read ``pe.py`` (a product a clock, added to one of 32 sums) and ``array.py`` (rows and lanes of them).
+Read ``compute_unit.py``, which wires all others, from memory to the PEs and back.
 """
