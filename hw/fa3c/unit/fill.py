@@ -4,10 +4,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import WIDTH
-from hw.fa3c.config import ROW
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.queue import Queue
 
 __all__ = ["Fill"]
@@ -52,7 +51,7 @@ class Fill(wiring.Component):
             {
                 **{name: outer[name] for name in ("start", "number", "batch", "busy")},
                 "request": Out(stream.Signature(range(config.feature_rows))),
-                "data": In(stream.Signature(unsigned(ROW * WIDTH))),
+                "data": In(stream.Signature(unsigned(ROW_WIDTH))),
                 "o": Out(LineBuffer(config).i.signature.flip()),
                 "release": In(1),
             }

@@ -4,10 +4,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import WIDTH
-from hw.fa3c.config import ROW
 from hw.fa3c.plan import Kind, Source
 from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.parameter_buffer import OFFSET
+from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.fa3c.unit.tlu import Tlu
 from hw.stream.queue import Queue
 
@@ -49,12 +49,12 @@ class HeldRows(wiring.Component):
             for p in self.passes
         ]
         self.nest = LoopNest(loops, ("row",), config.samples)
-        row = unsigned(ROW * WIDTH)
+        row = unsigned(ROW_WIDTH)
         outer = self.nest.signature.members
         super().__init__(
             {
                 **{name: outer[name] for name in ("start", "number", "batch", "busy")},
-                "parameter_request": Out(stream.Signature(self.nest.spans[0])),
+                "parameter_request": Out(stream.Signature(OFFSET)),
                 "parameters": In(stream.Signature(row)),
                 "error_request": Out(stream.Signature(range(config.feature_rows))),
                 "errors": In(stream.Signature(row)),

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.float32.format import BIAS, WIDTH
 from hw.estimate import Estimate
 from hw.fa3c.config import LINE_ROWS, ROW
+from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.delay import delay
 from hw.stream.ram import Ram
 
@@ -63,7 +64,7 @@ class LineBuffer(wiring.Component):
 
     def __init__(self, config):
         self.config = config
-        self.row = data.StructLayout({"row": ROW * WIDTH, "last": 1})
+        self.row = data.StructLayout({"row": ROW_WIDTH, "last": 1})
         super().__init__(
             {
                 "i": In(stream.Signature(self.row)),
@@ -82,7 +83,7 @@ class LineBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.ram = ram = Ram(width=ROW * WIDTH, depth=2 * LINE_ROWS, style="distributed")
+        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=2 * LINE_ROWS, style="distributed")
         writing, reading = Signal(), Signal()  # halves
         row, lines = Signal(range(LINE_ROWS)), Signal(range(3))
         ends = Signal()

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.fa3c.plan import Kind, forward_passes, training_passes
 from hw.fa3c.unit.mover import run_layout
 from hw.fa3c.unit.moves import Loads, Stores, unit_task
-from hw.fa3c.unit.parameter_buffer import pass_layout, segment_layout
+from hw.fa3c.unit.parameter_buffer import PASS, SEGMENT
 
 __all__ = ["Schedule", "unit_passes"]
 
@@ -59,8 +59,8 @@ class Schedule(wiring.Component):
                 "stores": Out(stream.Signature(run_layout(config))),
                 "moved": In(1),
                 "stored": In(1),
-                "segments": Out(stream.Signature(segment_layout(config))),
-                "passes": Out(stream.Signature(pass_layout(config))),
+                "segments": Out(stream.Signature(SEGMENT)),
+                "passes": Out(stream.Signature(PASS)),
                 "parameters_done": Out(1),
                 "start": Out(1),
                 "number": Out(range(max(2, len(self.table)))),

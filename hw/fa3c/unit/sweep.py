@@ -8,13 +8,13 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import WIDTH
 from hw.fa3c.config import LINE_ROWS, ROW, SLOTS
 from hw.fa3c.plan import BATCH, Kind, Source
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import GROUP
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
@@ -68,13 +68,13 @@ class Sweep(wiring.Component):
         super().__init__(
             {
                 **{name: outer[name] for name in ("start", "number", "batch", "busy")},
-                "rows": In(stream.Signature(unsigned(ROW * WIDTH))),
+                "rows": In(stream.Signature(unsigned(ROW_WIDTH))),
                 "line_full": In(1),
                 "line_release": Out(1),
                 "line_address": Out(range(LINE_ROWS * 4 * ROW // config.lanes)),
                 "line_wide": Out(1),
                 "line_one": Out(1),
-                "row": Out(ROW * WIDTH),
+                "row": Out(ROW_WIDTH),
                 "load": Out(config.lanes),
                 "swap": Out(1),
                 "slot": Out(range(SLOTS)),

@@ -7,7 +7,7 @@ from itertools import product
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from driving import start, within
+from driving import seen, start, within
 from streams import get_all
 
 from hw.fa3c.unit.loops import LoopNest, Loops
@@ -42,7 +42,12 @@ def expected(loops, batch):
                 index = (*outer, *middle, inner)
                 first = [i == 0 for i in index]
                 last = [i == n - 1 for i, n in zip(index, [*counts[:-1], turns], strict=True)]
-                yield [address(loops, place, index) for place in range(len(NEST.names))], first, last, index
+                yield (
+                    [address(loops, place, index) for place in range(len(NEST.names))],
+                    first,
+                    last,
+                    index,
+                )
 
 
 def address(loops, place, index):
@@ -87,4 +92,4 @@ async def matches_loops(dut):
                     f"pass {number}, batch {batch}, turn {position}: "
                     f"{NEST.turn.from_bits(one)} is not {turns[position]}"
                 )
-            assert not int(dut.busy.value), f"pass {number} goes on"
+            assert not await seen(dut, "busy"), f"pass {number} goes on"
