@@ -16,7 +16,6 @@ from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.loops import LoopNest, Loops
 from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.delay import delay
-from hw.stream.queue import Queue
 
 __all__ = ["Sweep"]
 
@@ -221,13 +220,9 @@ class Sweep(wiring.Component):
             group.split.eq(p["split"]),
         ]
         m.d.sync += [half.eq(half ^ over), used.eq(used + over - self.free)]
-        clocks = LineBuffer.LATENCY + Array.LATENCY + 1
-        m.submodules.groups = groups = Queue(GROUP, 2)
-        m.d.comb += [
-            groups.i.valid.eq(delay(m, over, clocks, name="over", reset=True)),
-            groups.i.payload.eq(delay(m, group, clocks, name="group")),
-            self.group.payload.eq(groups.o.payload),
-            self.group.valid.eq(groups.o.valid),
-            groups.o.ready.eq(self.group.ready),
+        clocks = LineBuffer.LATENCY + Array.LATENCY
+        m.d.comb += [  # there is room: a group has a half of the output line
+            self.group.valid.eq(delay(m, over, clocks, name="over", reset=True)),
+            self.group.payload.eq(delay(m, group, clocks, name="group")),
         ]
         return half
