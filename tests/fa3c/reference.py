@@ -1,9 +1,9 @@
 """What a compute unit does with a task, by the twins of its layers; rows as they lie in memory."""
 
 import numpy as np
-from sim.model.fa3c.layer import LayerTwin
 
 from hw.fa3c.config import ROW, ROW_BYTES
+from sim.model.fa3c.layer import LayerTwin
 
 __all__ = ["Reference", "rows_of"]
 

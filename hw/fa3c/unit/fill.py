@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.unit.line_buffer import LineBuffer
+from hw.fa3c.unit.line_buffer import LINE_ROW
 from hw.fa3c.unit.loops import LoopNest, Loops
 from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.queue import Queue
@@ -27,7 +27,7 @@ class Fill(wiring.Component):
     -------
     start, number, batch, busy : as ``LoopNest``
     request : Out(stream of rows of the feature buffer), data : In(stream of 512 bits)
-    o : Out(stream of the line buffer's rows)
+    o : Out(stream.Signature(LINE_ROW))
     release : In(1)
         One clock: a line is through, its place is free.
     """
@@ -52,7 +52,7 @@ class Fill(wiring.Component):
                 **{name: outer[name] for name in ("start", "number", "batch", "busy")},
                 "request": Out(stream.Signature(range(config.feature_rows))),
                 "data": In(stream.Signature(unsigned(ROW_WIDTH))),
-                "o": Out(LineBuffer(config).i.signature.flip()),
+                "o": Out(stream.Signature(LINE_ROW)),
                 "release": In(1),
             }
         )

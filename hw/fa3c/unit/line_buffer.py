@@ -16,7 +16,10 @@ from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.delay import delay
 from hw.stream.ram import Ram
 
-__all__ = ["LineBuffer", "byte_to_float"]
+__all__ = ["LINE_ROW", "LineBuffer", "byte_to_float"]
+
+#: A row on its way into a line; ``last`` ends the line.
+LINE_ROW = data.StructLayout({"row": ROW_WIDTH, "last": 1})
 
 _BYTE = 8
 #: binary32 1.0, which stands in for the words of a bias.
@@ -42,8 +45,8 @@ class LineBuffer(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature({row: 512, last: 1}))
-        Rows of the next line; ``last`` ends it. Always taken: a line may begin when at most one is
+    i : In(stream.Signature(LINE_ROW))
+        Rows of the next line. Always taken: a line may begin when at most one is
         in here or on its way, which whoever asks for its rows counts.
     full : Out(1)
         A whole line is here.
@@ -64,10 +67,9 @@ class LineBuffer(wiring.Component):
 
     def __init__(self, config):
         self.config = config
-        self.row = data.StructLayout({"row": ROW_WIDTH, "last": 1})
         super().__init__(
             {
-                "i": In(stream.Signature(self.row)),
+                "i": In(stream.Signature(LINE_ROW)),
                 "full": Out(1),
                 "release": In(1),
                 "address": In(range(LINE_ROWS * 4 * ROW // config.lanes)),

@@ -84,8 +84,8 @@ class Bench:
             for layer, rows in enumerate(maps[:-1]):
                 if step < CONFIG.steps:
                     self._put(kept, self._map_row(agent, step, layer), rows[place])
-        same(self.outputs.written, wanted, f"outputs of {len(agents)} agents")
         same(self.rollout.written, kept, f"rollout of step {step}")
+        same(self.outputs.written, wanted, f"outputs of {len(agents)} agents")
         self.local |= kept
 
     async def train(self, agent, count):
