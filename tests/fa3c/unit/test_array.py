@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from arith.float32_cases import CORNERS
 from clocks import Clocks
+from fa3c.numbers import as_int, numbers
 
 from hw.fa3c.config import ROW, SLOTS, Fa3cConfig
 from hw.fa3c.plan import RETURN
@@ -15,13 +15,6 @@ from sim.model.arith import float32
 #: Worked by hand: a register, product, sum; and read, sum, written for the read after it.
 LATENCY = 1 + 5 + 6
 MINUS_ZERO = np.float32(-0.0)
-
-
-def numbers(shape, rng, corners=0.1):
-    """Most of moderate size; with so many of the float32 units' corners."""
-    usual = rng.standard_normal(shape).astype(np.float32)
-    odd = rng.choice(CORNERS, shape).view(np.float32)
-    return np.where(rng.random(shape) < corners, odd, usual)
 
 
 class Timeline:
@@ -42,7 +35,7 @@ class Timeline:
         row, words = self.numbers(ROW), self.numbers(self.lanes)
         slot, first, last, half = step or (int(rng.integers(SLOTS)), *rng.integers(0, 2, 3))
         now = self.clocks.add(
-            row=sum(int(bits) << 32 * r for r, bits in enumerate(row.view(np.uint32))),
+            row=as_int(row),
             load=load,
             swap=swap,
             words=words,
@@ -66,9 +59,7 @@ class Timeline:
             product = float32.multiply(held, words[:, None])
             self.sums[slot] = total = float32.add(before, product)
             if last:
-                outputs = dict(done=1, place=half * SLOTS + slot, sums=total.view(np.uint32))
-                sums = total.reshape(-1).view(np.uint32)
-                outputs["sums"] = sum(int(bits) << 32 * k for k, bits in enumerate(sums))
+                outputs = dict(done=1, place=half * SLOTS + slot, sums=as_int(total))
         self.clocks.expect(now + LATENCY, **outputs)
         return now
 
