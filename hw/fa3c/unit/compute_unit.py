@@ -24,6 +24,7 @@ from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.fa3c.unit.schedule import Schedule
 from hw.fa3c.unit.sweep import Sweep
 from hw.shell.ports import read_port, write_port
+from hw.stream.queue import Queue
 
 __all__ = ["ComputeUnit"]
 
@@ -126,6 +127,8 @@ class ComputeUnit(wiring.Component):
         m.submodules.fill = fill = Fill(self.config, schedule.table)
         m.submodules.held = held = HeldRows(self.config, schedule.table)
         m.submodules.line = line = LineBuffer(self.config)
+        # So that the rows behind a bias do not wait until its group is drained.
+        m.submodules.biases = biases = Queue(unsigned(ROW_WIDTH), _BIASES)
         self._begin(m, schedule, fill, held, sweep)
         connect(m, fill.request, features.reads[0].request)
         connect(m, features.reads[0].data, fill.data)
@@ -134,7 +137,8 @@ class ComputeUnit(wiring.Component):
         connect(m, held.parameter_request, parameters.request)
         connect(m, parameters.data, held.parameters)
         connect(m, held.o, sweep.rows)
-        connect(m, held.biases, drain.biases)
+        connect(m, held.biases, biases.i)
+        connect(m, biases.o, drain.biases)
         connect(m, fill.o, line.i)
         m.d.comb += [
             fill.release.eq(sweep.line_release),

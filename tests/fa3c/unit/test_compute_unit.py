@@ -11,7 +11,6 @@ from hw.fa3c.unit.compute_unit import ComputeUnit
 QUICK = ("usual", "vectors of words")
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in NETWORKS],
@@ -21,6 +20,5 @@ def test_matches_twin(simulate, name):
     simulate(
         ComputeUnit(config, 0),
         "fa3c.unit.compute_unit_bench",
-        simulator="verilator",
         config=config.to_dict(),
     )
