@@ -130,10 +130,10 @@ class ComputeUnit(wiring.Component):
         # So that the rows behind a bias do not wait until its group is drained.
         m.submodules.biases = biases = Queue(unsigned(ROW_WIDTH), _BIASES)
         self._begin(m, schedule, fill, held, sweep)
-        connect(m, fill.request, features.reads[0].request)
-        connect(m, features.reads[0].data, fill.data)
-        connect(m, held.error_request, features.reads[1].request)
-        connect(m, features.reads[1].data, held.errors)
+        connect(m, held.error_request, features.reads[0].request)
+        connect(m, features.reads[0].data, held.errors)
+        connect(m, fill.request, features.reads[2].request)
+        connect(m, features.reads[2].data, fill.data)
         connect(m, held.parameter_request, parameters.request)
         connect(m, parameters.data, held.parameters)
         connect(m, held.o, sweep.rows)
@@ -187,7 +187,7 @@ class ComputeUnit(wiring.Component):
                         masked.eq(number >= schedule.training),
                         *(nest.number.eq(position) for nest in (places, masks)),
                     ]
-        row, mask = features.writes[0], features.reads[2]
+        row, mask = features.writes[0], features.reads[1]
         m.d.comb += [
             places.start.eq(schedule.start & scatters),
             masks.start.eq(schedule.start & masked),
