@@ -21,7 +21,7 @@ from hw.fa3c.unit.mover import Load, Store
 from hw.fa3c.unit.moves import unit_task
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.fa3c.unit.rows import ROW_WIDTH
-from hw.fa3c.unit.schedule import Schedule
+from hw.fa3c.unit.schedule import Schedule, unit_passes
 from hw.fa3c.unit.sweep import Sweep
 from hw.shell.ports import read_port, write_port
 from hw.stream.queue import Queue
@@ -57,10 +57,14 @@ class ComputeUnit(wiring.Component):
         Of results.
     gradients : Out(stream of 512 bits)
         Rows of weights and of biases, layer by layer from the last, each in memory's order.
+    begun, number : Out
+        For those who count clocks: one clock, a pass begins; its place among the role's
+        (``unit_passes``).
     """
 
     def __init__(self, config, number):
         self.config, self.role = config, config.units[number]
+        passes, _ = unit_passes(config, self.role)
         super().__init__(
             {
                 "task": In(stream.Signature(unit_task(config))),
@@ -71,6 +75,8 @@ class ComputeUnit(wiring.Component):
                 "rollout": Out(write_port(ROW_WIDTH)),
                 "outputs": Out(write_port(ROW_WIDTH)),
                 "gradients": Out(stream.Signature(unsigned(ROW_WIDTH))),
+                "begun": Out(1),
+                "number": Out(range(max(2, len(passes)))),
             }
         )
 
@@ -99,6 +105,8 @@ class ComputeUnit(wiring.Component):
         connect(m, store.features, features.reads[3])
         m.d.comb += [
             self.done.eq(schedule.done),
+            self.begun.eq(schedule.start),
+            self.number.eq(schedule.number),
             schedule.moved.eq(load.moved),
             schedule.stored.eq(store.stored),
             parameters.done.eq(schedule.parameters_done),

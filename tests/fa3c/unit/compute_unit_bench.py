@@ -3,18 +3,21 @@
 import json
 import os
 import random
+from itertools import pairwise
 
 import cocotb
 import numpy as np
-from driving import start, until, within
+from driving import seen, start, until, within
 from fa3c.networks import observations, theta
 from fa3c.reference import Reference, rows_of
 from shell.port_memory import Phases, ReadMemory, WriteMemory
 from streams import get_all, put_all
 
 from hw.fa3c.config import ROW_BYTES, Fa3cConfig
+from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.fa3c.unit.moves import unit_task
+from hw.fa3c.unit.pass_clocks import pass_clocks
 
 CONFIG = Fa3cConfig.from_dict(json.loads(os.environ["CASE"])["config"])
 TASK = unit_task(CONFIG)
@@ -67,8 +70,16 @@ class Bench:
     async def _run(self, what, **task):
         fields = dict(snapshot_row=self.snapshot_row, operands=OPERANDS, results=RESULTS) | task
         word = TASK.const(fields).as_value().value
+        starts = []
+        watch = cocotb.start_soon(begun(self.dut, starts))
         cocotb.start_soon(put_all(self.dut, "task", [word], random.Random(0)))
         await until(self.dut, "done", LIMIT)
+        watch.cancel()
+        if not self.gap:
+            passes = forward_passes(CONFIG) if task["train"] == 0 else training_passes(CONFIG)
+            wanted = pass_clocks(CONFIG, passes, task["count"])
+            found = [after - before for before, after in pairwise(starts)]
+            assert found == wanted[:-1], f"clocks of passes, {what}: {found}, not {wanted}"
 
     async def infer(self, agents, step):
         """Rows that are written, and no others, are those of the twin."""
@@ -106,6 +117,15 @@ class Bench:
         got = [row for (row,) in await within(task, 10, "last row of the gradient")]
         for number, (one, other) in enumerate(zip(got, wanted, strict=True)):
             assert one == other, f"row {number} of the gradient: {one:#x} is not {other:#x}"
+
+
+async def begun(dut, starts):
+    """Clocks in which passes begin."""
+    clock = 0
+    while True:
+        if await seen(dut, "begun"):
+            starts.append(clock)
+        clock += 1
 
 
 def same(written, wanted, what):
