@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from arith.float32_cases import CORNERS, assert_same, bits, floats
+from arith.float32_cases import assert_same, bits, floats
 from clocks import Clocks
+from fa3c.memory.numbers import HARD, USUAL, normals, patterns, updated
 
 from boards.area import synthesize
 from hw.fa3c.memory.rms_unit import RmsUnit
@@ -12,22 +13,8 @@ from sim.model.arith import float32
 from sim.model.fa3c.memory.rms import Coefficients, update
 from sim.tools import BUILD_DIRECTORY
 
-#: Of A3C as FA3C trains it; decay and gain without a common sum, no floor, a step of 1.
-USUAL = Coefficients(rate=7e-4, decay=0.99, gain=0.01, epsilon=0.1)
-HARD = Coefficients(rate=1, decay=0.5, gain=2, epsilon=0)
 #: Half of the distance from 1 to the next number: what one rounding costs.
 ROUNDING = 2.0**-24
-
-
-def normals(rng, count, low=-40, high=10):
-    numbers = rng.standard_normal(count) * np.exp2(rng.integers(low, high, count))
-    return numbers.astype(np.float32)
-
-
-def patterns(rng, count):
-    """Any bits, corners among them."""
-    words = rng.integers(0, 1 << 32, count, dtype=np.uint64).astype(np.uint32)
-    return floats(np.where(rng.random(count) < 0.3, rng.choice(CORNERS, count), words))
 
 
 def exponents(rng, count):
@@ -38,13 +25,6 @@ def exponents(rng, count):
 
 
 NUMBERS = [normals, patterns, exponents]
-
-
-def updated(coefficients, gradient, g, theta):
-    """New g and theta."""
-    g, theta = g.copy(), theta.copy()
-    update(coefficients, gradient, g, theta)
-    return g, theta
 
 
 def by_operations(c, gradient, g, theta):
