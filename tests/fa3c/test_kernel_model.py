@@ -202,3 +202,50 @@ def test_which_lists_are_refused(changes, count):
             seen.add(wanted[0])
     if not changes:
         assert seen == {Error.NONE, *range(Error.TASK, Error.NUMBER + 1), 2, 3}
+
+
+def _infer(snapshot, agents, step, **fields):
+    return dict(kind=INFER, snapshot=snapshot, agents=agents, count=len(agents), step=step) | fields
+
+
+_TRAIN, _SYNC = dict(kind=TRAIN, unit=1, agents=[0], count=1), dict(kind=SYNC)
+
+#: After a SYNC of snapshot 0 and step 0 of agent 0: lists, and what they come to.
+BY_HAND = [
+    ([_SYNC, _TRAIN], Error.SNAPSHOT, 1),
+    ([_TRAIN, _SYNC], Error.SNAPSHOT, 1),
+    ([_infer(0, [0], 1), _SYNC], Error.SNAPSHOT, 1),
+    ([_infer(1, [0], 1), dict(_SYNC, snapshot=1)], Error.SNAPSHOT, 0),
+    ([dict(_SYNC, snapshot=1), dict(_SYNC, snapshot=1)], Error.SNAPSHOT, 1),
+    ([dict(_SYNC, snapshot=1), dict(_TRAIN, snapshot=1)], Error.SNAPSHOT, 1),
+    ([dict(_SYNC, snapshot=2)], Error.SNAPSHOT, 0),
+    ([_infer(0, [1], 0), _infer(0, [0, 1], 3)], Error.AGENT, 1),
+    ([_infer(0, [2, 2], 0)], Error.AGENT, 0),
+    ([_infer(0, [3], 0)], Error.AGENT, 0),
+    ([_infer(0, [0], 0)], Error.STEP, 0),
+    ([_infer(0, [0], 2)], Error.STEP, 0),
+    ([_infer(0, [1], 0), dict(_TRAIN, count=2)], Error.STEP, 1),
+    ([_infer(0, [1], 0), dict(_TRAIN, unit=0)], Error.UNIT, 1),
+    ([_infer(0, [1], 0, unit=1)], Error.UNIT, 0),
+    ([_infer(0, [1], 0, rate=-0.0)], Error.TASK, 0),
+    ([_infer(0, [1], 0, count=2)], Error.STEP, 0),  # agents 1 and 0
+    ([_infer(0, [2, 1], 0, count=1)], Error.TASK, 0),
+    ([_infer(0, [1], 4)], Error.TASK, 0),
+    ([dict(_TRAIN, step=1)], Error.TASK, 0),
+    ([dict(_TRAIN, agents=[0, 1])], Error.TASK, 0),
+    ([dict(_SYNC, agents=[1])], Error.TASK, 0),
+    ([dict(_SYNC, kind=3)], Error.TASK, 0),
+]
+
+
+def test_lists_by_hand():
+    config = NETWORKS["usual"]
+    with opened(config) as kernel:
+        both = Both(kernel, config)
+        both.sync(0)
+        both.infer(0, [0], 0)
+        both.round()
+        operands = np.zeros(3 * config.screen_bytes, np.uint8)
+        for tasks, *wanted in BY_HAND:
+            shell, _ = both.card.round(records_of(tasks), operands, 3 * config.output_bytes)
+            assert [shell["error"], shell["error_detail"]] == wanted, tasks
