@@ -5,7 +5,7 @@ import pytest
 from fa3c.networks import NETWORKS, observations, theta
 from fa3c.plan_walk import Walk
 
-from hw.fa3c.config import ROW, ROW_BYTES
+from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
 from hw.fa3c.plan import Kind, forward_passes, training_passes
 from sim.model.fa3c.layer import LayerTwin
 
@@ -68,6 +68,13 @@ def test_the_table_of_passes(config, count):
     count = min(count, config.samples)
     errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
     check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.long
+def test_the_network_of_the_paper():
+    rng, config = np.random.default_rng(0), Fa3cConfig()
+    errors = rng.standard_normal((2, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, theta(config, rng, 0.05), observations(config, rng, 2), errors)
 
 
 @pytest.mark.parametrize("name", ["usual", "four lanes", "vectors of words"])

@@ -29,7 +29,7 @@ class LayerTwin:
     """
 
     def __init__(self, config, number):
-        self.config, self.layer = config, config.layers[number]
+        self.config, self.number, self.layer = config, number, config.layers[number]
         self.chains = config.lanes * (1 if self.layer.convolution else config.partials)
         self.relu = number < len(config.layers) - 1
         self.has_bytes = self.layer.per_row > ROW

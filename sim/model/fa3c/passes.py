@@ -2,7 +2,8 @@
 
 All three passes are the same step: ``total[x] += words[x] * row`` for pixels x and the 16 words of
 a row, four rows at once. IEEE's operations one by one (no contraction, no reordering). Where the
-magnitudes allow no product and no sum below the smallest normal number, nothing is flushed.
+magnitudes allow no product and no sum below the smallest normal number, nothing is flushed. One
+file, for numba keeps what it has compiled by the file of a function, not of those that it calls.
 
 A layer is a ``Shape``, a tuple of numbers; a fully connected one is a line of as many pixels as
 there are samples.
