@@ -30,6 +30,9 @@ def network(**changes):
 
 #: Every kind of layer: strides, kernels, odd sizes, what is cut off, bytes and binary32, lanes.
 NETWORKS = {
+    "smallest": network(
+        height=5, width=5, channels=1, convolutions=((4, 3, 2),), hidden=(), lanes=1, steps=2
+    ),
     "usual": network(),
     "one lane": network(lanes=1, binary32=True),
     "four lanes": network(lanes=4, convolutions=((17, 2, 1), (5, 3, 2)), height=9, width=10),

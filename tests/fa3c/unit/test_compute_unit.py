@@ -8,7 +8,7 @@ from fa3c.networks import NETWORKS
 from hw.fa3c.unit.compute_unit import ComputeUnit
 
 #: What is quick to build; all others are long.
-QUICK = ("usual", "vectors of words")
+QUICK = ("smallest",)
 
 
 @pytest.mark.parametrize(
