@@ -128,11 +128,14 @@ class _Drain:
         self.steps = OutputRows.steps_of(config)
         self.latency = OutputRows.sum_latency_of(config) + 6
         self.ready, self.free = 0, deque([0, 0], maxlen=2)
+        self.gradient = False  # the group before was one
         self.written = 0  # the clock in which the last row of outputs is written
 
     def group(self, p, end, count, masks):
         """A group ends with a step in clock ``end``; ``masks`` are asked for."""
-        clock = max(end + _TO_DRAIN, self.ready)
+        # The last row of a gradient is on show for a clock before outputs begin.
+        shown = self.gradient and p.kind != Kind.GC
+        clock, self.gradient = max(end + _TO_DRAIN, self.ready + shown), p.kind == Kind.GC
         each = 1 if p.kind == Kind.GC else self.steps * p.partials
         for _ in range(count):
             if p.kind == Kind.BW:
@@ -147,13 +150,14 @@ class _Drain:
 
 
 def pass_clocks(config, passes, batch):
-    """For each of ``passes``, in order: clocks from its start to the next one's, or to the end."""
+    """For each of ``passes``, in order: clocks from its start to the next one's. Of the last: until
+    its outputs are in the feature buffer, or its gradient was taken."""
     clocks, start, drain = [], 0, _Drain(config)
     for position, p in enumerate(passes):
         last = _run(config, p, batch, start, drain)
         follower = passes[position + 1] if position + 1 < len(passes) else None
         if p.kind == Kind.GC:
-            following = last + 2
+            following = last + 2 if follower else drain.ready + 1
         else:
             following = drain.written + 2
             # The parameter buffer frees this pass's rows before it begins with the next.
