@@ -88,11 +88,18 @@ class Drain(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """``latency`` from a group to its first row of outputs, ``interval`` between rows: where
-        there is one partial sum, as of ``OutputRows``."""
-        rows = OutputRows.estimate(config)
+        there is one partial sum, as of ``OutputRows``.
+
+        Resources are fitted to what yosys maps to UltraScale+: adders with the delays beside them;
+        for each lane its places in the line and the multiplexers behind them.
+        """
+        rows, lanes, words = OutputRows.estimate(config), config.lanes, config.drain_words
+        adders = words * (lanes + config.partials - 1)
         return Estimate(
             latency=Queue.latency_of(2) + _READ + rows.latency,
             interval=rows.interval,
+            lut=450 * (adders + 1) + lanes * (715 + 10 * (ROW - words)),
+            ff=250 * adders + WIDTH * (ROW * (lanes + 1) + words * lanes),
             dsp=rows.dsp,
         )
 
