@@ -23,7 +23,7 @@ __all__ = ["GROUP", "Drain"]
 #: ``gradient``: its rows go to ``gradients`` as they are, those of ``count`` slots and, with
 #: ``bias``, the first lane's of one more. Else ``count`` outputs go to ``o``: ``split`` into the
 #: config's partial sums; with ``mask``, those stay whose word of the mask is not zero, and there
-#: is no bias; with ``relu``, negative ones become +0.
+#: is no bias; else with ``relu``, negative ones become +0.
 GROUP = data.StructLayout(
     {"gradient": 1, "count": range(SLOTS + 1), "bias": 1, "relu": 1, "mask": 1, "split": 1}
 )
@@ -180,7 +180,7 @@ class Drain(wiring.Component):
             mask.eq(self.masks.payload.word_select(step, width)),
             control.valid.eq(read & last_partial),
             control.partial.eq(partial),
-            control.relu.eq(group.relu),
+            control.relu.eq(group.relu & ~group.mask),
         ]
         for k in range(config.drain_words):
             bias = self.biases.payload.word_select(step, width).word_select(k, WIDTH)

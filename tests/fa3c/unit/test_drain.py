@@ -100,7 +100,7 @@ def test_groups(simulate, tmp_path, lanes, drain_words, source_gap, sink_gap):
     groups.add(SLOTS - 1, bias=1, **GRADIENT)
     groups.add(longest, split=1, **LINEAR)
     groups.add(1, bias=1, **GRADIENT)
-    groups.add(1, split=1, **BACKWARD)
+    groups.add(1, split=1, relu=1, **BACKWARD)
     groups.add(20, **FORWARD)
     for kind in (LINEAR, FORWARD):
         groups.add(1, split=1, zeros=True, **kind)
