@@ -23,7 +23,7 @@ __all__ = ["GROUP", "Drain"]
 #: ``gradient``: its rows go to ``gradients`` as they are, those of ``count`` slots and, with
 #: ``bias``, the first lane's of one more. Else ``count`` outputs go to ``o``: ``split`` into the
 #: config's partial sums; with ``mask``, those stay whose word of the mask is not zero, and there
-#: is no bias; with ``relu``, negative ones become +0.
+#: is no bias; else with ``relu``, negative ones become +0.
 GROUP = data.StructLayout(
     {"gradient": 1, "count": range(SLOTS + 1), "bias": 1, "relu": 1, "mask": 1, "split": 1}
 )
@@ -88,11 +88,18 @@ class Drain(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """``latency`` from a group to its first row of outputs, ``interval`` between rows: where
-        there is one partial sum, as of ``OutputRows``."""
-        rows = OutputRows.estimate(config)
+        there is one partial sum, as of ``OutputRows``.
+
+        Resources are fitted to what yosys maps to UltraScale+: adders with the delays beside them;
+        for each lane its places in the line and the multiplexers behind them.
+        """
+        rows, lanes, words = OutputRows.estimate(config), config.lanes, config.drain_words
+        adders = words * (lanes + config.partials - 1)
         return Estimate(
             latency=Queue.latency_of(2) + _READ + rows.latency,
             interval=rows.interval,
+            lut=450 * (adders + 1) + lanes * (715 + 10 * (ROW - words)),
+            ff=250 * adders + WIDTH * (ROW * (lanes + 1) + words * lanes),
             dsp=rows.dsp,
         )
 
@@ -173,7 +180,7 @@ class Drain(wiring.Component):
             mask.eq(self.masks.payload.word_select(step, width)),
             control.valid.eq(read & last_partial),
             control.partial.eq(partial),
-            control.relu.eq(group.relu),
+            control.relu.eq(group.relu & ~group.mask),
         ]
         for k in range(config.drain_words):
             bias = self.biases.payload.word_select(step, width).word_select(k, WIDTH)

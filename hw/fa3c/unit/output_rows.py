@@ -136,7 +136,8 @@ class OutputRows(wiring.Component):
             # A NaN that leaves an adder has no sign.
             m.d.comb += outputs[k].eq(Mux(keep[k] & ~(relu & total[-1]), total, 0))
 
-        m.submodules.queue = queue = Queue(config.drain_words * WIDTH, places * steps)
+        # The last place is where a row's words come together.
+        m.submodules.queue = queue = Queue(config.drain_words * WIDTH, (places - 1) * steps)
         m.d.comb += [queue.i.payload.eq(outputs), queue.i.valid.eq(valid)]
         self._row(m, queue.o, steps)
 

@@ -32,6 +32,8 @@ class Tlu(wiring.Component):
 
     INTERVAL = 1
     LATENCY = ROW
+    #: As yosys maps it to UltraScale+: a multiplexer and a register each bit.
+    LUT, FF = 8659, 8202
 
     def __init__(self):
         row = stream.Signature(ROW * WIDTH)
@@ -39,7 +41,7 @@ class Tlu(wiring.Component):
 
     @classmethod
     def estimate(cls, config=None):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, lut=cls.LUT, ff=cls.FF, dsp=0)
 
     def elaborate(self, platform):
         m = Module()
