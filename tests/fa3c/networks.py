@@ -1,10 +1,12 @@
 """Small networks and their numbers, for all tests of FA3C."""
 
+import random
+
 import numpy as np
 
 from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
 
-__all__ = ["NETWORKS", "network", "observations", "theta"]
+__all__ = ["NETWORKS", "network", "observations", "random_networks", "theta"]
 
 
 def network(**changes):
@@ -55,6 +57,33 @@ NETWORKS = {
         height=1, width=1, channels=500, convolutions=(), hidden=(), lanes=8, binary32=True
     ),
 }
+
+
+def random_networks(count, seed):
+    """Configs of any shape that are allowed and small."""
+    rng, found = random.Random(seed), []
+    while len(found) < count:
+        kernels = [rng.randint(1, 6) for _ in range(rng.randint(0, 3))]
+        try:
+            config = network(
+                height=rng.randint(1, 24),
+                width=rng.randint(1, 24),
+                channels=rng.randint(1, 9) if kernels else rng.randint(1, 300),
+                convolutions=[
+                    (rng.choice([1, 3, 16, 17, 33]), kernel, rng.randint(1, kernel))
+                    for kernel in kernels
+                ],
+                hidden=[rng.choice([1, 16, 17, 40]) for _ in range(rng.randint(0, 2))],
+                outputs=rng.randint(2, 34),
+                lanes=rng.choice([1, 2, 4, 8, 16]),
+                binary32=rng.random() < 0.5,
+                parameter_rows=4096,
+            )
+        except ValueError:
+            continue
+        if sum(layer.products for layer in config.layers) <= 40_000:
+            found.append(config)
+    return found
 
 
 def theta(config, rng, scale=0.3):

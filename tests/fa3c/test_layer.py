@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fa3c.networks import NETWORKS, observations, theta
+from fa3c.networks import NETWORKS, observations, random_networks, theta
 from fa3c.plan_walk import Walk
 
 from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
@@ -68,6 +68,15 @@ def test_the_table_of_passes(config, count):
     count = min(count, config.samples)
     errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
     check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_random_networks(seed):
+    rng = np.random.default_rng(seed)
+    for config in random_networks(15 if seed == 1 else 150, seed):
+        count = int(rng.integers(1, config.samples + 1))
+        errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
+        check(config, theta(config, rng), observations(config, rng, count), errors)
 
 
 @pytest.mark.long
