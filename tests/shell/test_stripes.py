@@ -19,9 +19,9 @@ ROWS = (512, 2, 16, 16)
 CASES = [
     ("random limits", SMALL),
     ("random limits pace", FOUR),
-    ("random", LEAST),
     ("random", ONE),
-    ("pace", ROWS),
+    pytest.param("random", LEAST, marks=pytest.mark.long),
+    pytest.param("pace", ROWS, marks=pytest.mark.long),
 ]
 #: Longest pauses of requests and data in, of memory, of data and tokens out.
 PAUSES = [(0, 0, 0), (60, 0, 0), (0, 60, 0), (0, 0, 60), (3, 3, 3), (2, 40, 5)]
@@ -46,7 +46,7 @@ class Clocked(wiring.Component):
 
 
 @pytest.mark.parametrize("unit", [StripedRead, StripedWrite])
-@pytest.mark.parametrize("kinds, sizes", CASES, ids=["small", "four", "least", "one", "rows"])
+@pytest.mark.parametrize("kinds, sizes", CASES, ids=["small", "four", "one", "least", "rows"])
 def test_stripes(simulate, unit, kinds, sizes):
     """Every beat to and from its block, in order; errors; who waits for whom; clocks."""
     simulate(

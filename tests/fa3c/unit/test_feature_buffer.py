@@ -7,22 +7,19 @@ from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.rows import row_blocks, row_style
 
-#: 15 rows and 95.
-TINY = dict(height=4, width=4, channels=1, convolutions=(), hidden=())
-SMALL = dict(height=5, width=5, channels=4, convolutions=((16, 3, 1),), hidden=(16,), outputs=50)
+#: 95 rows.
+CONFIG = Fa3cConfig(
+    height=5, width=5, channels=4, convolutions=((16, 3, 1),), hidden=(16,), outputs=50
+)
 
 
-def test_rows():
-    assert [Fa3cConfig(**config).feature_rows for config in (TINY, SMALL)] == [15, 95]
-
-
-@pytest.mark.parametrize("config, paces", [(TINY, CROSSED[:1]), (SMALL, CROSSED)])
-def test_matches_memory(simulate, config, paces):
+def test_matches_memory(simulate):
+    """Rows at all paces, who comes first, a port that stalls."""
     simulate(
-        FeatureBuffer(Fa3cConfig(**config)),
+        FeatureBuffer(CONFIG),
         "fa3c.unit.feature_buffer_bench",
-        config=Fa3cConfig(**config).to_dict(),
-        paces=paces,
+        config=CONFIG.to_dict(),
+        paces=CROSSED,
     )
 
 
