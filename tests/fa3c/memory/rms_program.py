@@ -46,7 +46,7 @@ class Program:
         bits = dict(zip(c._fields, np.array(c, np.float32).view(np.uint32).tolist(), strict=True))
         const = RMS_COMMAND.const({"kind": kind, **bits, **fields})
         self.commands.append(const.as_bits())
-        self.kinds.append((kind.name, int(fields["layer"])))
+        self.kinds.append((kind.name, fields["layer"]))
 
     def update(self, unit, layer, coefficients=USUAL):
         count = GradientQueue.rows_of(self.config.layers[layer])
@@ -74,13 +74,15 @@ class Program:
         """Any commands; every other one an UPDATE."""
         rng, config = self.rng, self.config
         for _ in range(count):
-            choice = rng.integers(8)
+            choice, layer, unit, snapshot = rng.integers(
+                [8, len(config.layers), len(config.units), config.snapshots]
+            ).tolist()
             name = ("theta", "g")[choice % 2]
             if choice < 4:
                 c = Coefficients(*normals(rng, 4, -8, 0)) if choice else USUAL
-                self.update(rng.integers(len(config.units)), rng.integers(len(config.layers)), c)
+                self.update(unit, layer, c)
             elif choice < 6:
-                self.sync(rng.integers(config.snapshots))
+                self.sync(snapshot)
             elif rng.integers(2):
                 self.load(name)
             else:
