@@ -10,7 +10,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.plan import BATCH
+from hw.fa3c.nests import BATCH
 
 __all__ = ["LoopNest", "Loops"]
 

@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.config import LINE_ROWS, ROW, SLOTS
-from hw.fa3c.plan import BATCH, Kind, Source
+from hw.fa3c.nests import BATCH, Kind, Source
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import GROUP
 from hw.fa3c.unit.line_buffer import LineBuffer
