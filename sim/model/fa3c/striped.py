@@ -28,10 +28,13 @@ class Striped:
         """``rows`` : uint32 [count, 16]."""
         first, begin = divmod(row, ROW)
         count = -(-(begin + len(rows)) // ROW)
-        blocks = self.read(first * ROW, count * ROW)
-        blocks[begin : begin + len(rows)] = rows
+        if begin or len(rows) % ROW:  # in the middle of a block, of which the rest stays
+            blocks = self.read(first * ROW, count * ROW)
+            blocks[begin : begin + len(rows)] = rows
+            rows = blocks
+        blocks = rows.reshape(count, -1)
         for own, held in self._shares(first, count):
-            held[:] = blocks.reshape(count, -1)[own]
+            held[:] = blocks[own]
 
     def _shares(self, first, count):
         """For each part: which of ``count`` blocks it holds, and where."""
