@@ -1,6 +1,5 @@
-"""A compute unit, from its memories to its array of PEs.
+"""A compute unit of ``hw.fa3c``: its memories, its lines, its array of PEs, and what its sums go
+through.
 
-Read ``rows.py`` (where rows of 16 words lie), ``feature_buffer.py`` (feature maps on
-chip), ``parameter_buffer.py`` (parameters, read ahead), ``mover.py`` (rows from and to card
-memory).
+Read ``compute_unit.py``, which wires all others, from memory to the PEs and back.
 """
