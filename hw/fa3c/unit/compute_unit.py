@@ -96,7 +96,8 @@ class ComputeUnit(wiring.Component):
         connect(m, store.host, flipped(self.outputs))
         connect(m, drain.gradients, flipped(self.gradients))
         connect(m, load.o, features.writes[1])
-        connect(m, store.features, features.reads[3])
+        connect(m, store.request, features.reads[3].request)
+        connect(m, features.reads[3].data, store.data)
         m.d.comb += [
             self.done.eq(schedule.done),
             schedule.moved.eq(load.moved),
