@@ -53,16 +53,15 @@ class RandomRounds:
         self.rng, self.numbers = random.Random(seed), np.random.default_rng(seed)
         self.lists = Lists(self.reference, seed, *SIZES)
 
-    def images(self):
-        """LOAD of theta and of g, and both back."""
+    def images(self, tasks=()):
+        """LOAD of theta and of g, a ROUND of ``tasks``, if there are any, and both back."""
         builder = Builder(COMMANDS)
-        for image in (0, 1):
-            rows = (
-                np.abs(theta(self.config, self.numbers))
-                if image
-                else theta(self.config, self.numbers)
-            )
+        images = theta(self.config, self.numbers), np.abs(theta(self.config, self.numbers))
+        for image, rows in enumerate(images):
             builder.raw(Opcode.LOAD, image=image, source=builder.operand(rows))
+        if tasks:
+            builder.result(SIZES[1])
+            builder.raw(Opcode.ROUND, count=len(tasks), source=builder.operand(records(tasks)))
         self.store(builder)
         return builder.launch()
 
@@ -71,10 +70,15 @@ class RandomRounds:
             place = builder.result(self.config.theta_rows * ROW_BYTES)
             builder.raw(Opcode.STORE, image=image, destination=place)
 
+    @staticmethod
+    def constants():
+        """Of a TRAIN, as bits."""
+        return {name: int(np.float32(v).view(np.uint32)) for name, v in _CONSTANTS.items()}
+
     def tasks(self, spoilt=False):
         """A list that the state allows; results of its tasks lie apart."""
         tasks = self.lists.good()
-        constants = {n: int(np.float32(v).view(np.uint32)) for n, v in _CONSTANTS.items()}
+        constants = self.constants()
         pitch = SIZES[1] // self.config.tasks // 64 * 64
         for position, task in enumerate(tasks):
             if task["kind"] == 0:
