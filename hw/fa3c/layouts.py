@@ -5,21 +5,23 @@ from amaranth.lib import data
 
 from hw.fa3c.records import AGENTS, TASK
 
-__all__ = ["UNIT_TASK", "listed_task", "queued_task", "update", "updating_task"]
+__all__ = ["listed_task", "queued_task", "unit_task", "update", "updating_task"]
 
-#: What a compute unit gets: an INFER of the agents 0..count-1, or a TRAIN of agent 0 of them.
-#: ``snapshot_row``: row of local memory; ``operands``, ``results``: addresses.
-UNIT_TASK = data.StructLayout(
-    {
-        "train": 1,
-        "count": 5,
-        "step": 5,
-        "agents": data.ArrayLayout(8, AGENTS),
-        "snapshot_row": 32,
-        "operands": 64,
-        "results": 64,
-    }
-)
+
+def unit_task(config):
+    """What a compute unit gets: an INFER of the agents 0..count-1, or a TRAIN of agent 0 of them.
+    ``snapshot_row``: row of local memory; ``operands``, ``results``: addresses."""
+    return data.StructLayout(
+        {
+            "train": 1,
+            "count": range(config.samples + 1),
+            "step": range(config.steps + 1),
+            "agents": data.ArrayLayout(8, AGENTS),
+            "snapshot_row": range(config.local_rows + 1),
+            "operands": 64,
+            "results": 64,
+        }
+    )
 
 
 def listed_task(config):
@@ -32,10 +34,11 @@ def listed_task(config):
 def queued_task(config):
     """An INFER or a TRAIN that waits for its unit: offsets instead of addresses. ``waits``: for the
     SYNC of its snapshot."""
+    unit = unit_task(config)
     return data.StructLayout(
         {
             "waits": 1,
-            **{name: UNIT_TASK[name].shape for name in ("train", "count", "step", "agents")},
+            **{name: unit[name].shape for name in ("train", "count", "step", "agents")},
             "snapshot": range(max(2, config.snapshots)),
             "operands": 32,
             "results": 32,

@@ -8,7 +8,7 @@ import numpy as np
 from hw.fa3c.config import ROW_BYTES, Fa3cConfig
 from hw.fa3c.records import TASK, Error, Task
 
-__all__ = ["Lists", "Reference", "small_config", "task_bits"]
+__all__ = ["Lists", "Reference", "blank_task", "small_config", "task_bits"]
 
 INFER, TRAIN, SYNC = (kind.value for kind in Task)
 _CONSTANTS = ("rate", "decay", "gain", "epsilon")
@@ -45,6 +45,12 @@ def task_bits(task):
         elif name != "padding":
             record[name] = value
     return int.from_bytes(record.tobytes(), "little") | task.get("padding", 0) << (8 * TASK.used)
+
+
+def blank_task(kind, **fields):
+    """A task whose other fields are 0."""
+    names = ("unit", "snapshot", "step", "count", "operands", "results", *_CONSTANTS)
+    return {"kind": kind, **dict.fromkeys(names, 0), "agents": [0] * 8, **fields}
 
 
 class Reference:
@@ -197,15 +203,8 @@ class Lists:
 
     def task(self, kind, **fields):
         """One whose other fields are 0, of any snapshot."""
-        zeros = dict.fromkeys(("unit", "snapshot", "step", "count", "operands", "results"), 0)
-        return {
-            "kind": kind,
-            **zeros,
-            "agents": [0] * 8,
-            **dict.fromkeys(_CONSTANTS, 0),
-            "snapshot": self.rng.randrange(self.config.snapshots),
-            **fields,
-        }
+        snapshot = self.rng.randrange(self.config.snapshots)
+        return blank_task(kind, **{"snapshot": snapshot, **fields})
 
     def _infer(self):
         config, rng, lengths = self.config, self.rng, self.reference.lengths

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.fa3c.layouts import UNIT_TASK, listed_task, update
+from hw.fa3c.layouts import listed_task, unit_task, update
 from hw.fa3c.records import Task
 from hw.fa3c.round.unit_queue import UnitQueue
 from hw.fa3c.round.waves import Waves
@@ -31,7 +31,7 @@ class Dispatch(wiring.Component):
         Of a list that keeps all rules.
     operands, results : In(64)
         Addresses of these buffers.
-    tasks : Out(stream of UNIT_TASK).array(units), finished : In(units)
+    tasks : Out(stream of ``unit_task``).array(units), finished : In(units)
         To each unit; one clock: it has finished a task.
     updates : Out(stream of ``update``), updated : In(1)
         To RMSProp, one at a time; one clock: it is done.
@@ -49,7 +49,7 @@ class Dispatch(wiring.Component):
                 "i": In(stream.Signature(listed_task(config))),
                 "operands": In(64),
                 "results": In(64),
-                "tasks": Out(stream.Signature(UNIT_TASK)).array(units),
+                "tasks": Out(stream.Signature(unit_task(config))).array(units),
                 "finished": In(units),
                 "updates": Out(stream.Signature(update(config))),
                 "updated": In(1),

@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.fa3c.config import ROW
-from hw.fa3c.layouts import UNIT_TASK, update
+from hw.fa3c.layouts import unit_task, update
 from hw.fa3c.records import TASK, Error
 from hw.fa3c.round.dispatch import Dispatch
 from hw.fa3c.round.error_rows import ErrorRows
@@ -65,7 +65,7 @@ class Round(wiring.Component):
                 "results_bytes": In(32),
                 "failed": In(1),
                 "read": Out(read_port(32 * ROW)),
-                "tasks": Out(stream.Signature(UNIT_TASK)).array(units),
+                "tasks": Out(stream.Signature(unit_task(config))).array(units),
                 "finished": In(units),
                 "updates": Out(stream.Signature(update(config))),
                 "updated": In(1),

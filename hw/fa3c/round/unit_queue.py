@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.layouts import UNIT_TASK, queued_task
+from hw.fa3c.layouts import queued_task, unit_task
 from hw.stream.queue import Queue
 from hw.stream.ram import style_of
 
@@ -28,7 +28,7 @@ class UnitQueue(wiring.Component):
         A bit for each snapshot whose SYNC in this list is done: a task with ``waits`` needs it.
     operands, results : In(64)
         Addresses of these buffers.
-    o : Out(stream of UNIT_TASK), finished : In(1)
+    o : Out(stream of ``unit_task``), finished : In(1)
         To the unit; one clock: it has finished a task.
     busy : Out(1)
         A task came that is not finished.
@@ -42,7 +42,7 @@ class UnitQueue(wiring.Component):
                 "made": In(config.snapshots),
                 "operands": In(64),
                 "results": In(64),
-                "o": Out(stream.Signature(UNIT_TASK)),
+                "o": Out(stream.Signature(unit_task(config))),
                 "finished": In(1),
                 "busy": Out(1),
             }
@@ -53,7 +53,7 @@ class UnitQueue(wiring.Component):
         depth = self.config.tasks
         m.submodules.queue = queue = Queue(self.i.payload.shape(), depth, style_of(depth))
         wiring.connect(m, wiring.flipped(self.i), queue.i)
-        task, out = queue.o.p, Signal(UNIT_TASK, reset_less=True)
+        task, out = queue.o.p, Signal(unit_task(self.config), reset_less=True)
         m.d.comb += [
             queue.o.ready.eq(
                 (~self.o.valid | self.o.ready)

@@ -12,7 +12,7 @@ from shell.port_memory import Phases, ReadMemory
 from streams import get_all, put_all
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.layouts import UNIT_TASK, update
+from hw.fa3c.layouts import unit_task, update
 from hw.fa3c.records import Error
 from hw.fa3c.round.round import Round
 
@@ -75,7 +75,7 @@ class Drive:
     async def _unit(self, number):
         while True:
             word = await self._take(f"tasks__{number}")
-            self.events.append(("task", number, fields(UNIT_TASK, word)))
+            self.events.append(("task", number, fields(unit_task(CONFIG), word)))
             await self._wait()
             self.finished |= 1 << number
             self.events.append(("finished", number))

@@ -74,7 +74,7 @@ def run(simulate, tmp_path, config, rounds):
 def test_random_rounds(simulate, tmp_path, name, count):
     """Errors, who gets what in which order, and what later rounds find."""
     config = small_config(**CONFIGS[name])
-    rounds, seen = rounds_of(config, count, seed=14)
+    rounds, seen = rounds_of(config, count, seed=21)
     if name == "roles":
         assert seen == {Error.NONE, *range(Error.TASK, Error.NUMBER + 1), 2, 3}
         assert {each["fault"] for each in rounds} == {None, *FAULTS}
@@ -92,6 +92,7 @@ def test_rounds_by_hand(simulate, tmp_path):
     for tasks, outcome in (
         ([infer], (Error.SNAPSHOT, 0)),
         ([sync], (0, 0)),
+        ([sync], (0, 0)),  # one that takes long
         ([train], (Error.STEP, 0)),
         ([infer], (0, 0)),
         ([infer], (Error.STEP, 0)),
