@@ -7,14 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench import row
 from host.card import open_card
 from host.generate import generate
 from host.runtime.a3c import ActorCritic, Infer, Sync, Train
 from host.runtime.a3c_image import parameter_shapes
 from host.runtime.a3c_schedule import Schedule
-from hw.fa3c.config import Fa3cConfig
-from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "Measured", "kernel", "measure", "rows", "tasks_of"]

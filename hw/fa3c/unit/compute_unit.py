@@ -10,6 +10,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.fa3c.layouts import unit_task
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
@@ -18,7 +19,6 @@ from hw.fa3c.unit.held_rows import HeldRows
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.loops import LoopNest, Loops
 from hw.fa3c.unit.mover import Load, Store
-from hw.fa3c.unit.moves import unit_task
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.fa3c.unit.schedule import Schedule, unit_passes

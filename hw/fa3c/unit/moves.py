@@ -1,29 +1,15 @@
 """The runs of rows that a task brings into a unit's feature buffer, and keeps from it."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.config import ROW_BYTES
+from hw.fa3c.layouts import unit_task
 from hw.fa3c.records import AGENTS
 from hw.fa3c.unit.mover import run_layout
 
-__all__ = ["Loads", "Stores", "unit_task"]
-
-
-def unit_task(config):
-    """A task as a unit gets it: offsets are addresses, and the snapshot is its first row."""
-    return data.StructLayout(
-        {
-            "train": 1,
-            "count": range(config.samples + 1),
-            "step": range(config.steps + 1),
-            "agents": data.ArrayLayout(8, AGENTS),
-            "snapshot_row": range(config.local_rows + 1),
-            "operands": 64,
-            "results": 64,
-        }
-    )
+__all__ = ["Loads", "Stores"]
 
 
 def _begins(config, layer):

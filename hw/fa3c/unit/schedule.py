@@ -8,10 +8,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.fa3c.layouts import unit_task
 from hw.fa3c.nests import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.unit.mover import run_layout
-from hw.fa3c.unit.moves import Loads, Stores, unit_task
+from hw.fa3c.unit.moves import Loads, Stores
 from hw.fa3c.unit.parameter_buffer import PASS, SEGMENT
 
 __all__ = ["Schedule", "unit_passes"]

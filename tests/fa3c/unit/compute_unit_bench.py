@@ -14,9 +14,9 @@ from shell.port_memory import Phases, ReadMemory, WriteMemory
 from streams import get_all, put_all
 
 from hw.fa3c.config import ROW_BYTES, Fa3cConfig
+from hw.fa3c.layouts import unit_task
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.unit.compute_unit import ComputeUnit
-from hw.fa3c.unit.moves import unit_task
 from hw.fa3c.unit.pass_clocks import pass_clocks
 
 CONFIG = Fa3cConfig.from_dict(json.loads(os.environ["CASE"])["config"])
