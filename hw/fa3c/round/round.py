@@ -134,12 +134,6 @@ class Round(wiring.Component):
                     m.next = "TAKE"
             with m.State("TAKE"):
                 with m.If(~memory.filling):
-                    m.next = "TAKEN"
-            with m.State("TAKEN"):
-                # ``failed`` knows of the last beat.
-                with m.If(self.failed):
-                    m.next = "END"
-                with m.Else():
                     following("RULES")
             with m.State("RULES"):
                 given(rules)
@@ -155,6 +149,8 @@ class Round(wiring.Component):
                 with m.If(rows.done):
                     m.next = "COUNTED"
             with m.State("COUNTED"):
+                # Memory that failed the list is looked at here as well: offsets in what came in its
+                # place have been checked.
                 with m.If(self.failed | rows.broken):
                     m.next = "END"
                 with m.Else():

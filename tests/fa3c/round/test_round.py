@@ -70,11 +70,11 @@ def run(simulate, tmp_path, config, rounds):
     )
 
 
-@pytest.mark.parametrize("name, count", [("roles", 60), ("one", 25), ("many", 5)])
+@pytest.mark.parametrize("name, count", [("roles", 50), ("one", 25), ("many", 5)])
 def test_random_rounds(simulate, tmp_path, name, count):
     """Errors, who gets what in which order, and what later rounds find."""
     config = small_config(**CONFIGS[name])
-    rounds, seen = rounds_of(config, count, seed=21)
+    rounds, seen = rounds_of(config, count, seed=16)
     if name == "roles":
         assert seen == {Error.NONE, *range(Error.TASK, Error.NUMBER + 1), 2, 3}
         assert {each["fault"] for each in rounds} == {None, *FAULTS}
