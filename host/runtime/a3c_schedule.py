@@ -125,14 +125,15 @@ class Schedule:
         return map(self.plan, numbers())
 
     def _inferences(self, inferring):
-        """Whole groups to units in turn; those that are left over are split among all."""
+        """Whole groups to units in turn; those that are left over are split among all, and come
+        last: so their parameters are read when trainings do not read theirs."""
         units = self.inferrers
-        shared = len(inferring) % len(units)
+        whole = len(inferring) - len(inferring) % len(units)
         for place, (_, group, step) in enumerate(inferring):
             agents, size = self.groups[group], len(self.groups[group])
-            if place < shared:
-                size = -(-size // len(units))
-            turn = units if place < shared else units[(place - shared) % len(units) :]
+            turn = [units[place % len(units)]]
+            if place >= whole:
+                turn, size = units, -(-size // len(units))
             for unit, begin in zip(turn, range(0, len(agents), size), strict=False):
                 part = agents[begin : begin + size]
                 yield Inference(unit=unit, group=group, agents=part, step=step)
