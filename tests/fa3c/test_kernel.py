@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from fa3c.kernel_programs import RandomRounds, Rig
-from fa3c.tasks import small_config
+from fa3c.modelled import CLOCKS
+from fa3c.tasks import blank_task, small_config
 from programs import status_of
 from replay.kernels import opened
 
@@ -44,3 +45,32 @@ def test_sim_equals_model(name, stall, seed):
                 source.reference.execute(tasks)
             seen.add(Error(shell["error"]))
     assert {Error.NONE, Error.NUMBER} < seen and len(seen) > 4, seen
+
+
+def test_clocks():
+    """Those of the last ROUND that was executed; a SYNC moves a row a clock, an INFER waits."""
+    source, latency = RandomRounds(WIDE, seed=1), 40
+    memory = MemoryConfig(read_latency=latency, write_latency=latency)
+    sync = blank_task(2, snapshot=0)
+    infer = blank_task(0, unit=2, count=1, step=WIDE.steps)
+    with opened("sim", WIDE, memory=memory) as kernel:
+        rig = Rig(kernel, WIDE)
+
+        def run(*launch):
+            rig.run(launch[0] if not isinstance(launch[0], dict) else source.round(launch))
+            shell, own = status_of(rig.buffers["status"].view, A3C_STATUS)  # not masked
+            return int(shell["cycles"]), *(own[name].tolist() for name in CLOCKS)
+
+        run(source.images())
+        cycles, whole, update, units = run(sync)
+        assert WIDE.theta_rows < update < whole < min(update + 10, cycles)
+        assert whole < WIDE.theta_rows + 10 * latency and units == [0] * 4
+        synced = update
+        cycles, whole, update, units = run(infer)
+        alone = units[2]
+        assert 0 < alone < whole < min(alone + 10, cycles)
+        assert update == 0 and units == [0, 0, alone, 0]
+        assert run(infer | dict(unit=1))[1:] == (whole, update, units)  # refused
+        _, whole, update, units = run(sync, infer)
+        assert abs(update - synced) < 20  # another list of other length
+        assert update + alone - 3 * latency < units[2] < whole < update + alone
