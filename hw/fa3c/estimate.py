@@ -8,6 +8,7 @@ needs more.
 from dataclasses import replace
 
 from hw.estimate import Estimate
+from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import AHEAD, MASTERS
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.row_update import RowUpdate
@@ -49,7 +50,10 @@ def _queues(config):
         blocks += 2 * memory_blocks(engine.data_width, engine.depth, style_of(engine.depth))
     width = engine_of(config, "global").data_width + 1
     blocks += memory_blocks(width, AHEAD, style_of(AHEAD))
-    return blocks + memory_blocks(8 * TASK.size, config.tasks, style_of(config.tasks))
+    lists = [8 * TASK.size, updating_task(config).size]
+    lists += [queued_task(config).size] * len(config.units)
+    style = style_of(config.tasks)
+    return blocks + sum(memory_blocks(width, config.tasks, style) for width in lists)
 
 
 def estimate(config):
