@@ -1,5 +1,5 @@
-"""``host.runtime.a3c`` on card ``sim``: rounds prepared side by side, memory that stands still in
-one, and Ctrl-C; the launch ends, says why, and the card can be used again."""
+"""``host.runtime.a3c`` on card ``sim``: rounds prepared side by side, the clocks of a round, memory
+that stands still in one, and Ctrl-C; the launch ends, says why, and the card can be used again."""
 
 import itertools
 import signal
@@ -16,7 +16,7 @@ from host.runtime.a3c import ActorCritic, Infer, Sync, Train
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
 MASTERS = ("host", "global", "local0", "local1")
-MAX_IDLE = 3000
+MAX_IDLE = 20_000  # more than a pass takes
 
 
 def ready(kernel):
@@ -69,6 +69,34 @@ def test_two_rounds_side_by_side():
         np.testing.assert_array_equal(got, wanted)
     for name, wanted in model_state.items():
         np.testing.assert_array_equal(sim_state[name], wanted)
+
+
+def test_clocks_of_a_round():
+    """Of the last one that was executed: 0 for who had nothing to do, else its last task's end."""
+    with opened("sim", WIDE) as kernel:
+        network = ready(kernel)
+
+        def clocks(tasks):
+            before = network.device_cycles
+            network.run(tasks)
+            status, launch = network.status, network.device_cycles - before
+            whole, update = int(status["round_cycles"]), int(status["update_cycles"])
+            units = [int(each) for each in status["unit_cycles"]]
+            assert max(update, *units) <= whole < launch < whole + 500
+            return whole, update, units
+
+        whole, update, units = clocks([Sync(snapshot=1)])
+        assert units == [0, 0, 0, 0] and update > whole / 2
+        one, update, units = clocks([infer(2, (4,), None)])
+        assert update == 0 and units[2] > one / 2 and units == [0, 0, units[2], 0]
+        two, _, units = clocks([infer(2, (4,), None), infer(0, (5,), None)])
+        assert abs(units[2] - units[0]) < 200 and two < 1.5 * one
+        _, update, units = clocks([train(1, 0)])
+        assert update > units[1] > 0 and units == [0, units[1], 0, 0]
+        before = bytes(network.status)
+        with pytest.raises(ValueError, match="step"):
+            network.run([infer(0, (6,), 1)])
+        assert bytes(network.status) == before
 
 
 @pytest.fixture(scope="module")
