@@ -70,7 +70,8 @@ def course():
         source.round([infer(0, 0, [WATCHED], 1, 0)]),
     ]
     rig = functools.partial(Rig, config=WIDE)
-    return Course(functools.partial(opened, config=WIDE), rig, launches), failing
+    opens = functools.partial(opened, config=WIDE)
+    return Course(opens, rig, launches, max_idle=15_000), failing
 
 
 def own(outputs):
@@ -163,7 +164,7 @@ def test_while_tasks_are_executed(master, channel, stride):
         check_broken(master, channel, number)
 
 
-@pytest.mark.parametrize("image, numbers", [(0, (20, 300)), (1, (320, 600))])
+@pytest.mark.parametrize("image, numbers", [(0, (20, 330)), (1, (350, 660))])
 def test_failed_load(image, numbers):
     """The image is missing until its next LOAD; the other is there."""
     faulty, _ = course()
