@@ -3,17 +3,15 @@
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 from programs import Builder, Rig, status_of
 
 from host.card import open_card
 from hw.designs import DESIGNS
-from hw.fa3c.commands import BUFFERS, COMMANDS, Opcode
-from hw.fa3c.config import ROW_BYTES, Fa3cConfig
-from hw.fa3c.records import A3C_ERRORS, A3C_STATUS, TASK
-from hw.shell.design import Design
+from hw.fa3c.commands import COMMANDS, Opcode
+from hw.fa3c.config import ROW_BYTES
+from hw.fa3c.records import A3C_STATUS
 
 __all__ = ["CLOCKS", "Card", "opened"]
 
@@ -23,34 +21,10 @@ CLOCKS = ("round_cycles", "update_cycles", "unit_cycles")
 _NOTHING = np.zeros(0, np.uint8)
 
 
-class _Core:
-    """What host and card know of the core."""
-
-    COMMANDS, STATUS, BUFFERS = COMMANDS, A3C_STATUS, BUFFERS
-
-
-_DESIGN = Design(
-    name="a3c",
-    summary="",
-    config_type=Fa3cConfig,
-    default=None,
-    core=_Core,
-    errors=A3C_ERRORS,
-    records={"Tasks": [TASK]},
-    largest="local0",
-    storage=lambda config: (1, config.local_bytes),
-    estimate=None,
-)
-
-
 @contextmanager
 def opened(config):
     """``with opened(config) as kernel``: a loaded ``host.card.Kernel``."""
-    with (
-        mock.patch.dict(DESIGNS, {"a3c": DESIGNS.get("a3c", _DESIGN)}),
-        tempfile.TemporaryDirectory() as directory,
-        open_card("model") as card,
-    ):
+    with tempfile.TemporaryDirectory() as directory, open_card("model") as card:
         path = Path(directory) / "kernel.json"
         path.write_text(DESIGNS["a3c"].describe(config).to_json())
         yield card.load(path)

@@ -1,6 +1,6 @@
 """The rules of a list of tasks: which of them is the first to be broken, and by which task.
 
-Four clocks a task, and two for each of its agents.
+Three clocks a task, and two for each of its agents.
 """
 
 from types import SimpleNamespace
@@ -42,10 +42,6 @@ class Rules(wiring.Component):
     error, detail : Out
         The first broken rule, 0 for none, and the position of its task; steady until ``clear``.
     """
-
-    #: Clocks of a task beyond those of its agents.
-    CLOCKS = 4
-    AGENT_CLOCKS = 2
 
     def __init__(self, config):
         self.config = config
