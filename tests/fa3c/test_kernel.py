@@ -11,6 +11,14 @@ from hw.fa3c.records import A3C_STATUS, Error
 from hw.shell.axi import EngineConfig
 from sim.card.memory import MemoryConfig
 
+#: The one that is compiled in the quick tests, and where else a kernel on card ``sim`` is needed.
+SMALL = small_config(
+    lanes=1,
+    units=("any", "train"),
+    rms_units=1,
+    drain_words=1,
+    engine=EngineConfig(data_width=128, depth=64, burst_beats=32, bursts=4),
+)
 WIDE = small_config(lanes=1, rms_units=2, engine=EngineConfig(depth=32, burst_beats=8, bursts=4))
 NARROW = small_config(
     lanes=2,
@@ -20,10 +28,19 @@ NARROW = small_config(
     drain_words=1,
     engine=EngineConfig(data_width=128, depth=64, burst_beats=32, bursts=4),
 )
-KERNELS = {"wide": WIDE, "narrow": NARROW}
+KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW}
 
 
-@pytest.mark.parametrize("name, stall, seed", [("wide", 0.2, 11), ("narrow", 0.0, 23)])
+@pytest.mark.parametrize(
+    "name, stall, seed",
+    [
+        ("small", 0.2, 11),
+        *(
+            pytest.param(*x, marks=pytest.mark.long)
+            for x in (("wide", 0.2, 11), ("narrow", 0.0, 23))
+        ),
+    ],
+)
 def test_sim_equals_model(name, stall, seed):
     config, seen = KERNELS[name], set()
     source = RandomRounds(config, seed)
