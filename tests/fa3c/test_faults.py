@@ -10,7 +10,7 @@ import functools
 import pytest
 from fa3c.kernel_programs import RandomRounds, Rig
 from fa3c.tasks import blank_task
-from fa3c.test_kernel import WIDE
+from fa3c.test_kernel import SMALL
 from faults import Course, assert_same, failed, shell_of
 from programs import status_of
 from replay.kernels import opened
@@ -20,6 +20,8 @@ from hw.fa3c.records import A3C_STATUS, Error
 INFER, TRAIN, SYNC = 0, 1, 2
 WATCHED = 4
 IMAGES, BEFORE, FAILING, AGAIN, PROBE = range(5)
+#: Of a row, a task or a command.
+BEATS = 512 // SMALL.engine.data_width
 
 
 def infer(unit, snapshot, agents, step, place):
@@ -46,21 +48,21 @@ def before(step):
         blank_task(SYNC, snapshot=0),
         blank_task(SYNC, snapshot=1),
         infer(0, 0, [0, 1], step, 0),
-        infer(2, 1, [2], step, 1),
+        infer(0, 1, [2], step, 1),
     ]
 
 
 @functools.cache
 def course():
-    source = RandomRounds(WIDE, seed=1)
+    source = RandomRounds(SMALL, seed=1)
     failing = [
         blank_task(SYNC, snapshot=1),
         infer(0, 1, [3], 0, 0),
         train(source, 1, 0, 0),
-        train(source, 2, 0, 1),
+        train(source, 0, 0, 1),
         train(source, 1, 0, 2),
-        infer(2, 0, [WATCHED], 1, 2),
-        infer(0, 1, [5], WIDE.steps, 3),
+        infer(0, 0, [WATCHED], 1, 2),
+        infer(0, 1, [5], SMALL.steps, 3),
     ]
     launches = [
         source.images(),
@@ -69,9 +71,10 @@ def course():
         source.images(before(0)),
         source.round([infer(0, 0, [WATCHED], 1, 0)]),
     ]
-    rig = functools.partial(Rig, config=WIDE)
-    opens = functools.partial(opened, config=WIDE)
-    return Course(opens, rig, launches, max_idle=15_000), failing
+    rig = functools.partial(Rig, config=SMALL)
+    return Course(
+        functools.partial(opened, config=SMALL), rig, launches, max_cycles=40_000
+    ), failing
 
 
 def own(outputs):
@@ -135,22 +138,27 @@ def test_nothing_fails():
     assert own(faulty.healthy[FAILING])["tasks"] == 5 + len(failing)
 
 
+def executed(failing):
+    """The first answer of the host that no command, task or error row is."""
+    return BEATS * (1 + len(failing) + 3 * SMALL.map_rows[-1])
+
+
 def test_while_the_list_is_checked():
     """A task, or an error row: nothing has changed."""
     _, failing = course()
-    rows = 3 * WIDE.map_rows[-1]
-    for number in (1, len(failing), len(failing) + 1, len(failing) + rows):
+    tasks = BEATS * (1 + len(failing))
+    for number in (BEATS, tasks - 1, tasks, executed(failing) - 1):
         check_unchanged("host", "R", number)
 
 
 def numbers(master, channel, stride):
-    """Answers of the executed tasks: the first, the last, and some."""
+    """Answers of the executed tasks: the last; with a ``stride`` the first too, and some."""
     faulty, failing = course()
     answers = faulty.answers(FAILING, master, channel)
-    first = 1 + len(failing) + 3 * WIDE.map_rows[-1] if (master, channel) == ("host", "R") else 0
+    first = executed(failing) if (master, channel) == ("host", "R") else 0
     answers -= (master, channel) == ("host", "B")  # the status
     assert answers - first > 2
-    return {first, *range(first, answers, stride or answers), answers - 1}
+    return {answers - 1, *(range(first, answers, stride) if stride else ())}
 
 
 PLACES = [(m, c) for m in ("host", "global", "local0", "local1") for c in "RB"]
@@ -164,7 +172,7 @@ def test_while_tasks_are_executed(master, channel, stride):
         check_broken(master, channel, number)
 
 
-@pytest.mark.parametrize("image, numbers", [(0, (20, 330)), (1, (350, 660))])
+@pytest.mark.parametrize("image, numbers", [(0, (80, 1200)), (1, (1280, 2400))])
 def test_failed_load(image, numbers):
     """The image is missing until its next LOAD; the other is there."""
     faulty, _ = course()

@@ -12,6 +12,14 @@ from hw.fa3c.records import A3C_STATUS, Error
 from hw.shell.axi import EngineConfig
 from sim.card.memory import MemoryConfig
 
+#: The one that is compiled in the quick tests, and where else a kernel on card ``sim`` is needed.
+SMALL = small_config(
+    lanes=1,
+    units=("any", "train"),
+    rms_units=1,
+    drain_words=1,
+    engine=EngineConfig(data_width=128, depth=64, burst_beats=32, bursts=4),
+)
 #: Two convolutions: errors go back through the second, whose taps lie over one another.
 WIDE = small_config(
     height=6,
@@ -29,10 +37,19 @@ NARROW = small_config(
     drain_words=1,
     engine=EngineConfig(data_width=128, depth=64, burst_beats=32, bursts=4),
 )
-KERNELS = {"wide": WIDE, "narrow": NARROW}
+KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW}
 
 
-@pytest.mark.parametrize("name, stall, seed", [("wide", 0.2, 12), ("narrow", 0.0, 23)])
+@pytest.mark.parametrize(
+    "name, stall, seed",
+    [
+        ("small", 0.2, 11),
+        *(
+            pytest.param(*x, marks=pytest.mark.long)
+            for x in (("wide", 0.2, 11), ("narrow", 0.0, 23))
+        ),
+    ],
+)
 def test_sim_equals_model(name, stall, seed):
     config, seen = KERNELS[name], set()
     source = RandomRounds(config, seed)

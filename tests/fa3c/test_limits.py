@@ -1,7 +1,7 @@
 """Every limit of the commands of ``a3c``, on the cards ``model`` and ``sim``; those of tasks are in
 ``round/`` and in ``test_kernel.py``.
 
-Worked out by hand for ``NARROW``: an observation of 8 lines of a row, 16 filters of 4 x 4
+Worked out by hand for ``SMALL``: an observation of 8 lines of a row, 16 filters of 4 x 4
 pixels with 65 parameters, filled up to 80 rows; 3 x 3 pixels of 16 are 144 inputs and a bias, 160
 rows; 16 inputs and a bias are 32 rows for each of two groups of 17 outputs. So theta has 304 rows,
 19456 bytes. Local memory has three of them, and 7 agents with 3 steps of 8 + 9 + 1 rows: 1290 rows
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fa3c.kernel_programs import Rig, records
 from fa3c.tasks import blank_task
-from fa3c.test_kernel import NARROW
+from fa3c.test_kernel import SMALL
 from limits import (
     Bench,
     Case,
@@ -82,8 +82,8 @@ CASES = [
 @pytest.fixture(params=["model", "sim"])
 def bench(request):
     """Of a kernel that has run nothing yet."""
-    with opened(request.param, NARROW) as kernel:
-        yield Bench(Rig(kernel, NARROW), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
+    with opened(request.param, SMALL) as kernel:
+        yield Bench(Rig(kernel, SMALL), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -92,7 +92,7 @@ def test_limit(bench, case):
 
 
 def test_every_check_has_a_case():
-    assert exercised(CASES) == checks(COMMANDS, NARROW)
+    assert exercised(CASES) == checks(COMMANDS, SMALL)
 
 
 def test_opcodes(bench):

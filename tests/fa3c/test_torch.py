@@ -174,7 +174,14 @@ class Pair:
                 own -= rate * d / torch.sqrt(self.moments[name] + epsilon)
 
 
-@pytest.mark.parametrize("name", ["four lanes", "three layers", "vectors", "larger"])
+_LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["four lanes", pytest.param("three layers", marks=_LONG), "vectors"]
+    + [pytest.param("larger", marks=_LONG)],
+)
 def test_twenty_updates(name):
     """Of two agents in turn on card ``model``, each by the theta before the other's last update:
     theta and g follow torch's to 1e-4 of their largest."""

@@ -17,11 +17,12 @@ ONE = (64, 1, 8, 4)
 ROWS = (512, 2, 16, 16)
 
 CASES = [
-    ("random limits", SMALL),
-    ("random limits pace", FOUR),
-    ("random", ONE),
-    pytest.param("random", LEAST, marks=pytest.mark.long),
-    pytest.param("pace", ROWS, marks=pytest.mark.long),
+    pytest.param("random limits", SMALL, id="small"),
+    pytest.param("pace", FOUR, id="four"),
+    pytest.param("random limits", FOUR, marks=pytest.mark.long, id="four at any pace"),
+    pytest.param("random", ONE, marks=pytest.mark.long, id="one"),
+    pytest.param("random", LEAST, marks=pytest.mark.long, id="least"),
+    pytest.param("pace", ROWS, marks=pytest.mark.long, id="rows"),
 ]
 #: Longest pauses of requests and data in, of memory, of data and tokens out.
 PAUSES = [(0, 0, 0), (60, 0, 0), (0, 60, 0), (0, 0, 60), (3, 3, 3), (2, 40, 5)]
@@ -46,7 +47,7 @@ class Clocked(wiring.Component):
 
 
 @pytest.mark.parametrize("unit", [StripedRead, StripedWrite])
-@pytest.mark.parametrize("kinds, sizes", CASES, ids=["small", "four", "one", "least", "rows"])
+@pytest.mark.parametrize("kinds, sizes", CASES)
 def test_stripes(simulate, unit, kinds, sizes):
     """Every beat to and from its block, in order; errors; who waits for whom; clocks."""
     simulate(

@@ -4,7 +4,11 @@ import pytest
 
 from hw.shell.width import Gather, NarrowRead, NarrowWrite, Scatter
 
-WIDTHS = [(512, 128), (64, 8), (32, 32)]
+#: That of the kernel a3c, others.
+WIDTHS = [
+    (512, 128),
+    *(pytest.param(*each, marks=pytest.mark.long) for each in ((64, 8), (32, 32))),
+]
 
 
 @pytest.mark.parametrize("make", [Gather, Scatter, NarrowRead, NarrowWrite])

@@ -41,7 +41,10 @@ def test_memory(config, depth, style, bram36, uram):
     assert not styles or re.findall(r"\.DEPTH\(32'd(\d+)\)", text) == [str(depth)]
 
 
-@pytest.mark.parametrize("config", [LEAST, SMALL], ids=["least", "small"])
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(LEAST, marks=pytest.mark.long, id="least"), pytest.param(SMALL, id="small")],
+)
 def test_queue(simulate, config):
     queue = GradientQueue(Fa3cConfig(**config))
     simulate(

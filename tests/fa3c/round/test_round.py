@@ -40,9 +40,9 @@ def expected(reference, tasks, bad_rows=(), fault=None):
     )
 
 
-def rounds_of(config, count, seed):
+def rounds_of(reference, count, seed):
     """Rounds one after the other; the errors that they come to."""
-    reference, rng = Reference(config), random.Random(seed)
+    rng = random.Random(seed)
     lists, rounds, seen = Lists(reference, seed, *SIZES), [], set()
     for number in range(count):
         tasks, bad_rows = lists.good(), []
@@ -70,7 +70,9 @@ def run(simulate, tmp_path, config, rounds):
     )
 
 
-@pytest.mark.parametrize("name, count", [("roles", 50), ("one", 25), ("many", 5)])
+@pytest.mark.parametrize(
+    "name, count", [("roles", 50), ("one", 25), pytest.param("many", 5, marks=pytest.mark.long)]
+)
 def test_random_rounds(simulate, tmp_path, name, count):
     """Errors, who gets what in which order, and what later rounds find."""
     config = small_config(**CONFIGS[name])
@@ -82,13 +84,18 @@ def test_random_rounds(simulate, tmp_path, name, count):
 
 
 def test_rounds_by_hand(simulate, tmp_path):
-    """A list of one SYNC; a TRAIN before and behind the SYNC of its snapshot; the rollout's end."""
+    """A list of one SYNC; a TRAIN before and behind the SYNC of its snapshot; the rollout's end;
+    TRAINs of all units; at last a long list."""
     reference = Reference(small_config(**CONFIGS["many"]))
-    lists = Lists(reference, 1, *SIZES)
+    lists = Lists(reference, 4, *SIZES)
     sync = lists.task(2, snapshot=31)
     infer = lists.task(0, unit=3, snapshot=31, count=1, agents=[255, *[0] * 7])
     train = lists.task(1, unit=0, snapshot=31, count=1, agents=[255, *[0] * 7])
-    rounds = []
+    rounds, units = [], (2, 0, 3, 1)
+
+    def by(task, unit, agent):
+        return task | dict(unit=unit, agents=[agent, *[0] * 7])
+
     for tasks, outcome in (
         ([infer], (Error.SNAPSHOT, 0)),
         ([sync], (0, 0)),
@@ -106,7 +113,11 @@ def test_rounds_by_hand(simulate, tmp_path):
         ([infer | dict(step=16), sync], (Error.SNAPSHOT, 1)),
         ([sync, infer | dict(step=16)], (0, 0)),
         ([infer], (0, 0)),
+        ([by(infer, unit, agent) for agent, unit in enumerate(units)], (0, 0)),
+        ([by(train, unit, agent) for agent, unit in enumerate(units)], (0, 0)),
     ):
         rounds.append(expected(reference, tasks))
         assert (rounds[-1]["error"], rounds[-1]["detail"]) == outcome
+    rounds.append(expected(reference, lists.good()))
+    assert len(rounds[-1]["tasks"]) > 64 and not rounds[-1]["error"]
     run(simulate, tmp_path, reference.config, rounds)

@@ -15,6 +15,7 @@ from sim.model.arith import float32
 #: Worked by hand: a register, product, sum; and read, sum, written for the read after it.
 LATENCY = 1 + 5 + 6
 MINUS_ZERO = np.float32(-0.0)
+_LONG = pytest.mark.long
 
 
 class Timeline:
@@ -73,7 +74,7 @@ class Timeline:
         self.clocks.run(simulate, Array(config), directory)
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4])
+@pytest.mark.parametrize("lanes", [pytest.param(1, marks=_LONG), 2, pytest.param(4, marks=_LONG)])
 def test_steps(simulate, tmp_path, lanes):
     """Any slot whose sum is there, often at once; loads and swaps in any clock."""
     timeline = Timeline(lanes, lanes)
@@ -97,7 +98,7 @@ def test_steps(simulate, tmp_path, lanes):
     timeline.run(simulate, tmp_path)
 
 
-@pytest.mark.parametrize("gap", [0, 3])
+@pytest.mark.parametrize("gap", [0, pytest.param(3, marks=_LONG)])
 def test_slots_return_after_8_clocks(simulate, tmp_path, gap):
     """Slot after slot, as soon as each may come back; and with bubbles before they do."""
     assert RETURN == Array.RETURN == PE.RETURN == 8
@@ -129,6 +130,7 @@ def test_held_rows(simulate, tmp_path):
     timeline.run(simulate, tmp_path)
 
 
+@_LONG
 def test_corners(simulate, tmp_path):
     """Corners alone: NaNs, infinities, subnormals, zeros of both signs; sums of few of them."""
     timeline = Timeline(2, 5, corners=0.9)
@@ -150,7 +152,7 @@ def test_a_first_sum_keeps_the_sign_of_zero(simulate, tmp_path):
     timeline.run(simulate, tmp_path)
 
 
-@pytest.mark.parametrize("lanes", [1, 4, 8, 16])
+@pytest.mark.parametrize("lanes", [4, *(pytest.param(n, marks=_LONG) for n in (1, 8, 16))])
 def test_estimate(lanes):
     config = Fa3cConfig(lanes=lanes)
     found = Array.estimate(config)

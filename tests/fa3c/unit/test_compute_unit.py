@@ -7,7 +7,7 @@ from fa3c.networks import NETWORKS
 
 from hw.fa3c.unit.compute_unit import ComputeUnit
 
-#: What is quick to build; all others are long.
+#: What is quick to build, and does each task on one of the memories; all others are long.
 QUICK = ("smallest",)
 
 
@@ -21,4 +21,5 @@ def test_matches_twin(simulate, name):
         ComputeUnit(config, 0),
         "fa3c.unit.compute_unit_bench",
         config=config.to_dict(),
+        short=name in QUICK,
     )

@@ -1,4 +1,7 @@
-"""Array and drain together: outputs of a fully connected layer, bit for bit and clock by clock."""
+"""Array and drain together: outputs of a fully connected layer, bit for bit and clock by clock.
+
+Long: the quick tests have each by itself, and both in a compute unit.
+"""
 
 import numpy as np
 import pytest
@@ -44,10 +47,8 @@ class LayerTop(wiring.Component):
         return m
 
 
-_LONG = pytest.mark.long
-
-
-@pytest.mark.parametrize("lanes", [pytest.param(1, marks=_LONG), 2, pytest.param(4, marks=_LONG)])
+@pytest.mark.long
+@pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_fully_connected(simulate, tmp_path, lanes):
     """Inputs of some samples, a chunk after the other, over the config's partial sums."""
     config, rng, clocks = Fa3cConfig(lanes=lanes), np.random.default_rng(lanes), Clocks()

@@ -6,7 +6,9 @@ from fa3c.networks import network
 from hw.fa3c.unit.line_buffer import LineBuffer
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize(
+    "lanes", [16, *(pytest.param(lanes, marks=pytest.mark.long) for lanes in (1, 2, 4, 8))]
+)
 def test_matches_lines(simulate, lanes):
     config = network(lanes=lanes, input_exponent=-8 if lanes > 1 else 3)
     simulate(LineBuffer(config), "fa3c.unit.line_buffer_bench", config=config.to_dict())

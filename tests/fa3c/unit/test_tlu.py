@@ -40,13 +40,19 @@ def run(simulate, directory, patches, gaps, clocks=None):
     )
 
 
-@pytest.mark.parametrize("name", GAPS)
+_SOON = ("both", "one alone")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in _SOON else pytest.mark.long) for name in GAPS],
+)
 def test_patches(simulate, tmp_path, name):
     """Also the last one leaves, whole."""
     run(simulate, tmp_path, 7, GAPS[name])
 
 
-@pytest.mark.parametrize("patches", [1, 4])
+@pytest.mark.parametrize("patches", [pytest.param(1, marks=pytest.mark.long), 4])
 def test_pace(simulate, tmp_path, patches):
     """A row in and a row out every clock."""
     found = Tlu.estimate()
