@@ -22,11 +22,15 @@ __all__ = [
     "total",
 ]
 
-#: UltraScale+, module by module: synth_xilinx up to its mapper, then the older mapper, ABC, as the
-#: WebAssembly build of ABC9 does not survive modules of a learner's size.
+#: UltraScale+, module by module: synth_xilinx up to its mapper. That is ABC9 for the units of
+#: binary32 arithmetic, of which there are hundreds, and for all else the older one, ABC: the
+#: WebAssembly build of ABC9 does not survive modules of a learner's size. In this order, as the
+#: older one runs in the same process and finds less behind the other.
 _XCUP_MODULES = (
     "synth_xilinx -family xcup -noiopad -noclkbuf -run begin:map_luts; "
-    "abc -luts 2:2,3,6:5,10,20; clean; techmap -map +/xilinx/ff_map.v; "
+    "select rlfabric_float32_* %n; abc -luts 2:2,3,6:5,10,20; "
+    "select rlfabric_float32_*; opt_expr -mux_undef -noclkinv; abc9 -luts 2:2,3,6:5,10,20; "
+    "select -clear; clean; techmap -map +/xilinx/ff_map.v; "
     "xilinx_srl -fixed -minlen 3; "
     "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; clean -purge"
 )
