@@ -1,13 +1,13 @@
 """Resources of the whole kernel ``a3c``, and what would fit where it does not.
 
-Counted, not synthesized: multipliers and blocks of memory as the units have them. Lookup tables are
-those of PEs, RMSProp and adder trees alone, each as yosys maps it to UltraScale+: a whole kernel
-needs more.
+Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables and
+registers by kinds of parts, each fitted to what yosys maps it to for UltraScale+.
 """
 
 from dataclasses import replace
 
 from hw.estimate import Estimate
+from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import AHEAD, MASTERS
 from hw.fa3c.memory.gradient_queue import GradientQueue
@@ -17,59 +17,81 @@ from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+from hw.fa3c.unit.tlu import Tlu
 from hw.shell.axi import engine_of
 from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["estimate", "suggest"]
 
-_LUT = {"add": 424, "multiply": 148, "rsqrt": 487}
-
-
-def _units(config, role):
-    """Estimates of the parts of a compute unit that are more than lookup tables."""
-    parts = [each.estimate(config) for each in (Array, Drain, FeatureBuffer, ParameterBuffer)]
-    if role != "infer":
-        parts.append(GradientQueue.estimate(config))
-    return parts
-
-
-def _luts(config):
-    """Of arithmetic: PEs, the adders behind them (a tree over lanes, one for partial sums, one for
-    the bias), and the RUs, with five multipliers and three adders each."""
-    trees = config.drain_words * (config.lanes + 1) * _LUT["add"]
-    units = len(config.units) * (Array.estimate(config).lut + trees)
-    update = 5 * _LUT["multiply"] + 3 * _LUT["add"] + _LUT["rsqrt"]
-    return units + config.rms_units * update
-
-
-def _queues(config):
-    """Blocks of the engines' queues, of those of the interconnects, and of lists of tasks."""
-    blocks = 0
-    for master in MASTERS:
-        engine = engine_of(config, master)
-        blocks += 2 * memory_blocks(engine.data_width, engine.depth, style_of(engine.depth))
-    width = engine_of(config, "global").data_width + 1
-    blocks += memory_blocks(width, AHEAD, style_of(AHEAD))
-    lists = [8 * TASK.size, updating_task(config).size]
-    lists += [queued_task(config).size] * len(config.units)
-    style = style_of(config.tasks)
-    return blocks + sum(memory_blocks(width, config.tasks, style) for width in lists)
+_ROW = 8 * ROW_BYTES
 
 
 def estimate(config):
-    """Resources of the whole kernel of a Fa3cConfig; None where unknown."""
-    parts = [part for role in config.units for part in _units(config, role)]
-    parts.append(RowUpdate.estimate(config))
-
-    def count(name):
-        return sum(getattr(part, name) or 0 for part in parts)
-
+    """Resources of the whole kernel of a Fa3cConfig."""
+    parts = [part for role in config.units for part in _unit(config, role)]
+    parts += [RowUpdate.estimate(config), *_masters(config), *_rounds(config)]
     return Estimate(
-        lut=_luts(config),
-        bram36=count("bram36") + _queues(config),
-        uram=count("uram"),
-        dsp=count("dsp"),
+        **{
+            name: sum(getattr(part, name) or 0 for part in parts)
+            for name in ("lut", "ff", "bram36", "uram", "dsp")
+        }
     )
+
+
+def _unit(config, role):
+    """Of a compute unit: what has an estimate of its own, and lines, loops and movers."""
+    parts = [each.estimate(config) for each in (Array, Drain, FeatureBuffer, ParameterBuffer)]
+    # Words of the line buffer and of the array are in three registers; addresses in rollouts and
+    # snapshots are products.
+    rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
+    if role == "infer":
+        return [*parts, rest]
+    transposed = replace(Tlu.estimate(), lut=Tlu.LUT + _ROW)  # and its rows beside memory's
+    return [*parts, rest, transposed, GradientQueue.estimate(config)]
+
+
+def _masters(config):
+    """Engines, interconnects and stripes, and the words of rows where beats are narrower."""
+    infer = sum(role != "train" for role in config.units)
+    train = sum(role != "infer" for role in config.units)
+    units = len(config.units)
+    # Ports of each master: of commands, a task list's errors, RMSProp, units.
+    ports = {"host": (2 + units, 1 + infer), "global": (2, 2)}
+    ports |= {name: (units + train, 1 + infer) for name in MASTERS if name not in ports}
+    result = []
+    for master in MASTERS:
+        engine = engine_of(config, master)
+        width = engine.data_width
+        reads, writes = ports[master]
+        rows = reads + writes - 2 * (master == "host")  # the others are of beats
+        blocks = 2 * memory_blocks(width, engine.depth, style_of(engine.depth))
+        result.append(
+            Estimate(
+                lut=reads * (_queue(width, 64) + 200)
+                + writes * (_queue(width, 32) + width // 2 + 180)
+                + 950
+                + rows * (width != _ROW) * _ROW // 2,
+                ff=190 * reads + 205 * writes + 650 + rows * (width != _ROW) * _ROW,
+                bram36=blocks,
+            )
+        )
+    width = engine_of(config, "global").data_width + 1
+    result.append(Estimate(bram36=memory_blocks(width, AHEAD, style_of(AHEAD))))
+    read, write = Estimate(lut=830, ff=180), Estimate(lut=345, ff=190)
+    return result + [read] * (units + train) + [write] * (1 + infer)
+
+
+def _rounds(config):
+    """Commands, registers, the lists of tasks and what watches over them."""
+    units, style = len(config.units), style_of(config.tasks)
+    lists = [8 * TASK.size, updating_task(config).size, *[queued_task(config).size] * units]
+    blocks = sum(memory_blocks(width, config.tasks, style) for width in lists)
+    return [Estimate(lut=8000 + 260 * units, ff=4550 + 390 * units, bram36=blocks, dsp=1 + units)]
+
+
+def _queue(width, depth):
+    """Lookup tables of a shallow queue: eight hold 14 bits of 32 words, or 7 of 64."""
+    return 8 * -(-width // (14 if depth <= 32 else 7)) + 15
 
 
 def suggest(config, fits):
@@ -86,7 +108,7 @@ def suggest(config, fits):
     for name, values in changes.items():
         value = next((v for v in values if _holds(config, fits, {name: v})), None)
         if value is not None:
-            found.append(f"{name} {' '.join(value) if isinstance(value, tuple) else value}")
+            found.append(f"{name} {','.join(value) if isinstance(value, tuple) else value}")
     return found
 
 

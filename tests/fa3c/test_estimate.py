@@ -52,10 +52,6 @@ def test_multipliers_by_hand():
     """Two blocks a PE; an RU has five multipliers and a root of eight."""
     assert estimate(Fa3cConfig()).dsp == 4 * 64 * 2 + 8 * (5 * 2 + 8)
     assert estimate(WIDE).dsp == 3 * 16 * 2 + 2 * 18
-    more = estimate(replace(WIDE, rms_units=4)).lut - estimate(WIDE).lut
-    assert more == 2 * (5 * 148 + 3 * 424 + 487)
-    wider = estimate(replace(WIDE, drain_words=4)).lut - estimate(WIDE).lut
-    assert wider == 3 * 2 * (1 + 1) * 424
 
 
 @pytest.mark.parametrize(
@@ -72,4 +68,4 @@ def test_defaults(board, units, pes):
 def test_says_what_would_fit():
     with pytest.raises(boards.DoesNotFit) as caught:
         configure(DESIGN, boards.get("zcu106"), {"units": ("infer", "train") * 2})
-    assert re.search(r"; lanes 2 fits; units infer train fits$", str(caught.value))
+    assert re.search(r"; lanes 2 fits; units infer,train fits$", str(caught.value))

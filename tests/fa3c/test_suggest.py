@@ -34,10 +34,10 @@ def test_units(units, trainers):
 @pytest.mark.parametrize(
     "limits, texts",
     [
-        (dict(dsp=655), ["lanes 2", "units infer train", "rms_units 4"]),
-        (dict(dsp=400), ["lanes 2", "units infer train"]),
+        (dict(dsp=655), ["lanes 2", "units infer,train", "rms_units 4"]),
+        (dict(dsp=400), ["lanes 2", "units infer,train"]),
         (dict(dsp=399), ["lanes 1"]),
-        (dict(uram=271), ["units infer train"]),
+        (dict(uram=271), ["units infer,train"]),
         (dict(dsp=100), []),
     ],
 )

@@ -11,9 +11,10 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
 from hw.fa3c.config import ROW
+from hw.fa3c.unit.rows import row_blocks
 from hw.shell.command import round_up
 from hw.stream.queue import Queue
-from hw.stream.ram import memory_blocks, style_of
+from hw.stream.ram import style_of
 
 __all__ = ["GradientQueue"]
 
@@ -65,15 +66,13 @@ class GradientQueue(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Latency through an empty queue, and blocks of memory."""
+        """Latency through an empty queue, and blocks of memory with what chooses among them."""
         depth, style = cls._memory(config)
-        blocks = memory_blocks(ROW * WIDTH, depth, style)
         return Estimate(
             latency=Queue.latency_of(depth),
             interval=cls.INTERVAL,
             dsp=0,
-            bram36=blocks if style == "block" else 0,
-            uram=blocks if style == "ultra" else 0,
+            **row_blocks(depth, style),
         )
 
     def elaborate(self, platform):

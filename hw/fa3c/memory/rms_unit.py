@@ -45,6 +45,8 @@ class RmsUnit(wiring.Component):
     INTERVAL = 1
     G_LATENCY = 2 * _MULTIPLY + _ADD
     LATENCY = G_LATENCY + _ADD + Float32Rsqrt.LATENCY + 2 * _MULTIPLY + _ADD
+    #: As yosys maps it to UltraScale+.
+    LUT, FF = 2530, 2351
 
     def __init__(self):
         super().__init__(
@@ -60,9 +62,17 @@ class RmsUnit(wiring.Component):
 
     @classmethod
     def estimate(cls):
-        """Latency, and DSP blocks: five products and a reciprocal root."""
+        """Latency and resources: five products, three sums and a reciprocal root, which has a table
+        in a block of memory."""
         dsp = 5 * Float32Multiply.DSP + Float32Rsqrt.DSP
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=dsp)
+        return Estimate(
+            latency=cls.LATENCY,
+            interval=cls.INTERVAL,
+            lut=cls.LUT,
+            ff=cls.FF,
+            bram36=1,
+            dsp=dsp,
+        )
 
     def elaborate(self, platform):
         m = Module()

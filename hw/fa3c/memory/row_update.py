@@ -57,11 +57,19 @@ class RowUpdate(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Latency from the taking of a row to its ``new_theta``, interval of rows, DSP blocks."""
+        """Latency from the taking of a row to its ``new_theta``, interval of rows, resources.
+
+        Lookup tables and registers with those around it in ``Rms``: its queues, the words of a part
+        and those of the parts before it, ports.
+        """
+        count, unit = config.rms_units, RmsUnit.estimate()
         return Estimate(
             latency=cls.LATENCY,
-            interval=ROW // config.rms_units,
-            dsp=config.rms_units * RmsUnit.estimate().dsp,
+            interval=ROW // count,
+            lut=count * unit.lut + 3800,
+            ff=count * unit.ff + WIDTH * (2 * ROW + count) + 350,
+            bram36=count * unit.bram36,
+            dsp=count * unit.dsp,
         )
 
     def elaborate(self, platform):

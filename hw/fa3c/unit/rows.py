@@ -18,11 +18,17 @@ def row_style(rows):
     return "ultra" if rows > _BLOCK else style_of(rows)
 
 
-def row_blocks(rows):
-    """Blocks of a memory of so many rows: ``bram36`` and ``uram`` of an ``Estimate``."""
-    style = row_style(rows)
+def row_blocks(rows, style=None):
+    """Of a memory of so many rows: ``bram36``, ``uram`` and ``lut`` of an ``Estimate``.
+
+    ``style``: its ``ram_style``; None for that of ``row_style``. The lookup tables choose among
+    blocks one behind the other, as yosys has it: the vendor's tools have the blocks do it.
+    """
+    style = style or row_style(rows)
     blocks = memory_blocks(ROW_WIDTH, rows, style)
+    deep = blocks // memory_blocks(ROW_WIDTH, 1, style) if blocks else 0
     return {
+        "lut": ROW_WIDTH * (deep // 2),
         "bram36": blocks if style == "block" else 0,
         "uram": blocks if style == "ultra" else 0,
     }

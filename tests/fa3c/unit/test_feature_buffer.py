@@ -24,18 +24,19 @@ def test_matches_memory(simulate):
 
 
 @pytest.mark.parametrize(
-    "rows, style, bram36, uram",
+    "rows, style, lut, bram36, uram",
     [
-        (64, "distributed", 0, 0),
-        (65, "block", 8, 0),
-        (1024, "block", 15, 0),
-        (1025, "ultra", 0, 8),
-        (4097, "ultra", 0, 16),
+        (64, "distributed", 0, 0, 0),
+        (65, "block", 0, 8, 0),
+        (1024, "block", 0, 15, 0),
+        (1025, "ultra", 0, 0, 8),
+        (4097, "ultra", 512, 0, 16),
+        (45056, "ultra", 5 * 512, 0, 88),
     ],
 )
-def test_blocks(rows, style, bram36, uram):
+def test_blocks(rows, style, lut, bram36, uram):
     assert row_style(rows) == style
-    assert row_blocks(rows) == {"bram36": bram36, "uram": uram}
+    assert row_blocks(rows) == {"lut": lut, "bram36": bram36, "uram": uram}
 
 
 def test_estimate():
