@@ -73,6 +73,7 @@ def test_outputs_are_those_of_the_tasks(card):
         [infer([2], 0, observations=screens[2:]), infer([0, 1], 0, observations=screens[:2])]
     )
     assert (one.shape, two.shape, one.dtype) == ((1, 4), (2, 4), np.float32)
+    assert one.flags.writeable and one.base is None, "the caller's own"
     again, trained, synced, last = card.run(
         [
             infer([2], None, observations=screens[2:]),

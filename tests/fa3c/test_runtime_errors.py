@@ -7,7 +7,9 @@ from fa3c.networks import network
 from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
 from host.runtime.a3c import ActorCritic, Broken, Sync
+from host.runtime.a3c_image import to_image
 from host.runtime.program import CommandError
+from hw.fa3c.commands import Opcode
 from hw.fa3c.records import Error
 
 
@@ -134,9 +136,14 @@ def test_what_must_be_loaded_first():
     with opened(CONFIG) as kernel:
         card = ActorCritic(kernel)
         calls = (lambda: card.run([Sync(snapshot=0)]), card.parameters, card.state_dict)
-        for call in calls:
-            with pytest.raises(ValueError, match="parameters must be loaded first"):
-                call()
+        for _ in range(2):
+            for call in calls:
+                with pytest.raises(ValueError, match="parameters must be loaded first"):
+                    call()
+            # Half of them is as good as nothing: a load that memory has failed.
+            image = to_image(CONFIG, parameters_of(CONFIG))
+            card.launcher.run([(Opcode.LOAD, {"image": 0})], [(0, image)])
+            assert card.status["loaded"] == 1
 
 
 @pytest.mark.parametrize("tasks, lost", [([infer([0], 0)], False), ([train(0, 1)], True)])
