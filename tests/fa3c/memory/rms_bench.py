@@ -153,12 +153,12 @@ async def reads_wait_for_answers(dut):
     """A memory that does not answer a write: the next command is not taken, and nothing read; theta
     and g first, then snapshots."""
     bench = Bench(dut, 7)
-    await bench.begin()
+    await bench.begin(CASE["pauses"][-1], seed=1)
     silent = {"writes": "UPDATE", "snapshots": "SYNC"}
     for name in silent:
         getattr(bench, name).answering = False
     for name, kind in silent.items():
-        await clocks(dut, CASE["clocks"])
+        await clocks(dut, CASE["clocks"][name])
         memory = getattr(bench, name)
         assert memory.written and not memory.clocks["done"]
         number = len(bench.watch.high["done"])

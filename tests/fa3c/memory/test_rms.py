@@ -69,7 +69,8 @@ def test_config_rejects():
         Rms(wide)
 
 
-def test_commands(simulate, tmp_path):
+@pytest.mark.parametrize("kind", ["waits", pytest.param("random", marks=pytest.mark.long)])
+def test_commands(simulate, tmp_path, kind):
     """Every kind, a layer again at once, units in turn; and no row is read too early."""
     given = settings(1, 17, 3) | dict(rms_units=4)  # 2 groups of 2 rows, 1 of 33; 80 rows of theta
     program = Program(Fa3cConfig(**given), 1)
@@ -85,8 +86,8 @@ def test_commands(simulate, tmp_path):
     program.store("g")
     # Each row of a layer is read twice, of theta and g.
     before = dict(writes=2 * 4, snapshots=4 * 4 + 80)
-    case = dict(pauses=PAUSES[2:], clocks=250, read=before)
-    run(simulate, tmp_path, program, given, kinds=["random", "waits"], **case)
+    case = dict(clocks=dict(writes=250, snapshots=700), read=before)
+    run(simulate, tmp_path, program, given, kinds=[kind], **case)
 
 
 @pytest.mark.long
