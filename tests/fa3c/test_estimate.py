@@ -57,7 +57,7 @@ def test_multipliers_by_hand():
 
 
 @pytest.mark.parametrize(
-    "board, units, pes", [("u200", 4, 64), ("u50", 4, 64), ("zcu106", 2, 64), ("ulx3s", 1, 16)]
+    "board, units, pes", [("u200", 4, 64), ("u50", 4, 64), ("zcu106", 2, 32), ("ulx3s", 1, 16)]
 )
 def test_defaults(board, units, pes):
     """The Atari network on two pairs where it fits; each has room to spare."""
@@ -70,4 +70,4 @@ def test_defaults(board, units, pes):
 def test_says_what_would_fit():
     with pytest.raises(boards.DoesNotFit) as caught:
         configure(DESIGN, boards.get("zcu106"), {"units": ("infer", "train") * 2})
-    assert re.search(r"; lanes 2 fits; units infer,train fits$", str(caught.value))
+    assert re.search(r"; lanes 1 fits; units infer,train fits$", str(caught.value))
