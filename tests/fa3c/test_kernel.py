@@ -72,6 +72,7 @@ def test_sim_equals_model(name, stall, seed):
     assert {Error.NONE, Error.NUMBER} < seen and len(seen) > 4, seen
 
 
+@pytest.mark.long
 def test_clocks():
     """Those of the last ROUND that was executed; a SYNC moves a row a clock, an INFER waits."""
     source, latency = RandomRounds(WIDE, seed=1), 40

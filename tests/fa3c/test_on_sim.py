@@ -15,6 +15,8 @@ from host.card import CardError, CardTimeout, open_card
 from host.runtime.a3c import ActorCritic, Infer, Sync, Train
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
+pytestmark = pytest.mark.long  # a kernel of its own is compiled
+
 MASTERS = ("host", "global", "local0", "local1")
 MAX_IDLE = 20_000  # more than a pass takes
 

@@ -71,12 +71,12 @@ def run(simulate, tmp_path, config, rounds):
 
 
 @pytest.mark.parametrize(
-    "name, count", [("roles", 50), ("one", 25), pytest.param("many", 5, marks=pytest.mark.long)]
+    "name, count", [("roles", 30), ("one", 10), pytest.param("many", 5, marks=pytest.mark.long)]
 )
 def test_random_rounds(simulate, tmp_path, name, count):
     """Errors, who gets what in which order, and what later rounds find."""
     config = small_config(**CONFIGS[name])
-    rounds, seen = rounds_of(config, count, seed=16)
+    rounds, seen = rounds_of(Reference(config), count, seed=52)
     if name == "roles":
         assert seen == {Error.NONE, *range(Error.TASK, Error.NUMBER + 1), 2, 3}
         assert {each["fault"] for each in rounds} == {None, *FAULTS}
