@@ -30,7 +30,8 @@ class Fa3cConfig(ConfigBase):
     """The whole kernel ``a3c``.
 
     height, width, channels : of an observation. ValueError where a rule below is broken.
-    binary32 : observations are binary32; else bytes, which count as byte * 2**input_exponent.
+    binary32 : observations are binary32; else bytes.
+    input_exponent : a byte counts as byte * 2**input_exponent.
     convolutions : 0 to 4 of (filters, kernel, stride), without padding, each followed by ReLU.
     hidden : widths of 0 to 2 fully connected layers with ReLU.
     outputs : of the last layer, which is linear: logits of the actions, then the value.
