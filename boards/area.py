@@ -5,17 +5,32 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FAMILIES", "Module", "SynthesisError", "count", "modules", "synthesize"]
+from boards.alike import Alike
 
-#: UltraScale+, module by module: synth_xilinx up to its mapper, then the older mapper, ABC, as the
-#: WebAssembly build of ABC9 does not survive modules of a learner's size.
+__all__ = [
+    "FAMILIES",
+    "Module",
+    "SynthesisError",
+    "count",
+    "grouped",
+    "modules",
+    "synthesize",
+    "total",
+]
+
+#: UltraScale+, module by module: synth_xilinx up to its mapper. That is ABC9 for the units of
+#: binary32 arithmetic, of which there are hundreds, and for all else the older one, ABC: the
+#: WebAssembly build of ABC9 does not survive modules of a learner's size. In this order, as the
+#: older one runs in the same process and finds less behind the other.
 _XCUP_MODULES = (
     "synth_xilinx -family xcup -noiopad -noclkbuf -run begin:map_luts; "
-    "abc -luts 2:2,3,6:5,10,20; clean; techmap -map +/xilinx/ff_map.v; "
+    "select rlfabric_float32_* %n; abc -luts 2:2,3,6:5,10,20; "
+    "select rlfabric_float32_*; opt_expr -mux_undef -noclkinv; abc9 -luts 2:2,3,6:5,10,20; "
+    "select -clear; clean; techmap -map +/xilinx/ff_map.v; "
     "xilinx_srl -fixed -minlen 3; "
     "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; clean -purge"
 )
@@ -134,7 +149,7 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
         A key of ``FAMILIES``; ValueError for another.
     flatten : bool
         Whether modules are dissolved first. If not, nothing is optimised across them: more cells,
-        but each module is mapped once however often it stands in the design.
+        but each module is mapped once however often it stands in the design, by whatever names.
     progress : callable
         Is given what yosys is doing, as texts.
 
@@ -143,7 +158,8 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
     passes = FAMILIES[family][0 if flatten else 1]
-    folder = _yosys(verilog, top, passes, work, progress)
+    alike = Alike("" if flatten else verilog)
+    folder = _yosys(verilog if flatten else alike.verilog, top, passes, work, progress)
     found = json.loads((folder / "stat.json").read_text())["modules"]
     depths = dict(re.findall(r"path in (\S+) \(length=(\d+)\)", (folder / "depth.txt").read_text()))
     # A module with parameters has a name of yosys' own, without the backslash.
@@ -154,7 +170,7 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
         for cell, number in module["num_cells_by_type"].items():
             (inside if cell in names.values() else cells)[cell] = number
         result[names[name]] = Module(cells, inside, int(depths.get(name.lstrip("\\"), 0)))
-    return result
+    return alike.restored(result)
 
 
 def total(found, name):
@@ -164,6 +180,25 @@ def total(found, name):
     for child, number in found[name].inside.items():
         cells.update({cell: number * count for cell, count in total(found, child).items()})
     return cells
+
+
+def grouped(found, top, group_of):
+    """``{group: {lut, ff, bram36, uram, dsp}}`` of ``top`` and all below, whose sum is the whole.
+
+    ``group_of(name)``: the group of a module and of what is in it; None for that of the module
+    which it is in.
+    """
+    result = defaultdict(Counter)
+
+    def add(name, number, group):
+        group = group_of(name) or group
+        cells = result[group]
+        cells.update({cell: number * count for cell, count in found[name].cells.items()})
+        for child, inside in found[name].inside.items():
+            add(child, number * inside, group)
+
+    add(top, 1, None)
+    return {group: count(cells) for group, cells in result.items()}
 
 
 def synthesize(verilog, top, *, work, family="xcup", flatten=True):

@@ -143,8 +143,9 @@ def _parts(found, module):
     for child, inside in found[module].inside.items():
         if child.startswith("$paramod"):  # a memory: no unit of its own
             continue
-        # Amaranth names a module by its path; one that is shared has a name of its own.
-        own = child.rpartition(".")[2]
+        # Amaranth names a module by its path, and numbers it where a signal has the name as well;
+        # one that is shared has a name of its own.
+        own = child.rpartition(".")[2].partition("$")[0]
         stem = re.sub(r"_\d+$", "_*", own)
         alike = groups.setdefault((stem, tuple(count(total(found, child)).values())), [])
         alike.append((own, child, inside))

@@ -71,13 +71,20 @@ def _integer(text):
 def _parse(name, text, like):
     """``text`` from a command line as a value of the type of ``like``.
 
-    Integers with commas between them are a tuple; ``none`` is None where ``like`` is None or a
-    float, and what is not is then a float.
+    A tuple is written with commas between its parts: integers, texts where ``like`` has texts, or
+    integers with colons between them, a tuple each (16:8:4,32:4:2). ``none`` is None where ``like``
+    is None or a float, and what is not is then a float.
     """
     try:
         if isinstance(like, tuple):
+            parts = [part for part in text.split(",") if part]
+            if like and isinstance(like[0], str):
+                return tuple(parts)
             kind = "integers with commas between them, such as 64,64"
-            return tuple(int(part, 0) for part in text.split(",") if part)
+            return tuple(
+                tuple(int(each, 0) for each in part.split(":")) if ":" in part else int(part, 0)
+                for part in parts
+            )
         kind = f"of type {'float' if like is None else type(like).__name__}"
         if like is None or isinstance(like, float):
             return None if text.lower() == "none" else float(text)

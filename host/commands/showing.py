@@ -64,7 +64,7 @@ def _rows(config):
 def _text(value):
     """``value`` as ``--set`` takes it."""
     if isinstance(value, tuple):
-        return ",".join(map(str, value))
+        return ",".join(":".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 

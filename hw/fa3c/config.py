@@ -1,18 +1,17 @@
-"""Config of the kernel ``a3c``: a network of convolutions and fully connected layers, its layers as
-the card sees them, and the units that work on it."""
+"""Config of the kernel ``a3c``: a network of convolutions and fully connected layers, and the units
+that work on it."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 from hw.config import ConfigBase, check_range
+from hw.fa3c.layer import ROW, Layer
 from hw.shell.axi import EngineConfig
 from hw.shell.command import round_up
 
 __all__ = ["LINE_ROWS", "ROLES", "ROW", "ROW_BYTES", "SLOTS", "STRIPES", "Fa3cConfig", "Layer"]
 
-#: Words of a row: what lies side by side in memory, and the PEs of a lane.
-ROW = 16
 #: Of a row in memory: 16 words.
 ROW_BYTES = 64
 #: Masters over which snapshots and rollouts are spread, in blocks of 16 rows.
@@ -27,80 +26,12 @@ ROLES = ("infer", "train", "any")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
-    """A layer as the card sees it; a fully connected one is a convolution of one pixel.
-
-    kernel, stride : of a convolution; 1 of a fully connected layer
-    in_height, in_width : pixels that its taps reach
-    in_channels : channels of a pixel, filled up; all inputs of a fully connected layer
-    out_height, out_width : pixels
-    filters : outputs of a pixel as the network has them
-    per_row : inputs in a row of memory, 16 words or 64 bytes
-    """
-
-    convolution: bool
-    kernel: int
-    stride: int
-    in_height: int
-    in_width: int
-    in_channels: int
-    out_height: int
-    out_width: int
-    filters: int
-    per_row: int = ROW
-
-    @property
-    def out_channels(self):
-        """Filters, filled up to whole rows."""
-        return round_up(self.filters, ROW)
-
-    @property
-    def groups(self):
-        """Rows of an output pixel."""
-        return self.out_channels // ROW
-
-    @property
-    def line_rows(self):
-        """Rows of a line of inputs."""
-        return -(-self.in_width * self.in_channels // self.per_row)
-
-    @property
-    def in_rows(self):
-        """Rows of the whole input of one sample."""
-        return self.in_height * self.line_rows
-
-    @property
-    def out_rows(self):
-        """Rows of the whole output of one sample."""
-        return self.out_height * self.out_width * self.groups
-
-    @property
-    def depth(self):
-        """Products of one output, and rows of weights of a group of 16 outputs."""
-        return self.kernel * self.kernel * self.in_channels
-
-    @property
-    def group_rows(self):
-        """Rows of a group in memory: weights, the bias, zeros up to whole patches of 16 rows."""
-        return round_up(self.depth + 1, ROW)
-
-    @property
-    def rows(self):
-        """Rows of all parameters in memory."""
-        return self.groups * self.group_rows
-
-    @property
-    def products(self):
-        """Multiply-accumulates of one sample, forward."""
-        return self.out_height * self.out_width * self.out_channels * self.depth
-
-
-@dataclass(frozen=True, kw_only=True)
 class Fa3cConfig(ConfigBase):
     """The whole kernel ``a3c``.
 
     height, width, channels : of an observation. ValueError where a rule below is broken.
-    binary32 : observations are binary32; else bytes, which count as byte * 2**input_exponent.
+    binary32 : observations are binary32; else bytes.
+    input_exponent : a byte counts as byte * 2**input_exponent.
     convolutions : 0 to 4 of (filters, kernel, stride), without padding, each followed by ReLU.
     hidden : widths of 0 to 2 fully connected layers with ReLU.
     outputs : of the last layer, which is linear: logits of the actions, then the value.

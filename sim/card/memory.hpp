@@ -92,8 +92,10 @@ public:
 
     // Show the memory's side of the coming clock.
     void drive() {
-        read_credit = std::min(read_credit + settings.bandwidth, one);
-        write_credit = std::min(write_credit + settings.bandwidth, one);
+        // Less than a beat may be left over, or a bandwidth above a half would be a half.
+        const uint32_t most = one + settings.bandwidth - 1;
+        read_credit = std::min(read_credit + settings.bandwidth, most);
+        write_credit = std::min(write_credit + settings.bandwidth, most);
         *p.ar.ready = reads.size() < settings.outstanding && open(AR);
         *p.aw.ready = writes.size() < settings.outstanding && open(AW);
         *p.wready = answers < writes.size() && write_credit >= one && open(W);

@@ -153,6 +153,16 @@ class device:
     def get_xclbin_uuid(self):
         return self._xclbin.get_uuid()
 
+    def traffic(self):
+        """Bytes that a "sim" card's memory has sent and taken so far: ``{(master, "R" or "W"):
+        bytes}``. XRT has no such call."""
+        beats = self._kernel.channels()
+        return {
+            (master.name, channel): beats[master.name, channel].beats * master.data_width // 8
+            for master in self._xclbin._description.masters
+            for channel in ("R", "W")
+        }
+
     def close(self):
         if self._kernel:
             self._kernel.close()

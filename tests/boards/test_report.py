@@ -90,7 +90,7 @@ def mapped(monkeypatch):
         one = Counter({"LUT4": 1})
         inside = {
             "system": {"kernel": 1, "bank_0": 1, "bank_1": 1, "bridge": 1},
-            "kernel": {"core": 1}, "core": {"pe_0": 1, "pe_1": 1, "pe_2": 1, "tail_0": 1},
+            "kernel": {"core": 1}, "core": {"pe_0": 1, "pe_1": 1, "pe_2": 1, "tail_0$12": 1},
         }  # fmt: skip
         path, found = {"system": "system", "replay": "replay", "gae": "gae"}, {}
         path |= {"kernel": "system.kernel" if top == "system" else top}

@@ -44,7 +44,7 @@ def yosys(directory, name):
 
 TOOLS = (lint, icarus, yosys)
 #: Every design, and both widths of masters; the other boards differ by their defaults alone.
-_BOARD = {"replay": "u200", "gae": "zcu106", "dqn": "u50", "ddpg": "zcu106"}
+_BOARD = {"replay": "u200", "gae": "zcu106", "dqn": "u50", "ddpg": "zcu106", "a3c": "u50"}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,10 @@ def generated(tmp_path_factory):
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
 @pytest.mark.parametrize(
     "design",
-    [pytest.param(name, marks=[pytest.mark.long] * (name in ("dqn", "ddpg"))) for name in DESIGNS],
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name in ("dqn", "ddpg", "a3c")))
+        for name in DESIGNS
+    ],
 )
 def test_small(generated, design, tool):
     tool(generated(design), design)

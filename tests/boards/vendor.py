@@ -17,11 +17,17 @@ _NET = {
     "capacity": 128, "fanout": 4, "ultra_ram": False, "hidden": (8,), "lanes": 1,
     "multipliers": 4, "update_units": 1, "kind": "fixed",
 }  # fmt: skip
+_ROUNDS = {
+    "height": 8, "width": 8, "convolutions": ((16, 4, 2),), "hidden": (), "outputs": 5,
+    "lanes": 1, "units": ("any",), "batch": 1, "rms_units": 1, "drain_words": 1,
+    "parameter_rows": 256,
+}  # fmt: skip
 _SMALL = {
     "replay": {"capacity": 37, "fanout": 4, "ultra_ram": False},
     "gae": {"rows": 4, "gae.depth": 16},
     "dqn": _NET,
     "ddpg": _NET,
+    "a3c": _ROUNDS,
 }
 
 

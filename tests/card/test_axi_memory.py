@@ -47,6 +47,13 @@ def test_long_reads_have_no_gaps_and_bandwidth_makes_them(library):
     assert half == list(range(20, 20 + 2048, 2))
 
 
+@pytest.mark.parametrize("share", [0.25, 0.6, 0.75, 0.9, 0.99])
+def test_any_share_of_the_bandwidth_is_what_it_says(library, share):
+    bursts = [(BASE + 4096 * k, 64) for k in range(16)]
+    seen = Bench(library, bandwidth=round(share * 65536)).read_all(bursts)[1]
+    assert 1023 / share - 2 <= seen[-1] - seen[0] <= 1023 / share + 2
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.5])
 @pytest.mark.parametrize("stall", [0, 20000])
 def test_random_reads(library, gap, stall):

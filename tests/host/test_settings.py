@@ -6,6 +6,7 @@ import pytest
 
 from host.settings import flat, leaves, override
 from host.train.config import OffPolicyConfig, OnPolicyConfig
+from hw.fa3c.config import Fa3cConfig
 from tests.host.stub_designs import StubConfig
 
 
@@ -28,6 +29,15 @@ def test_tuples_and_none():
     assert agent.hidden == (64, 32) and agent.max_gradient_norm is None
     assert agent.learning_rate_final == 1e-4
     assert override(OffPolicyConfig(), {"hidden": "64,"}).agent.hidden == (64,)
+
+
+def test_tuples_of_texts_and_of_tuples():
+    texts = {"units": "infer,train", "convolutions": "16:8:4,0x20:4:2", "hidden": ""}
+    config = override(Fa3cConfig(), texts)
+    assert config.units == ("infer", "train") and config.hidden == ()
+    assert config.convolutions == ((16, 8, 4), (32, 4, 2))
+    with pytest.raises(ValueError, match="convolutions must be integers"):
+        override(Fa3cConfig(), {"convolutions": "16:8:x"})
 
 
 @pytest.mark.parametrize(

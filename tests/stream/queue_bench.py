@@ -87,7 +87,7 @@ async def fills_and_keeps_pace(dut):
     )
 
 
-@cocotb.test(skip=CASE["unit"] == "queue", timeout_time=1, timeout_unit="ms")
+@cocotb.test(skip=CASE["unit"].endswith("queue"), timeout_time=1, timeout_unit="ms")
 async def paths_are_cut(dut):
     """Inside a clock, i.ready ignores all, o ignores o.ready, and i where the unit has a latency;
     empty, half full and full."""

@@ -1,0 +1,108 @@
+"""Resources of the whole kernel ``a3c``, by the rows of FA3C's Table 4: what yosys maps it to, what
+it estimates, and what the paper's takes."""
+
+import re
+
+from bench import row
+from boards.area import grouped, modules
+from hw.designs import DESIGNS
+from hw.estimate import RESOURCES
+from hw.fa3c.config import Fa3cConfig
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["BARS", "TABLE_4", "mapped", "rows"]
+
+#: FA3C, Table 4, of a VU9P: LUTs, registers, memory blocks of either kind, DSP blocks.
+TABLE_4 = {
+    "PEs": (188_800, 252_600, 0, 2048),
+    "parameter buffer": (20_800, 1_700, 256, 0),
+    "gradient buffer": (8_900, 600, 128, 0),
+    "feature map buffer": (9_200, 1_200, 192, 0),
+    "BCU": (72_100, 111_000, 0, 0),
+    "RMSProp": (53_400, 64_800, 216, 288),
+    "muxes": (50_100, 50_100, 16, 0),
+    "TLU": (17_000, 35_100, 16, 0),
+    "DDR-CU interconnect": (83_300, 136_200, 263, 0),
+}
+#: What the whole kernel may take.
+BARS = {"lut": 350_000, "ff": 450_000, "bram36": 200, "uram": 300, "dsp": 700}
+
+_TABLE = "FA3C, Table 4"
+_SHELL = f"{_TABLE}, less DDR4 controllers and PCIe DMA"
+_SOURCE = "estimate: yosys for UltraScale+, module by module"
+#: What has no row there: commands, registers, the order of a round.
+_ROUND = "rounds and commands"
+#: Module, by its path in the kernel -> the row that has it and what is in it. ``Schedule`` and the
+#: places of outputs belong to the BCU's loops; the array less its PEs is what drives them.
+_ROWS = {
+    r"rlfabric_pe": "PEs",
+    r"core\.unit_\d\.array": "muxes",
+    r"core\.unit_\d\.drain": "muxes",
+    r"core\.unit_\d\.parameters": "parameter buffer",
+    r"core\.gradients_\d": "gradient buffer",
+    r"core\.unit_\d\.features": "feature map buffer",
+    r"core\.unit_\d\.held\.tlu": "TLU",
+    r"core\.unit_\d\.(load|store)": "DDR-CU interconnect",
+    r"core\.unit_\d": "BCU",
+    r"core\.rms": "RMSProp",
+    r"core\.\w+_(reads|writes|stripes|width)": "DDR-CU interconnect",
+    r"\w+_(reader|writer)": "DDR-CU interconnect",
+}
+
+
+def _row_of(name):
+    """Of a module: yosys and Amaranth number some names that are alike."""
+    name = name.removeprefix("a3c.").split("$")[0]
+    return next((group for path, group in _ROWS.items() if re.fullmatch(path, name)), None)
+
+
+def mapped(config):
+    """``{row of Table 4: {lut, ff, bram36, uram, dsp}}``; minutes."""
+    verilog = to_verilog(DESIGNS["a3c"].kernel(config), name="a3c")
+    found = modules(verilog, "a3c", work=BUILD_DIRECTORY / "area")
+    return grouped(found, "a3c", lambda name: _ROUND if name == "a3c" else _row_of(name))
+
+
+def rows():
+    """Of the default kernel, whole and by rows of Table 4."""
+    config = Fa3cConfig()
+    case = f"{len(config.units) // 2} pairs x {16 * config.lanes} PEs, Atari network"
+    units = mapped(config)
+    whole = {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
+    found = [
+        row("fa3c", case, name, value, "cells", reference=_SHELL,
+            reference_value=sum(unit[place] for unit in TABLE_4.values()), source=_SOURCE)
+        for place, (name, value) in enumerate(_table(whole))
+    ]  # fmt: skip
+    found += [
+        row("fa3c", case, name, whole[name], "cells", reference="at most", reference_value=limit,
+            source=_SOURCE)
+        for name, limit in BARS.items()
+    ]  # fmt: skip
+    estimate = DESIGNS["a3c"].estimate(config).resources
+    found += [
+        row("fa3c", case, f"{name}_estimate", round(estimate[name], 1), "cells",
+            reference="mapped", reference_value=whole[name], source="the kernel's own estimate")
+        for name in RESOURCES
+    ]  # fmt: skip
+    for unit in (*TABLE_4, _ROUND):
+        values = TABLE_4.get(unit)
+        for place, (name, value) in enumerate(_table(units[unit])):
+            found.append(
+                row("fa3c", f"{case}: {unit}", name, value, "cells",
+                    reference=values and _TABLE, reference_value=values and values[place],
+                    source=_SOURCE)
+            )  # fmt: skip
+    return found
+
+
+def _table(resources):
+    """``(name, value)`` of each column of Table 4, which counts blocks of both kinds alike."""
+    blocks = resources["bram36"] + resources["uram"]
+    return [
+        ("lut", resources["lut"]),
+        ("ff", resources["ff"]),
+        ("blocks", blocks),
+        ("dsp", resources["dsp"]),
+    ]

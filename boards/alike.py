@@ -1,0 +1,73 @@
+"""Modules of generated Verilog that are the same but for their names: one of each is enough to map.
+
+Amaranth writes a module for each instance of a component, named by its path.
+"""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+__all__ = ["Alike"]
+
+_MODULE = re.compile(r"^module (\\\S+|\w+).*?^endmodule\n", re.M | re.S)
+_PATH = re.compile(r"\\\S+")
+
+
+class Alike:
+    """``verilog`` less the modules that repeat another one.
+
+    Parameters
+    ----------
+    verilog : str
+
+    Attributes
+    ----------
+    verilog : str
+        Modules with a path as name (``\\top.core``) stand for all that are alike, whatever is in
+        them; others stay.
+    """
+
+    def __init__(self, verilog):
+        texts = {found[1]: found[0] for found in _MODULE.finditer(verilog)}
+        stands = {name: name for name in texts if name.startswith("\\")}
+        # The head has the name, and the ports in any order: what follows declares them.
+        bodies = {name: text.partition(";\n")[2] for name, text in texts.items()}
+        inside = {
+            name: Counter(word for word in _PATH.findall(body) if word in stands)
+            for name, body in bodies.items()
+        }
+        # Two are alike if what is in them is: from those without parts upwards.
+        found = 0
+        while True:
+            first = {}
+            for name in stands:
+                stands[name] = first.setdefault(self._renamed(bodies[name], stands), name)
+            if len(first) == found:
+                break
+            found = len(first)
+        self._stands, self._inside = stands, inside
+        dropped = {name for name, other in stands.items() if name != other}
+        self.verilog = _MODULE.sub(
+            lambda one: "" if one[1] in dropped else self._renamed(one[0], stands), verilog
+        )
+
+    @staticmethod
+    def _renamed(text, names):
+        return _PATH.sub(lambda word: names.get(word[0], word[0]), text)
+
+    def restored(self, found):
+        """``{name: boards.area.Module}`` of all modules, from that of those in ``verilog``."""
+        result = dict(found)
+        for name, counts in self._inside.items():
+            name = name.removeprefix("\\")
+            mapped = found.get(self._stands.get("\\" + name, name).removeprefix("\\"))
+            if mapped is None:  # nothing that it drives is read
+                continue
+            left, inside = Counter(mapped.inside), Counter()
+            for own, number in counts.items():
+                other = self._stands[own].removeprefix("\\")
+                moved = min(number, left[other])
+                left[other] -= moved
+                inside[own.removeprefix("\\")] += moved
+            result[name] = replace(mapped, inside=left + inside)
+        return result

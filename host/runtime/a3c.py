@@ -1,0 +1,210 @@
+"""An actor-critic network on a card: kernel ``a3c`` (FA3C, Cho et al. 2019).
+
+The card holds theta and g, copies of theta (snapshots), and each agent's rollout, of which it keeps
+the inputs of every layer. The host chooses actions and makes d(objective) / d(outputs).
+"""
+
+import json
+
+import numpy as np
+
+from host.runtime.a3c_image import from_image, to_image
+from host.runtime.a3c_tasks import Infer, Round, Sync, Train
+from host.runtime.program import CommandError, Launcher
+from hw.fa3c.commands import Opcode
+from hw.fa3c.config import ROW_BYTES
+from hw.fa3c.records import Error
+
+__all__ = ["ActorCritic", "Broken", "Infer", "Round", "Sync", "Train"]
+
+#: What a checkpoint's image depends on.
+_NETWORK = (
+    "height",
+    "width",
+    "channels",
+    "in_channels",
+    "binary32",
+    "input_exponent",
+    "convolutions",
+    "hidden",
+    "outputs",
+)
+_IMAGES = ("theta", "squares")
+#: Errors of which the status names the task.
+_OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
+
+
+class Broken(RuntimeError):
+    """Memory has failed while theta and g were written: nothing is left of them on the card."""
+
+
+class ActorCritic:
+    """
+    Parameters
+    ----------
+    kernel : host.card.Kernel
+        A loaded kernel ``a3c``.
+    timeout_s : float
+        Bound of every launch.
+    takeover : bool
+        A kernel has one theta, so one user: ValueError where another has it, unless True; the other
+        then raises RuntimeError at its next use. ``close`` of that one does it too.
+
+    Attributes
+    ----------
+    config : Fa3cConfig
+    launcher : Launcher
+        The way to the card for programs of one's own.
+    device_cycles : int or None
+        Clocks of all launches so far; None on a card that does not count.
+    status : record
+        The card's block after the last launch (``hw.fa3c.records.A3C_STATUS``).
+
+    Raises HashMismatch for a kernel that is not the described one, CapacityError if snapshots and
+    rollouts do not fit their memory banks.
+    """
+
+    def __init__(self, kernel, *, timeout_s=600.0, takeover=False):
+        self.launcher = Launcher(kernel, timeout_s=timeout_s)
+        self.config = self.launcher.config
+        self._broken = False
+        self.launcher.claim = kernel.claims.make(repr(self), takeover=takeover)
+        try:
+            kernel.check()
+            image, local = self.config.theta_rows * ROW_BYTES, self.config.local_bytes
+            sizes = dict.fromkeys(_IMAGES, image) | {"local0": local, "local1": local}
+            for name, size in sizes.items():
+                self.launcher.pointers[name] = kernel.buffer(name, size)
+            self.launcher.run([])
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self):
+        return f"{type(self).__name__}(outputs={self.config.outputs})"
+
+    @property
+    def device_cycles(self):
+        return self.launcher.cycles
+
+    @property
+    def status(self):
+        return self.launcher.status
+
+    # -- parameters
+
+    def load(self, parameters, squares=None):
+        """New theta, of a dict of arrays as ``parameter_shapes`` of ``host.runtime.a3c_image`` has
+        them; g from ``squares``, another such dict, or 0. Snapshots stay what they are.
+
+        ValueError for other names or shapes, and for a number that is not finite.
+        """
+        images = [to_image(self.config, parameters)]
+        images.append(
+            np.zeros_like(images[0]) if squares is None else to_image(self.config, squares)
+        )
+        self._load(images)
+
+    def parameters(self):
+        """theta as ``load`` takes it, float32."""
+        return from_image(self.config, self._stored(0))
+
+    def squares(self):
+        """g, the decayed mean of the squared gradients, as ``load`` takes it."""
+        return from_image(self.config, self._stored(1))
+
+    def state_dict(self):
+        """theta and g as they lie in memory (uint32), and the network that they are of: arrays,
+        numbers and texts, as ``numpy.savez(file, **state)`` keeps them."""
+        theta, squares = self._stored(0), self._stored(1)
+        return {"network": self._network, "theta": theta, "squares": squares}
+
+    def load_state_dict(self, state):
+        """Take up a saved state, between two rounds; ValueError if it is of another network.
+
+        Snapshots and rollouts are not in it: a Sync comes first, and rollouts begin at step 0
+        after a Train, or where the kernel was loaded anew.
+        """
+        if str(state["network"]) != self._network:
+            theirs, own = json.loads(str(state["network"])), json.loads(self._network)
+            name = next(name for name in own if theirs.get(name) != own[name])
+            raise ValueError(
+                f"{name} must be that of the checkpoint's network ({theirs.get(name)}), not "
+                f"{own[name]}"
+            )
+        images = [np.asarray(state[name]) for name in _IMAGES]
+        size = self.config.theta_rows * ROW_BYTES // 4
+        for name, image in zip(_IMAGES, images, strict=True):
+            if image.dtype != np.uint32 or image.size != size:
+                raise ValueError(
+                    f"{name} must be {size} numbers of uint32, not {image.size} of {image.dtype}"
+                )
+        self._load(images)
+
+    @property
+    def _network(self):
+        values = {name: getattr(self.config, name) for name in _NETWORK}
+        return json.dumps(values)
+
+    def _load(self, images):
+        operands = np.concatenate([image.reshape(-1) for image in images]).view(np.uint8)
+        size = operands.nbytes // 2
+        program = [(Opcode.LOAD, {"image": k, "source": k * size}) for k in range(2)]
+        self.launcher.run(program, [(0, operands)])
+        self._broken = False
+
+    def _stored(self, image):
+        self._check_loaded()
+        size = self.config.theta_rows * ROW_BYTES
+        return self.launcher.run([(Opcode.STORE, {"image": image})], (), size).view(np.uint32)
+
+    def _check_loaded(self):
+        if self._broken:
+            raise Broken(_CURE)
+        if int(self.status["loaded"]) != 3:
+            raise ValueError(
+                "parameters must be loaded first (load, or load_state_dict), not missing"
+            )
+
+    # -- rounds
+
+    def prepare(self, tasks):
+        """The ``Round`` of these tasks, which ``run`` takes: it has all that the card will read, so
+        that several may be prepared while one runs in another thread."""
+        return Round(self.config, tasks)
+
+    def run(self, tasks):
+        """Execute tasks, a list of them or a ``Round``, as if one after the other: for each its
+        outputs, float32 [agents, outputs], of an Infer, else None.
+
+        ValueError for tasks that are not right, each by itself or after one another; nothing has
+        happened then. ``Broken`` where memory has failed so that theta is lost.
+        """
+        work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
+        self._check_loaded()
+        command = (Opcode.ROUND, {"count": len(work.tasks)})
+        try:
+            results = self.launcher.run([command], [(0, work.operands)], work.results_bytes)
+        except CommandError as error:
+            if error.code in _OF_TASKS:
+                meaning = self.launcher.design.errors[error.code][1]
+                raise ValueError(
+                    f"{work.describe(error.detail)} must be right after what was before, not "
+                    f"{error.name}: {meaning}"
+                ) from error
+            if error.code == Error.AXI and work.trains:
+                self._broken = True
+                raise Broken(_CURE) from error
+            raise
+        return work.outputs(results)
+
+    def close(self):
+        """Let go of the kernel's state: another may have it."""
+        self.launcher.kernel.claims.release(self.launcher.claim)
+
+
+_CURE = (
+    "theta and g must be whole, not broken by a memory fault in a round that trained: take up the "
+    "last checkpoint (load_state_dict) or load parameters, then Sync; the rollouts of the round's "
+    "agents are empty"
+)

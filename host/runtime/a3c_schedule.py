@@ -1,0 +1,139 @@
+"""Who infers and who trains in each round of kernel ``a3c``, so that all units have work.
+
+Agents of a group share a snapshot and take their steps together; each is then trained by itself,
+which is one of the interleavings that A3C allows. Groups follow each other at a distance, so that
+in every round one of them trains while others infer.
+"""
+
+from dataclasses import dataclass
+from itertools import count as numbers
+
+__all__ = ["Inference", "RoundPlan", "Schedule", "Training"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """Agents of a group take a step on a unit; ``step`` None: the bootstrap."""
+
+    unit: int
+    group: int
+    agents: tuple
+    step: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The rollout of an agent is trained on a unit."""
+
+    unit: int
+    group: int
+    agent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundPlan:
+    """Tasks of a round in their order: groups whose snapshot is made, trainings, inferences."""
+
+    syncs: tuple
+    trainings: tuple
+    inferences: tuple
+
+
+class Schedule:
+    """``period`` rounds that repeat: in each, every agent is inferred ``steps + 1`` times, the last
+    a bootstrap, and trained once.
+
+    A group's rounds: its snapshot is made first in the round of its first inference, and its
+    inferences come last there, since they wait for it; after the bootstrap it trains as many agents
+    a round as units can train. Group g is ``period / groups`` rounds behind group g - 1. Where
+    groups of a round are more than units, some are split.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    agents : int
+        At most ``config.agents``; ValueError otherwise.
+    group : int or None
+        Agents of a group, at most ``config.batch``. None: as many as keep four groups, but no fewer
+        than can be trained at the same time.
+
+    Attributes
+    ----------
+    groups : list of tuples of agents; the snapshot of group g is g
+    period : int
+    """
+
+    def __init__(self, config, agents=None, group=None):
+        agents = config.agents if agents is None else agents
+        if not 1 <= agents <= config.agents:
+            raise ValueError(
+                f"agents must be an integer in 1..{config.agents} (config.agents), not {agents!r}"
+            )
+        self.trainers, self.inferrers = (
+            [n for n, role in enumerate(config.units) if role in (work, "any")]
+            for work in ("train", "infer")
+        )
+        size = group or min(config.batch, max(len(self.trainers), agents // 4))
+        if not 1 <= size <= config.batch:
+            raise ValueError(f"group must be an integer in 1..{config.batch}, not {group!r}")
+        self.groups = [
+            tuple(range(begin, min(begin + size, agents))) for begin in range(0, agents, size)
+        ]
+        if len(self.groups) > config.snapshots:
+            raise ValueError(
+                f"snapshots must be at least {len(self.groups)}, one a group, "
+                f"not {config.snapshots!r}"
+            )
+        self.steps = config.steps
+        self.training_rounds = -(-size // len(self.trainers))
+        self.period = max(
+            config.steps + 1 + self.training_rounds, len(self.groups) * self.training_rounds
+        )
+        free = self.period - self.training_rounds
+        #: Rounds of a group's period in which it infers, step after step.
+        self.inference_rounds = [k * free // (config.steps + 1) for k in range(config.steps + 1)]
+
+    def plan(self, number):
+        """``RoundPlan`` of round ``number``, from 0 on; the later groups join one by one."""
+        syncs, trainings, inferring = [], [], []
+        for group, agents in enumerate(self.groups):
+            begin = group * self.period // len(self.groups)
+            if number < begin:
+                continue
+            own = (number - begin) % self.period
+            if own in self.inference_rounds:
+                step = self.inference_rounds.index(own)
+                inferring.append((step == 0, group, None if step == self.steps else step))
+                if step == 0:
+                    syncs.append(group)
+            part = own - (self.period - self.training_rounds)
+            if part >= 0:
+                first = part * len(self.trainers)
+                chosen = agents[first : first + len(self.trainers)]
+                trainings += [
+                    Training(unit=unit, group=group, agent=agent)
+                    for unit, agent in zip(self.trainers, chosen, strict=False)
+                ]
+        return RoundPlan(
+            syncs=tuple(syncs),
+            trainings=tuple(trainings),
+            inferences=tuple(self._inferences(sorted(inferring))),
+        )
+
+    def plans(self):
+        """Every round's plan, from the first on, without end."""
+        return map(self.plan, numbers())
+
+    def _inferences(self, inferring):
+        """Whole groups to units in turn; those that are left over are split among all, and come
+        last: so their parameters are read when trainings do not read theirs."""
+        units = self.inferrers
+        whole = len(inferring) - len(inferring) % len(units)
+        for place, (_, group, step) in enumerate(inferring):
+            agents, size = self.groups[group], len(self.groups[group])
+            turn = [units[place % len(units)]]
+            if place >= whole:
+                turn, size = units, -(-size // len(units))
+            for unit, begin in zip(turn, range(0, len(agents), size), strict=False):
+                part = agents[begin : begin + size]
+                yield Inference(unit=unit, group=group, agents=part, step=step)

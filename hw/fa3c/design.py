@@ -1,0 +1,83 @@
+"""The design ``a3c``: asynchronous advantage actor-critic with parameters in card memory (FA3C)."""
+
+from hw.estimate import exceeded
+from hw.fa3c.config import ROW_BYTES, Fa3cConfig
+from hw.fa3c.core import A3cCore
+from hw.fa3c.estimate import estimate, suggest
+from hw.fa3c.records import A3C_ERRORS, TASK
+from hw.shell.command import round_up
+from hw.shell.design import Design, default_engine
+from hw.shell.program import PAGE_BYTES
+
+__all__ = ["DESIGN"]
+
+#: Of what a board has for a design, what this one may take by its own estimate, which is right
+#: within a tenth.
+_SHARE = 0.9
+_MINATAR = dict(
+    height=10,
+    width=10,
+    convolutions=((16, 3, 1),),
+    hidden=(128,),
+    outputs=7,
+    input_exponent=0,
+    units=("infer", "train"),
+    parameter_rows=1024,
+)
+#: FA3C's network on its two pairs of 64 PEs; one pair with the network of MinAtar (Young and Tian,
+#: 2019), of 64 PEs or of 32; one unit of 16 PEs with a network for CartPole.
+_SIZES = (
+    dict(),
+    _MINATAR,
+    _MINATAR | dict(lanes=2),
+    dict(
+        height=1,
+        width=1,
+        binary32=True,
+        convolutions=(),
+        hidden=(32,),
+        outputs=3,
+        lanes=1,
+        units=("any",),
+        batch=1,
+        agents=4,
+        rms_units=1,
+        drain_words=1,
+        parameter_rows=64,
+    ),
+)
+
+
+def _default(numbers):
+    """The largest of ``_SIZES`` with room to spare; the smallest if none has."""
+    names = ("lut", "ff", "bram36", "uram", "dsp")
+    limits = {name: _SHARE * numbers[name] for name in names if numbers.get(name) is not None}
+    for sizes in _SIZES:
+        config = Fa3cConfig(engine=default_engine(numbers), **sizes)
+        if not any(exceeded(estimate(config).resources, limits)):
+            break
+    return config
+
+
+def _buffers(config):
+    """Whole pages of what a kernel always has; program, operands and results grow."""
+    image = config.theta_rows * ROW_BYTES
+    sizes = {name: image for name in ("theta", "squares")}
+    sizes |= {name: config.local_bytes for name in ("local0", "local1")}
+    return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
+
+
+DESIGN = Design(
+    name="a3c",
+    summary="A3C: inference and training of convolutional networks, RMSProp (FA3C)",
+    config_type=Fa3cConfig,
+    default=_default,
+    core=A3cCore,
+    errors=A3C_ERRORS,
+    records={"Tasks": [TASK]},
+    largest="local0",
+    storage=lambda config: (1, config.local_bytes),
+    buffers=_buffers,
+    estimate=estimate,
+    suggest=suggest,
+)

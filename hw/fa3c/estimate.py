@@ -1,0 +1,119 @@
+"""Resources of the whole kernel ``a3c``, and what would fit where it does not.
+
+Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables and
+registers by kinds of parts, each fitted to what yosys maps it to for UltraScale+.
+"""
+
+from dataclasses import replace
+
+from hw.estimate import Estimate
+from hw.fa3c.config import ROW_BYTES
+from hw.fa3c.layouts import queued_task, updating_task
+from hw.fa3c.masters import AHEAD, MASTERS
+from hw.fa3c.memory.gradient_queue import GradientQueue
+from hw.fa3c.memory.row_update import RowUpdate
+from hw.fa3c.records import TASK
+from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.drain import Drain
+from hw.fa3c.unit.feature_buffer import FeatureBuffer
+from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+from hw.fa3c.unit.tlu import Tlu
+from hw.shell.axi import engine_of
+from hw.stream.ram import memory_blocks, style_of
+
+__all__ = ["estimate", "suggest"]
+
+_ROW = 8 * ROW_BYTES
+
+
+def estimate(config):
+    """Resources of the whole kernel of a Fa3cConfig."""
+    parts = [part for role in config.units for part in _unit(config, role)]
+    parts += [RowUpdate.estimate(config), *_masters(config), *_rounds(config)]
+    return Estimate(
+        **{
+            name: sum(getattr(part, name) or 0 for part in parts)
+            for name in ("lut", "ff", "bram36", "uram", "dsp")
+        }
+    )
+
+
+def _unit(config, role):
+    """Of a compute unit: what has an estimate of its own, and lines, loops and movers."""
+    parts = [each.estimate(config) for each in (Array, Drain, FeatureBuffer, ParameterBuffer)]
+    # Words of the line buffer and of the array are in three registers; addresses in rollouts and
+    # snapshots are products.
+    rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
+    if role == "infer":
+        return [*parts, rest]
+    transposed = replace(Tlu.estimate(), lut=Tlu.LUT + _ROW)  # and its rows beside memory's
+    return [*parts, rest, transposed, GradientQueue.estimate(config)]
+
+
+def _masters(config):
+    """Engines, interconnects and stripes, and the words of rows where beats are narrower."""
+    infer = sum(role != "train" for role in config.units)
+    train = sum(role != "infer" for role in config.units)
+    units = len(config.units)
+    # Ports of each master: of commands, a task list's errors, RMSProp, units.
+    ports = {"host": (2 + units, 1 + infer), "global": (2, 2)}
+    ports |= {name: (units + train, 1 + infer) for name in MASTERS if name not in ports}
+    result = []
+    for master in MASTERS:
+        engine = engine_of(config, master)
+        width = engine.data_width
+        reads, writes = ports[master]
+        rows = reads + writes - 2 * (master == "host")  # the others are of beats
+        blocks = 2 * memory_blocks(width, engine.depth, style_of(engine.depth))
+        result.append(
+            Estimate(
+                lut=reads * (_queue(width, 64) + 200)
+                + writes * (_queue(width, 32) + width // 2 + 180)
+                + 950
+                + rows * (width != _ROW) * _ROW // 2,
+                ff=190 * reads + 205 * writes + 650 + rows * (width != _ROW) * _ROW,
+                bram36=blocks,
+            )
+        )
+    width = engine_of(config, "global").data_width + 1
+    result.append(Estimate(bram36=memory_blocks(width, AHEAD, style_of(AHEAD))))
+    read, write = Estimate(lut=830, ff=180), Estimate(lut=345, ff=190)
+    return result + [read] * (units + train) + [write] * (1 + infer)
+
+
+def _rounds(config):
+    """Commands, registers, the lists of tasks and what watches over them."""
+    units, style = len(config.units), style_of(config.tasks)
+    lists = [8 * TASK.size, updating_task(config).size, *[queued_task(config).size] * units]
+    blocks = sum(memory_blocks(width, config.tasks, style) for width in lists)
+    return [Estimate(lut=8000 + 260 * units, ff=4550 + 390 * units, bram36=blocks, dsp=1 + units)]
+
+
+def _queue(width, depth):
+    """Lookup tables of a shallow queue: eight hold 14 bits of 32 words, or 7 of 64."""
+    return 8 * -(-width // (14 if depth <= 32 else 7)) + 15
+
+
+def suggest(config, fits):
+    """What would fit: texts, each a change by itself.
+
+    ``fits(config)`` : whether another config does.
+    """
+    changes = {
+        "lanes": [config.lanes >> k for k in range(1, config.lanes.bit_length())],
+        "units": [("infer", "train")] * (len(config.units) > 2),
+        "rms_units": [config.rms_units >> k for k in range(1, config.rms_units.bit_length())],
+    }
+    found = []
+    for name, values in changes.items():
+        value = next((v for v in values if _holds(config, fits, {name: v})), None)
+        if value is not None:
+            found.append(f"{name} {','.join(value) if isinstance(value, tuple) else value}")
+    return found
+
+
+def _holds(config, fits, changes):
+    try:
+        return fits(replace(config, **changes))
+    except ValueError:  # lanes that such a network cannot have
+        return False

@@ -1,0 +1,88 @@
+"""How the parts of ``a3c`` share the masters: ports of whole rows, on beats of any width.
+
+Each master has an interconnect a direction, whose ports do not hold up each other.
+"""
+
+from amaranth.lib.wiring import connect
+
+from hw.fa3c.config import ROW, ROW_BYTES, STRIPES
+from hw.shell.axi import engine_of
+from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
+from hw.shell.stripes import StripedRead, StripedWrite
+from hw.shell.width import NarrowRead, NarrowWrite
+from hw.stream.ram import SHALLOW
+
+__all__ = ["AHEAD", "MASTERS", "Masters"]
+
+#: All of them; the last are the stripes.
+MASTERS = ("host", "global", *(f"local{number}" for number in range(STRIPES)))
+
+#: Beats that wait for a port: of the widest memory in lookup tables, a row a clock of two stripes.
+_READ, _WRITE = SHALLOW, SHALLOW // 2
+#: Of a port that alone should read a row a clock; a memory's latency is 64.
+AHEAD = 2 * SHALLOW
+#: Blocks of a striped port that are under way.
+_PIECES = 16
+#: Rows of a block of stripes.
+_BLOCK = ROW
+
+
+class Masters:
+    """Collects ports of rows by master and direction; ``join`` puts them on the masters.
+
+    Parameters
+    ----------
+    m : Module
+    config : Fa3cConfig
+    """
+
+    def __init__(self, m, config):
+        self.m, self.config = m, config
+        self.clients = {}
+
+    def add(self, master, direction, name, port, depth=None):
+        """A port of rows of the master's own addresses. ``depth``: beats that wait for it."""
+        width = engine_of(self.config, master).data_width
+        if width != 8 * ROW_BYTES:
+            narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](8 * ROW_BYTES, width)
+            self.m.submodules[f"{name}_width"] = narrow
+            connect(self.m, port, narrow.port)
+            port = narrow.memory
+        self.add_beats(master, direction, port, depth)
+
+    def add_beats(self, master, direction, port, depth=None):
+        """A port of the master's own beats."""
+        depth = depth or {"read": _READ, "write": _WRITE}[direction]
+        self.clients.setdefault((master, direction), []).append((port, depth))
+
+    def add_striped(self, direction, name, port, bases):
+        """A port of rows of the striped space, which begins at ``bases`` on the local masters."""
+        striped = {"read": StripedRead, "write": StripedWrite}[direction](
+            8 * ROW_BYTES, STRIPES, _BLOCK, _PIECES
+        )
+        self.m.submodules[f"{name}_stripes"] = striped
+        connect(self.m, port, striped.port)
+        for number, (base, part) in enumerate(zip(bases, striped.masters, strict=True)):
+            self.m.d.comb += striped.bases[number].eq(base)
+            self.add(f"local{number}", direction, f"{name}_{number}", part)
+
+    def join(self, ends):
+        """``ends``: {(master, direction): port of the core}."""
+        for (master, direction), end in ends.items():
+            clients = self.clients[master, direction]
+            config = _interconnect(self.config, master, [depth for _, depth in clients])
+            joint = {"read": ReadInterconnect, "write": WriteInterconnect}[direction](config)
+            self.m.submodules[f"{master}_{direction}s"] = joint
+            for (port, _), place in zip(clients, joint.ports, strict=True):
+                connect(self.m, port, place)
+            connect(self.m, joint.memory, end)
+
+
+def _interconnect(config, master, depths):
+    engine = engine_of(config, master)
+    return InterconnectConfig(
+        data_width=engine.data_width,
+        ports=len(depths),
+        depth=tuple(max(depth, engine.burst_beats) for depth in depths),
+        burst_beats=engine.burst_beats,
+    )

@@ -1,0 +1,84 @@
+"""Rows of a gradient between a compute unit and RMSProp: a row a clock in and out.
+
+A whole gradient fits, so that a unit never waits for RMSProp; FA3C (4.2.3) has two buffers of a
+part of it.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import WIDTH
+from hw.estimate import Estimate
+from hw.fa3c.config import ROW
+from hw.fa3c.unit.rows import row_blocks
+from hw.shell.command import round_up
+from hw.stream.queue import Queue
+from hw.stream.ram import style_of
+
+__all__ = ["GradientQueue"]
+
+#: Rows of an UltraRAM block, and those from which on the queue is made of such blocks.
+_ULTRA_ROWS, _DEEP = 4096, 2048
+
+
+class GradientQueue(wiring.Component):
+    """Rows leave ``o`` in the order in which they entered ``i``.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Attributes
+    ----------
+    depth : int
+        Rows that it holds: all of a gradient, up to whole UltraRAM blocks where it is made of them.
+
+    Members
+    -------
+    i : In(stream.Signature(unsigned(512)))
+    o : Out(stream.Signature(unsigned(512)))
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config):
+        self.config = config
+        row = stream.Signature(unsigned(ROW * WIDTH))
+        super().__init__({"i": In(row), "o": Out(row)})
+
+    @property
+    def depth(self):
+        return self._memory(self.config)[0]
+
+    @staticmethod
+    def rows_of(layer):
+        """Rows of a layer's gradient: weights and biases, and nothing that only fills up."""
+        return layer.groups * (layer.depth + 1)
+
+    @classmethod
+    def _memory(cls, config):
+        """Depth and style."""
+        rows = sum(map(cls.rows_of, config.layers))
+        if rows < _DEEP:
+            return rows, style_of(rows)
+        return round_up(rows, _ULTRA_ROWS), "ultra"
+
+    @classmethod
+    def estimate(cls, config):
+        """Latency through an empty queue, and blocks of memory with what chooses among them."""
+        depth, style = cls._memory(config)
+        return Estimate(
+            latency=Queue.latency_of(depth),
+            interval=cls.INTERVAL,
+            dsp=0,
+            **row_blocks(depth, style),
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        depth, style = self._memory(self.config)
+        m.submodules.queue = queue = Queue(unsigned(ROW * WIDTH), depth, style)
+        wiring.connect(m, wiring.flipped(self.i), queue.i)
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        return m

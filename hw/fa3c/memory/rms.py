@@ -1,0 +1,233 @@
+"""RMSProp and the traffic of parameters: all that reads or writes theta and g (FA3C 4.2.3).
+
+One command after the other, each to memory's last answer. Two clocks a row in an UPDATE, which
+reads and writes two rows for each, or 16 / rms_units if that is more; a row a clock in the others.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import WIDTH
+from hw.config import check_range
+from hw.estimate import Estimate
+from hw.fa3c.config import ROW
+from hw.fa3c.memory.rms_command import RMS_COMMAND, RmsKind
+from hw.fa3c.memory.rms_cycles import rms_cycles, rms_interval
+from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS
+from hw.fa3c.memory.row_update import RowUpdate
+from hw.fa3c.memory.run_walk import RunWalk
+from hw.shell.axi import REQUEST
+from hw.shell.ports import read_port, write_port
+
+__all__ = ["Rms"]
+
+_ROW_WIDTH = ROW * WIDTH
+
+
+class Rms(wiring.Component):
+    """Executes ``RMS_COMMAND``; reads begin only when memory has answered all earlier writes.
+
+    UPDATE takes groups * (depth + 1) rows of ``gradients[unit]``, and leaves the rows that fill up
+    a group as they are. SYNC, LOAD and STORE move ``theta_rows`` rows.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+        ValueError if theta has more rows than a request can name.
+
+    Members
+    -------
+    command : In(stream.Signature(RMS_COMMAND))
+        Taken while none is under way.
+    done : Out(1)
+        One clock for each command, when nothing of it is under way any more.
+    theta, g : In(64)
+        Byte addresses, on a whole row, steady.
+    gradients : In(stream.Signature(unsigned(512))).array(units)
+    theta_read, g_read : Out(read_port(512))
+    theta_write, g_write : Out(write_port(512))
+    snapshot_write : Out(write_port(512))
+        Addresses are bytes of the space of snapshots: snapshot s begins at row s * theta_rows.
+    words : In(stream.Signature(unsigned(512)))
+        Of LOAD.
+    reply : Out(stream.Signature(unsigned(512)))
+        Of STORE.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        limit = (1 << REQUEST["beats"].shape) - 1
+        check_range("theta_rows", config.theta_rows, ROW, limit, ", the beats of a request")
+        row = stream.Signature(unsigned(_ROW_WIDTH))
+        super().__init__(
+            {
+                "command": In(stream.Signature(RMS_COMMAND)),
+                "done": Out(1),
+                "theta": In(64),
+                "g": In(64),
+                "gradients": In(row).array(len(config.units)),
+                **{f"{name}_read": Out(read_port(_ROW_WIDTH)) for name in ("theta", "g")},
+                **{
+                    f"{name}_write": Out(write_port(_ROW_WIDTH))
+                    for name in ("theta", "g", "snapshot")
+                },
+                "words": In(row),
+                "reply": Out(row),
+            }
+        )
+
+    @classmethod
+    def estimate(
+        cls, config, kind, layer=0, *, interconnect, memory_latency=64, snapshot_latency=64
+    ):
+        """Clocks from the taking of a command to ``done``, clocks a row, DSP blocks.
+
+        As ``rms_cycles`` has them, for the memory that it says.
+        """
+        memory = (interconnect, memory_latency, snapshot_latency)
+        return Estimate(
+            cycles=rms_cycles(config, kind, layer, *memory),
+            interval=rms_interval(config, kind),
+            dsp=RowUpdate.estimate(config).dsp,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, command = self.config, self.command.payload
+        running, take = Signal(), Signal()
+        current = Signal(RMS_COMMAND, reset_less=True)
+        m.d.comb += [self.command.ready.eq(~running), take.eq(self.command.valid & ~running)]
+        with m.If(take):
+            m.d.sync += [running.eq(1), current.eq(command)]
+        kind = {each: Signal(name=each.name.lower()) for each in RmsKind}
+        for each, signal in kind.items():
+            m.d.comb += signal.eq(running & (current.kind == each))
+
+        groups = self._walk(m, take)
+        # What a command waits for: tokens of its writes, and rows of LOAD and STORE.
+        most = 2 * max(layer.groups for layer in config.layers)
+        tokens, rows = Signal(range(most + 1)), Signal(range(config.theta_rows + 1))
+        writes = (self.theta_write, self.g_write, self.snapshot_write)
+        came = sum((port.done.valid for port in writes), C(0, 1))
+        m.d.comb += [port.done.ready.eq(1) for port in writes]
+        m.d.comb += self.done.eq(running & (tokens == 0) & (rows == 0))
+        with m.If(take):
+            writes_any = command.kind != RmsKind.STORE
+            update = command.kind == RmsKind.UPDATE
+            moves = (command.kind == RmsKind.LOAD) | (command.kind == RmsKind.STORE)
+            m.d.sync += [
+                tokens.eq(Mux(update, groups << 1, writes_any)),
+                rows.eq(Mux(moves, config.theta_rows, 0)),
+            ]
+        with m.Elif(self.done):
+            m.d.sync += running.eq(0)
+        with m.Else():
+            moved = (self.words.valid & self.words.ready) | (self.reply.valid & self.reply.ready)
+            m.d.sync += [tokens.eq(tokens - came), rows.eq(rows - moved)]
+
+        self._update(m, kind, current)
+        self._move(m, kind, current.moments, rows != 0)
+        return m
+
+    def _walk(self, m, take):
+        """Requests of a command that is taken; returns the groups of its layer."""
+        config, command = self.config, self.command.payload
+        space = max(2, config.snapshots) * config.theta_rows
+        m.submodules.reads = reads = RunWalk(2, space)
+        m.submodules.writes = writes = RunWalk(3, space)
+        for number, name in enumerate(("theta", "g", "snapshot")):
+            for walk, direction in ((reads, "read"), (writes, "write")):
+                if name == "snapshot" and direction == "read":
+                    continue
+                port = getattr(self, f"{name}_{direction}")
+                wiring.connect(m, walk.requests[number], wiring.flipped(port.request))
+                m.d.comb += walk.bases[number].eq(0 if name == "snapshot" else getattr(self, name))
+
+        layers = config.layers
+        tables = {
+            "row": config.parameter_bases,
+            "step": [layer.group_rows for layer in layers],
+            "beats": [layer.depth + 1 for layer in layers],
+            "count": [layer.groups for layer in layers],
+        }
+        layer = {name: Array(values)[command.layer] for name, values in tables.items()}
+        snapshot = Array(s * config.theta_rows for s in range(config.snapshots))[command.snapshot]
+        update = command.kind == RmsKind.UPDATE
+        sync = command.kind == RmsKind.SYNC
+        for walk in (reads, writes):
+            run = walk.runs.p
+            m.d.comb += [
+                walk.runs.valid.eq(take),
+                run.row.eq(Mux(update, layer["row"], 0)),
+                run.step.eq(layer["step"]),
+                run.beats.eq(Mux(update, layer["beats"], config.theta_rows)),
+                run.count.eq(Mux(update, layer["count"], 1)),
+            ]
+        one = Cat(~command.moments, command.moments)
+        with m.Switch(command.kind):
+            with m.Case(RmsKind.UPDATE):
+                m.d.comb += [reads.runs.p.targets.eq(0b11), writes.runs.p.targets.eq(0b11)]
+            with m.Case(RmsKind.SYNC):
+                m.d.comb += [reads.runs.p.targets.eq(0b01), writes.runs.p.targets.eq(0b100)]
+            with m.Case(RmsKind.LOAD):
+                m.d.comb += writes.runs.p.targets.eq(one)
+            with m.Case(RmsKind.STORE):
+                m.d.comb += reads.runs.p.targets.eq(one)
+        with m.If(sync):
+            m.d.comb += writes.runs.p.row.eq(snapshot)
+        return layer["count"]
+
+    def _update(self, m, kind, current):
+        """Rows of memory and of a gradient through the RUs."""
+        m.submodules.update = update = RowUpdate(self.config)
+        for name in RMS_COEFFICIENTS.members:
+            m.d.comb += update.coefficients[name].eq(current[name])
+        with m.Switch(current.unit):
+            for number, gradient in enumerate(self.gradients):
+                with m.Case(number):
+                    m.d.comb += [
+                        update.gradient.payload.eq(gradient.payload),
+                        update.gradient.valid.eq(gradient.valid & kind[RmsKind.UPDATE]),
+                        gradient.ready.eq(update.gradient.ready),
+                    ]
+        for name in ("theta", "g"):
+            old, new = getattr(update, name), getattr(update, f"new_{name}")
+            read, write = getattr(self, f"{name}_read").data, getattr(self, f"{name}_write").data
+            m.d.comb += [
+                old.payload.eq(read.p.data),
+                old.valid.eq(read.valid & kind[RmsKind.UPDATE]),
+                new.ready.eq(write.ready),
+            ]
+            with m.If(kind[RmsKind.UPDATE]):
+                m.d.comb += [
+                    read.ready.eq(old.ready),
+                    write.payload.eq(new.payload),
+                    write.valid.eq(new.valid),
+                ]
+
+    def _move(self, m, kind, moments, going):
+        """Rows of memory to a snapshot or the reply, words to memory."""
+        snapshot = self.snapshot_write.data
+        m.d.comb += [
+            snapshot.payload.eq(self.theta_read.data.p.data),
+            snapshot.valid.eq(self.theta_read.data.valid & kind[RmsKind.SYNC]),
+        ]
+        with m.If(kind[RmsKind.SYNC]):
+            m.d.comb += self.theta_read.data.ready.eq(snapshot.ready)
+        for name, chosen in (("theta", ~moments), ("g", moments)):
+            read, write = getattr(self, f"{name}_read").data, getattr(self, f"{name}_write").data
+            with m.If(kind[RmsKind.STORE] & chosen):
+                m.d.comb += [
+                    self.reply.payload.eq(read.p.data),
+                    self.reply.valid.eq(read.valid),
+                    read.ready.eq(self.reply.ready),
+                ]
+            # The words behind the last row are another command's.
+            with m.If(kind[RmsKind.LOAD] & chosen):
+                m.d.comb += [
+                    write.payload.eq(self.words.payload),
+                    write.valid.eq(self.words.valid & going),
+                    self.words.ready.eq(write.ready & going),
+                ]
+        return m

@@ -1,0 +1,137 @@
+"""RMSProp of whole rows: 16 / rms_units clocks a row, without a bubble between rows.
+
+A row's words pass the RUs some at a time, in order, and nothing behind the intake is ever held up:
+a row begins only where there is a place for its results (``docs/flow_control.md``).
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import WIDTH
+from hw.estimate import Estimate
+from hw.fa3c.config import ROW
+from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS, RmsUnit
+from hw.shared import SharedModule
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["RowUpdate"]
+
+#: Registers between a row and the RUs; clocks that a row is in a queue of results.
+_INTAKE, _QUEUE = 1, Queue.latency_of(1)
+
+
+class RowUpdate(wiring.Component):
+    """``new_g, new_theta = RMSProp(gradient, g, theta)``, word by word.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    coefficients : In(RMS_COEFFICIENTS)
+        Steady while rows are inside.
+    gradient, g, theta : In(stream.Signature(unsigned(512)))
+        A row of each is taken in the same clock, the last in which its words are read.
+    new_g, new_theta : Out(stream.Signature(unsigned(512)))
+        Neither waits for the other.
+    """
+
+    #: Clocks from the taking of a row to its new_g, and to its new_theta.
+    G_LATENCY = _INTAKE + RmsUnit.G_LATENCY + _QUEUE
+    LATENCY = _INTAKE + RmsUnit.LATENCY + _QUEUE
+
+    def __init__(self, config):
+        self.config = config
+        self.interval = ROW // config.rms_units
+        row = stream.Signature(unsigned(ROW * WIDTH))
+        super().__init__(
+            {
+                "coefficients": In(RMS_COEFFICIENTS),
+                **{name: In(row) for name in ("gradient", "g", "theta")},
+                **{name: Out(row) for name in ("new_g", "new_theta")},
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        """Latency from the taking of a row to its ``new_theta``, interval of rows, resources.
+
+        Lookup tables and registers with those around it in ``Rms``: its queues, the words of a part
+        and those of the parts before it, ports.
+        """
+        count, unit = config.rms_units, RmsUnit.estimate()
+        return Estimate(
+            latency=cls.LATENCY,
+            interval=ROW // count,
+            lut=count * unit.lut + 3800,
+            ff=count * unit.ff + WIDTH * (2 * ROW + count) + 350,
+            bram36=count * unit.bram36,
+            dsp=count * unit.dsp,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        interval = self.interval
+        inputs = {name: getattr(self, name) for name in ("gradient", "g", "theta")}
+        part = Signal(range(max(2, interval)))
+        first, last, moving = Signal(), Signal(), Signal()
+        rooms = {name: Signal(name=f"room_{name}") for name in ("g", "theta")}
+        m.d.comb += [
+            first.eq(part == 0),
+            last.eq(part == interval - 1),
+            # Rows that have begun stay there: a stream keeps its word until it is taken.
+            moving.eq(~first | Cat(*(row.valid for row in inputs.values()), *rooms.values()).all()),
+        ]
+        for row in inputs.values():
+            m.d.comb += row.ready.eq(moving & last)
+        with m.If(moving):
+            m.d.sync += part.eq(Mux(last, 0, part + 1))
+
+        results = self._units(m, {name: row.payload for name, row in inputs.items()}, part)
+        taken = delay(m, moving & last, _INTAKE, name="taken", reset=True)
+        for name, latency in (("g", RmsUnit.G_LATENCY), ("theta", RmsUnit.LATENCY)):
+            there = delay(m, taken, latency, name=f"{name}_there", reset=True)
+            begun = moving & first
+            self._collect(m, name, results[name], there, begun, latency, rooms[name])
+        return m
+
+    def _units(self, m, rows, part):
+        """Name -> new words of a part, side by side."""
+        count = self.config.rms_units
+        words = {name: Signal(count * WIDTH, name=f"s1_{name}", reset_less=True) for name in rows}
+        for name, row in rows.items():
+            m.d.sync += words[name].eq(row.word_select(part, count * WIDTH))
+        units = [SharedModule(RmsUnit) for _ in range(count)]
+        for number, unit in enumerate(units):
+            m.submodules[f"unit_{number}"] = unit
+            m.d.comb += unit.coefficients.eq(self.coefficients)
+            for name, word in words.items():
+                m.d.comb += getattr(unit, name).eq(word.word_select(number, WIDTH))
+        return {
+            "g": Cat(unit.new_g for unit in units),
+            "theta": Cat(unit.new_theta for unit in units),
+        }
+
+    def _collect(self, m, name, new, there, begun, latency, room):
+        """Parts become rows again, in a queue that has a place for each row that has begun."""
+        o = getattr(self, f"new_{name}")
+        # As many as begin from a row's beginning until its place is known to be free again.
+        clocks = self.interval + _INTAKE + latency + _QUEUE
+        depth = (clocks - 1) // self.interval + 1
+        m.submodules[f"queue_{name}"] = queue = Queue(o.payload.shape(), depth)
+        row = new
+        if self.interval > 1:
+            earlier = Signal((self.interval - 1) * len(new), name=f"{name}_parts", reset_less=True)
+            row = Cat(earlier, new)
+            m.d.sync += earlier.eq(row[len(new) :])
+        used = Signal(range(depth + 1), name=f"{name}_used")
+        m.d.comb += [
+            queue.i.payload.eq(row),
+            queue.i.valid.eq(there),
+            room.eq(used != depth),
+        ]
+        m.d.sync += used.eq(used + begun - (o.valid & o.ready))
+        wiring.connect(m, queue.o, wiring.flipped(o))

@@ -1,0 +1,94 @@
+"""The error rows of every TRAIN of a list: whether all of their numbers are finite.
+
+A row a clock; rows of later tasks are asked for while earlier ones come.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.config import ROW
+from hw.fa3c.layouts import listed_task
+from hw.fa3c.records import Task
+from hw.shell.ports import read_port
+from hw.stream.queue import Queue
+
+__all__ = ["ErrorRows"]
+
+#: TRAINs whose rows may be under way.
+_UNDER_WAY = 4
+
+
+class ErrorRows(wiring.Component):
+    """``broken`` if a word of these rows, those beyond the network's outputs among them, has an
+    exponent of all ones; ``detail`` is the place of the first TRAIN that has one.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    clear : In(1)
+        One clock: a new list begins.
+    i : In(stream of ``listed_task``)
+        Of tasks that keep all other rules.
+    operands : In(64)
+        Address of this buffer.
+    read : Out(read_port(512))
+    done : Out(1)
+        All of the list, to its last row, has been looked at; from then on until ``clear``.
+    broken, detail : Out
+        Right when ``done``.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "clear": In(1),
+                "i": In(stream.Signature(listed_task(config))),
+                "operands": In(64),
+                "read": Out(read_port(32 * ROW)),
+                "done": Out(1),
+                "broken": Out(1),
+                "detail": Out(range(max(2, config.tasks))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        task, request = self.i.p.task, self.read.request
+        width = self.config.map_rows[-1]
+        rows = Signal(range(self.config.steps * width + 1))
+        expected = data.StructLayout({"rows": rows.shape(), "position": self.detail.shape()})
+        m.submodules.queue = queue = Queue(expected, _UNDER_WAY)
+        train, listed = task.kind == Task.TRAIN.value, Signal()
+        m.d.comb += [
+            rows.eq(task.count * width),
+            request.p.address.eq(self.operands + task.operands),
+            request.p.beats.eq(rows),
+            request.valid.eq(self.i.valid & train & queue.i.ready),
+            queue.i.p.rows.eq(rows),
+            queue.i.p.position.eq(self.i.p.position),
+            queue.i.valid.eq(request.valid & request.ready),
+            self.i.ready.eq(~train | (request.ready & queue.i.ready)),
+        ]
+        with m.If(self.i.valid & self.i.ready & self.i.p.last):
+            m.d.sync += listed.eq(1)
+
+        beat, came = self.read.data, Signal.like(rows)
+        exponents = (beat.p.data.word_select(n, 32)[23:31] for n in range(ROW))
+        final = came == queue.o.p.rows - 1
+        m.d.comb += [
+            beat.ready.eq(queue.o.valid),
+            queue.o.ready.eq(beat.valid & final),
+            self.done.eq(listed & ~queue.o.valid),
+        ]
+        with m.If(beat.valid & beat.ready):
+            m.d.sync += came.eq(Mux(final, 0, came + 1))
+            with m.If(Cat(exponent.all() for exponent in exponents).any() & ~self.broken):
+                m.d.sync += [self.broken.eq(1), self.detail.eq(queue.o.p.position)]
+        with m.If(self.clear):
+            m.d.sync += [listed.eq(0), self.broken.eq(0)]
+        return m

@@ -1,0 +1,175 @@
+"""A whole ROUND, from the beats of its list to what it leaves behind.
+
+The list is gone through four times: for its rules, for the numbers of its error rows, to hand it
+out, and to note what it has done. Before it is handed out nothing changes.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.fa3c.config import ROW
+from hw.fa3c.layouts import unit_task, update
+from hw.fa3c.records import TASK, Error
+from hw.fa3c.round.dispatch import Dispatch
+from hw.fa3c.round.error_rows import ErrorRows
+from hw.fa3c.round.progress import Progress
+from hw.fa3c.round.rules import Rules
+from hw.fa3c.round.task_memory import TaskMemory
+from hw.shell.ports import read_port
+
+__all__ = ["Round"]
+
+
+class Round(wiring.Component):
+    """Takes one list of tasks after the other, and holds what rounds leave behind.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    start : In(1), count : In
+        One clock: a ROUND of so many tasks begins; the count is steady until ``done``.
+    i : In(stream of 512 bits)
+        Its tasks.
+    operands, results : In(64), operands_bytes, results_bytes : In(32)
+        Addresses and sizes of these buffers.
+    failed : In(1)
+        Memory has failed since ``start``, before this clock.
+    read : Out(read_port(512))
+        Error rows, by address.
+    tasks, finished, updates, updated :
+        As of ``Dispatch``.
+    synced : Out(snapshots)
+        A bit for each snapshot that was made.
+    working : Out(1)
+        Tasks are executed.
+    done : Out(1), error, detail : Out(32)
+        One clock: it has ended; so.
+    started, trained : Out(1)
+        With ``done``: its tasks were executed, a TRAIN among them, be it that memory failed.
+    """
+
+    def __init__(self, config):
+        self.config, units = config, len(config.units)
+        super().__init__(
+            {
+                "start": In(1),
+                "count": In(range(config.tasks + 1)),
+                "i": In(stream.Signature(unsigned(8 * TASK.size))),
+                "operands": In(64),
+                "results": In(64),
+                "operands_bytes": In(32),
+                "results_bytes": In(32),
+                "failed": In(1),
+                "read": Out(read_port(32 * ROW)),
+                "tasks": Out(stream.Signature(unit_task(config))).array(units),
+                "finished": In(units),
+                "updates": Out(stream.Signature(update(config))),
+                "updated": In(1),
+                "synced": Out(config.snapshots),
+                "working": Out(1),
+                "done": Out(1),
+                "error": Out(32),
+                "detail": Out(32),
+                "started": Out(1),
+                "trained": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        m.submodules.memory = memory = TaskMemory(config)
+        m.submodules.rules = rules = Rules(config)
+        m.submodules.rows = rows = ErrorRows(config)
+        m.submodules.dispatch = dispatch = Dispatch(config)
+        m.submodules.progress = progress = Progress(config)
+        connect(m, flipped(self.i), memory.i)
+        connect(m, rows.read, flipped(self.read))
+        connect(m, dispatch.updates, flipped(self.updates))
+        for inner, outer in zip(dispatch.tasks, self.tasks, strict=True):
+            connect(m, inner, flipped(outer))
+        m.d.comb += [
+            memory.count.eq(self.count),
+            memory.fill.eq(self.start),
+            *(unit.clear.eq(self.start) for unit in (rules, rows, dispatch)),
+            rules.operands_bytes.eq(self.operands_bytes),
+            rules.results_bytes.eq(self.results_bytes),
+            rules.synced.eq(progress.synced),
+            progress.agent.eq(rules.agent),
+            rules.length.eq(progress.length),
+            rows.operands.eq(self.operands),
+            dispatch.operands.eq(self.operands),
+            dispatch.results.eq(self.results),
+            dispatch.finished.eq(self.finished),
+            dispatch.updated.eq(self.updated),
+            progress.failed.eq(self.failed),
+            self.synced.eq(progress.synced),
+            self.trained.eq(self.started & dispatch.trains),
+        ]
+        self._run(m, memory, rules, rows, dispatch, progress)
+        return m
+
+    def _run(self, m, memory, rules, rows, dispatch, progress):
+        def following(state):
+            """The list goes by once more."""
+            m.d.comb += memory.replay.eq(1)
+            m.next = state
+
+        def given(user):
+            m.d.comb += [
+                user.i.payload.eq(memory.o.payload),
+                user.i.valid.eq(memory.o.valid),
+                memory.o.ready.eq(user.i.ready),
+            ]
+
+        with m.FSM() as fsm:
+            m.d.comb += self.working.eq(fsm.ongoing("WORK"))
+            with m.State("IDLE"):
+                m.d.sync += self.started.eq(0)
+                with m.If(self.start):
+                    m.next = "TAKE"
+            with m.State("TAKE"):
+                with m.If(~memory.filling):
+                    following("RULES")
+            with m.State("RULES"):
+                given(rules)
+                with m.If(rules.done):
+                    m.next = "CHECKED"
+            with m.State("CHECKED"):
+                with m.If(rules.error != Error.NONE):
+                    m.next = "END"
+                with m.Else():
+                    following("NUMBERS")
+            with m.State("NUMBERS"):
+                given(rows)
+                with m.If(rows.done):
+                    m.next = "COUNTED"
+            with m.State("COUNTED"):
+                # Memory that failed the list is looked at here as well: offsets in what came in its
+                # place have been checked.
+                with m.If(self.failed | rows.broken):
+                    m.next = "END"
+                with m.Else():
+                    following("WORK")
+            with m.State("WORK"):
+                m.d.sync += self.started.eq(1)
+                given(dispatch)
+                with m.If(dispatch.done):
+                    m.next = "WORKED"
+            with m.State("WORKED"):
+                following("NOTE")
+            with m.State("NOTE"):
+                given(progress)
+                with m.If(progress.done):
+                    m.next = "END"
+            with m.State("END"):
+                m.d.comb += self.done.eq(1)
+                with m.If(rules.error != Error.NONE):
+                    m.d.comb += [self.error.eq(rules.error), self.detail.eq(rules.detail)]
+                with m.Elif(rows.broken):
+                    m.d.comb += [self.error.eq(Error.NUMBER), self.detail.eq(rows.detail)]
+                m.next = "IDLE"

@@ -1,0 +1,120 @@
+"""Clocks of a ROUND, worked out: units side by side, RMSProp behind them in the order of the list.
+
+Passes are exact (``unit/pass_clocks.py``); what is around them is counted in whole waits for
+memory, so that a round is right to half a percent. Tests hold it to the simulated card.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+from hw.fa3c.memory.rms import Rms
+from hw.fa3c.memory.rms_command import RmsKind
+from hw.fa3c.nests import Kind
+from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.records import Task
+from hw.fa3c.unit.pass_clocks import pass_clocks
+from hw.shell.interconnect import InterconnectConfig
+from hw.stream.ram import SHALLOW
+
+__all__ = ["Work", "round_clocks", "task_clocks"]
+
+#: Clocks of an engine and an interconnect around a memory's latency.
+_AROUND = 20
+#: Behind the last gradient row of a layer: through the RUs and back to memory.
+_UPDATE_TAIL = 160
+
+
+class Work(NamedTuple):
+    """A task as far as its clocks go. ``waits``: an INFER whose snapshot is made in its round."""
+
+    kind: Task
+    unit: int = 0
+    count: int = 0
+    waits: bool = False
+
+
+@cache
+def _passes(config, train, count):
+    return pass_clocks(config, (training_passes if train else forward_passes)(config), count)
+
+
+def _host_rows(rows, latency):
+    """Clocks of rows from the host's master, whose ports hold ``SHALLOW`` of them."""
+    wait = latency + _AROUND
+    return wait + round(rows * max(1, wait / SHALLOW))
+
+
+def task_clocks(config, work, latency=64):
+    """``(all clocks of an INFER or TRAIN by itself, clocks until each layer's gradient has left)``.
+
+    latency : of memory, from a request to its first beat
+    """
+    train = work.kind == Task.TRAIN
+    passes = _passes(config, train, work.count)
+    rows = work.count * config.map_rows[-1 if train else 0]
+    clocks, gradients = _host_rows(rows, latency), {}
+    if train:
+        clocks += latency + _AROUND + work.count * config.map_rows[-2]
+    table = (training_passes if train else forward_passes)(config)
+    for p, cycles in zip(table, passes, strict=True):
+        clocks += cycles
+        if p.kind == Kind.GC:
+            gradients[p.layer] = clocks
+    return clocks + (0 if train else latency), gradients
+
+
+def _updates(config, tasks):
+    """RMSProp's commands: ``(None, None)`` of a SYNC, ``(layer, position of the TRAIN)``."""
+    wave, units = [], set()
+
+    def layers():
+        for layer in reversed(range(len(config.layers))):
+            yield from ((layer, position) for position in wave)
+        wave.clear()
+        units.clear()
+
+    for position, work in enumerate(tasks):
+        if work.kind == Task.SYNC or (work.kind == Task.TRAIN and work.unit in units):
+            yield from layers()
+        if work.kind == Task.SYNC:
+            yield None, position
+        elif work.kind == Task.TRAIN:
+            wave.append(position)
+            units.add(work.unit)
+    yield from layers()
+
+
+def round_clocks(config, tasks, latency=64):
+    """Clocks of a ROUND of ``Work``, from its start to its end."""
+    interconnect = InterconnectConfig(depth=SHALLOW)
+    begin = 2 * (latency + _AROUND) + 4 * len(tasks)
+    begin += (latency + _AROUND) * sum(work.kind == Task.TRAIN for work in tasks)
+    free, gradients, synced = {}, {}, begin
+    # Units begin at once, but for what waits for a snapshot; the module goes through its list.
+    for position, work in enumerate(tasks):
+        if work.kind == Task.TRAIN:
+            start = free.get(work.unit, begin)
+            clocks, layers = task_clocks(config, work, latency)
+            free[work.unit] = start + clocks
+            gradients[position] = {layer: start + clock for layer, clock in layers.items()}
+    now = begin
+    for layer, position in _updates(config, tasks):
+        kind = RmsKind.SYNC if layer is None else RmsKind.UPDATE
+        alone = Rms.estimate(
+            config,
+            kind,
+            layer or 0,
+            interconnect=interconnect,
+            memory_latency=latency,
+            snapshot_latency=latency,
+        ).cycles
+        now += alone
+        if layer is None:
+            synced = now
+        else:
+            now = max(now, gradients[position][layer] + _UPDATE_TAIL)
+    for work in tasks:
+        if work.kind == Task.INFER:
+            start = max(free.get(work.unit, begin), synced if work.waits else 0)
+            free[work.unit] = start + task_clocks(config, work, latency)[0]
+    return max([now, *free.values()])

@@ -1,0 +1,123 @@
+"""The PEs of a compute unit, ``lanes`` x 16, and the control that they share.
+
+Interval 1; LATENCY clocks from a step to ``done``, a register more than a PE has.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import WIDTH
+from hw.estimate import Estimate
+from hw.fa3c.config import ROW, SLOTS
+from hw.fa3c.unit.pe import PE
+from hw.shared import SharedModule
+from hw.stream.delay import delay
+
+__all__ = ["PLACES", "Array"]
+
+#: Places of sums behind the array: two halves of a place for each slot.
+PLACES = 2 * SLOTS
+
+
+class Array(wiring.Component):
+    """A step multiplies the row that each lane holds by the lane's word, and adds to a slot::
+
+        sum[lane][r][slot] = (first ? -0 : sum[lane][r][slot]) + held[lane][r] * words[lane]
+
+    for the 16 words r of a row. Free-running: a step a clock, or none. A step may have the slot of
+    one that is at least ``RETURN`` clocks ago, whatever the steps between the two; sooner, its sum
+    is undefined.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    row : In(512)
+        Word r is for PE r of a lane.
+    load : In(lanes)
+        Bit l: ``row`` is what lane l holds next. Any number of lanes at once.
+    swap : In(1)
+        Each lane holds what it was to hold next, for the step of this clock on. A ``load`` in the
+        same clock comes after it.
+    words : In [lanes]
+    slot, half : In(5), In(1)
+    first, last : In(1)
+        A step that begins a sum; one whose sums leave, and may still be added to.
+    valid : In(1)
+        There is a step.
+    sums : Out(lanes * 512)
+        Lane l has the bits from 512 * l.
+    place : Out(6)
+        half * 32 + slot.
+    done : Out(1)
+        ``LATENCY`` clocks after a step with ``last``: ``sums`` and ``place`` are those of it.
+    """
+
+    LATENCY = 1 + PE.LATENCY
+    RETURN = PE.RETURN
+
+    def __init__(self, config):
+        self.config = config
+        lanes = config.lanes
+        super().__init__(
+            {
+                "row": In(ROW * WIDTH),
+                "load": In(lanes),
+                "swap": In(1),
+                "words": In(data.ArrayLayout(WIDTH, lanes)),
+                "slot": In(range(SLOTS)),
+                "half": In(1),
+                "first": In(1),
+                "last": In(1),
+                "valid": In(1),
+                "sums": Out(lanes * ROW * WIDTH),
+                "place": Out(range(PLACES)),
+                "done": Out(1),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        """Resources of the PEs alone: they are nearly all."""
+        pes, pe = config.lanes * ROW, PE.estimate(config)
+        return Estimate(
+            latency=cls.LATENCY,
+            interval=1,
+            lut=pes * pe.lut,
+            ff=pes * pe.ff,
+            dsp=pes * pe.dsp,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        # Delays that several users share are made once: read_slot lies on the way to write_slot.
+        read_slot = delay(m, self.slot, 1 + PE.READ_DELAY, name="slot")
+        write_slot = delay(m, read_slot, PE.LATENCY - PE.READ_DELAY, name="read_slot")
+        first = delay(m, self.first, 1 + PE.FIRST_DELAY, name="first")
+        write = delay(m, self.valid, self.LATENCY, name="valid", reset=True)
+        half = delay(m, self.half, self.LATENCY, name="half")
+        done = Signal()
+        m.d.comb += [
+            done.eq(self.valid & self.last),
+            self.done.eq(delay(m, done, self.LATENCY, name="done", reset=True)),
+            self.place.eq(Cat(write_slot, half)),
+        ]
+        for lane in range(self.config.lanes):
+            word = delay(m, self.words[lane], 1, name=f"word_{lane}")
+            for r in range(ROW):
+                m.submodules[f"pe_{lane}_{r}"] = pe = SharedModule(PE)
+                m.d.comb += [
+                    pe.row.eq(self.row.word_select(r, WIDTH)),
+                    pe.load.eq(self.load[lane]),
+                    pe.swap.eq(self.swap),
+                    pe.word.eq(word),
+                    pe.read_slot.eq(read_slot),
+                    pe.first.eq(first),
+                    pe.write.eq(write),
+                    pe.write_slot.eq(write_slot),
+                    self.sums.word_select(lane * ROW + r, WIDTH).eq(pe.sum),
+                ]
+        return m

@@ -1,0 +1,111 @@
+"""Feature maps on chip: one memory, of which four units read and two write.
+
+A row a clock each way; a row leaves ``LATENCY`` clocks after its request was taken.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.estimate import Estimate
+from hw.fa3c.unit.rows import ROW_WIDTH, row_blocks, row_style
+from hw.stream.queue import Queue
+from hw.stream.ram import Ram
+
+__all__ = ["FeatureBuffer", "feature_read", "feature_write"]
+
+#: Rows of one port that are under way or not taken; 3 would do for a row a clock.
+_DEPTH = 4
+
+
+def feature_read(config):
+    """A port that reads: ``request`` is the number of a row, ``data`` the rows in that order."""
+    return wiring.Signature(
+        {
+            "request": Out(stream.Signature(range(config.feature_rows))),
+            "data": In(stream.Signature(unsigned(ROW_WIDTH))),
+        }
+    )
+
+
+def feature_write(config):
+    """A row and where it goes."""
+    return data.StructLayout({"row": range(config.feature_rows), "data": ROW_WIDTH})
+
+
+class FeatureBuffer(wiring.Component):
+    """Rows of 16 words, read and written by fixed priority, the first port first.
+
+    A port that does not take its rows has no more fetched than it may hold, and keeps up no other.
+    A row may be read from the clock after its write was taken on; a read that is taken in that
+    clock itself gets an undefined row, and users do not make it.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    reads : In(feature_read(config)).array(4)
+    writes : In(stream.Signature(feature_write(config))).array(2)
+    """
+
+    READS, WRITES = 4, 2
+    INTERVAL = 1
+    LATENCY = 1 + Queue.latency_of(_DEPTH)
+
+    def __init__(self, config):
+        self.config = config
+        write = stream.Signature(feature_write(config))
+        super().__init__(
+            {
+                "reads": In(feature_read(config)).array(self.READS),
+                "writes": In(write).array(self.WRITES),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        """Clocks from a request, taken at once, to its row; and the blocks of the rows."""
+        return Estimate(
+            latency=cls.LATENCY, interval=cls.INTERVAL, **row_blocks(config.feature_rows)
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        rows = self.config.feature_rows
+        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=row_style(rows))
+        first, second = self.writes
+        m.d.comb += [
+            first.ready.eq(1),
+            second.ready.eq(~first.valid),
+            ram.write_enable.eq(first.valid | second.valid),
+            ram.write_address.eq(Mux(first.valid, first.p.row, second.p.row)),
+            ram.write_data.eq(Mux(first.valid, first.p.data, second.p.data)),
+        ]
+        wanted = Signal(self.READS)
+        for number in range(self.READS):
+            port = wiring.flipped(self.reads[number])
+            queue = Queue(unsigned(ROW_WIDTH), _DEPTH)
+            m.submodules[f"queue_{number}"] = queue
+            wiring.connect(m, queue.o, port.data)
+            used = Signal(range(_DEPTH + 1), name=f"used_{number}")
+            fetch = Signal(name=f"fetch_{number}")
+            fetched = Signal(name=f"fetched_{number}")
+            room = Signal(name=f"room_{number}")
+            m.d.comb += [
+                room.eq(used != _DEPTH),
+                wanted[number].eq(port.request.valid & room),
+                port.request.ready.eq(room & ~wanted[:number].any()),
+                fetch.eq(port.request.valid & port.request.ready),
+                queue.i.payload.eq(ram.read_data),
+                queue.i.valid.eq(fetched),  # there is room: it was kept at the fetch
+            ]
+            with m.If(fetch):
+                m.d.comb += ram.read_address.eq(port.request.payload)
+            m.d.sync += [
+                fetched.eq(fetch),
+                used.eq(used + fetch - (port.data.valid & port.data.ready)),
+            ]
+        m.d.comb += ram.read_enable.eq(wanted.any())
+        return m

@@ -1,0 +1,86 @@
+"""Fills lines: asks the feature buffer for the rows of one line after the other (FA3C 4.5)."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.unit.line_buffer import LINE_ROW
+from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.rows import ROW_WIDTH
+from hw.stream.queue import Queue
+
+__all__ = ["Fill"]
+
+#: Rows that may be on their way from the feature buffer.
+_UNDER_WAY = 16
+
+
+class Fill(wiring.Component):
+    """The rows of every line of a pass, in order, as long as the line buffer has a place for them.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    passes : sequence of plan.Pass
+
+    Members
+    -------
+    start, number, batch, busy : as ``LoopNest``
+    request : Out(stream of rows of the feature buffer), data : In(stream of 512 bits)
+    o : Out(stream.Signature(LINE_ROW))
+    release : In(1)
+        One clock: a line is through, its place is free.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config, passes):
+        loops = [
+            Loops(
+                p.fill.counts,
+                ((p.fill.strides, p.fill.base),),
+                last=p.last_rows,
+                taps=p.taps and p.taps[:3],
+                rows=((p.taps.fill_later, p.taps.fill_wrapped),) if p.taps else (),
+            )
+            for p in passes
+        ]
+        self.nest = LoopNest(loops, ("row",), config.samples)
+        outer = self.nest.signature.members
+        super().__init__(
+            {
+                **{name: outer[name] for name in ("start", "number", "batch", "busy")},
+                "request": Out(stream.Signature(range(config.feature_rows))),
+                "data": In(stream.Signature(unsigned(ROW_WIDTH))),
+                "o": Out(stream.Signature(LINE_ROW)),
+                "release": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.nest = nest = self.nest
+        m.submodules.ends = ends = Queue(unsigned(1), _UNDER_WAY)
+        claimed = Signal(range(3))  # lines asked for and not released
+        begins, may, issue = Signal(), Signal(), Signal()
+        m.d.comb += [
+            nest.start.eq(self.start),
+            nest.number.eq(self.number),
+            nest.batch.eq(self.batch),
+            self.busy.eq(nest.busy),
+            begins.eq(nest.o.p.first[-1]),
+            may.eq(ends.i.ready & (~begins | (claimed != 2))),
+            self.request.payload.eq(nest.o.p.row),
+            self.request.valid.eq(nest.o.valid & may),
+            nest.o.ready.eq(self.request.ready & may),
+            issue.eq(self.request.valid & self.request.ready),
+            ends.i.payload.eq(nest.o.p.last[-1]),
+            ends.i.valid.eq(issue),
+            self.o.p.row.eq(self.data.payload),
+            self.o.p.last.eq(ends.o.payload),
+            self.o.valid.eq(self.data.valid & ends.o.valid),
+            self.data.ready.eq(self.o.ready & ends.o.valid),
+            ends.o.ready.eq(self.o.ready & self.data.valid),
+        ]
+        m.d.sync += claimed.eq(claimed + (issue & begins) - self.release)
+        return m

@@ -1,0 +1,132 @@
+"""Brings the rows that stand in the PEs: parameters, transposed by the TLU for BW, or errors."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.nests import Kind, Source
+from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.parameter_buffer import OFFSET
+from hw.fa3c.unit.rows import ROW_WIDTH
+from hw.fa3c.unit.tlu import Tlu
+from hw.stream.queue import Queue
+
+__all__ = ["HeldRows"]
+
+#: Rows that may be on their way from a buffer.
+_UNDER_WAY = 16
+
+
+class HeldRows(wiring.Component):
+    """Every row of a pass, in order; behind those of a group of FW comes its row of biases.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    passes : sequence of plan.Pass
+
+    Members
+    -------
+    start, number, batch, busy : as ``LoopNest``; all rows must have been taken before ``start``
+    parameter_request : Out(stream of rows of the parameter buffer, from the pass's first on)
+    parameters : In(stream of 512 bits)
+    error_request : Out(stream of rows of the feature buffer), errors : In(stream of 512 bits)
+    o : Out(stream of 512 bits)
+    biases : Out(stream of 512 bits)
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config, passes):
+        self.passes = tuple(passes)
+        loops = [
+            Loops(
+                p.rows.counts,
+                ((p.rows.strides, p.rows.base),),
+                taps=p.taps and p.taps[:3],
+                rows=((p.taps.rows_later, p.taps.rows_wrapped),) if p.taps else (),
+            )
+            for p in self.passes
+        ]
+        self.nest = LoopNest(loops, ("row",), config.samples)
+        row = unsigned(ROW_WIDTH)
+        outer = self.nest.signature.members
+        super().__init__(
+            {
+                **{name: outer[name] for name in ("start", "number", "batch", "busy")},
+                "parameter_request": Out(stream.Signature(OFFSET)),
+                "parameters": In(stream.Signature(row)),
+                "error_request": Out(stream.Signature(range(config.feature_rows))),
+                "errors": In(stream.Signature(row)),
+                "o": Out(stream.Signature(row)),
+                "biases": Out(stream.Signature(row)),
+            }
+        )
+
+    def _is(self, m, name, test):
+        """High in a pass for which ``test`` holds."""
+        signal = Signal(name=name)
+        with m.Switch(self.number):
+            for number, p in enumerate(self.passes):
+                if test(p):
+                    with m.Case(number):
+                        m.d.comb += signal.eq(1)
+        return signal
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.nest = nest = self.nest
+        forward = self._is(m, "forward", lambda p: p.kind == Kind.FW)
+        errors = self._is(m, "from_errors", lambda p: p.source == Source.ERRORS)
+        m.d.comb += [
+            nest.start.eq(self.start),
+            nest.number.eq(self.number),
+            nest.batch.eq(self.batch),
+            self.busy.eq(nest.busy),
+        ]
+
+        # Which of the rows under way are biases.
+        m.submodules.kinds = kinds = Queue(unsigned(1), _UNDER_WAY)
+        bias, bias_row = Signal(), Signal(nest.spans[0])
+        issue = Signal()
+        m.d.comb += [
+            self.parameter_request.payload.eq(Mux(bias, bias_row, nest.o.p.row)),
+            self.parameter_request.valid.eq((nest.o.valid | bias) & kinds.i.ready & ~errors),
+            self.error_request.payload.eq(nest.o.p.row),
+            self.error_request.valid.eq(nest.o.valid & errors),
+            issue.eq(self.parameter_request.valid & self.parameter_request.ready),
+            nest.o.ready.eq(Mux(errors, self.error_request.ready, issue & ~bias)),
+            kinds.i.payload.eq(bias),
+            kinds.i.valid.eq(issue),
+        ]
+        with m.If(issue):
+            m.d.sync += [
+                bias.eq(forward & ~bias & nest.o.p.last[3:].all()),
+                bias_row.eq(nest.o.p.row + 1),
+            ]
+
+        ready = Signal()  # of whoever takes the row of parameters
+        arrived = Signal()
+        m.d.comb += [
+            arrived.eq(self.parameters.valid & kinds.o.valid),
+            self.biases.payload.eq(self.parameters.payload),
+            self.biases.valid.eq(arrived & kinds.o.payload),
+            self.parameters.ready.eq(kinds.o.valid & ready),
+            kinds.o.ready.eq(self.parameters.valid & ready),
+            ready.eq(Mux(kinds.o.payload, self.biases.ready, self.o.ready)),
+            self.o.payload.eq(Mux(errors, self.errors.payload, self.parameters.payload)),
+            self.o.valid.eq(Mux(errors, self.errors.valid, arrived & ~kinds.o.payload)),
+            self.errors.ready.eq(self.o.ready & errors),
+        ]
+        if any(p.source == Source.TRANSPOSED for p in self.passes):
+            m.submodules.tlu = tlu = Tlu()
+            m.d.comb += tlu.i.payload.eq(self.parameters.payload)
+            with m.If(self._is(m, "transposed", lambda p: p.source == Source.TRANSPOSED)):
+                m.d.comb += [
+                    tlu.i.valid.eq(arrived),
+                    ready.eq(tlu.i.ready),
+                    self.o.payload.eq(tlu.o.payload),
+                    self.o.valid.eq(tlu.o.valid),
+                    tlu.o.ready.eq(self.o.ready),
+                ]
+        return m

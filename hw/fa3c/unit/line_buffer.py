@@ -1,0 +1,133 @@
+"""The line buffer: rows from several places of a feature map become one line of words (FA3C 4.5).
+
+*Stitch*: rows that follow each other here may lie far apart in the feature buffer. *Shift*: the
+sweeps move through a line in chunks of ``lanes`` words, one a clock, in any order. Two lines: one
+is swept while the other is filled.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import BIAS, WIDTH
+from hw.estimate import Estimate
+from hw.fa3c.config import LINE_ROWS, ROW
+from hw.fa3c.unit.rows import ROW_WIDTH
+from hw.stream.delay import delay
+from hw.stream.ram import Ram
+
+__all__ = ["LINE_ROW", "LineBuffer", "byte_to_float"]
+
+#: A row on its way into a line; ``last`` ends the line.
+LINE_ROW = data.StructLayout({"row": ROW_WIDTH, "last": 1})
+
+_BYTE = 8
+#: binary32 1.0, which stands in for the words of a bias.
+_ONE = BIAS << 23
+
+
+def byte_to_float(m, byte, exponent, *, name):
+    """binary32 of ``byte * 2**exponent``, exact. Combinational."""
+    result = Signal(WIDTH, name=name)
+    for top in range(_BYTE):
+        fraction = Cat(C(0, 23 - top), byte[:top])
+        with m.If(byte[top]):
+            m.d.comb += result.eq(Cat(fraction, C(BIAS + exponent + top, 8)))
+    return result
+
+
+class LineBuffer(wiring.Component):
+    """Words of the line that is swept.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    i : In(stream.Signature(LINE_ROW))
+        Rows of the next line. Always taken: a line may begin when at most one is
+        in here or on its way, which whoever asks for its rows counts.
+    full : Out(1)
+        A whole line is here.
+    release : In(1)
+        One clock, with the last address of a line: the next addresses are of the next.
+    address : In(chunks)
+        In the line, in chunks of ``lanes`` words, or bytes.
+    wide : In(1)
+        Rows hold 64 bytes, not 16 words.
+    one : In(1)
+        The words are 1.
+    words : Out(lanes x 32)
+        Of the address of ``LATENCY`` clocks ago.
+    """
+
+    INTERVAL = 1
+    LATENCY = 3
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(LINE_ROW)),
+                "full": Out(1),
+                "release": In(1),
+                "address": In(range(LINE_ROWS * 4 * ROW // config.lanes)),
+                "wide": In(1),
+                "one": In(1),
+                "words": Out(data.ArrayLayout(WIDTH, config.lanes)),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, bram36=0, uram=0)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=2 * LINE_ROWS, style="distributed")
+        writing, reading = Signal(), Signal()  # halves
+        row, lines = Signal(range(LINE_ROWS)), Signal(range(3))
+        ends = Signal()
+        m.d.comb += [
+            self.i.ready.eq(1),
+            ends.eq(self.i.valid & self.i.p.last),
+            ram.write_enable.eq(self.i.valid),
+            ram.write_address.eq(Cat(row, writing)),
+            ram.write_data.eq(self.i.p.row),
+            self.full.eq(lines != 0),
+        ]
+        with m.If(self.i.valid):
+            m.d.sync += [row.eq(Mux(ends, 0, row + 1)), writing.eq(writing ^ ends)]
+        m.d.sync += [lines.eq(lines + ends - self.release), reading.eq(reading ^ self.release)]
+
+        lanes = self.config.lanes
+        word_bits = (ROW // lanes - 1).bit_length()  # of an address: chunk in a row of words
+        byte_bits = (4 * ROW // lanes - 1).bit_length()
+        place = Signal(range(LINE_ROWS))
+        m.d.comb += [
+            place.eq(Mux(self.wide, self.address >> byte_bits, self.address >> word_bits)),
+            ram.read_address.eq(Cat(place, reading)),
+        ]
+        s1_chunk = delay(m, self.address[:byte_bits], 1, name="chunk")
+        s1_wide = delay(m, self.wide, 1, name="wide")
+        s2_one = delay(m, self.one, 2, name="one")
+        s2_wide = delay(m, s1_wide, 1, name="s1_wide")
+        s2_words = Signal(lanes * WIDTH, reset_less=True)
+        s3_words = Signal(lanes * WIDTH, reset_less=True)
+        words = ram.read_data.word_select(s1_chunk[:word_bits], lanes * WIDTH)
+        bytes_ = ram.read_data.word_select(s1_chunk, lanes * _BYTE)
+        m.d.sync += s2_words.eq(Mux(s1_wide, bytes_, words))
+        for lane in range(lanes):
+            number = byte_to_float(
+                m,
+                s2_words.word_select(lane, _BYTE),
+                self.config.input_exponent,
+                name=f"number_{lane}",
+            )
+            word = s2_words.word_select(lane, WIDTH)
+            m.d.sync += s3_words.word_select(lane, WIDTH).eq(
+                Mux(s2_one, _ONE, Mux(s2_wide, number, word))
+            )
+        m.d.comb += Value.cast(self.words).eq(s3_words)
+        return m

@@ -1,0 +1,229 @@
+"""A nest of loops in hardware: counters with addresses that move with them, one turn a clock.
+
+What a unit does with a layer is a row of the table of passes (``hw.fa3c.plan``); a nest holds the
+rows of all passes that its unit can do, and runs the one it is told to.
+"""
+
+from typing import NamedTuple
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.nests import BATCH
+
+__all__ = ["LoopNest", "Loops"]
+
+#: Levels of a nest, counted from outside: the input rows and tap rows of ``plan.Taps``, the last of
+#: which may differ in blocks, and that of a group's first turns.
+_ROW, _BLOCK, _TAP = 1, 2, 3
+
+
+class Loops(NamedTuple):
+    """One pass in a nest.
+
+    counts : turns of each level, outermost first; BATCH: the task's
+    addresses : (strides, base) of each address
+    last : turns of the innermost level where level 4 is in its last turn; 0: as always
+    extra : there is one turn more where level 5 is in its last turn as well
+    taps : (kernel, stride, height) of ``plan.Taps``, or None
+    rows : with taps, (later, wrapped) of each address
+    """
+
+    counts: tuple
+    addresses: tuple
+    last: int = 0
+    extra: bool = False
+    taps: tuple | None = None
+    rows: tuple = ()
+
+
+class LoopNest(wiring.Component):
+    """Every turn of the innermost level, in order.
+
+    An address begins at its base; a turn of a level adds its stride to where the level's turn
+    before began. Levels 5 and 3 of a pass with taps turn as ``plan.Taps`` says.
+
+    Parameters
+    ----------
+    passes : sequence of Loops
+    names : names of the addresses
+    batch : int
+        The largest batch.
+
+    Members
+    -------
+    start : In(1)
+        One clock: begin; not before the nest is through.
+    number, batch : In
+        The pass, and the task's count; steady from ``start`` on.
+    o : Out(stream of {<address>, first, last, index})
+        ``first``, ``last``: a bit a level, outermost at bit 0: it is in its first, its last turn;
+        ``index``: the turns of each level.
+    busy : Out(1)
+    """
+
+    INTERVAL = 1
+    LATENCY = 1
+
+    def __init__(self, passes, names, batch):
+        self.passes, self.names, self.most = tuple(passes), tuple(names), batch
+        self.levels = len(self.passes[0].counts)
+        widths = [
+            range(max(max(p.counts[level], p.last) + 2 for p in self.passes) + batch)
+            for level in range(self.levels)
+        ]
+        self.counts = [Shape.cast(width) for width in widths]
+        self.spans = [self._span(place) for place in range(len(self.names))]
+        self.turn = data.StructLayout(
+            {
+                **dict(zip(self.names, self.spans, strict=True)),
+                "first": self.levels,
+                "last": self.levels,
+                "index": data.StructLayout(
+                    {f"level_{n}": shape for n, shape in enumerate(self.counts)}
+                ),
+            }
+        )
+        super().__init__(
+            {
+                "start": In(1),
+                "number": In(range(max(2, len(self.passes)))),
+                "batch": In(range(batch + 1)),
+                "o": Out(stream.Signature(self.turn)),
+                "busy": Out(1),
+            }
+        )
+
+    def _span(self, place):
+        """Shape of an address: of the farthest that any pass comes to."""
+        far = 1
+        for loops in self.passes:
+            strides, base = loops.addresses[place]
+            turns = [(count or self.most) + loops.extra for count in loops.counts]
+            end = base + sum(n * max(0, s) for n, s in zip(turns, strides, strict=True))
+            if loops.taps:
+                kernel, _, height = loops.taps
+                later, wrapped = loops.rows[place]
+                end += kernel * max(0, later) + height * max(0, wrapped)
+            far = max(far, end)
+        return Shape.cast(range(far + 1))
+
+    def elaborate(self, platform):
+        m = Module()
+        index = [Signal(shape, name=f"index_{n}") for n, shape in enumerate(self.counts)]
+        limit = [Signal(shape, name=f"limit_{n}") for n, shape in enumerate(self.counts)]
+        # Of each level: it is in its first, in its last turn; it turns, or none at the end.
+        first, last, turning = (
+            [Signal(name=f"{name}_{n}") for n in range(self.levels)]
+            for name in ("first", "last", "turning")
+        )
+        tap_last, later = Signal(), Signal()
+        advance = Signal()
+        m.d.comb += [
+            advance.eq(self.o.valid & self.o.ready),
+            self.busy.eq(self.o.valid),
+            self.o.p.first.eq(Cat(first)),
+            self.o.p.last.eq(Cat(last)),
+            *(getattr(self.o.p.index, f"level_{n}").eq(i) for n, i in enumerate(index)),
+            *(first[n].eq(i == 0) for n, i in enumerate(index)),
+        ]
+        with m.If(self.start):
+            m.d.sync += self.o.valid.eq(1)
+        with m.Elif(advance & Cat(last).all()):
+            m.d.sync += self.o.valid.eq(0)
+        for level in range(self.levels):
+            inner = Cat(last[level + 1 :]).all()
+            m.d.comb += turning[level].eq(~last[level] & inner)
+            with m.If(self.start | (advance & Cat(turning[:level]).any())):
+                m.d.sync += index[level].eq(0)
+            with m.Elif(advance & turning[level]):
+                m.d.sync += index[level].eq(index[level] + 1)
+        with m.Switch(self.number):
+            for number, loops in enumerate(self.passes):
+                with m.Case(number):
+                    self._limits(m, loops, index, limit, last, tap_last)
+        self._taps(m, turning, advance, tap_last, later)
+        for place, name in enumerate(self.names):
+            self._address(m, place, name, turning, advance, later)
+        return m
+
+    def _limits(self, m, loops, index, limit, last, tap_last):
+        """The last turn of each level of one pass."""
+        for level, count in enumerate(loops.counts):
+            m.d.comb += limit[level].eq(count - 1 if count != BATCH else self.batch - 1)
+            m.d.comb += last[level].eq(index[level] == limit[level])
+        if loops.last:
+            with m.If(last[_BLOCK]):
+                m.d.comb += limit[-1].eq(loops.last - 1)
+        if loops.extra:
+            with m.If(last[_BLOCK] & last[_ROW]):
+                m.d.comb += limit[-1].eq(loops.last or loops.counts[-1])
+        if loops.taps:
+            m.d.comb += last[_TAP].eq(tap_last)
+
+    def _taps(self, m, turning, advance, tap_last, later):
+        """Error row and tap row of the input row's first tap, and of this one."""
+        tapped = [(number, p.taps) for number, p in enumerate(self.passes) if p.taps]
+        if not tapped:
+            return
+        most = max(kernel + height for _, (kernel, _, height) in tapped) + 16
+        first_y, first_ky, y, ky = (
+            Signal(range(most), name=name) for name in ("first_y", "first_ky", "y", "ky")
+        )
+        stride, kernel, bottom = (
+            Signal(range(most), name=name) for name in ("stride", "kernel", "bottom")
+        )
+        with m.Switch(self.number):
+            for number, taps in tapped:
+                with m.Case(number):
+                    m.d.comb += [
+                        kernel.eq(taps[0]),
+                        stride.eq(taps[1]),
+                        bottom.eq(taps[2] - 1),
+                    ]
+        next_y, next_ky = Signal.like(y), Signal.like(ky)
+        m.d.comb += [
+            tap_last.eq((ky + stride >= kernel) | (y == 0)),
+            later.eq((first_ky + 1 < stride) | (first_y == bottom)),
+            next_y.eq(Mux(later, first_y, first_y + 1)),
+            next_ky.eq(Mux(later, first_ky + 1, 0)),
+        ]
+        with m.If(self.start | (advance & Cat(turning[:_ROW]).any())):
+            m.d.sync += [signal.eq(0) for signal in (first_y, first_ky, y, ky)]
+        with m.Elif(advance & turning[_ROW]):
+            m.d.sync += [first_y.eq(next_y), first_ky.eq(next_ky), y.eq(next_y), ky.eq(next_ky)]
+        with m.Elif(advance & Cat(turning[_ROW + 1 : _TAP]).any()):
+            m.d.sync += [y.eq(first_y), ky.eq(first_ky)]
+        with m.Elif(advance & turning[_TAP]):
+            m.d.sync += [y.eq(y - 1), ky.eq(ky + stride)]
+
+    def _address(self, m, place, name, turning, advance, later):
+        """Where the turn of each level began; that of the innermost is the address."""
+        shape = self.spans[place]
+        begun = [
+            Signal(shape, name=f"{name}_{level}", reset_less=True) for level in range(self.levels)
+        ]
+        base, moved = Signal(shape, name=f"{name}_base"), Signal(shape, name=f"{name}_moved")
+        stride = Signal(signed(shape.width + 1), name=f"{name}_stride")
+        before = Signal(shape, name=f"{name}_before")
+        m.d.comb += [getattr(self.o.p, name).eq(begun[-1]), moved.eq(before + stride)]
+        for level in range(self.levels):
+            with m.If(turning[level]):
+                m.d.comb += before.eq(begun[level])
+        with m.Switch(self.number):
+            for number, loops in enumerate(self.passes):
+                strides, start = loops.addresses[place]
+                with m.Case(number):
+                    m.d.comb += base.eq(start)
+                    for level in range(self.levels):
+                        with m.If(turning[level]):
+                            if loops.taps and level == _ROW:
+                                m.d.comb += stride.eq(Mux(later, *loops.rows[place]))
+                            else:
+                                m.d.comb += stride.eq(strides[level])
+        for level in range(self.levels):
+            with m.If(self.start):
+                m.d.sync += begun[level].eq(base)
+            with m.Elif(advance & Cat(turning[: level + 1]).any()):
+                m.d.sync += begun[level].eq(moved)

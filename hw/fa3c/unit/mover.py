@@ -1,0 +1,207 @@
+"""Runs of rows between card memory and the feature buffer: what comes in, and what is kept.
+
+A row a clock each way; runs follow each other without a gap. A run lies in the local memory or in
+the host's.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.estimate import Estimate
+from hw.fa3c.unit.feature_buffer import FeatureBuffer, feature_write
+from hw.fa3c.unit.rows import ROW_WIDTH
+from hw.shell.ports import read_port, write_port
+from hw.stream.queue import Queue
+
+__all__ = ["Load", "Store", "run_layout"]
+
+#: Runs that may be under way; each is a request, so that 16 rows a run cover 256 clocks.
+_RUNS = 16
+
+
+def run_layout(config):
+    """``rows`` rows, at least one: of the feature buffer from ``place`` on, of memory from the byte
+    ``address`` on, which is the host's if ``host`` is 1, else the local one's."""
+    return data.StructLayout(
+        {
+            "place": range(config.feature_rows),
+            "address": 64,
+            "rows": range(config.feature_rows + 1),
+            "host": 1,
+        }
+    )
+
+
+def _announce(m, unit, *queues):
+    """A run goes to its memory as a request when every queue has a place to remember it."""
+    room = Signal(name="room")
+    run = unit.runs.p
+    m.d.comb += room.eq(Cat(queue.i.ready for queue in queues).all())
+    for port, mine in ((unit.local, ~run.host), (unit.host, run.host)):
+        m.d.comb += [
+            port.request.valid.eq(unit.runs.valid & room & mine),
+            port.request.p.address.eq(run.address),
+            port.request.p.beats.eq(run.rows),
+        ]
+        with m.If(mine):
+            m.d.comb += unit.runs.ready.eq(port.request.ready & room)
+    for queue in queues:
+        m.d.comb += queue.i.valid.eq(unit.runs.valid & unit.runs.ready)
+        for name, _ in queue.shape:
+            m.d.comb += queue.i.p[name].eq(run[name])
+
+
+def _walk(m, queue, moved, name):
+    """The row of the first run in ``queue``, from 0, and whether it is the last of it."""
+    row = Signal.like(queue.o.p.rows, name=f"{name}_row")
+    last = Signal(name=f"{name}_last")
+    m.d.comb += [last.eq(row == queue.o.p.rows - 1), queue.o.ready.eq(moved & last)]
+    with m.If(moved):
+        m.d.sync += row.eq(Mux(last, 0, row + 1))
+    return row, last
+
+
+def _fields(config, *names):
+    return data.StructLayout({name: run_layout(config)[name].shape for name in names})
+
+
+class Load(wiring.Component):
+    """Rows of memory go to the feature buffer, run after run.
+
+    The requests of 16 runs may be under way; their rows wait in front of ``local`` and ``host``
+    until their turn comes. A row leaves in the clock in which it comes.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    runs : In(stream.Signature(run_layout(config)))
+    local, host : Out(read_port(512))
+        ``error`` is not looked at.
+    o : Out(stream.Signature(feature_write(config)))
+    moved : Out(1)
+        Strobe: a run is in the feature buffer. In the clock after its last row was taken, from
+        which on it may be read.
+    """
+
+    INTERVAL = 1
+    LATENCY = 1
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "runs": In(stream.Signature(run_layout(config))),
+                "local": Out(read_port(ROW_WIDTH)),
+                "host": Out(read_port(ROW_WIDTH)),
+                "o": Out(stream.Signature(feature_write(config))),
+                "moved": Out(1),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config, rows=1, memory_latency=0):
+        """Clocks from the taking of a run to ``moved``, if memory brings its rows from
+        ``memory_latency`` clocks after its request on, a row a clock."""
+        latency = max(memory_latency, Queue.latency_of(_RUNS)) + rows - 1 + cls.LATENCY
+        return Estimate(latency=latency, interval=cls.INTERVAL, bram36=0, uram=0)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.notes = notes = Queue(_fields(self.config, "place", "rows", "host"), _RUNS)
+        _announce(m, self, notes)
+        moved = Signal()
+        row, last = _walk(m, notes, moved, "moved")
+        m.d.comb += [
+            moved.eq(self.o.valid & self.o.ready),
+            self.o.p.row.eq(notes.o.p.place + row),
+        ]
+        # A row comes after its request, and then the note of it is there.
+        for port, mine in ((self.local, ~notes.o.p.host), (self.host, notes.o.p.host)):
+            with m.If(mine):
+                m.d.comb += [
+                    self.o.p.data.eq(port.data.p.data),
+                    self.o.valid.eq(port.data.valid),
+                    port.data.ready.eq(self.o.ready),
+                ]
+        m.d.sync += self.moved.eq(moved & last)
+        return m
+
+
+class Store(wiring.Component):
+    """Rows of the feature buffer go to memory, run after run.
+
+    16 runs may be under way until memory has acknowledged them, those of both memories together.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    runs : In(stream.Signature(run_layout(config)))
+    request, data : a ``feature_read(config)`` port of the feature buffer
+    local, host : Out(write_port(512))
+        Errors are not looked at.
+    stored : Out(1)
+        Strobe: memory has acknowledged a run; in the clock after its token, in the order of runs.
+    """
+
+    INTERVAL = 1
+    LATENCY = 1
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "runs": In(stream.Signature(run_layout(config))),
+                "request": Out(stream.Signature(range(config.feature_rows))),
+                "data": In(stream.Signature(unsigned(ROW_WIDTH))),
+                "local": Out(write_port(ROW_WIDTH)),
+                "host": Out(write_port(ROW_WIDTH)),
+                "stored": Out(1),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config, rows=1, memory_latency=0):
+        """Clocks from the taking of a run to ``stored``, if nobody else reads the feature buffer
+        and memory answers ``memory_latency`` clocks after the last row."""
+        first = Queue.latency_of(_RUNS) + FeatureBuffer.LATENCY
+        latency = first + rows - 1 + memory_latency + cls.LATENCY
+        return Estimate(latency=latency, interval=cls.INTERVAL, bram36=0, uram=0)
+
+    def elaborate(self, platform):
+        m = Module()
+        # What is to be fetched, where fetched rows go, and whose token comes next.
+        m.submodules.places = places = Queue(_fields(self.config, "place", "rows"), _RUNS)
+        m.submodules.targets = targets = Queue(_fields(self.config, "rows", "host"), _RUNS)
+        m.submodules.answers = answers = Queue(_fields(self.config, "host"), _RUNS)
+        _announce(m, self, places, targets, answers)
+        asked, sent, answered = Signal(), Signal(), Signal()
+        row, _ = _walk(m, places, asked, "asked")
+        _walk(m, targets, sent, "sent")
+        m.d.comb += [
+            asked.eq(self.request.valid & self.request.ready),
+            self.request.valid.eq(places.o.valid),
+            self.request.payload.eq(places.o.p.place + row),
+            sent.eq(self.data.valid & self.data.ready),
+            answers.o.ready.eq(answered),
+        ]
+        to, of = targets.o.p.host, answers.o.p.host
+        # Rows and tokens come after the requests, and then the notes of them are there.
+        for port, takes, answers_now in ((self.local, ~to, ~of), (self.host, to, of)):
+            m.d.comb += [
+                port.data.payload.eq(self.data.payload),
+                port.data.valid.eq(self.data.valid & takes),
+                port.done.ready.eq(answers_now),
+            ]
+            with m.If(takes):
+                m.d.comb += self.data.ready.eq(port.data.ready)
+            with m.If(answers_now):
+                m.d.comb += answered.eq(port.done.valid)
+        m.d.sync += self.stored.eq(answered)
+        return m

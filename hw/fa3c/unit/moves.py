@@ -1,0 +1,222 @@
+"""The runs of rows that a task brings into a unit's feature buffer, and keeps from it."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.config import ROW_BYTES
+from hw.fa3c.layouts import unit_task
+from hw.fa3c.records import AGENTS
+from hw.fa3c.unit.mover import run_layout
+
+__all__ = ["Loads", "Stores"]
+
+
+def _begins(config, layer):
+    """Rows of a step before the inputs of ``layer``."""
+    rows = C(0)
+    for number in range(1, len(config.layers)):
+        rows = Mux(layer == number, sum(config.map_rows[:number]), rows)
+    return rows
+
+
+def _kept(config, agent, step, layer):
+    """Row of local memory where the inputs of ``layer`` lie."""
+    place = (agent * config.steps + step) * config.step_rows
+    return config.rollout_row(0, 0) + place + _begins(config, layer)
+
+
+class Loads(wiring.Component):
+    """Of the host: observations of an inference, or errors. Then a rollout's maps, that of the last
+    layer's inputs first, since training begins there.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    begin : In(1), task : In(unit_task(config))
+        One clock; the task is there from the next clock on.
+    runs : Out(stream of runs), moved : In(1)
+        As of ``mover.Load``.
+    loaded : Out
+        Maps that are there: the host's, then one for each layer.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "begin": In(1),
+                "task": In(unit_task(config)),
+                "runs": Out(stream.Signature(run_layout(config))),
+                "moved": In(1),
+                "loaded": Out(range(len(config.layers) + 2)),
+            }
+        )
+
+    def elaborate(self, platform):
+        config, out, task = self.config, self.runs, self.task
+        m = Module()
+        layers = len(config.layers)
+        place, sample = Signal(range(config.feature_rows + 1)), Signal(range(config.samples))
+        layer = Signal(range(layers + 1))  # of which more are to come
+        rows = Signal(range(max(config.map_rows) + 1))
+        row, moves = Signal(range(config.local_rows)), Signal(range(config.samples + 1))
+        with m.Switch(layer):
+            for number in range(layers):
+                with m.Case(number + 1):
+                    m.d.comb += rows.eq(config.map_rows[number])
+        last = sample == task.count - 1
+        with m.FSM():
+            with m.State("IDLE"):
+                with m.If(self.begin):
+                    m.next = "HOST"
+            with m.State("HOST"):
+                errors, inputs = config.map_rows[-1], config.map_rows[0]
+                m.d.comb += [
+                    out.valid.eq(1),
+                    out.p.host.eq(1),
+                    out.p.address.eq(task.operands),
+                    out.p.place.eq(Mux(task.train, config.map_bases[-1], config.map_bases[0])),
+                    out.p.rows.eq(Mux(task.train, task.count * errors, task.count * inputs)),
+                ]
+                m.d.sync += [layer.eq(layers), sample.eq(0)]
+                with m.If(out.ready):
+                    m.next = "IDLE"
+                    with m.If(task.train):
+                        m.next = "MAP"
+            with m.State("MAP"):
+                with m.Switch(layer):
+                    for number in range(layers):
+                        with m.Case(number + 1):
+                            m.d.sync += place.eq(config.map_bases[number])
+                m.next = "ADDRESS"
+                with m.If(layer == 0):
+                    m.next = "IDLE"
+            with m.State("ADDRESS"):
+                m.d.sync += row.eq(_kept(config, task.agents[0], sample, layer - 1))
+                m.next = "RUN"
+            with m.State("RUN"):
+                m.d.comb += [
+                    out.valid.eq(1),
+                    out.p.place.eq(place),
+                    out.p.rows.eq(rows),
+                    out.p.address.eq(row * ROW_BYTES),
+                ]
+                with m.If(out.ready):
+                    m.d.sync += [place.eq(place + rows), sample.eq(sample + 1)]
+                    m.next = "ADDRESS"
+                    with m.If(last):
+                        m.d.sync += [layer.eq(layer - 1), sample.eq(0)]
+                        m.next = "MAP"
+        # The first run is a map by itself, and then each ``count`` of them.
+        with m.If(self.begin):
+            m.d.sync += [self.loaded.eq(0), moves.eq(0)]
+        with m.Elif(self.moved):
+            m.d.sync += moves.eq(moves + 1)
+            with m.If((self.loaded == 0) | (moves == task.count - 1)):
+                m.d.sync += [self.loaded.eq(self.loaded + 1), moves.eq(0)]
+        return m
+
+
+class Stores(wiring.Component):
+    """Of an inference: every layer's inputs as soon as they are there, to the agents' rollouts but
+    for a bootstrap; then the outputs, to the host.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+
+    Members
+    -------
+    begin, task : as ``Loads``
+    loaded : In
+        As ``Loads`` has it.
+    made : In
+        Layers whose outputs are in the feature buffer.
+    runs : Out(stream of runs), stored : In(1)
+        As of ``mover.Store``.
+    kept : Out(1)
+        Nothing is to be stored or under way.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        layers = len(config.layers)
+        super().__init__(
+            {
+                "begin": In(1),
+                "task": In(unit_task(config)),
+                "loaded": In(range(layers + 2)),
+                "made": In(range(2 * layers)),
+                "runs": Out(stream.Signature(run_layout(config))),
+                "stored": In(1),
+                "kept": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        config, out, task = self.config, self.runs, self.task
+        m = Module()
+        layers = len(config.layers)
+        layer, sample = Signal(range(layers + 1)), Signal(range(config.samples))
+        place, rows = (
+            Signal(range(config.feature_rows + 1)),
+            Signal(range(max(config.map_rows) + 1)),
+        )
+        row, waiting = Signal(range(config.local_rows)), Signal(range(config.samples * layers + 2))
+        issue, idle = Signal(), Signal()
+        with m.Switch(layer):
+            for number in range(layers):
+                with m.Case(number):
+                    m.d.comb += rows.eq(config.map_rows[number])
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += idle.eq(~self.begin)
+                m.d.sync += [layer.eq(0), sample.eq(0)]
+                with m.If(self.begin):
+                    m.next = "MAP"
+            with m.State("MAP"):
+                with m.Switch(layer):
+                    for number in range(layers):
+                        with m.Case(number):
+                            m.d.sync += place.eq(config.map_bases[number])
+                with m.If(layer == layers):
+                    with m.If(self.made == layers):
+                        m.next = "HOST"
+                with m.Elif(task.step == config.steps):
+                    m.d.sync += layer.eq(layers)
+                with m.Elif((self.loaded != 0) & (self.made >= layer)):
+                    m.next = "ADDRESS"
+            with m.State("ADDRESS"):
+                agent = task.agents[sample[: (AGENTS - 1).bit_length()]]
+                m.d.sync += row.eq(_kept(config, agent, task.step, layer))
+                m.next = "RUN"
+            with m.State("RUN"):
+                m.d.comb += [
+                    out.valid.eq(1),
+                    out.p.place.eq(place),
+                    out.p.rows.eq(rows),
+                    out.p.address.eq(row * ROW_BYTES),
+                ]
+                with m.If(out.ready):
+                    m.d.sync += [place.eq(place + rows), sample.eq(sample + 1)]
+                    m.next = "ADDRESS"
+                    with m.If(sample == task.count - 1):
+                        m.d.sync += [layer.eq(layer + 1), sample.eq(0)]
+                        m.next = "MAP"
+            with m.State("HOST"):
+                m.d.comb += [
+                    out.valid.eq(1),
+                    out.p.host.eq(1),
+                    out.p.place.eq(config.map_bases[-1]),
+                    out.p.rows.eq(task.count * config.map_rows[-1]),
+                    out.p.address.eq(task.results),
+                ]
+                with m.If(out.ready):
+                    m.next = "IDLE"
+        m.d.comb += [issue.eq(out.valid & out.ready), self.kept.eq(idle & (waiting == 0))]
+        m.d.sync += waiting.eq(waiting + issue - self.stored)
+        return m

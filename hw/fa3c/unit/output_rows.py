@@ -1,0 +1,163 @@
+"""From sums of each lane to rows of outputs: additions, bias, ReLU or its mask, and a row's words.
+
+The additions run freely, ``drain_words`` outputs in a clock; rows wait behind them.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.float32.format import WIDTH
+from hw.estimate import Estimate
+from hw.fa3c.config import ROW
+from hw.nn.adder_tree import adder_tree, interleaved_sum, interleaved_sum_latency
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["SUMS", "OutputRows", "sums_layout"]
+
+_ARITHMETIC = Arithmetic()
+
+#: What rides beside the sums. ``valid``: of the last partial sum. ``partial``: its number.
+#: ``relu``: a negative output becomes +0.
+SUMS = data.StructLayout({"valid": 1, "partial": 1, "relu": 1})
+
+
+def sums_layout(config):
+    """Sums of each lane for some neighbouring outputs: ``[drain_words][lanes]``."""
+    return data.ArrayLayout(data.ArrayLayout(WIDTH, config.lanes), config.drain_words)
+
+
+class OutputRows(wiring.Component):
+    """For each of ``drain_words`` outputs side by side, in binary32::
+
+        sum = tree over p and l of  words[l] of partial p,  neighbours first, l the faster
+        output = keep ? (relu ? max(+0, sum + bias) : sum + bias) : +0
+
+    where max leaves a NaN, and +0 of -0. A row takes ``steps`` = 16 / drain_words clocks in a
+    row for each partial sum, all of the first one before the second. A row is begun only with
+    ``room``, and then not held up: see docs/flow_control.md.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    ahead : int
+        Clocks from ``begun`` to a row's first words.
+
+    Members
+    -------
+    room : Out(1), begun : In(1)
+        There is a place for a row; it is taken.
+    control : In(SUMS)
+    words : In(sums_layout)
+    biases : In [drain_words], -0 where there is none; keep : In(drain_words)
+        With the last partial sum.
+    o : Out(stream.Signature(512))
+    busy : Out(1)
+        A row was begun in an earlier clock and has not left.
+    """
+
+    def __init__(self, config, ahead):
+        self.config, self.ahead = config, ahead
+        super().__init__(
+            {
+                "room": Out(1),
+                "begun": In(1),
+                "control": In(SUMS),
+                "words": In(sums_layout(config)),
+                "biases": In(data.ArrayLayout(WIDTH, config.drain_words)),
+                "keep": In(config.drain_words),
+                "o": Out(stream.Signature(ROW * WIDTH)),
+                "busy": Out(1),
+            }
+        )
+
+    @staticmethod
+    def steps_of(config):
+        """Clocks that the 16 words of a partial sum take."""
+        return ROW // config.drain_words
+
+    @staticmethod
+    def tree_latency_of(config):
+        return (config.lanes - 1).bit_length() * _ARITHMETIC.add_latency
+
+    @classmethod
+    def sum_latency_of(cls, config):
+        """Clocks from the words of the last partial sum to the sum of all."""
+        across = interleaved_sum_latency(_ARITHMETIC, config.partials)
+        return cls.tree_latency_of(config) + across
+
+    @classmethod
+    def estimate(cls, config):
+        """``latency`` from a row's first words to the row, ``interval`` between rows: where there
+        is one partial sum. A second one makes both ``steps`` longer."""
+        steps = cls.steps_of(config)
+        queue = Queue.latency_of(1)
+        return Estimate(
+            latency=cls.sum_latency_of(config) + _ARITHMETIC.add_latency + queue + steps,
+            interval=steps,
+            dsp=0,
+        )
+
+    @property
+    def places(self):
+        """Rows begun and not gone, so that none waits for another that leaves at once: a place is
+        free again a clock after its row has left."""
+        found = self.estimate(self.config)
+        return -(-(self.ahead + found.latency + 1) // found.interval)
+
+    def elaborate(self, platform):
+        m = Module()
+        config, control = self.config, self.control
+        steps = self.steps_of(config)
+        sum_latency = self.sum_latency_of(config)
+        latency = sum_latency + _ARITHMETIC.add_latency
+        places = self.places
+
+        s_partial = delay(m, control.partial, self.tree_latency_of(config), name="partial")
+        relu = delay(m, control.relu, latency, name="relu")
+        keep = delay(m, self.keep, latency, name="keep")
+        valid = delay(m, control.valid, latency, name="valid", reset=True)
+        outputs = Signal(data.ArrayLayout(WIDTH, config.drain_words))
+        for k in range(config.drain_words):
+            lanes = [self.words[k][lane] for lane in range(config.lanes)]
+            total, _ = interleaved_sum(
+                m,
+                _ARITHMETIC,
+                adder_tree(m, _ARITHMETIC, lanes, name=f"lanes_{k}"),
+                s_partial,
+                config.partials,
+                steps,
+                name=f"partials_{k}",
+            )
+            bias = delay(m, self.biases[k], sum_latency, name=f"bias_{k}")
+            total = _ARITHMETIC.add(m, total, bias, name=f"biased_{k}")
+            # A NaN that leaves an adder has no sign.
+            m.d.comb += outputs[k].eq(Mux(keep[k] & ~(relu & total[-1]), total, 0))
+
+        # The last place is where a row's words come together.
+        m.submodules.queue = queue = Queue(config.drain_words * WIDTH, (places - 1) * steps)
+        m.d.comb += [queue.i.payload.eq(outputs), queue.i.valid.eq(valid)]
+        self._row(m, queue.o, steps)
+
+        used = Signal(range(places + 1))
+        m.d.comb += [self.room.eq(used != places), self.busy.eq(used != 0)]
+        m.d.sync += used.eq(used + self.begun - (self.o.valid & self.o.ready))
+        return m
+
+    def _row(self, m, words, steps):
+        """``o`` of ``steps`` of the stream ``words``, the first lowest."""
+        row = Signal(ROW * WIDTH, reset_less=True)
+        step = Signal(range(steps))
+        m.d.comb += [
+            words.ready.eq(~self.o.valid | self.o.ready),
+            self.o.payload.eq(row),
+        ]
+        with m.If(words.ready):
+            m.d.sync += self.o.valid.eq(words.valid & (step == steps - 1))
+            with m.If(words.valid):
+                m.d.sync += [
+                    row.eq(Cat(row, words.payload)[-len(row) :]),
+                    step.eq(Mux(step == steps - 1, 0, step + 1)),
+                ]

@@ -1,0 +1,200 @@
+"""Parameters on their way into a compute unit: a ring of rows, filled ahead from card memory.
+
+A row a clock each side; a row leaves ``LATENCY`` clocks after its request was taken if it is there.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.estimate import Estimate
+from hw.fa3c.unit.rows import ROW_BYTES, ROW_WIDTH, row_blocks, row_style
+from hw.shell.ports import read_port
+from hw.stream.ram import Ram
+
+__all__ = ["OFFSET", "PASS", "SEGMENT", "ParameterBuffer"]
+
+#: Runs of ``rows`` rows at base + a * stride_a + b * stride_b: for a < count_a, for b < count_b.
+SEGMENT = data.StructLayout(
+    {"base": 32, "count_a": 32, "count_b": 32, "stride_a": 32, "stride_b": 32, "rows": 32}
+)
+#: Rows of a pass, of all its runs; ``resident``: it reads them in any order, and often.
+PASS = data.StructLayout({"total": 32, "resident": 1})
+#: A row of a pass.
+OFFSET = unsigned(32)
+
+#: Rows of a request: a block of the striped space, where base and strides are multiples of one.
+_PIECE = 16
+
+
+class ParameterBuffer(wiring.Component):
+    """Rows of the running pass, while those of the next ones arrive behind them.
+
+    Every count of a segment is at least 1. The rows of a resident pass stay until it is over: it
+    has no more than the ring. Another pass reads each of its rows once, in order, and frees it.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+        ``parameter_rows`` is the ring.
+
+    Members
+    -------
+    segments : In(stream.Signature(SEGMENT))
+        Of passes one after the other; read ahead as far as there is room.
+    read : Out(read_port(512))
+        Byte addresses: 64 times a row. ``error`` is not looked at. Its data never waits.
+    passes : In(stream.Signature(PASS))
+        One a pass that reads parameters, in the order of the segments; taken when it begins.
+    done : In(1)
+        Strobe: all requests of the running pass have been taken.
+    request : In(stream.Signature(OFFSET))
+        A row of the running pass, which waits until it is there. Of a pass that is not resident
+        the rows are those from 0 on, whatever ``request`` says.
+    data : Out(stream.Signature(512))
+    """
+
+    INTERVAL = 1
+    LATENCY = 2
+    #: Clocks from ``done`` to the taking of a request of the next pass.
+    TURN = 3
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "segments": In(stream.Signature(SEGMENT)),
+                "read": Out(read_port(ROW_WIDTH)),
+                "passes": In(stream.Signature(PASS)),
+                "done": In(1),
+                "request": In(stream.Signature(OFFSET)),
+                "data": Out(stream.Signature(unsigned(ROW_WIDTH))),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        """Clocks from a request to its row, which is there; and the blocks of the ring."""
+        blocks = row_blocks(config.parameter_rows)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
+
+    def elaborate(self, platform):
+        m = Module()
+        rows = self.config.parameter_rows
+        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=row_style(rows))
+        produce = Signal(range(rows))
+        there = Signal(range(rows + 1))  # rows that have come and are not free again
+        room = Signal(range(rows + 1), init=rows)  # rows that have not been asked for
+        asked, freed = Signal(range(_PIECE + 1)), Signal(range(rows + 1))
+        beat = self.read.data
+        self._ask(m, room, asked)
+        self._serve(m, ram, there, freed)
+        m.d.comb += [
+            beat.ready.eq(1),
+            ram.write_enable.eq(beat.valid),
+            ram.write_address.eq(produce),
+            ram.write_data.eq(beat.p.data),
+        ]
+        with m.If(beat.valid):
+            m.d.sync += produce.eq(self._moved(produce, 1))
+        m.d.sync += [
+            there.eq(there + beat.valid - freed),
+            room.eq(room - asked + freed),
+        ]
+        return m
+
+    def _moved(self, pointer, by):
+        """A place in the ring, ``by`` rows further: at most once around."""
+        rows = self.config.parameter_rows
+        further = pointer + by
+        return Mux(further >= rows, further - rows, further)[: len(pointer)]
+
+    def _ask(self, m, room, asked):
+        """Requests of the segments, a piece a clock, each once there is room for all of it."""
+        segment = Signal(SEGMENT, reset_less=True)
+        active = Signal()
+        row, run, turn = (Signal(32, reset_less=True) for _ in range(3))
+        left, left_a, left_b = (Signal(32, reset_less=True) for _ in range(3))
+        next_run, next_turn = Signal(32), Signal(32)
+        beats = Signal(range(_PIECE + 1))
+        ends_run, issue = Signal(), Signal()
+        request = self.read.request
+        m.d.comb += [
+            ends_run.eq(left <= _PIECE),
+            beats.eq(Mux(ends_run, left, _PIECE)),
+            request.valid.eq(active & (room >= beats)),
+            request.p.address.eq(row * ROW_BYTES),
+            request.p.beats.eq(beats),
+            issue.eq(request.valid & request.ready),
+            asked.eq(Mux(issue, beats, 0)),
+            next_run.eq(run + segment.stride_b),
+            next_turn.eq(turn + segment.stride_a),
+            self.segments.ready.eq(~active),
+        ]
+        with m.If(issue):
+            m.d.sync += [row.eq(row + _PIECE), left.eq(left - _PIECE)]
+            with m.If(ends_run):
+                m.d.sync += [left.eq(segment.rows), left_b.eq(left_b - 1)]
+                m.d.sync += [row.eq(next_run), run.eq(next_run)]
+                with m.If(left_b == 1):
+                    m.d.sync += [left_b.eq(segment.count_b), left_a.eq(left_a - 1)]
+                    m.d.sync += [row.eq(next_turn), run.eq(next_turn), turn.eq(next_turn)]
+                    m.d.sync += active.eq(left_a != 1)
+        with m.If(self.segments.valid & self.segments.ready):
+            new = self.segments.p
+            m.d.sync += [segment.eq(new), active.eq(1)]
+            m.d.sync += [row.eq(new.base), run.eq(new.base), turn.eq(new.base)]
+            m.d.sync += [left.eq(new.rows), left_a.eq(new.count_a), left_b.eq(new.count_b)]
+
+    def _serve(self, m, ram, there, freed):
+        """Rows of the running pass, and their places back when it needs them no more."""
+        head = Signal.like(ram.read_address)  # row 0 of the pass, or the next one to read
+        resident = Signal()
+        size = Signal.like(there)  # rows that the end of the pass frees
+        s1_valid, taken, fetch = Signal(), Signal(), Signal()
+        s1_address = Signal.like(head, reset_less=True)
+        s1_before = Signal.like(head, reset_less=True)  # rows of the pass that come before it
+        offset = Signal.like(head)
+        m.d.comb += [
+            offset.eq(Mux(resident, self.request.payload, 0)),
+            taken.eq(self.request.valid & self.request.ready),
+            fetch.eq(s1_valid & (there > s1_before) & (~self.data.valid | self.data.ready)),
+            ram.read_enable.eq(fetch),
+            ram.read_address.eq(s1_address),
+            self.data.payload.eq(ram.read_data),
+            freed.eq(fetch & ~resident),
+        ]
+        with m.If(taken):
+            m.d.sync += [
+                s1_valid.eq(1),
+                s1_address.eq(self._moved(head, offset)),
+                s1_before.eq(offset),
+            ]
+            with m.If(~resident):
+                m.d.sync += head.eq(self._moved(head, 1))
+        with m.Elif(fetch):
+            m.d.sync += s1_valid.eq(0)
+        with m.If(fetch):
+            m.d.sync += self.data.valid.eq(1)
+        with m.Elif(self.data.ready):
+            m.d.sync += self.data.valid.eq(0)
+
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.passes.ready.eq(1)
+                m.d.sync += [
+                    resident.eq(self.passes.p.resident),
+                    size.eq(Mux(self.passes.p.resident, self.passes.p.total, 0)),
+                ]
+                with m.If(self.passes.valid):
+                    m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += self.request.ready.eq(~s1_valid | fetch)
+                with m.If(self.done):
+                    m.next = "FREE"
+            with m.State("FREE"):
+                # Also rows that nobody reads, such as the padding behind a bias, must have come.
+                with m.If(~s1_valid & (there >= size)):
+                    m.d.comb += freed.eq(size)
+                    m.d.sync += head.eq(self._moved(head, size))
+                    m.next = "IDLE"

@@ -1,0 +1,199 @@
+"""Clocks of passes, worked out sweep by sweep from the table of passes: what the RTL takes.
+
+A sweep begins when the one before is over, its line and its rows are there and, if it ends sums, a
+half of the output line is free. Each of these is a clock that follows from earlier ones, so that no
+data and no gate is needed to find them. Parameters and maps are taken as loaded before.
+"""
+
+from collections import deque
+from itertools import product
+from typing import NamedTuple
+
+from hw.fa3c.config import ROW
+from hw.fa3c.nests import Kind, Source
+from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.feature_buffer import FeatureBuffer
+from hw.fa3c.unit.line_buffer import LineBuffer
+from hw.fa3c.unit.output_rows import OutputRows
+from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+
+__all__ = ["Sweeps", "pass_clocks", "sweeps"]
+
+#: Rows that a port of the feature buffer has asked for and that nobody has taken, at most.
+_AHEAD = 4
+
+#: Clocks from a group's last step to its place in the drain's queue, and on to its first reading.
+_TO_DRAIN = LineBuffer.LATENCY + Array.LATENCY + 1
+
+
+class Sweeps(NamedTuple):
+    """A sweep: ``slots`` turns, ``rows`` that it holds; where a line begins its rows, else 0;
+    whether the line ends; whether sums end; where a group ends its outputs (GC: rows), else 0."""
+
+    slots: int
+    rows: int
+    line: int
+    line_ends: bool
+    sums_end: bool
+    outputs: int
+
+
+def _tap_rows(p, row):
+    """Tap rows of an input row that meet an error."""
+    kernel, stride, height = p.taps[:3]
+    return sum((row - ky) % stride == 0 and 0 <= row - ky < height * stride for ky in range(kernel))
+
+
+def sweeps(config, p, batch):
+    """Every sweep of a pass, in order."""
+    counts = [count or batch for count in p.words.counts]
+    fill = [count or batch for count in p.fill.counts]
+    gradient, lanes = p.kind == Kind.GC, config.lanes
+    held = 1 if p.source == Source.ERRORS else lanes
+    outputs = 0 if gradient else (p.drain.counts[-1] or batch)
+    for _, n5, n4 in product(*(range(count) for count in counts[:3])):
+        turns = _tap_rows(p, n5) if p.taps else counts[3]
+        block_ends = n4 == counts[2] - 1
+        bias = p.bias and block_ends and n5 == counts[1] - 1
+        slots = (block_ends and p.last_slots) or counts[6]
+        line_rows = (block_ends and p.last_rows) or fill[5]
+        for n3, n2, n1 in product(range(turns), range(counts[4]), range(counts[5])):
+            whole = gradient or n2 == 0  # a line a turn of level 2 in GC, of level 3 else
+            over = n1 == counts[5] - 1
+            line_ends = over and (gradient or n2 == counts[4] - 1)
+            last = n3 == turns - 1
+            group_ends = last and line_ends and n2 == counts[4] - 1
+            rows = slots * lanes + bias if gradient else outputs
+            yield Sweeps(
+                slots=slots + bias,
+                rows=held,
+                line=line_rows if whole and n1 == 0 else 0,
+                line_ends=line_ends,
+                sums_end=last and n1 >= counts[5] - p.partials,
+                outputs=rows if group_ends else 0,
+            )
+
+
+class _Asked:
+    """Requests of one port of the feature buffer, a row a clock, as long as it has room for them.
+
+    ``clocks`` are those in which requests go out; a port of lower rank gets nothing then.
+    """
+
+    def __init__(self, start, total):
+        self.total, self.latest, self.clocks, self.due = total, start, set(), deque()
+        for _ in range(_AHEAD):
+            self._ask(0)
+
+    def _ask(self, earliest):
+        if self.total:
+            self.total -= 1
+            self.latest = max(self.latest + 1, earliest)
+            self.clocks.add(self.latest)
+            self.due.append(self.latest + FeatureBuffer.LATENCY)
+
+    def take(self, clock):
+        """The next row is taken: there is room for one more request."""
+        self.due.popleft()
+        self._ask(clock + 1)
+
+
+class _Rows:
+    """Clocks in which the rows that the PEs hold are taken, one after the other."""
+
+    def __init__(self, p, start, asked):
+        self.asked = asked if p.source == Source.ERRORS else None
+        self.last = start  # the clock in which the row before was taken
+        self.first = start + 1 + ParameterBuffer.LATENCY
+        if p.source == Source.TRANSPOSED:
+            self.first += ROW
+
+    def take(self, earliest):
+        """The clock of the next row, not before ``earliest``."""
+        there = self.asked.due[0] if self.asked else self.first
+        self.last = max(earliest, self.last + 1, there)
+        if self.asked:
+            self.asked.take(self.last)
+        return self.last
+
+    def pass_bias(self):
+        """A row of biases, which comes in the row of the others."""
+        self.last = max(self.last + 1, self.first)
+
+
+class _Drain:
+    """Clocks in which a half of the output line is free again."""
+
+    def __init__(self, config):
+        self.steps = OutputRows.steps_of(config)
+        self.latency = OutputRows.sum_latency_of(config) + 6
+        self.ready, self.free = 0, deque([0, 0], maxlen=2)
+        self.gradient = False  # the group before was one
+        self.written = 0  # the clock in which the last row of outputs is written
+
+    def group(self, p, end, count, masks):
+        """A group ends with a step in clock ``end``; ``masks`` are asked for."""
+        # The last row of a gradient is on show for a clock before outputs begin.
+        shown = self.gradient and p.kind != Kind.GC
+        clock, self.gradient = max(end + _TO_DRAIN, self.ready + shown), p.kind == Kind.GC
+        each = 1 if p.kind == Kind.GC else self.steps * p.partials
+        for _ in range(count):
+            if p.kind == Kind.BW:
+                clock = max(clock, masks.due[0])
+                masks.take(clock + each - 1)
+            clock += each
+        over = clock - 1
+        if p.kind != Kind.GC:
+            self.written = over + self.latency + 4
+        self.ready = over + 1
+        self.free.append(over + 2)
+
+
+def pass_clocks(config, passes, batch):
+    """For each of ``passes``, in order: clocks from its start to the next one's. Of the last: until
+    its outputs are in the feature buffer, or its gradient was taken."""
+    clocks, start, drain = [], 0, _Drain(config)
+    for position, p in enumerate(passes):
+        last = _run(config, p, batch, start, drain)
+        follower = passes[position + 1] if position + 1 < len(passes) else None
+        if p.kind == Kind.GC:
+            following = last + 2 if follower else drain.ready + 1
+        else:
+            following = drain.written + 2
+            # The parameter buffer frees this pass's rows before it begins with the next.
+            following += follower is not None and follower.segments is not None
+        clocks.append(following - start)
+        start = following
+    return clocks
+
+
+def _run(config, p, batch, start, drain):
+    """The clock of the last step."""
+    every = list(sweeps(config, p, batch))
+    # Errors of GC, or masks of BW; both come before lines.
+    total = {Kind.FW: 0, Kind.GC: len(every), Kind.BW: sum(sweep.outputs for sweep in every)}
+    asked = _Asked(start, total[p.kind])
+    rows = _Rows(p, start, asked)
+    asks, releases = start, deque([start, start], maxlen=2)
+    ends = line_ready = full = swap = start
+    for sweep in every:
+        for _ in range(sweep.rows):
+            full = rows.take(swap) + 1
+        if sweep.line:
+            asks = max(asks, releases[0])
+            for _ in range(sweep.line):
+                asks += 1
+                while asks in asked.clocks:
+                    asks += 1
+            line_ready = asks + FeatureBuffer.LATENCY + 1
+        free = drain.free[0] if sweep.sums_end else 0
+        swap = max(ends, line_ready, full, free)
+        last = swap + sweep.slots - 1
+        ends = swap + max(sweep.slots, p.hold)
+        if sweep.line_ends:
+            releases.append(last)
+        if sweep.outputs:
+            drain.group(p, last, sweep.outputs, asked)
+            if p.kind == Kind.FW:
+                rows.pass_bias()
+    return last

@@ -1,0 +1,98 @@
+"""One PE of a compute unit: products of a held word, each added to one of 32 sums.
+
+Interval 1; LATENCY clocks from a word to its slot's sum. A slot may come back after RETURN clocks.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.float32.format import WIDTH
+from hw.arith.float32.multiply import Float32Multiply
+from hw.estimate import Estimate
+from hw.fa3c.config import SLOTS
+from hw.stream.ram import Ram
+
+__all__ = ["PE"]
+
+_ARITHMETIC = Arithmetic()
+
+
+class PE(wiring.Component):
+    """In each clock, in binary32::
+
+        sum[slot] = (first ? -0 : sum[slot]) + held * word
+
+    The slot's number and the flags are those of all PEs, so they come from outside, each when it
+    is due. A slot's sum is read in one clock, added to in the next ones and written back: the step
+    that reads it in the clock after the write is ``RETURN`` clocks behind. One that comes sooner
+    finds an older sum, or an undefined one.
+
+    Source: FA3C 4.2.1, a multiplier and an accumulator with feedback.
+
+    Members
+    -------
+    row, load : In(32), In(1)
+        ``load`` makes ``row`` the word that is held next.
+    swap : In(1)
+        What was to be held next is held, for ``word`` of the next clock on. A ``load`` in the same
+        clock comes after it.
+    word : In(32)
+    read_slot : In(5), READ_DELAY clocks after its ``word``
+    first : In(1), FIRST_DELAY clocks after
+    write, write_slot : In(1), In(5), LATENCY clocks after
+    sum : Out(32), LATENCY clocks after
+    """
+
+    FIRST_DELAY = _ARITHMETIC.multiply_latency
+    READ_DELAY = FIRST_DELAY - 1
+    LATENCY = FIRST_DELAY + _ARITHMETIC.add_latency
+    RETURN = LATENCY + 1 - READ_DELAY
+    #: As yosys maps it to UltraScale+.
+    LUT, FF = 604, 570
+
+    def __init__(self):
+        slot = range(SLOTS)
+        super().__init__(
+            {
+                "row": In(WIDTH),
+                "load": In(1),
+                "swap": In(1),
+                "word": In(WIDTH),
+                "read_slot": In(slot),
+                "first": In(1),
+                "write": In(1),
+                "write_slot": In(slot),
+                "sum": Out(WIDTH),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config=None):
+        return Estimate(
+            latency=cls.LATENCY, interval=1, lut=cls.LUT, ff=cls.FF, dsp=Float32Multiply.DSP
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        following = Signal(WIDTH, reset_less=True)
+        held = Signal(WIDTH, reset_less=True)
+        with m.If(self.load):
+            m.d.sync += following.eq(self.row)
+        with m.If(self.swap):
+            m.d.sync += held.eq(following)
+
+        m.submodules.sums = sums = Ram(width=WIDTH, depth=SLOTS, style="distributed")
+        before = Signal(WIDTH)
+        product = _ARITHMETIC.multiply(m, held, self.word, name="product")
+        total = _ARITHMETIC.add(m, product, before, name="total")
+        m.d.comb += [
+            sums.read_address.eq(self.read_slot),
+            before.eq(Mux(self.first, _ARITHMETIC.zero, sums.read_data)),
+            sums.write_enable.eq(self.write),
+            sums.write_address.eq(self.write_slot),
+            sums.write_data.eq(total),
+            self.sum.eq(total),
+        ]
+        return m

@@ -1,0 +1,34 @@
+"""Rows of 16 words on chip: how wide they are, and what memories of them are made of."""
+
+from hw.fa3c.config import ROW
+from hw.stream.ram import memory_blocks, style_of
+
+__all__ = ["ROW_BYTES", "ROW_WIDTH", "row_blocks", "row_style"]
+
+#: Bits and bytes of a row.
+ROW_WIDTH = 32 * ROW
+ROW_BYTES = ROW_WIDTH // 8
+
+#: Rows up to which a memory is made of RAMB36: a URAM288 of this width is at least 4096 deep.
+_BLOCK = 1024
+
+
+def row_style(rows):
+    """``ram_style`` of a memory of so many rows."""
+    return "ultra" if rows > _BLOCK else style_of(rows)
+
+
+def row_blocks(rows, style=None):
+    """Of a memory of so many rows: ``bram36``, ``uram`` and ``lut`` of an ``Estimate``.
+
+    ``style``: its ``ram_style``; None for that of ``row_style``. The lookup tables choose among
+    blocks one behind the other, as yosys has it: the vendor's tools have the blocks do it.
+    """
+    style = style or row_style(rows)
+    blocks = memory_blocks(ROW_WIDTH, rows, style)
+    deep = blocks // memory_blocks(ROW_WIDTH, 1, style) if blocks else 0
+    return {
+        "lut": ROW_WIDTH * (deep // 2),
+        "bram36": blocks if style == "block" else 0,
+        "uram": blocks if style == "ultra" else 0,
+    }

@@ -1,0 +1,185 @@
+"""What a compute unit does for a task, in order: rows to bring, passes, rows to keep.
+
+Three sequences run side by side, each as far as the others let it: what is loaded, the passes, and
+what is stored. Parameters of later passes are asked for from the task's start on.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.fa3c.layouts import unit_task
+from hw.fa3c.nests import Kind
+from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.unit.mover import run_layout
+from hw.fa3c.unit.moves import Loads, Stores
+from hw.fa3c.unit.parameter_buffer import PASS, SEGMENT
+
+__all__ = ["Schedule", "unit_passes"]
+
+
+def unit_passes(config, role):
+    """``(passes, first)`` of a role; ``first``: position of the first of a training task."""
+    forward = forward_passes(config) if role != "train" else []
+    training = training_passes(config) if role != "infer" else []
+    return forward + training, len(forward)
+
+
+class Schedule(wiring.Component):
+    """One task after the other.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    role : of ``ROLES``
+
+    Members
+    -------
+    task : In(stream of unit_task(config)), done : Out(1)
+        ``done``: one clock, all that the task writes is acknowledged.
+    loads, stores : Out(stream of runs), moved, stored : In(1)
+        As of ``mover``.
+    segments : Out(stream), passes : Out(stream), parameters_done : Out(1)
+        As of the parameter buffer.
+    start, number, batch : Out
+        Of the passes: as ``LoopNest``.
+    swept, written : In(1)
+        No sweep is under way; all rows of outputs are in the feature buffer. From the second clock
+        after ``start`` on.
+    drained : In(1)
+        Nothing of any group is under way.
+    """
+
+    def __init__(self, config, role):
+        self.config = config
+        self.table, self.training = unit_passes(config, role)
+        super().__init__(
+            {
+                "task": In(stream.Signature(unit_task(config))),
+                "done": Out(1),
+                "loads": Out(stream.Signature(run_layout(config))),
+                "stores": Out(stream.Signature(run_layout(config))),
+                "moved": In(1),
+                "stored": In(1),
+                "segments": Out(stream.Signature(SEGMENT)),
+                "passes": Out(stream.Signature(PASS)),
+                "parameters_done": Out(1),
+                "start": Out(1),
+                "number": Out(range(max(2, len(self.table)))),
+                "batch": Out(range(config.samples + 1)),
+                "swept": In(1),
+                "written": In(1),
+                "drained": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        task = Signal(unit_task(self.config), reset_less=True)
+        layers = len(self.config.layers)
+        # Maps that have been loaded whole; passes that are over.
+        loaded, made = Signal(range(layers + 2)), Signal(range(2 * layers))
+        begin, passed, kept = Signal(), Signal(), Signal()
+        m.d.comb += self.batch.eq(task.count)
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += [self.task.ready.eq(1), begin.eq(self.task.valid)]
+                m.d.sync += task.eq(self.task.payload)
+                with m.If(begin):
+                    m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(passed & kept & self.drained):
+                    m.d.comb += self.done.eq(1)
+                    m.next = "IDLE"
+        self._segments(m, task, begin)
+        self._passes(m, task, begin, loaded, made, passed)
+        m.submodules.loads = loads = Loads(self.config)
+        m.submodules.stores = stores = Stores(self.config)
+        connect(m, loads.runs, flipped(self.loads))
+        connect(m, stores.runs, flipped(self.stores))
+        m.d.comb += [
+            loads.begin.eq(begin),
+            loads.task.eq(task),
+            stores.begin.eq(begin & ~self.task.p.train),
+            stores.task.eq(task),
+            loads.moved.eq(self.moved),
+            loaded.eq(loads.loaded),
+            stores.stored.eq(self.stored),
+            stores.loaded.eq(loaded),
+            stores.made.eq(made),
+            kept.eq(stores.kept),
+        ]
+        return m
+
+    def _first(self, task):
+        """Position of the task's first pass."""
+        return Mux(task.train, self.training, 0)
+
+    def _is_last(self, number):
+        """The pass ends its task."""
+        return (number == self.training - 1) | (number == len(self.table) - 1)
+
+    def _segments(self, m, task, begin):
+        """All parameters of the task, in the order of its passes."""
+        at, out = Signal.like(self.number), self.segments
+        going, wanted = Signal(), Signal()
+        with m.Switch(at):
+            for number, p in enumerate(self.table):
+                if p.segments is not None:
+                    part = p.segments
+                    with m.Case(number):
+                        m.d.comb += [
+                            wanted.eq(1),
+                            out.p.base.eq(task.snapshot_row + part.base),
+                            out.p.count_a.eq(part.counts[0]),
+                            out.p.count_b.eq(part.counts[1]),
+                            out.p.stride_a.eq(part.strides[0]),
+                            out.p.stride_b.eq(part.strides[1]),
+                            out.p.rows.eq(part.rows),
+                        ]
+        m.d.comb += out.valid.eq(going & wanted)
+        with m.If(begin):
+            m.d.sync += [going.eq(1), at.eq(self._first(self.task.p))]
+        with m.Elif(going & (~wanted | out.ready)):
+            m.d.sync += [at.eq(at + 1), going.eq(~self._is_last(at))]
+
+    def _passes(self, m, task, begin, loaded, made, passed):
+        layers = len(self.config.layers)
+        number, out = Signal.like(self.number), self.passes
+        needs, gradient, has_parameters = Signal.like(loaded), Signal(), Signal()
+        with m.Switch(number):
+            for position, p in enumerate(self.table):
+                with m.Case(position):
+                    wanted = 1 if p.kind == Kind.FW else 1 + layers - p.layer
+                    m.d.comb += [needs.eq(wanted), gradient.eq(p.kind == Kind.GC)]
+                    if p.segments is not None:
+                        a, b = p.segments.counts
+                        m.d.comb += [
+                            has_parameters.eq(1),
+                            out.p.total.eq(a * b * p.segments.rows),
+                            out.p.resident.eq(p.segments.resident),
+                        ]
+        m.d.comb += self.number.eq(number)
+        with m.FSM(name="passes"):
+            with m.State("IDLE"):
+                m.d.comb += passed.eq(~begin)
+                with m.If(begin):
+                    m.d.sync += [number.eq(self._first(self.task.p)), made.eq(0)]
+                    m.next = "WAIT"
+            with m.State("WAIT"):
+                with m.If(loaded >= needs):
+                    m.d.comb += [
+                        out.valid.eq(has_parameters),
+                        self.start.eq(~has_parameters | out.ready),
+                    ]
+                with m.If(self.start):
+                    m.next = "BEGUN"
+            with m.State("BEGUN"):
+                m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(Mux(gradient, self.swept, self.written)):
+                    m.d.comb += self.parameters_done.eq(has_parameters)
+                    m.d.sync += [number.eq(number + 1), made.eq(made + 1)]
+                    m.next = "WAIT"
+                    with m.If(self._is_last(number)):
+                        m.next = "IDLE"

@@ -1,0 +1,228 @@
+"""Sweeps: words of a line pass the rows that stand in the PEs, a slot each clock.
+
+The one place where a compute unit waits: a sweep begins when its line, its rows and, if it ends
+sums, a half of the output line are there. What has begun is never held up (docs/flow_control.md).
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.config import LINE_ROWS, ROW, SLOTS
+from hw.fa3c.nests import BATCH, Kind, Source
+from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.drain import GROUP
+from hw.fa3c.unit.line_buffer import LineBuffer
+from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.rows import ROW_WIDTH
+from hw.stream.delay import delay
+
+__all__ = ["Sweep"]
+
+#: Levels of a sweep's nest, by their place in it: those of ``plan`` are 6 to 0.
+_SAMPLE, _ROW, _GROUP, _LINE, _COLUMN, _CHUNK, _SLOT = range(7)
+
+
+class Sweep(wiring.Component):
+    """Steps of the array, addresses of the line buffer, and groups for the drain.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    passes : sequence of plan.Pass
+
+    Members
+    -------
+    start, number, batch, busy : as ``LoopNest``
+    rows : In(stream of 512 bits)
+        ``lanes`` of them for each sweep; of GC one, for all lanes.
+    line_full, line_release, line_address, line_wide, line_one : of the line buffer
+    row, load, swap, slot, first, last, half, valid : of the array, ``LineBuffer.LATENCY`` clocks
+        after the address of their words
+    group : Out(stream of GROUP)
+        As soon as all sums of a group are in the output line.
+    free : In(1)
+        One clock: a half of the output line is free again.
+    drained : Out(1)
+        All sums of groups that have ended were taken.
+    """
+
+    INTERVAL = 1
+
+    def __init__(self, config, passes):
+        self.config, self.passes = config, tuple(passes)
+        loops = [
+            Loops(
+                p.words.counts,
+                ((p.words.strides, p.words.base), (p.slots, 0)),
+                last=p.last_slots,
+                extra=p.bias,
+                taps=p.taps and p.taps[:3],
+                rows=((0, 0), (0, 0)),
+            )
+            for p in self.passes
+        ]
+        self.nest = LoopNest(loops, ("word", "slot"), config.samples)
+        outer = self.nest.signature.members
+        super().__init__(
+            {
+                **{name: outer[name] for name in ("start", "number", "batch", "busy")},
+                "rows": In(stream.Signature(unsigned(ROW_WIDTH))),
+                "line_full": In(1),
+                "line_release": Out(1),
+                "line_address": Out(range(LINE_ROWS * 4 * ROW // config.lanes)),
+                "line_wide": Out(1),
+                "line_one": Out(1),
+                "row": Out(ROW_WIDTH),
+                "load": Out(config.lanes),
+                "swap": Out(1),
+                "slot": Out(range(SLOTS)),
+                "first": Out(1),
+                "last": Out(1),
+                "half": Out(1),
+                "valid": Out(1),
+                "group": Out(stream.Signature(GROUP)),
+                "free": In(1),
+                "drained": Out(1),
+            }
+        )
+
+    def _constants(self, m):
+        """What the running pass says, by name."""
+        config = self.config
+
+        def split(p):
+            return p.partials > 1
+
+        def outputs(p):
+            return p.drain.counts[-1] if p.drain else 0
+
+        tables = {
+            "broadcast": lambda p: p.source == Source.ERRORS,
+            "wide": lambda p: p.kind != Kind.BW and config.layers[p.layer].per_row > ROW,
+            "split": split,
+            "lines_inside": lambda p: p.line_level == 2,
+            "tapped": lambda p: p.taps is not None,
+            "stride": lambda p: p.taps.stride if p.taps else 0,
+            "late": lambda p: p.taps.kernel - p.taps.stride if p.taps else 0,
+            "ending": lambda p: p.words.counts[_CHUNK] - p.partials,
+            "partials": lambda p: p.partials,
+            "hold": lambda p: p.hold,
+            "gradient": lambda p: p.kind == Kind.GC,
+            "mask": lambda p: p.kind == Kind.BW,
+            "relu": lambda p: p.relu and p.kind == Kind.FW,
+            "of_batch": lambda p: p.drain is not None and outputs(p) == BATCH,
+            "outputs": outputs,
+        }
+        signals = {}
+        for name, table in tables.items():
+            values = [int(table(p)) for p in self.passes]
+            signals[name] = Signal(range(max(values) + 1), name=name)
+            with m.Switch(self.number):
+                for number, value in enumerate(values):
+                    with m.Case(number):
+                        m.d.comb += signals[name].eq(value)
+        return signals
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.nest = nest = self.nest
+        p, turn = self._constants(m), nest.o.p
+        chunk, column = turn.index[f"level_{_CHUNK}"], turn.index[f"level_{_COLUMN}"]
+        elapsed = turn.index[f"level_{_SLOT}"]
+        step, begins, ends = Signal(), Signal(), Signal()
+        started, loaded = Signal(), Signal(range(self.config.lanes + 1))
+        full, wait = Signal(), Signal.like(p["hold"])
+        used = Signal(range(3))  # halves of the output line that hold sums
+        # Chains begin and end: levels 3 to 1 are in their first or last turn. Of the taps of BW, a
+        # slot's first and last are those of the columns at the ends.
+        opens, closes = Signal(), Signal()
+        leftmost, rightmost = Signal(), Signal()
+        group_ends, line_ends, bias = Signal(), Signal(), Signal()
+        m.d.comb += [
+            nest.start.eq(self.start),
+            nest.number.eq(self.number),
+            nest.batch.eq(self.batch),
+            self.busy.eq(nest.busy),
+            self.drained.eq(used == 0),
+            begins.eq(turn.first[_SLOT]),
+            ends.eq(turn.last[_SLOT]),
+            leftmost.eq(turn.first[_COLUMN] | (p["tapped"] & ((column < p["stride"]) | ends))),
+            rightmost.eq(turn.last[_COLUMN] | (p["tapped"] & ((column >= p["late"]) | begins))),
+            opens.eq(turn.first[_LINE] & (chunk < p["partials"]) & leftmost),
+            closes.eq(turn.last[_LINE] & (chunk >= p["ending"]) & rightmost),
+            group_ends.eq(turn.last[_LINE:].all()),
+            line_ends.eq(turn.last[_CHUNK:].all() & (p["lines_inside"] | turn.last[_COLUMN])),
+            bias.eq(p["gradient"] & turn.last[_ROW] & turn.last[_GROUP]),
+            started.eq(
+                self.line_full
+                & full
+                & (wait == 0)
+                & ((used != 2) | ~(turn.last[_LINE] & (chunk >= p["ending"])))
+            ),
+            nest.o.ready.eq(~begins | started),
+            step.eq(nest.o.valid & nest.o.ready),
+            self.line_release.eq(step & line_ends),
+            self.line_address.eq(turn.word),
+            self.line_wide.eq(p["wide"]),
+            self.line_one.eq(bias & ends),
+        ]
+        with m.If(step & ends & (elapsed + 1 < p["hold"])):
+            m.d.sync += wait.eq(p["hold"] - 1 - elapsed)
+        with m.Elif(wait != 0):
+            m.d.sync += wait.eq(wait - 1)
+        self._rows(m, p, step & begins, full, loaded)
+        self._steps(m, p, turn, step, begins, opens, closes, chunk)
+        half = self._groups(m, p, step & group_ends, bias, elapsed, used)
+        later = LineBuffer.LATENCY
+        m.d.comb += self.half.eq(delay(m, half, later, name="half"))
+        return m
+
+    def _rows(self, m, p, swap, full, loaded):
+        """The next rows enter the array, in the clock of a swap at the earliest."""
+        lanes, later = self.config.lanes, LineBuffer.LATENCY
+        take, load = Signal(), Signal(lanes)
+        place = Signal.like(loaded)
+        m.d.comb += [
+            full.eq(loaded == lanes),
+            place.eq(Mux(swap, 0, loaded)),
+            self.rows.ready.eq(~full | swap),
+            take.eq(self.rows.valid & self.rows.ready),
+            load.eq(Mux(take, Mux(p["broadcast"], (1 << lanes) - 1, 1 << place), 0)),
+            self.row.eq(delay(m, self.rows.payload, later, name="row")),
+            self.load.eq(delay(m, load, later, name="load", reset=True)),
+            self.swap.eq(delay(m, swap, later, name="swap", reset=True)),
+        ]
+        m.d.sync += loaded.eq(Mux(take, Mux(p["broadcast"], lanes, place + 1), place))
+
+    def _steps(self, m, p, turn, step, begins, opens, closes, chunk):
+        later = LineBuffer.LATENCY
+        slot = Signal(range(SLOTS))
+        m.d.comb += [
+            slot.eq(turn.slot + ((p["split"] & chunk[0]) << 4)),
+            self.slot.eq(delay(m, slot, later, name="slot")),
+            self.first.eq(delay(m, opens, later, name="first")),
+            self.last.eq(delay(m, closes, later, name="last")),
+            self.valid.eq(delay(m, step, later, name="valid", reset=True)),
+        ]
+
+    def _groups(self, m, p, over, bias, elapsed, used):
+        """A group's sums are in the output line when its last step has passed the array."""
+        half, group = Signal(), Signal(GROUP)
+        slots = Signal(range(SLOTS + 2))
+        m.d.comb += [
+            slots.eq(elapsed + 1 - bias),
+            group.gradient.eq(p["gradient"]),
+            group.count.eq(Mux(p["gradient"], slots, Mux(p["of_batch"], self.batch, p["outputs"]))),
+            group.bias.eq(bias),
+            group.relu.eq(p["relu"]),
+            group.mask.eq(p["mask"]),
+            group.split.eq(p["split"]),
+        ]
+        m.d.sync += [half.eq(half ^ over), used.eq(used + over - self.free)]
+        clocks = LineBuffer.LATENCY + Array.LATENCY
+        m.d.comb += [  # there is room: a group has a half of the output line
+            self.group.valid.eq(delay(m, over, clocks, name="over", reset=True)),
+            self.group.payload.eq(delay(m, group, clocks, name="group")),
+        ]
+        return half

@@ -1,0 +1,171 @@
+"""Ports of wide words on a narrower memory: what a design moves in rows, a board in its own beats.
+
+A narrow beat a clock; a wide word passes without a bubble between it and the next.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from hw.shell.ports import read_beats, read_port, write_port
+
+__all__ = ["Gather", "NarrowRead", "NarrowWrite", "Scatter"]
+
+
+def _ratio(wide, narrow):
+    """Beats of a word; ValueError unless it is a power of two."""
+    if narrow < 1 or wide % narrow or wide // narrow & (wide // narrow - 1):
+        raise ValueError(f"narrow must be wide ({wide}) over a power of two, not {narrow!r}")
+    return wide // narrow
+
+
+class Gather(wiring.Component):
+    """A word of each ``wide / narrow`` beats, the lowest bits first; an error of any is the word's.
+
+    A word leaves a clock after its last beat.
+
+    Parameters
+    ----------
+    wide, narrow : int
+        Bits. ValueError unless their ratio is a power of two.
+
+    Members
+    -------
+    i : In(stream of ``read_beats(narrow)``), o : Out(stream of ``read_beats(wide)``)
+    """
+
+    LATENCY = 1
+
+    def __init__(self, wide, narrow):
+        self.wide, self.narrow, self.ratio = wide, narrow, _ratio(wide, narrow)
+        super().__init__(
+            {
+                "i": In(stream.Signature(read_beats(narrow))),
+                "o": Out(stream.Signature(read_beats(wide))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        word = Signal(read_beats(self.wide), reset_less=True)
+        place = Signal(range(max(2, self.ratio)))
+        final = place == self.ratio - 1
+        m.d.comb += [self.o.payload.eq(word), self.i.ready.eq(~self.o.valid | self.o.ready)]
+        with m.If(self.i.ready):
+            m.d.sync += self.o.valid.eq(self.i.valid & final)
+            with m.If(self.i.valid):
+                m.d.sync += [
+                    place.eq(Mux(final, 0, place + 1)),
+                    word.error.eq(self.i.p.error | (word.error & (place != 0))),
+                ]
+                with m.Switch(place):
+                    for number in range(self.ratio):
+                        with m.Case(number):
+                            part = word.data.word_select(number, self.narrow)
+                            m.d.sync += part.eq(self.i.p.data)
+        return m
+
+
+class Scatter(wiring.Component):
+    """The beats of each word, the lowest bits first; the first leaves a clock after the word came.
+
+    Parameters
+    ----------
+    wide, narrow : as of ``Gather``
+
+    Members
+    -------
+    i : In(stream of ``wide`` bits), o : Out(stream of ``narrow`` bits)
+    """
+
+    LATENCY = 1
+
+    def __init__(self, wide, narrow):
+        self.wide, self.narrow, self.ratio = wide, narrow, _ratio(wide, narrow)
+        super().__init__(
+            {
+                "i": In(stream.Signature(unsigned(wide))),
+                "o": Out(stream.Signature(unsigned(narrow))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        word = Signal(self.wide, reset_less=True)
+        left = Signal(range(self.ratio + 1))  # beats
+        m.d.comb += [
+            self.o.payload.eq(word[: self.narrow]),
+            self.o.valid.eq(left != 0),
+            self.i.ready.eq((left == 0) | ((left == 1) & self.o.ready)),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += [word.eq(self.i.payload), left.eq(Mux(self.i.valid, self.ratio, 0))]
+        with m.Elif(self.o.ready):
+            m.d.sync += [word.eq(word >> self.narrow), left.eq(left - 1)]
+        return m
+
+
+def _pass(m, request, inner, ratio):
+    """The same run, in narrow beats."""
+    m.d.comb += [
+        inner.p.address.eq(request.p.address),
+        inner.p.beats.eq(request.p.beats << exact_log2(ratio)),
+        inner.valid.eq(request.valid),
+        request.ready.eq(inner.ready),
+    ]
+
+
+class NarrowRead(wiring.Component):
+    """A read port of ``wide`` bits on a memory of ``narrow`` bits.
+
+    Parameters
+    ----------
+    wide, narrow : as of ``Gather``
+
+    Members
+    -------
+    port : In(read_port(wide)), memory : Out(read_port(narrow))
+    """
+
+    def __init__(self, wide, narrow):
+        self.wide, self.narrow, self.ratio = wide, narrow, _ratio(wide, narrow)
+        super().__init__({"port": In(read_port(wide)), "memory": Out(read_port(narrow))})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.gather = gather = Gather(self.wide, self.narrow)
+        _pass(m, self.port.request, self.memory.request, self.ratio)
+        connect(m, flipped(self.memory).data, gather.i)
+        connect(m, gather.o, flipped(self.port).data)
+        return m
+
+
+class NarrowWrite(wiring.Component):
+    """A write port of ``wide`` bits on a memory of ``narrow`` bits.
+
+    Parameters
+    ----------
+    wide, narrow : as of ``Gather``
+
+    Members
+    -------
+    port : In(write_port(wide)), memory : Out(write_port(narrow))
+    """
+
+    def __init__(self, wide, narrow):
+        self.wide, self.narrow, self.ratio = wide, narrow, _ratio(wide, narrow)
+        super().__init__({"port": In(write_port(wide)), "memory": Out(write_port(narrow))})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.scatter = scatter = Scatter(self.wide, self.narrow)
+        _pass(m, self.port.request, self.memory.request, self.ratio)
+        connect(m, flipped(self.port).data, scatter.i)
+        connect(m, scatter.o, flipped(self.memory).data)
+        m.d.comb += [
+            self.port.done.payload.eq(self.memory.done.payload),
+            self.port.done.valid.eq(self.memory.done.valid),
+            self.memory.done.ready.eq(self.port.done.ready),
+        ]
+        return m

@@ -1,0 +1,131 @@
+"""Bit-exact twin of the kernel ``a3c``: ``hw.fa3c.core`` with its units.
+
+Tasks of a ROUND are executed one after the other; the hardware, which works on several at a time,
+leaves the same.
+"""
+
+import numpy as np
+
+from hw.fa3c.commands import BUFFERS, COMMANDS
+from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
+from hw.fa3c.records import A3C_STATUS, TASK, Error, Task
+from sim.model.fa3c.layer import LayerTwin
+from sim.model.fa3c.memory.rms import Coefficients, update_layer
+from sim.model.fa3c.striped import Striped
+from sim.model.fa3c.tasks import TaskCheck, agents_of, kind_of
+from sim.model.program import CommandTwin, ProgramTwin
+
+__all__ = ["A3cCore", "A3cKernel"]
+
+#: Buffers of the images, by the field of LOAD and STORE.
+_IMAGES = ("theta", "squares")
+
+
+class A3cCore(CommandTwin):
+    """The commands of ``hw.fa3c.commands`` on card memory."""
+
+    COMMANDS, BUFFERS = COMMANDS, BUFFERS
+
+    def __init__(self, config):
+        self.config = config
+        self.layers = [LayerTwin(config, number) for number in range(len(config.layers))]
+        self.lengths = np.zeros(config.agents, np.int64)
+        self.loaded = self.synced = self.rounds = self.tasks = 0
+
+    def status(self):
+        """Bytes of A3C_STATUS; clock counts are 0."""
+        record = np.zeros((), A3C_STATUS.dtype)
+        for name in ("loaded", "synced", "rounds", "tasks"):
+            record[name] = getattr(self, name)
+        return np.frombuffer(record.tobytes(), np.uint8)
+
+    def _load(self, c):
+        self.words(c, _IMAGES[c.image])[:] = self.words(c, "source")
+        self.loaded |= 1 << c.image
+        return Error.NONE, 0
+
+    def _store(self, c):
+        self.words(c, "destination")[:] = self.words(c, _IMAGES[c.image])
+        return Error.NONE, 0
+
+    def _round(self, c):
+        tasks = self.at(c, "source")[: c.count * TASK.size].view(TASK.dtype)
+        error, detail = TaskCheck(self.config, self.lengths, self.synced, self.room)(tasks)
+        if error:
+            return error, detail
+        for position, task in enumerate(tasks):
+            if kind_of(task) is Task.TRAIN and not np.isfinite(self._errors(task)).all():
+                return Error.NUMBER, position
+        self._local = Striped([self.words(c, f"local{stripe}") for stripe in (0, 1)])
+        self._images = [self.words(c, name).reshape(-1, ROW) for name in _IMAGES]
+        work = {Task.INFER: self._infer, Task.TRAIN: self._train, Task.SYNC: self._sync}
+        for task in tasks:
+            work[kind_of(task)](task)
+        self.rounds, self.tasks = self.rounds + 1, self.tasks + c.count
+        return Error.NONE, 0
+
+    # -- tasks
+
+    def _infer(self, task):
+        config, agents, step = self.config, agents_of(task), int(task["step"])
+        screens = self._view("operands", task, len(agents) * config.screen_bytes)
+        screens = screens.reshape(len(agents), -1)
+        maps = [self.layers[0].numbers(screens)]
+        for layer in self.layers:
+            maps.append(layer.forward(self._parameters(task, layer), maps[-1]))
+        results = self._view("results", task, len(agents) * config.output_bytes)
+        results[:] = maps[-1].reshape(-1).view(np.uint8)
+        if step == config.steps:
+            return
+        kept = [screens, *(each.view(np.uint8) for each in maps[1:-1])]
+        kept = np.concatenate(kept, axis=1).view(np.uint32)
+        for agent, words in zip(agents, kept, strict=True):
+            self._local.write(config.rollout_row(agent, step), words.reshape(-1, ROW))
+            self.lengths[agent] = step + 1
+
+    def _train(self, task):
+        config, count, (agent,) = self.config, int(task["count"]), agents_of(task)
+        kept = self._local.read(config.rollout_row(agent, 0), count * config.step_rows)
+        kept = kept.reshape(count, -1).view(np.uint8)
+        cuts = np.cumsum(config.map_rows[:-1])[:-1] * ROW_BYTES
+        maps = [np.ascontiguousarray(part) for part in np.split(kept, cuts, axis=1)]
+        errors, squares = self._errors(task), self._images[1].view(np.float32)
+        theta = self._images[0].view(np.float32)
+        values = Coefficients(*(task[name] for name in Coefficients._fields))
+        for number, layer in reversed(list(enumerate(self.layers))):
+            inputs = layer.numbers(maps[number])
+            gradients = layer.gradient(inputs, errors).reshape(-1, ROW)
+            update_layer(config, number, values, gradients, squares, theta)
+            if number:
+                errors = layer.backward(self._parameters(task, layer), errors, inputs)
+        self.lengths[agent] = 0
+
+    def _sync(self, task):
+        snapshot = int(task["snapshot"])
+        self._local.write(snapshot * self.config.theta_rows, self._images[0])
+        self.synced |= 1 << snapshot
+
+    # -- memory
+
+    def _view(self, buffer, task, size):
+        return self.memory.view(self.arguments[buffer] + int(task[buffer]), size)
+
+    def _errors(self, task):
+        """Of a TRAIN: float32 [count, words]."""
+        count = int(task["count"])
+        raw = self._view("operands", task, count * self.config.output_bytes)
+        return raw.view(np.float32).reshape(count, -1)
+
+    def _parameters(self, task, twin):
+        """Of the task's snapshot."""
+        layer, begin = twin.layer, int(task["snapshot"]) * self.config.theta_rows
+        begin += self.config.parameter_bases[twin.number]
+        rows = self._local.read(begin, layer.rows).view(np.float32)
+        return rows.reshape(layer.groups, layer.group_rows, ROW)
+
+
+class A3cKernel(ProgramTwin):
+    """Twin of the whole kernel."""
+
+    def make_core(self, description):
+        return A3cCore(Fa3cConfig.from_dict(description.config))

@@ -1,0 +1,93 @@
+"""Bit-exact twins of the passes of one layer (``hw.fa3c.plan``), for all samples at once.
+
+Each output is a tree over neighbours of ``chains`` sums; sum q is of the products k with k mod
+chains = q, from the left, and begins with its first product. Then
+
+FW   output o of a pixel: k = (ky, kx, c); + bias; ReLU in all layers but the last
+GC   weight (o, k): one chain over (sample, row, column) of input * error; bias: of the errors
+BW   channel c of an input pixel: k = o in a fully connected layer. In a convolution each of its
+     chains, o mod chains = q, runs over (ky, kx, o) of the taps that meet an error, and over no
+     other. An error of an input that is 0 becomes +0.
+
+chains are the lanes; in a fully connected layer, lanes * partials.
+"""
+
+import numpy as np
+
+from hw.fa3c.config import ROW
+from sim.model.fa3c import passes
+
+__all__ = ["LayerTwin"]
+
+
+class LayerTwin:
+    """Passes of layer ``number`` of a ``Fa3cConfig``; arrays are float32, of words as in memory.
+
+    parameters : [groups, group_rows, 16]
+    inputs : [samples, in_rows * per_row], of bytes as ``numbers`` gives them
+    outputs, errors : [samples, out_rows * 16]
+    """
+
+    def __init__(self, config, number):
+        self.config, self.number, self.layer = config, number, config.layers[number]
+        self.chains = config.lanes * (1 if self.layer.convolution else config.partials)
+        self.relu = number < len(config.layers) - 1
+        self.has_bytes = self.layer.per_row > ROW
+
+    def numbers(self, raw):
+        """float32 [samples, words] of the layer's inputs as in memory, uint8 [samples, bytes]."""
+        if not self.has_bytes:
+            return np.ascontiguousarray(raw).view(np.float32)
+        return raw * np.float32(2.0**self.config.input_exponent)
+
+    def forward(self, parameters, inputs):
+        """outputs."""
+        out = self._pixels(np.empty((len(inputs), self.layer.out_rows * ROW), np.float32))
+        shape = self._shape(len(inputs))
+        passes.forward(shape, self.chains, self.relu, self._lines(inputs), parameters, out)
+        return out.reshape(len(inputs), -1)
+
+    def gradient(self, inputs, errors):
+        """[groups, depth + 1, 16]: rows of weights and the bias, in the order of memory."""
+        layer = self.layer
+        out = np.empty((layer.groups, layer.depth + 1, ROW), np.float32)
+        passes.gradient(self._shape(len(inputs)), self._lines(inputs), self._pixels(errors), out)
+        return out
+
+    def backward(self, parameters, errors, inputs):
+        """Errors of the inputs, in their shape; ``inputs`` are outputs of the layer before."""
+        layer, shape = self.layer, self._shape(len(inputs))
+        pixels = (layer.in_height, layer.in_width) if layer.convolution else (1, len(inputs))
+        inputs = inputs.reshape(shape.samples, *pixels, -1, ROW)
+        out = np.empty_like(inputs)
+        passes.backward(shape, self.chains, parameters, self._lines(errors), inputs, out)
+        return out.reshape(len(errors), -1)
+
+    def _shape(self, samples):
+        layer = self.layer
+        if not layer.convolution:
+            depth = layer.in_channels
+            return passes.Shape(1, 1, 1, 1, samples, layer.groups, depth, 0, 0, depth)
+        line, across = layer.line_rows * layer.per_row, layer.stride * layer.in_channels
+        return passes.Shape(
+            samples=samples,
+            kernel=layer.kernel,
+            stride=layer.stride,
+            height=layer.out_height,
+            width=layer.out_width,
+            groups=layer.groups,
+            taps=layer.kernel * layer.in_channels,
+            line=line,
+            down=layer.stride * line,
+            across=across,
+        )
+
+    def _lines(self, words):
+        """Samples of a fully connected layer lie in one line."""
+        return words if self.layer.convolution else words.reshape(1, -1)
+
+    def _pixels(self, words):
+        """[samples, height, width, groups, 16] of outputs; see ``_lines``."""
+        layer = self.layer
+        pixels = (layer.out_height, layer.out_width) if layer.convolution else (1, len(words))
+        return words.reshape(-1, *pixels, layer.groups, ROW)

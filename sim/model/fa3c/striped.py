@@ -1,0 +1,46 @@
+"""Snapshots and rollouts, spread over the local masters in blocks of 16 rows."""
+
+import numpy as np
+
+from hw.fa3c.config import ROW
+
+__all__ = ["Striped"]
+
+
+class Striped:
+    """One space of rows; block b lies on part b mod n of n.
+
+    parts : arrays of uint32, the words of each master from its first row on
+    """
+
+    def __init__(self, parts):
+        self._parts = [part.reshape(-1, ROW * ROW) for part in parts]
+
+    def read(self, row, count):
+        """uint32 [count, 16], a copy."""
+        first, begin = divmod(row, ROW)
+        blocks = np.empty((-(-(begin + count) // ROW), ROW * ROW), np.uint32)
+        for own, held in self._shares(first, len(blocks)):
+            blocks[own] = held
+        return blocks.reshape(-1, ROW)[begin : begin + count]
+
+    def write(self, row, rows):
+        """``rows`` : uint32 [count, 16]."""
+        first, begin = divmod(row, ROW)
+        count = -(-(begin + len(rows)) // ROW)
+        if begin or len(rows) % ROW:  # in the middle of a block, of which the rest stays
+            blocks = self.read(first * ROW, count * ROW)
+            blocks[begin : begin + len(rows)] = rows
+            rows = blocks
+        blocks = rows.reshape(count, -1)
+        for own, held in self._shares(first, count):
+            held[:] = blocks[own]
+
+    def _shares(self, first, count):
+        """For each part: which of ``count`` blocks it holds, and where."""
+        stripes = len(self._parts)
+        for offset in range(min(stripes, count)):
+            here = slice(offset, count, stripes)
+            place, stripe = divmod(first + offset, stripes)
+            size = len(range(offset, count, stripes))
+            yield here, self._parts[stripe][place : place + size]

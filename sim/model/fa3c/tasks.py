@@ -1,0 +1,121 @@
+"""The check of a ROUND's list, as ``hw.fa3c.round`` makes it: before any task starts."""
+
+import numpy as np
+
+from hw.fa3c.records import AGENTS, TASK, Error, Task
+
+__all__ = ["TaskCheck", "agents_of", "kind_of"]
+
+#: Kind to the fields that it does not have.
+_FOREIGN = {
+    Task.INFER: ("rate", "decay", "gain", "epsilon"),
+    Task.TRAIN: ("step", "results"),
+    Task.SYNC: ("unit", "step", "count", "operands", "results", "rate", "decay", "gain", "epsilon"),
+}
+_ROLES = {Task.INFER: ("infer", "any"), Task.TRAIN: ("train", "any")}
+_PLACES = ("operands", Error.OPERANDS), ("results", Error.RESULTS)
+
+
+def kind_of(task):
+    """``Task`` of a TASK record."""
+    return Task(int(task["kind"]))
+
+
+def agents_of(task):
+    """Numbers of the agents that a TASK record names."""
+    count = {Task.INFER: int(task["count"]), Task.TRAIN: 1, Task.SYNC: 0}[kind_of(task)]
+    return task["agents"].tobytes()[:count]
+
+
+class TaskCheck:
+    """One list against the state before it.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    lengths : int array [agents]
+        Steps of each rollout.
+    synced : int
+        A bit for each snapshot that was made.
+    room : callable
+        Buffer name to its bytes.
+    """
+
+    def __init__(self, config, lengths, synced, room):
+        self.config, self.lengths, self.synced, self.room = config, lengths, synced, room
+        self.made, self.used, self.taken = 0, 0, set()
+
+    def __call__(self, tasks):
+        """Error and detail of ``tasks`` (TASK records): of the first that breaks a rule."""
+        for position, task in enumerate(tasks):
+            error = next(self._broken(task), None)
+            if error:
+                return error, position
+            bit = 1 << int(task["snapshot"])
+            if kind_of(task) is Task.SYNC:
+                self.made |= bit
+            else:
+                self.used |= bit
+            self.taken |= set(agents_of(task))
+        return Error.NONE, 0
+
+    def _broken(self, task):
+        """Errors of a task, in the order in which they count; behind one of TASK none is right."""
+        if not self._is_task(task):
+            yield Error.TASK
+        kind, config = kind_of(task), self.config
+        if kind is not Task.SYNC:
+            unit = int(task["unit"])
+            if unit >= len(config.units) or config.units[unit] not in _ROLES[kind]:
+                yield Error.UNIT
+        if not self._is_usable(kind, int(task["snapshot"])):
+            yield Error.SNAPSHOT
+        agents = agents_of(task)
+        if (
+            any(agent >= config.agents for agent in agents)
+            or len(set(agents)) < len(agents)
+            or self.taken & set(agents)
+        ):
+            yield Error.AGENT
+        for agent in agents:
+            step, length = int(task["step"]), self.lengths[agent]
+            if kind is Task.TRAIN and int(task["count"]) > length:
+                yield Error.STEP
+            if kind is Task.INFER and step not in (length, config.steps):
+                yield Error.STEP
+        for (name, error), size in zip(_PLACES, self._sizes(kind, int(task["count"])), strict=True):
+            if int(task[name]) % 64 or int(task[name]) + size > self.room(name):
+                yield error
+
+    def _is_task(self, task):
+        """Kind, fields and what lies behind them."""
+        raw = task.tobytes()
+        if int(task["kind"]) >= len(Task) or any(raw[TASK.used :]):
+            return False
+        kind, config = kind_of(task), self.config
+        if any(np.any(task[name].view(np.uint32)) for name in _FOREIGN[kind]):
+            return False
+        high = {Task.INFER: config.batch, Task.TRAIN: config.steps}.get(kind)
+        if high is not None and not 1 <= int(task["count"]) <= high:
+            return False
+        others = task["agents"].tobytes()[len(agents_of(task)) : AGENTS]
+        return int(task["step"]) <= config.steps and not any(others)
+
+    def _is_usable(self, kind, snapshot):
+        if snapshot >= self.config.snapshots:
+            return False
+        allowed = {
+            Task.INFER: self.synced | self.made,
+            Task.TRAIN: self.synced & ~self.made,
+            Task.SYNC: ~(self.made | self.used),
+        }[kind]
+        return bool(allowed >> snapshot & 1)
+
+    def _sizes(self, kind, count):
+        """Bytes of operands and of results."""
+        config = self.config
+        return {
+            Task.INFER: (count * config.screen_bytes, count * config.output_bytes),
+            Task.TRAIN: (count * config.output_bytes, 0),
+            Task.SYNC: (0, 0),
+        }[kind]

@@ -1,0 +1,111 @@
+"""Modules that are alike are mapped once, and counted under their own names."""
+
+import re
+from collections import Counter
+
+import amaranth as am
+import pytest
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from boards.alike import Alike
+from boards.area import Module, count, grouped, modules, total
+from hw.verilog import to_verilog
+
+
+class _Leaf(wiring.Component):
+    a: In(8)
+    o: Out(8)
+
+    def __init__(self, width):
+        self.width = width
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = am.Module()
+        m.d.sync += self.o[: self.width].eq(self.a + self.o)
+        return m
+
+
+class _Pair(wiring.Component):
+    """A leaf of 8 registers, then one of ``width``."""
+
+    a: In(8)
+    o: Out(8)
+
+    def __init__(self, width):
+        self.width = width
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = am.Module()
+        m.submodules.first = first = _Leaf(8)
+        m.submodules.second = second = _Leaf(self.width)
+        m.d.comb += [first.a.eq(self.a), second.a.eq(first.o), self.o.eq(second.o)]
+        return m
+
+
+class _Top(wiring.Component):
+    """Pairs with second leaves of these widths."""
+
+    a: In(8)
+    o: Out(8)
+
+    def elaborate(self, platform):
+        m = am.Module()
+        word = self.a
+        for number, width in enumerate((8, 3, 3)):
+            m.submodules[f"pair_{number}"] = pair = _Pair(width)
+            m.d.comb += pair.a.eq(word)
+            word = pair.o
+        m.d.comb += self.o.eq(word)
+        return m
+
+
+@pytest.fixture(scope="module")
+def verilog():
+    return to_verilog(_Top(), name="top")
+
+
+def test_one_of_each_stays(verilog):
+    """Pairs are alike where all in them is, however deep."""
+    text = Alike(verilog).verilog
+    assert verilog.count("\nendmodule") == 1 + 3 * 3
+    names = {re.match(r"\\\S+|\w+", rest)[0] for rest in text.split("\nmodule ")[1:]}
+    leaves = {r"\top.pair_0.first", r"\top.pair_1.second"}
+    assert names == {"top", r"\top.pair_0", r"\top.pair_1"} | leaves
+    assert text.count("  \\top.pair_1 ") == 2 and text.count("  \\top.pair_0.first ") == 3
+
+
+def test_modules_have_their_own_names(verilog, tmp_path):
+    found = modules(verilog, "top", work=tmp_path)
+    assert found["top"].inside == {"top.pair_0": 1, "top.pair_1": 1, "top.pair_2": 1}
+    assert found["top.pair_2"].inside == {"top.pair_2.first": 1, "top.pair_2.second": 1}
+    registers = {name: count(total(found, name))["ff"] for name in found}
+    assert registers["top.pair_0"] == 16 and registers["top"] == 16 + 11 + 11
+    assert registers["top.pair_2.second"] == 3 and registers["top.pair_2.first"] == 8
+
+
+def test_what_drives_nothing_is_not_restored(verilog):
+    """yosys took one of two out."""
+    leaf = Module(Counter({"FDRE": 8}), Counter(), 1)
+    pair = Module(Counter(), Counter({"top.pair_0.first": 1}), 0)
+    found = Alike(verilog).restored({"top.pair_0": pair, "top.pair_0.first": leaf})
+    assert found["top.pair_0"].inside == {"top.pair_0.first": 1}
+    assert "top" not in found and "top.pair_1" not in found
+
+
+def test_groups_add_up():
+    """A module's group is its own, or that of the module it is in."""
+    cells = Counter({"LUT4": 1})
+    found = {
+        "top": Module(cells, Counter({"a": 2, "b": 1}), 0),
+        "a": Module(cells, Counter({"shared": 3}), 0),
+        "b": Module(cells, Counter({"shared": 1, "other": 1}), 0),
+        "shared": Module(cells, Counter(), 0),
+        "other": Module(Counter({"FDRE": 5}), Counter(), 0),
+    }
+    groups = {"top": "rest", "a": "A", "b": "B", "other": "rest"}
+    result = grouped(found, "top", groups.get)
+    assert {name: unit["lut"] for name, unit in result.items()} == {"rest": 1, "A": 8, "B": 2}
+    assert result["rest"]["ff"] == 5

@@ -1,0 +1,49 @@
+"""RMSProp with theta and g on one master, as in the core: what test_rms.py simulates."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fa3c.memory.rms import Rms
+from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
+from hw.shell.ports import read_port, write_port
+
+__all__ = ["INTERCONNECT", "RmsTop"]
+
+#: Covers a memory of 64 clocks.
+INTERCONNECT = InterconnectConfig(ports=2, depth=128, burst_beats=16, bursts=32)
+
+
+class RmsTop(wiring.Component):
+    """Members of ``Rms``, but ``reads`` and ``writes`` for the ports of theta and g."""
+
+    def __init__(self, config):
+        self.rms = Rms(config)
+        ports = {f"{name}_{kind}" for name in ("theta", "g") for kind in ("read", "write")}
+        members = self.rms.signature.members
+        self.same = [name for name in members if name not in ports]
+        super().__init__(
+            {
+                **{name: members[name] for name in self.same},
+                "reads": Out(read_port(512)),
+                "writes": Out(write_port(512)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.rms = rms = self.rms
+        m.submodules.reads = reads = ReadInterconnect(INTERCONNECT)
+        m.submodules.writes = writes = WriteInterconnect(INTERCONNECT)
+        for number, name in enumerate(("theta", "g")):
+            wiring.connect(m, getattr(rms, f"{name}_read"), reads.ports[number])
+            wiring.connect(m, getattr(rms, f"{name}_write"), writes.ports[number])
+        wiring.connect(m, wiring.flipped(self.reads), reads.memory)
+        wiring.connect(m, wiring.flipped(self.writes), writes.memory)
+        for path, member, outer in self.signature.flatten(self):
+            if path[0] in self.same:
+                inner = rms
+                for key in path:
+                    inner = inner[key] if isinstance(key, int) else getattr(inner, key)
+                m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        return m

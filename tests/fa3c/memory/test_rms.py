@@ -1,0 +1,159 @@
+"""rms: commands one after the other against the twin, memory stalling; clocks as estimated."""
+
+import re
+
+import numpy as np
+import pytest
+from fa3c.memory.numbers import USUAL, normals, updated
+from fa3c.memory.rms_program import Program
+from fa3c.memory.rms_top import INTERCONNECT, RmsTop
+
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.memory.rms import Rms
+from hw.fa3c.memory.rms_command import RmsKind
+from hw.fa3c.memory.row_update import RowUpdate
+from sim.model.fa3c.memory.rms import update_layer
+
+MEMORY_LATENCY, SNAPSHOT_LATENCY = 64, 64
+#: Longest pauses of sources, of memory, of the reply.
+PAUSES = [(0, 0, 0), (60, 2, 0), (3, 30, 50)]
+
+
+def settings(channels, filters, outputs, **more):
+    """A convolution of one pixel: groups of channels + 1 rows; then groups of all filters' ."""
+    return dict(
+        height=1,
+        width=1,
+        channels=channels,
+        binary32=True,
+        lanes=1,
+        convolutions=((filters, 1, 1),),
+        hidden=(),
+        outputs=outputs,
+        snapshots=3,
+        units=("any", "infer", "train"),
+    ) | dict(rms_units=2, **more)
+
+
+def run(simulate, tmp_path, program, given, **case):
+    simulate(
+        RmsTop(program.config),
+        "fa3c.memory.rms_bench",
+        config=given,
+        program=program.save(tmp_path / "program.json"),
+        **{"pauses": PAUSES, "latency": MEMORY_LATENCY} | case,
+    )
+
+
+def test_twin_of_a_layer():
+    """Rows of each group in turn; those that fill it up, and other layers, stay."""
+    config, rng = Fa3cConfig(**settings(3, 33, 3)), np.random.default_rng(1)
+    theta, g = (normals(rng, 112 * 16).reshape(112, 16) for _ in range(2))
+    gradients = normals(rng, 12 * 16).reshape(12, 16)
+    rows = [group * 16 + row for group in range(3) for row in range(4)]
+    new_g, new_theta = g.copy(), theta.copy()
+    new_g[rows], new_theta[rows] = updated(USUAL, gradients, g[rows], theta[rows])
+    update_layer(config, 0, USUAL, gradients, g, theta)
+    np.testing.assert_array_equal(g, new_g)
+    np.testing.assert_array_equal(theta, new_theta)
+    message = "gradients must be of shape (49, 16), not (12, 16)"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        update_layer(config, 1, USUAL, gradients, g, theta)
+
+
+def test_config_rejects():
+    """A request has 24 bits for its beats."""
+    wide = Fa3cConfig(height=1024, width=1024, channels=16, convolutions=(), hidden=(16,))
+    message = "theta_rows must be an integer in 16..16777215, the beats of a request, not 16777"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        Rms(wide)
+
+
+@pytest.mark.parametrize("kind", ["waits", pytest.param("random", marks=pytest.mark.long)])
+def test_commands(simulate, tmp_path, kind):
+    """Every kind, a layer again at once, units in turn; and no row is read too early."""
+    given = settings(1, 17, 3) | dict(rms_units=4)  # 2 groups of 2 rows, 1 of 33; 80 rows of theta
+    program = Program(Fa3cConfig(**given), 1)
+    program.update(2, 0)
+    program.update(0, 0)
+    program.sync(0)
+    program.update(2, 1)
+    program.load("theta")
+    program.load("g")
+    program.store("theta")
+    program.sync(2)
+    program.update(0, 0)
+    program.store("g")
+    # Each row of a layer is read twice, of theta and g.
+    before = dict(writes=2 * 4, snapshots=4 * 4 + 80)
+    case = dict(clocks=dict(writes=250, snapshots=700), read=before)
+    run(simulate, tmp_path, program, given, kinds=[kind], **case)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rms_units, seed", [(1, 5), (4, 2), (8, 3), (16, 4)])
+def test_random_commands(simulate, tmp_path, rms_units, seed):
+    given = settings(3, 33, 19) | dict(rms_units=rms_units)
+    program = Program(Fa3cConfig(**given), seed)
+    program.random(25)
+    assert len({kind for kind, _ in program.kinds}) == len(RmsKind)
+    run(simulate, tmp_path, program, given, kinds=["random"])
+
+
+def estimates(config, kinds):
+    return [
+        Rms.estimate(
+            config,
+            RmsKind[name],
+            layer,
+            interconnect=INTERCONNECT,
+            memory_latency=MEMORY_LATENCY,
+            snapshot_latency=SNAPSHOT_LATENCY,
+        )
+        for name, layer in kinds
+    ]
+
+
+#: Rows of a group of the first layer, groups of it and of the second, whose groups have 16 rows for
+#: each of the first and one: short of a burst, one, more by one, by some, by nearly a burst.
+SHAPES = [(2, 1, 1), (6, 1, 2), (15, 3, 1), (16, 3, 1), (17, 3, 1), (37, 2, 3), (47, 3, 1)]
+LONG_SHAPES = [
+    pytest.param(rms_units, *shape, marks=pytest.mark.long)
+    for rms_units, shapes in (
+        (1, [(5, 2, 1)]),
+        (8, [(4, 3, 1), *SHAPES]),
+        (2, SHAPES[1::2]),
+        (4, SHAPES[::2]),
+        (16, SHAPES[::2]),
+    )
+    for shape in shapes
+]
+
+
+@pytest.mark.parametrize("rms_units, group, first, second", [(8, 4, 1, 1), *LONG_SHAPES])
+def test_clocks(simulate, tmp_path, rms_units, group, first, second):
+    """16 / rms_units clocks a row of UPDATE, at least 2; one of the others; and what is fixed."""
+    given = settings(group - 1, 16 * first, 16 * second) | dict(rms_units=rms_units)
+    config = Fa3cConfig(**given)
+    program = Program(config, 2)
+    program.update(0, 0)
+    program.update(2, 1)
+    program.load("theta")
+    program.sync(2)
+    program.store("g")
+    cycles = [estimate.cycles for estimate in estimates(config, program.kinds)]
+    run(simulate, tmp_path, program, given, kinds=["pace"], cycles=cycles)
+
+
+def test_estimate():
+    """FA3C's network: 2 clocks a row with its 8 RUs, and nearly nothing else."""
+    config = Fa3cConfig()
+    kinds = [("UPDATE", layer) for layer in range(4)] + [("SYNC", 0)]
+    every = estimates(config, kinds)
+    rows = [257, 2 * 257, 16 * 2593, 2 * 257, 43088]
+    assert [estimate.interval for estimate in every] == [2, 2, 2, 2, 1]
+    for estimate, count in zip(every, rows, strict=True):
+        assert 0 < estimate.cycles - estimate.interval * count < 250
+        assert estimate.dsp == RowUpdate.estimate(config).dsp
+    kept = estimates(Fa3cConfig(rms_units=16), kinds)[2]
+    assert kept.interval == 2 and estimates(Fa3cConfig(rms_units=2), kinds)[2].interval == 8

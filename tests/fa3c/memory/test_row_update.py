@@ -1,0 +1,45 @@
+"""row_update: rows of parameters against the twin, at every pace."""
+
+import json
+
+import numpy as np
+import pytest
+from fa3c.memory.numbers import USUAL, as_rows, normals, packed_coefficients, patterns, updated
+
+from hw.fa3c.config import ROW, Fa3cConfig
+from hw.fa3c.memory.rms_unit import RmsUnit
+from hw.fa3c.memory.row_update import RowUpdate
+
+#: RUs -> rows: more than may be inside.
+COUNTS = {1: 10, 2: 14, 8: 40, 16: 70}
+
+
+@pytest.mark.parametrize(
+    "rms_units", [2, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 8, 16))]
+)
+def test_rows(simulate, tmp_path, rms_units):
+    config, rng = Fa3cConfig(rms_units=rms_units), np.random.default_rng(rms_units)
+    count = COUNTS[rms_units]
+    half = count // 2 * ROW
+    operands = [np.append(normals(rng, half), patterns(rng, half)) for _ in range(3)]
+    rows = dict(zip(("gradient", "g", "theta"), operands, strict=True))
+    rows["new_g"], rows["new_theta"] = updated(USUAL, *operands)
+    file = tmp_path / "vectors.json"
+    file.write_text(
+        json.dumps(
+            dict(
+                coefficients=packed_coefficients(USUAL),
+                rows={name: [f"{row:x}" for row in as_rows(x)] for name, x in rows.items()},
+            )
+        )
+    )
+    estimate = RowUpdate.estimate(config)
+    assert estimate.dsp == rms_units * RmsUnit.estimate().dsp
+    simulate(
+        RowUpdate(config),
+        "fa3c.memory.row_update_bench",
+        vectors=str(file),
+        config=dict(rms_units=rms_units),
+        interval=estimate.interval,
+        latency=estimate.latency,
+    )

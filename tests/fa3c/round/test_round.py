@@ -1,0 +1,123 @@
+"""hw.fa3c.round.round against the rules as ``fa3c.tasks`` has them."""
+
+import json
+import random
+
+import pytest
+from fa3c.tasks import Lists, Reference, small_config, task_bits
+
+from hw.fa3c.records import Error
+from hw.fa3c.round.round import Round
+
+#: What fails: nothing, or memory while the list, error rows or tasks are worked on.
+FAULTS = ("list", "rows", "work")
+CONFIGS = {
+    "roles": dict(),
+    "one": dict(units=("any",), batch=1, steps=1, agents=1, snapshots=1, tasks=1, hidden=()),
+    # Lists in block RAM; numbers of agents and snapshots that fill their fields.
+    "many": dict(units=("any",) * 4, batch=8, steps=16, agents=256, snapshots=32, tasks=100),
+}
+SIZES = 1 << 15, 1 << 13
+
+
+def expected(reference, tasks, bad_rows=(), fault=None):
+    """A round with what it must come to; the reference goes on."""
+    error, detail = reference.check(tasks, *SIZES, bad_rows)
+    works = not error and fault in (None, "work")
+    if works:
+        reference.execute(tasks, failed=fault is not None)
+    return dict(
+        words=[task_bits(task) for task in tasks],
+        tasks=tasks,
+        bad_rows=list(bad_rows),
+        fault=fault,
+        error=int(error),
+        detail=detail,
+        works=works,
+        synced=sum(1 << snapshot for snapshot in reference.synced),
+        units=reference.units(tasks) if works else [[]] * len(reference.config.units),
+        updates=reference.updates(tasks) if works else [],
+    )
+
+
+def rounds_of(reference, count, seed):
+    """Rounds one after the other; the errors that they come to."""
+    rng = random.Random(seed)
+    lists, rounds, seen = Lists(reference, seed, *SIZES), [], set()
+    for number in range(count):
+        tasks, bad_rows = lists.good(), []
+        fault = rng.choice(FAULTS) if number % 8 == 6 else None
+        trains = [task["operands"] for task in tasks if task["kind"] == 1]
+        fault = "work" if fault == "rows" and not trains else fault
+        if number % 2 and not fault:
+            tasks = lists.spoilt(tasks)
+        elif number % 4 == 2 and trains and not fault:
+            bad_rows = [rng.choice(trains)]
+        rounds.append(expected(reference, tasks, bad_rows, fault))
+        seen.add(rounds[-1]["error"])
+    return rounds, seen
+
+
+def run(simulate, tmp_path, config, rounds):
+    file = tmp_path / "rounds.json"
+    file.write_text(json.dumps(rounds))
+    simulate(
+        Round(config),
+        "fa3c.round.round_bench",
+        config=config.to_dict(),
+        rounds=str(file),
+        sizes=SIZES,
+    )
+
+
+@pytest.mark.parametrize(
+    "name, count", [("roles", 30), ("one", 10), pytest.param("many", 5, marks=pytest.mark.long)]
+)
+def test_random_rounds(simulate, tmp_path, name, count):
+    """Errors, who gets what in which order, and what later rounds find."""
+    config = small_config(**CONFIGS[name])
+    rounds, seen = rounds_of(Reference(config), count, seed=52)
+    if name == "roles":
+        assert seen == {Error.NONE, *range(Error.TASK, Error.NUMBER + 1), 2, 3}
+        assert {each["fault"] for each in rounds} == {None, *FAULTS}
+    run(simulate, tmp_path, config, rounds)
+
+
+def test_rounds_by_hand(simulate, tmp_path):
+    """A list of one SYNC; a TRAIN before and behind the SYNC of its snapshot; the rollout's end;
+    TRAINs of all units; at last a long list."""
+    reference = Reference(small_config(**CONFIGS["many"]))
+    lists = Lists(reference, 4, *SIZES)
+    sync = lists.task(2, snapshot=31)
+    infer = lists.task(0, unit=3, snapshot=31, count=1, agents=[255, *[0] * 7])
+    train = lists.task(1, unit=0, snapshot=31, count=1, agents=[255, *[0] * 7])
+    rounds, units = [], (2, 0, 3, 1)
+
+    def by(task, unit, agent):
+        return task | dict(unit=unit, agents=[agent, *[0] * 7])
+
+    for tasks, outcome in (
+        ([infer], (Error.SNAPSHOT, 0)),
+        ([sync], (0, 0)),
+        ([sync], (0, 0)),  # one that takes long
+        ([train], (Error.STEP, 0)),
+        ([infer], (0, 0)),
+        ([infer], (Error.STEP, 0)),
+        ([infer | dict(step=2)], (Error.STEP, 0)),
+        ([sync, train], (Error.SNAPSHOT, 1)),
+        ([train, sync], (Error.SNAPSHOT, 1)),
+        ([train, infer | dict(step=16)], (Error.AGENT, 1)),
+        ([train | dict(count=2)], (Error.STEP, 0)),
+        ([train], (0, 0)),
+        ([infer | dict(step=1)], (Error.STEP, 0)),
+        ([infer | dict(step=16), sync], (Error.SNAPSHOT, 1)),
+        ([sync, infer | dict(step=16)], (0, 0)),
+        ([infer], (0, 0)),
+        ([by(infer, unit, agent) for agent, unit in enumerate(units)], (0, 0)),
+        ([by(train, unit, agent) for agent, unit in enumerate(units)], (0, 0)),
+    ):
+        rounds.append(expected(reference, tasks))
+        assert (rounds[-1]["error"], rounds[-1]["detail"]) == outcome
+    rounds.append(expected(reference, lists.good()))
+    assert len(rounds[-1]["tasks"]) > 64 and not rounds[-1]["error"]
+    run(simulate, tmp_path, reference.config, rounds)

@@ -1,0 +1,39 @@
+"""Numbers and tasks for ``host.runtime.a3c``."""
+
+import numpy as np
+from fa3c.networks import NETWORKS
+
+from host.runtime.a3c import Infer, Train
+from host.runtime.a3c_image import parameter_shapes
+
+__all__ = ["CONFIG", "infer", "parameters_of", "screens_of", "train"]
+
+CONFIG = NETWORKS["usual"]  # 7 x 6 x 3 bytes, 4 outputs, units infer and train, 3 steps, 3 agents
+
+
+def parameters_of(config, seed=0):
+    """As torch makes them: uniform, by the inputs of each layer. ``seed``: or a generator."""
+    rng, shapes = np.random.default_rng(seed), parameter_shapes(config)
+    inputs = {name: np.prod(shapes[name.split(".")[0] + ".weight"][1:]) for name in shapes}
+    return {
+        name: (rng.uniform(-1, 1, shape) / np.sqrt(inputs[name])).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def screens_of(config, count, seed=0):
+    """Random observations [count, height, width, channels]."""
+    rng, shape = np.random.default_rng(seed), (config.height, config.width, config.channels)
+    if config.binary32:
+        return rng.standard_normal((count, *shape)).astype(np.float32)
+    return rng.integers(0, 256, (count, *shape), np.uint8)
+
+
+def infer(agents, step, **fields):
+    fields = dict(unit=0, snapshot=0, observations=screens_of(CONFIG, len(agents))) | fields
+    return Infer(agents=agents, step=step, **fields)
+
+
+def train(agent, steps, **fields):
+    errors = np.random.default_rng(1).standard_normal((steps, CONFIG.outputs))
+    return Train(**dict(unit=1, snapshot=0, agent=agent, errors=errors, rate=0.01) | fields)

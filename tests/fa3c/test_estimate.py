@@ -1,0 +1,73 @@
+"""What ``a3c`` needs of a board: counts against the Verilog and by hand, defaults, and hints."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from fa3c.test_kernel import NARROW, WIDE
+from replay.kernels import generate
+
+import boards
+from host.generate import configure
+from hw.designs import DESIGNS
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.estimate import estimate
+from hw.stream.ram import memory_blocks, style_of
+
+DESIGN = DESIGNS["a3c"]
+
+
+def default(board, **changes):
+    return replace(DESIGN.default(boards.get(board).numbers), **changes)
+
+
+def rams(text):
+    """``(width, depth, style)`` of every Ram in a Verilog text, where each stands once."""
+    for parameters in re.findall(r"rlfabric_ram #\(\n(    \..*?)\n  \)", text, re.S):
+        found = dict(re.findall(r"\.(\w+)\((?:32'd)?\"?(\w+)\"?\)", parameters))
+        depth, style = int(found["DEPTH"]), found["RAM_STYLE"]
+        yield int(found["WIDTH"]), depth, style_of(depth) if style == "auto" else style
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(NARROW, id="narrow"),
+        pytest.param(WIDE, id="wide"),
+        pytest.param(default("ulx3s"), id="ulx3s", marks=pytest.mark.long),
+        pytest.param(default("u200"), id="u200", marks=pytest.mark.long),
+        pytest.param(default("zcu106", tasks=200), id="zcu106", marks=pytest.mark.long),
+    ],
+)
+def test_blocks_are_those_of_the_verilog(config):
+    blocks = {"block": 0, "ultra": 0, "distributed": 0}
+    for width, depth, style in rams((generate(config).parent / "a3c.v").read_text()):
+        blocks[style] += memory_blocks(width, depth, style)
+    found = estimate(config)
+    tables = config.rms_units  # of their roots: no Ram
+    assert (found.bram36, found.uram) == (blocks["block"] + tables, blocks["ultra"])
+    assert found.bram36
+
+
+def test_multipliers_by_hand():
+    """Two blocks a PE; an RU has five multipliers and a root of eight; addresses in rollouts and
+    snapshots take six a unit and one."""
+    assert estimate(Fa3cConfig()).dsp == 4 * 64 * 2 + 8 * (5 * 2 + 8) + 4 * 6 + 1
+    assert estimate(WIDE).dsp == 3 * 16 * 2 + 2 * 18 + 3 * 6 + 1
+
+
+@pytest.mark.parametrize(
+    "board, units, pes", [("u200", 4, 64), ("u50", 4, 64), ("zcu106", 2, 32), ("ulx3s", 1, 16)]
+)
+def test_defaults(board, units, pes):
+    """The Atari network on two pairs where it fits; each has room to spare."""
+    config = configure(DESIGN, boards.get(board), {})
+    assert (len(config.units), 16 * config.lanes) == (units, pes)
+    assert (config.height == 84) == (units == 4)
+    assert config.engine.data_width == boards.get(board).data_width
+
+
+def test_says_what_would_fit():
+    with pytest.raises(boards.DoesNotFit) as caught:
+        configure(DESIGN, boards.get("zcu106"), {"units": ("infer", "train") * 2})
+    assert re.search(r"; lanes 1 fits; units infer,train fits$", str(caught.value))

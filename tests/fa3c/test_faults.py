@@ -1,0 +1,183 @@
+"""Memory that fails one answer of a ROUND, or of a LOAD: what is left, and what is not.
+
+Launches: both images; a ROUND that makes snapshots and rollouts; the ROUND of which an answer
+fails; all anew, which after tasks that failed comes to what the twin does that never saw them; and
+an INFER by which the rollout of ``WATCHED`` shows.
+"""
+
+import functools
+
+import pytest
+from fa3c.kernel_programs import RandomRounds, Rig
+from fa3c.tasks import blank_task
+from fa3c.test_kernel import SMALL
+from faults import Course, assert_same, failed, shell_of
+from programs import status_of
+from replay.kernels import opened
+
+from hw.fa3c.records import A3C_STATUS, Error
+
+INFER, TRAIN, SYNC = 0, 1, 2
+WATCHED = 4
+IMAGES, BEFORE, FAILING, AGAIN, PROBE = range(5)
+#: Of a row, a task or a command.
+BEATS = 512 // SMALL.engine.data_width
+
+
+def infer(unit, snapshot, agents, step, place):
+    return blank_task(
+        INFER,
+        unit=unit,
+        snapshot=snapshot,
+        step=step,
+        count=len(agents),
+        agents=[*agents, *[0] * (8 - len(agents))],
+        results=512 * place,
+    )
+
+
+def train(source, unit, snapshot, agent):
+    constants = source.constants()
+    return blank_task(
+        TRAIN, unit=unit, snapshot=snapshot, count=1, agents=[agent] + [0] * 7, **constants
+    )
+
+
+def before(step):
+    return [
+        blank_task(SYNC, snapshot=0),
+        blank_task(SYNC, snapshot=1),
+        infer(0, 0, [0, 1], step, 0),
+        infer(0, 1, [2], step, 1),
+    ]
+
+
+@functools.cache
+def course():
+    source = RandomRounds(SMALL, seed=1)
+    failing = [
+        blank_task(SYNC, snapshot=1),
+        infer(0, 1, [3], 0, 0),
+        train(source, 1, 0, 0),
+        train(source, 0, 0, 1),
+        train(source, 1, 0, 2),
+        infer(0, 0, [WATCHED], 1, 2),
+        infer(0, 1, [5], SMALL.steps, 3),
+    ]
+    launches = [
+        source.images(),
+        source.round([*before(0), infer(0, 0, [WATCHED], 0, 2)]),
+        source.round(failing),
+        source.images(before(0)),
+        source.round([infer(0, 0, [WATCHED], 1, 0)]),
+    ]
+    rig = functools.partial(Rig, config=SMALL)
+    return Course(
+        functools.partial(opened, config=SMALL), rig, launches, max_cycles=40_000
+    ), failing
+
+
+def own(outputs):
+    return status_of(outputs["status"], A3C_STATUS)[1]
+
+
+def clean(outputs):
+    """Without what tells of earlier launches: rollouts, and counts of rounds."""
+    left = {name: data for name, data in outputs.items() if not name.startswith("local")}
+    left["status"] = outputs["status"].copy()
+    record = left["status"][64:128].view(A3C_STATUS.dtype)[0]
+    record["rounds"] = record["tasks"] = 0
+    return left
+
+
+def fail(master, channel, number, loaded, synced):
+    """All outputs; after the launch that failed these are loaded and synced."""
+    outputs = course()[0].fail(FAILING, master, channel, number)
+    label = f"{master} {channel} {number}"
+    failed(outputs[FAILING], 0, label)
+    status = own(outputs[FAILING])
+    assert (status["loaded"], status["synced"]) == (loaded, synced), label
+    assert (status["rounds"], status["tasks"]) == (1, 5), label
+    return outputs, label
+
+
+def check_unchanged(master, channel, number):
+    """The ROUND was still being checked: it might not have been."""
+    faulty, _ = course()
+    outputs, label = fail(master, channel, number, 3, 0b11)
+    others = IMAGES, BEFORE, AGAIN, PROBE
+    expected = faulty.twin(*(faulty.launches[k] for k in others))
+    for place, wanted in zip(others, expected, strict=True):
+        assert_same(outputs[place], wanted, f"{label}, launch {place}")
+    assert [int(shell_of(outputs[k])["error"]) for k in others] == [0, 0, Error.STEP, 0], label
+
+
+def check_broken(master, channel, number):
+    """Its tasks were executed."""
+    outputs, label = fail(master, channel, number, 0, 0b01)
+    assert_same(clean(outputs[AGAIN]), clean(twin_again()), label)
+    assert shell_of(outputs[AGAIN])["error"] == Error.NONE, label
+    assert shell_of(outputs[PROBE])["error"] == Error.STEP, label
+
+
+@functools.cache
+def twin_again():
+    faulty, _ = course()
+    (expected,) = faulty.twin(faulty.launches[AGAIN])
+    return expected
+
+
+def test_nothing_fails():
+    """The ROUND itself is right, and its agents' rollouts are as they should be."""
+    faulty, failing = course()
+    expected = faulty.twin(*faulty.launches)
+    assert len(faulty._totals) == 6
+    for got, wanted in zip(faulty.healthy, expected, strict=True):
+        assert_same(got, wanted, "healthy")
+    assert [int(shell_of(each)["error"]) for each in faulty.healthy] == [0, 0, 0, 0, Error.STEP]
+    assert own(faulty.healthy[FAILING])["tasks"] == 5 + len(failing)
+
+
+def executed(failing):
+    """The first answer of the host that no command, task or error row is."""
+    return BEATS * (1 + len(failing) + 3 * SMALL.map_rows[-1])
+
+
+def test_while_the_list_is_checked():
+    """A task, or an error row: nothing has changed."""
+    _, failing = course()
+    tasks = BEATS * (1 + len(failing))
+    for number in (BEATS, tasks - 1, tasks, executed(failing) - 1):
+        check_unchanged("host", "R", number)
+
+
+def numbers(master, channel, stride):
+    """Answers of the executed tasks: the last; with a ``stride`` the first too, and some."""
+    faulty, failing = course()
+    answers = faulty.answers(FAILING, master, channel)
+    first = executed(failing) if (master, channel) == ("host", "R") else 0
+    answers -= (master, channel) == ("host", "B")  # the status
+    assert answers - first > 2
+    return {answers - 1, *(range(first, answers, stride) if stride else ())}
+
+
+PLACES = [(m, c) for m in ("host", "global", "local0", "local1") for c in "RB"]
+
+
+@pytest.mark.parametrize("master, channel", PLACES)
+@pytest.mark.parametrize("stride", [0, pytest.param(23, marks=pytest.mark.long)])
+def test_while_tasks_are_executed(master, channel, stride):
+    """Whatever it was, theta and g are missing, SYNCs are not made, rollouts are empty."""
+    for number in numbers(master, channel, stride):
+        check_broken(master, channel, number)
+
+
+@pytest.mark.parametrize("image, numbers", [(0, (80, 1200)), (1, (1280, 2400))])
+def test_failed_load(image, numbers):
+    """The image is missing until its next LOAD; the other is there."""
+    faulty, _ = course()
+    for number in numbers:
+        outputs = faulty.fail(AGAIN, "host", "R", number)
+        failed(outputs[AGAIN], image, number)
+        assert own(outputs[AGAIN])["loaded"] == 3 & ~(1 << image)
+        assert shell_of(outputs[PROBE])["error"] == Error.MISSING

@@ -1,0 +1,59 @@
+"""What the whole kernel says it takes is what yosys maps it to, and no more than it should be."""
+
+import pytest
+
+from bench.fa3c.area import BARS, TABLE_4, mapped
+from hw.estimate import RESOURCES
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.estimate import estimate, suggest
+
+#: FA3C's; the network of MinAtar on one pair of 32 PEs.
+CONFIGS = {
+    "atari": Fa3cConfig(),
+    "minatar": Fa3cConfig(
+        height=10,
+        width=10,
+        convolutions=((16, 3, 1),),
+        hidden=(128,),
+        outputs=7,
+        input_exponent=0,
+        lanes=2,
+        units=("infer", "train"),
+        parameter_rows=1024,
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def units(request):
+    """Config, and what its units take."""
+    config = CONFIGS[request.param]
+    return config, mapped(config)
+
+
+@pytest.mark.long
+def test_whole_kernel(units):
+    """Within a tenth, minutes each."""
+    config, found = units
+    whole = {name: sum(unit[name] for unit in found.values()) for name in RESOURCES}
+    for name, need in estimate(config).resources.items():
+        assert need == pytest.approx(whole[name], rel=0.1), name
+        if config == Fa3cConfig():
+            assert whole[name] <= BARS[name]
+
+
+@pytest.mark.long
+def test_every_row_of_the_table_has_its_units(units):
+    """None is empty; PEs alone have the multipliers that the paper's have, and RMSProp."""
+    config, found = units
+    assert set(found) == {*TABLE_4, "rounds and commands"}
+    assert all(unit["lut"] for unit in found.values())
+    assert found["PEs"]["dsp"] == 2 * 16 * config.lanes * len(config.units)
+    assert found["TLU"]["ff"] > 16 * 512 * config.units.count("train")
+
+
+def test_a_smaller_kernel_is_suggested():
+    """Each change by itself: lanes down to those with which the estimate is small enough."""
+    config, limit = Fa3cConfig(), 250_000
+    found = suggest(config, lambda other: estimate(other).lut <= limit)
+    assert found == ["lanes 2", "units infer,train"]

@@ -1,0 +1,118 @@
+"""The fast twins of a layer's passes against the table of passes, step by step; bit for bit."""
+
+import numpy as np
+import pytest
+from fa3c.networks import NETWORKS, observations, random_networks, theta
+from fa3c.plan_walk import Walk
+
+from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
+from hw.fa3c.nests import Kind
+from hw.fa3c.plan import forward_passes, training_passes
+from sim.model.fa3c.layer import LayerTwin
+
+each_network = pytest.mark.parametrize("config", NETWORKS.values(), ids=NETWORKS)
+
+SPECIAL = np.array(
+    [0, -0.0, 1e-39, -1e-39, 1e-38, 2e-20, -3e-20, np.inf, -np.inf, np.nan, 3e38, -1.0], np.float32
+)
+
+
+def bits(array):
+    return np.ascontiguousarray(array, np.float32).view(np.uint32)
+
+
+def same(found, wanted, where):
+    np.testing.assert_array_equal(bits(found), bits(wanted), err_msg=where)
+
+
+def spoilt(rng, numbers, share, kinds=SPECIAL):
+    """``numbers``, a few of them replaced."""
+    chosen = rng.choice(kinds, numbers.shape)
+    return np.where(rng.random(numbers.shape) < share, chosen, numbers).astype(np.float32)
+
+
+def parameters(config, rows, number):
+    layer, base = config.layers[number], config.parameter_bases[number]
+    return rows[base : base + layer.rows].reshape(layer.groups, layer.group_rows, ROW)
+
+
+def check(config, rows, screens, errors):
+    """All passes of an inference of ``screens``, and of a training task of ``errors``."""
+    count, layers = len(screens), range(len(config.layers))
+    twins = [LayerTwin(config, number) for number in layers]
+    walk = Walk(config, rows, count)
+    raw = screens.reshape(count, -1, ROW_BYTES)
+    walk.put(0, raw.view(np.float32) if config.binary32 else raw)
+    maps = [twins[0].numbers(screens)]
+    for plan, twin in zip(forward_passes(config), twins, strict=True):
+        walk.execute(plan)
+        maps.append(twin.forward(parameters(config, rows, plan.layer), maps[-1]))
+        same(maps[-1], walk.get(plan.layer + 1), f"FW {plan.layer}")
+    walk.put(len(layers), errors.reshape(count, -1, ROW))
+    for plan in training_passes(config):
+        number = plan.layer
+        walk.execute(plan)
+        if plan.kind is Kind.GC:
+            found = twins[number].gradient(maps[number], errors)
+            same(found.reshape(-1, ROW), walk.gradients, f"GC {number}")
+            walk.gradients.clear()
+        else:
+            weights = parameters(config, rows, number)
+            errors = twins[number].backward(weights, errors, maps[number])
+            same(errors, walk.get(number), f"BW {number}")
+
+
+@each_network
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_table_of_passes(config, count):
+    rng = np.random.default_rng(count)
+    count = min(count, config.samples)
+    errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_random_networks(seed):
+    rng = np.random.default_rng(seed)
+    for config in random_networks(15 if seed == 1 else 150, seed):
+        count = int(rng.integers(1, config.samples + 1))
+        errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
+        check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.long
+def test_the_network_of_the_paper():
+    rng, config = np.random.default_rng(0), Fa3cConfig()
+    errors = rng.standard_normal((2, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, theta(config, rng, 0.05), observations(config, rng, 2), errors)
+
+
+@pytest.mark.parametrize("name", ["usual", "four lanes", "vectors of words"])
+@pytest.mark.parametrize("share", [0.001, 0.03])
+@pytest.mark.parametrize("kinds", [SPECIAL, SPECIAL[:7]], ids=["special", "small"])
+def test_special_numbers(name, share, kinds):
+    """Subnormals, infinities, NaN and zeros of both signs, in all that a pass reads."""
+    config, rng = NETWORKS[name], np.random.default_rng(5)
+    rows = spoilt(rng, theta(config, rng), share, kinds)
+    screens = observations(config, rng, 2)
+    if config.binary32:
+        screens = spoilt(rng, screens.view(np.float32), share, kinds).view(np.uint8)
+    errors = rng.standard_normal((2, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, rows, screens, spoilt(rng, errors, share, kinds))
+
+
+@pytest.mark.parametrize("exponent", [-145, -127, -126, -120, -105, -104, -103, -102, -60, 0, 126])
+@pytest.mark.parametrize("tiny", ["theta", "errors"])
+def test_every_scale(exponent, tiny):
+    """Products and sums below the smallest normal number are flushed one by one, at any scale:
+    numbers that differ in their last bit cancel, and leave 2**-23 of themselves."""
+    config, rng = NETWORKS["usual"], np.random.default_rng(7)
+
+    def numbers(shape, exponent):
+        ends = np.array([1, -1, 1 + 2**-23, -1 - 2**-23]) * 2.0**exponent
+        return rng.choice(ends, shape).astype(np.float32)
+
+    screens = np.uint8(128) * (observations(config, rng, 3) > 0)
+    rows = numbers((config.theta_rows, ROW), exponent if tiny == "theta" else -2)
+    errors = numbers((3, config.map_rows[-1] * ROW), exponent if tiny == "errors" else 0)
+    check(config, rows, screens, errors)

@@ -1,0 +1,113 @@
+"""Every limit of the commands of ``a3c``, on the cards ``model`` and ``sim``; those of tasks are in
+``round/`` and in ``test_kernel.py``.
+
+Worked out by hand for ``SMALL``: an observation of 8 lines of a row, 16 filters of 4 x 4
+pixels with 65 parameters, filled up to 80 rows; 3 x 3 pixels of 16 are 144 inputs and a bias, 160
+rows; 16 inputs and a bias are 32 rows for each of two groups of 17 outputs. So theta has 304 rows,
+19456 bytes. Local memory has three of them, and 7 agents with 3 steps of 8 + 9 + 1 rows: 1290 rows
+in 81 blocks of 16, at most 41 a master: 41984 bytes. A beat has 16 bytes.
+"""
+
+import launch_limits
+import numpy as np
+import pytest
+from fa3c.kernel_programs import Rig, records
+from fa3c.tasks import blank_task
+from fa3c.test_kernel import SMALL
+from limits import (
+    Bench,
+    Case,
+    checks,
+    exercised,
+    footprint,
+    highest,
+    lowest,
+    padding,
+    rule,
+    unused,
+)
+from replay.kernels import opened
+
+from hw.fa3c.commands import COMMANDS
+
+COUNT, FIELD, BUFFER, MISSING, TASK = 5, 6, 7, 16, 17
+IMAGE, LOCAL = 19456, 41984
+
+#: SYNCs of three snapshots, and tasks that are none.
+OPERANDS = np.zeros(IMAGE + 64, np.uint8)
+OPERANDS[:192] = records([blank_task(2, snapshot=number) for number in range(3)])
+OPERANDS[192:256] = 255
+
+#: A command that is taken after ``BEFORE``.
+GOOD = {"LOAD": {"image": 0}, "STORE": {"image": 0}, "ROUND": {"count": 1}}
+THETA, SQUARES = ("LOAD", {"image": 0}), ("LOAD", {"image": 1})
+BEFORE = {"LOAD": (), "STORE": (THETA, SQUARES), "ROUND": (THETA, SQUARES)}
+
+
+def room(command, name, need):
+    """Of a buffer that the command reaches as a whole."""
+    size = f"{name}_bytes"
+    short = tuple({size: each} for each in (need - 1, need - 16, need - 64, 0))
+    return Case(command, f"{name} room", (BUFFER, 0), ({size: need},), short)
+
+
+CASES = [
+    *unused("LOAD", "count", "destination"),
+    highest("LOAD", "image", (FIELD, 16), 1),
+    padding("LOAD", 20),
+    *footprint("LOAD", "source", IMAGE, 16),
+    *(room("LOAD", name, IMAGE) for name in ("theta", "squares")),
+    *unused("STORE", "count", "source"),
+    highest("STORE", "image", (FIELD, 16), 1),
+    padding("STORE", 20),
+    rule("STORE", 0, (MISSING, 0), [], [{}, {"image": 1}], before=()),
+    rule("STORE", 0, (MISSING, 0), [{}], [{"image": 1}], before=(THETA,)),
+    rule("STORE", 0, (MISSING, 0), [{"image": 1}], [{}], before=(SQUARES,)),
+    *footprint("STORE", "destination", IMAGE, 16),
+    *(room("STORE", name, IMAGE) for name in ("theta", "squares")),
+    lowest("ROUND", "count", (COUNT, 0), 1),
+    highest("ROUND", "count", (COUNT, 0), 12, outcome=(TASK, 3)),
+    *unused("ROUND", "destination"),
+    padding("ROUND", 16),
+    rule("ROUND", 0, (MISSING, 0), [], [{}], before=()),
+    rule("ROUND", 0, (MISSING, 0), [], [{}], before=(THETA,)),
+    rule("ROUND", 0, (MISSING, 0), [{}], [], before=(THETA, SQUARES)),
+    rule("ROUND", 0, (MISSING, 0), [], [{}], before=(SQUARES,)),
+    *footprint("ROUND", "source", 128, 16, count=2),
+    *(room("ROUND", name, IMAGE) for name in ("theta", "squares")),
+    *(room("ROUND", name, LOCAL) for name in ("local0", "local1")),
+]
+
+
+@pytest.fixture(params=["model", "sim"])
+def bench(request):
+    """Of a kernel that has run nothing yet."""
+    with opened(request.param, SMALL) as kernel:
+        yield Bench(Rig(kernel, SMALL), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_limit(bench, case):
+    bench.check(case)
+
+
+def test_every_check_has_a_case():
+    assert exercised(CASES) == checks(COMMANDS, SMALL)
+
+
+def test_opcodes(bench):
+    launch_limits.check_opcodes(bench, {"LOAD": 1, "STORE": 2, "ROUND": 3})
+
+
+def test_programs(bench):
+    launch_limits.check_programs(bench, THETA)
+
+
+def test_pointers(bench):
+    names = ("program", "operands", "results", "status", "theta", "squares", "local0", "local1")
+    ids = {name: number for number, name in enumerate(names) if name != "status"}
+    launch_limits.check_pointers(bench, THETA, ids)
+
+
+def test_status(bench):
+    launch_limits.check_status(bench, THETA, 128)

@@ -1,0 +1,36 @@
+"""The lookup tables and registers that units say they take are those that yosys maps."""
+
+import pytest
+
+from boards.area import synthesize
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.unit.drain import Drain
+from hw.fa3c.unit.pe import PE
+from hw.fa3c.unit.tlu import Tlu
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+#: name -> unit, estimate
+UNITS = {
+    "pe": lambda: (PE(), PE.estimate()),
+    "tlu": lambda: (Tlu(), Tlu.estimate()),
+    "drain_1_2": lambda: _drain(1, 2),
+    "drain_2_4": lambda: _drain(2, 4),
+    "drain_4_2": lambda: _drain(4, 2),
+}
+
+
+def _drain(lanes, drain_words):
+    config = Fa3cConfig(lanes=lanes, drain_words=drain_words)
+    return Drain(config), Drain.estimate(config)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", UNITS)
+def test_area(name):
+    """Within a tenth: yosys changes from version to version."""
+    unit, estimate = UNITS[name]()
+    found = synthesize(to_verilog(unit, name=name), name, work=BUILD_DIRECTORY / "area")
+    assert found["dsp"] == estimate.dsp
+    for resource in ("lut", "ff"):
+        assert found[resource] == pytest.approx(getattr(estimate, resource), rel=0.1)

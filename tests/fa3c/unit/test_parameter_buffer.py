@@ -1,0 +1,28 @@
+"""hw.fa3c.unit.parameter_buffer against a memory behind a port."""
+
+import pytest
+from paces import CROSSED
+
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+
+#: Paces of requests and of rows, longest pause of memory.
+PAUSES = [(*paces, 0) for paces in CROSSED[::2]] + [("solid", "steady", 30), ("steady", "solid", 3)]
+NETWORK = dict(height=4, width=4, channels=1, convolutions=(), hidden=())
+
+
+@pytest.mark.parametrize("ring, pauses", [(64, PAUSES), (140, PAUSES[2:3])])
+def test_matches_memory(simulate, ring, pauses):
+    config = Fa3cConfig(**NETWORK, parameter_rows=ring)
+    simulate(
+        ParameterBuffer(config),
+        "fa3c.unit.parameter_buffer_bench",
+        config=config.to_dict(),
+        pauses=pauses,
+    )
+
+
+def test_estimate():
+    estimate = ParameterBuffer.estimate(Fa3cConfig())
+    assert (estimate.latency, estimate.interval) == (2, 1)
+    assert (estimate.bram36, estimate.uram) == (0, 8)
