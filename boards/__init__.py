@@ -22,6 +22,11 @@ def _found():
 BOARDS = {board.name: board for board in _found()}
 
 
+#: Family -> its lookup tables for one with six inputs, at least: those of an ECP5 have four.
+#: A binary32 adder takes 1.4 times as many there, a PE of ``a3c`` 1.6 times, with its memory.
+_TABLES = {"ecp5": 1.4}
+
+
 class DoesNotFit(ValueError):
     """A design needs more than the board has; the message has the number that would fit."""
 
@@ -51,9 +56,13 @@ def fits(board, count, item_bytes, *, bank=None, field="capacity"):
 def fits_resources(board, estimate):
     """Raise ``DoesNotFit`` for the first resource of which ``estimate`` exceeds the usable count.
 
-    ``estimate``: an ``hw.estimate.Estimate``; what is None on either side is unknown and passes.
+    ``estimate``: an ``hw.estimate.Estimate``, of UltraScale+; what is None on either side is
+    unknown and passes.
     """
-    for name, limit, need in board.usable.exceeded(estimate.resources):
+    needs = estimate.resources
+    if needs["lut"] is not None:
+        needs["lut"] = round(_TABLES.get(board.family, 1) * needs["lut"])
+    for name, limit, need in board.usable.exceeded(needs):
         raise DoesNotFit(
             f"{name} must be at most {limit} on {board.title} (the usable share), not {need}"
         )

@@ -37,7 +37,8 @@ class Fa3cConfig(ConfigBase):
     outputs : of the last layer, which is linear: logits of the actions, then the value.
     lanes : a compute unit has lanes x 16 PEs.
     units : the role of each compute unit, "infer", "train" or "any".
-    batch : agents of one inference at most. steps : samples of a training task at most (t_max).
+    batch : agents of one inference at most.
+    steps : samples of a training task at most (t_max).
     agents, snapshots : places for rollouts, and for local copies of theta.
     tasks : of one ROUND at most.
     rms_units : words that RMSProp works on at a time (RUs, FA3C 4.2.3).

@@ -169,7 +169,12 @@ def test_resources_up_to_the_last_one():
     boards.fits_resources(board, Estimate(uram=76))
     with pytest.raises(boards.DoesNotFit, match="uram must be at most 76 on ZCU106 .*, not 77"):
         boards.fits_resources(board, Estimate(uram=77))
-    boards.fits_resources(boards.get("ulx3s"), Estimate(ff=10**9))  # unknown there
+    ulx3s = boards.get("ulx3s")
+    boards.fits_resources(ulx3s, Estimate(ff=10**9))  # unknown there
+    # Tables of four inputs: 1.4 of them for one of six.
+    boards.fits_resources(ulx3s, Estimate(lut=41_000))
+    with pytest.raises(boards.DoesNotFit, match="lut must be at most 58547 on .*, not 58800"):
+        boards.fits_resources(ulx3s, Estimate(lut=42_000))
 
 
 @pytest.mark.parametrize(
