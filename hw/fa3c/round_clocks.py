@@ -115,9 +115,12 @@ def round_clocks(config, tasks, latency=64):
             synced = now
         else:
             now = max(now, gradients[position][layer] + _UPDATE_TAIL)
-    inferring = len({work.unit for work in tasks if work.kind == Task.INFER})
+    # Units load together unless some of them wait.
+    inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for work in tasks:
         if work.kind == Task.INFER:
             start = max(free.get(work.unit, begin), synced if work.waits else 0)
-            free[work.unit] = start + task_clocks(config, work, latency, inferring)[0]
+            free[work.unit] = (
+                start + task_clocks(config, work, latency, len(inferring[work.waits]))[0]
+            )
     return max([now, *free.values()])
