@@ -181,6 +181,8 @@ class ActorCritic:
         happened then. ``Broken`` where memory has failed so that theta is lost.
         """
         work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
+        if work.config != self.config:
+            raise ValueError("tasks must be a round of this kernel's config, not of another's")
         self._check_loaded()
         command = (Opcode.ROUND, {"count": len(work.tasks)})
         try:

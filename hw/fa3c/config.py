@@ -8,7 +8,7 @@ from itertools import accumulate
 from hw.config import ConfigBase, check_range
 from hw.fa3c.layer import ROW, Layer
 from hw.shell.axi import EngineConfig
-from hw.shell.command import round_up
+from hw.shell.command import MAX_BEATS, round_up
 
 __all__ = ["LINE_ROWS", "ROLES", "ROW", "ROW_BYTES", "SLOTS", "STRIPES", "Fa3cConfig", "Layer"]
 
@@ -79,6 +79,8 @@ class Fa3cConfig(ConfigBase):
         self._check_units()
         for number, layer in enumerate(self.layers):
             self._check_layer(number, layer)
+        most = MAX_BEATS * self.engine.beat_bytes // ROW_BYTES
+        check_range("rows of parameters", self.theta_rows, 1, most, ", the beats of a request")
 
     def _check_network(self):
         for name in ("height", "width", "channels"):

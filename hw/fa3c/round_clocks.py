@@ -38,21 +38,23 @@ def _passes(config, train, count):
     return pass_clocks(config, (training_passes if train else forward_passes)(config), count)
 
 
-def _host_rows(rows, latency):
-    """Clocks of rows from the host's master, whose ports hold ``SHALLOW`` of them."""
+def _host_rows(rows, latency, sharing):
+    """Clocks of rows from the host's master, whose ports hold ``SHALLOW`` of them, while so many
+    units read from it."""
     wait = latency + _AROUND
-    return wait + round(rows * max(1, wait / SHALLOW))
+    return wait + round(rows * max(sharing, wait / SHALLOW))
 
 
-def task_clocks(config, work, latency=64):
+def task_clocks(config, work, latency=64, sharing=1):
     """``(all clocks of an INFER or TRAIN by itself, clocks until each layer's gradient has left)``.
 
     latency : of memory, from a request to its first beat
+    sharing : units that load observations at the same time
     """
     train = work.kind == Task.TRAIN
     passes = _passes(config, train, work.count)
     rows = work.count * config.map_rows[-1 if train else 0]
-    clocks, gradients = _host_rows(rows, latency), {}
+    clocks, gradients = _host_rows(rows, latency, 1 if train else sharing), {}
     if train:
         clocks += latency + _AROUND + work.count * config.map_rows[-2]
     table = (training_passes if train else forward_passes)(config)
@@ -113,8 +115,12 @@ def round_clocks(config, tasks, latency=64):
             synced = now
         else:
             now = max(now, gradients[position][layer] + _UPDATE_TAIL)
+    # Units load together unless some of them wait.
+    inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for work in tasks:
         if work.kind == Task.INFER:
             start = max(free.get(work.unit, begin), synced if work.waits else 0)
-            free[work.unit] = start + task_clocks(config, work, latency)[0]
+            free[work.unit] = (
+                start + task_clocks(config, work, latency, len(inferring[work.waits]))[0]
+            )
     return max([now, *free.values()])

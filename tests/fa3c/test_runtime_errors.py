@@ -6,7 +6,7 @@ from fa3c.modelled import opened
 from fa3c.networks import network
 from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
-from host.runtime.a3c import ActorCritic, Broken, Sync
+from host.runtime.a3c import ActorCritic, Broken, Round, Sync
 from host.runtime.a3c_image import to_image
 from host.runtime.program import CommandError
 from hw.fa3c.commands import Opcode
@@ -177,3 +177,10 @@ def test_one_kernel_has_one_user(card):
         card.run([Sync(snapshot=0)])
     other.close()
     ActorCritic(kernel).load(parameters_of(CONFIG))
+
+
+def test_a_round_of_another_config(card):
+    other = network(agents=4)
+    with pytest.raises(ValueError, match="tasks must be a round of this kernel's config"):
+        card.run(Round(other, [Sync(snapshot=0)]))
+    card.run([Sync(snapshot=0)])
