@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from fa3c.networks import NETWORKS
+from fa3c.networks import NETWORKS, random_networks
 
 from hw.fa3c.unit.compute_unit import ComputeUnit
 
@@ -22,4 +22,18 @@ def test_matches_twin(simulate, name):
         "fa3c.unit.compute_unit_bench",
         config=config.to_dict(),
         short=name in QUICK,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_random_shapes(simulate, seed):
+    """Every pass of any network within the limits: kernels, strides, sizes, widths, lanes."""
+    (config,) = random_networks(1, 100 + seed)
+    config = replace(config, units=("any",), lanes=min(4, config.lanes))
+    simulate(
+        ComputeUnit(config, 0),
+        "fa3c.unit.compute_unit_bench",
+        config=config.to_dict(),
+        short=True,
     )
