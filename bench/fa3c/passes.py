@@ -5,13 +5,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from bench import row
-from hw.fa3c.config import ROW, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.layouts import unit_task
 from hw.fa3c.nests import Kind
 from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.fa3c.unit.pass_clocks import pass_clocks
-from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.shell.ports import read_port, write_port
 from hw.stream.delay import delay
 from hw.stream.queue import Queue

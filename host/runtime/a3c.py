@@ -12,8 +12,8 @@ from host.runtime.a3c_image import from_image, to_image
 from host.runtime.a3c_tasks import Infer, Round, Sync, Train
 from host.runtime.program import CommandError, Launcher
 from hw.fa3c.commands import Opcode
-from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.records import Error
+from hw.fa3c.rows import ROW_BYTES
 
 __all__ = ["ActorCritic", "Broken", "Infer", "Round", "Sync", "Train"]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hw.fa3c.config import ROW, ROW_BYTES
+from hw.fa3c.rows import ROW, ROW_BYTES
 
 __all__ = [
     "from_image",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from host.runtime.a3c_image import observation_rows, observation_type, padded
-from hw.fa3c.config import ROW, ROW_BYTES
 from hw.fa3c.records import AGENTS, TASK, Task
+from hw.fa3c.rows import ROW, ROW_BYTES
 
 __all__ = ["Infer", "Round", "Sync", "Train"]
 

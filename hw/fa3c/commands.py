@@ -2,8 +2,8 @@
 
 from amaranth.lib import enum
 
-from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.records import TASK, Error
+from hw.fa3c.rows import ROW_BYTES
 from hw.shell.buffers import Buffer
 from hw.shell.command import Command, CommandTable, Footprint, Rule, counted, operands, results
 from hw.shell.layout import Field

@@ -6,14 +6,13 @@ from functools import cached_property
 from itertools import accumulate
 
 from hw.config import ConfigBase, check_range
-from hw.fa3c.layer import ROW, Layer
+from hw.fa3c.layer import Layer
+from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
 from hw.shell.command import MAX_BEATS, round_up
 
-__all__ = ["LINE_ROWS", "ROLES", "ROW", "ROW_BYTES", "SLOTS", "STRIPES", "Fa3cConfig", "Layer"]
+__all__ = ["LINE_ROWS", "ROLES", "SLOTS", "STRIPES", "Fa3cConfig"]
 
-#: Of a row in memory: 16 words.
-ROW_BYTES = 64
 #: Masters over which snapshots and rollouts are spread, in blocks of 16 rows.
 STRIPES = 2
 #: Partial sums of a PE.

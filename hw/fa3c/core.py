@@ -11,13 +11,14 @@ from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
 from hw.fa3c.commands import BUFFERS, COMMANDS, Opcode
-from hw.fa3c.config import ROW_BYTES, STRIPES
+from hw.fa3c.config import STRIPES
 from hw.fa3c.masters import AHEAD, MASTERS, Masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
 from hw.fa3c.records import A3C_STATUS
 from hw.fa3c.round.round import Round
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST
@@ -25,8 +26,6 @@ from hw.shell.core import CommandCore
 from hw.shell.width import Gather, Scatter
 
 __all__ = ["A3cCore"]
-
-_ROW_WIDTH = 8 * ROW_BYTES
 
 
 class A3cCore(CommandCore):
@@ -119,8 +118,8 @@ class A3cCore(CommandCore):
     def _words(self, m, run, round_, rms, now):
         """Operands and results as rows: tasks or an image come, an image leaves."""
         width = engine_of(self.config, HOST).data_width
-        m.submodules.gather = gather = Gather(_ROW_WIDTH, width)
-        m.submodules.scatter = scatter = Scatter(_ROW_WIDTH, width)
+        m.submodules.gather = gather = Gather(ROW_WIDTH, width)
+        m.submodules.scatter = scatter = Scatter(ROW_WIDTH, width)
         connect(m, run.words, gather.i)
         connect(m, rms.reply, scatter.i)
         connect(m, scatter.o, run.reply_words)

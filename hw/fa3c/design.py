@@ -1,10 +1,11 @@
 """The design ``a3c``: asynchronous advantage actor-critic with parameters in card memory (FA3C)."""
 
 from hw.estimate import exceeded
-from hw.fa3c.config import ROW_BYTES, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
 from hw.fa3c.records import A3C_ERRORS, TASK
+from hw.fa3c.rows import ROW_BYTES
 from hw.shell.command import round_up
 from hw.shell.design import Design, default_engine
 from hw.shell.program import PAGE_BYTES

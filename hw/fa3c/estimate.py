@@ -7,12 +7,12 @@ registers by kinds of parts, each fitted to what yosys maps it to for UltraScale
 from dataclasses import replace
 
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import AHEAD, MASTERS
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.records import TASK
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
@@ -22,8 +22,6 @@ from hw.shell.axi import engine_of
 from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["estimate", "suggest"]
-
-_ROW = 8 * ROW_BYTES
 
 
 def estimate(config):
@@ -46,7 +44,7 @@ def _unit(config, role):
     rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
     if role == "infer":
         return [*parts, rest]
-    transposed = replace(Tlu.estimate(), lut=Tlu.LUT + _ROW)  # and its rows beside memory's
+    transposed = replace(Tlu.estimate(), lut=Tlu.LUT + ROW_WIDTH)  # and its rows beside memory's
     return [*parts, rest, transposed, GradientQueue.estimate(config)]
 
 
@@ -70,8 +68,8 @@ def _masters(config):
                 lut=reads * (_queue(width, 64) + 200)
                 + writes * (_queue(width, 32) + width // 2 + 180)
                 + 950
-                + rows * (width != _ROW) * _ROW // 2,
-                ff=190 * reads + 205 * writes + 650 + rows * (width != _ROW) * _ROW,
+                + rows * (width != ROW_WIDTH) * ROW_WIDTH // 2,
+                ff=190 * reads + 205 * writes + 650 + rows * (width != ROW_WIDTH) * ROW_WIDTH,
                 bram36=blocks,
             )
         )

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
+from hw.fa3c.rows import ROW
 from hw.shell.command import round_up
 
-__all__ = ["ROW", "Layer"]
-
-#: Words of a row: what lies side by side in memory, and the PEs of a lane.
-ROW = 16
+__all__ = ["Layer"]
 
 
 @dataclass(frozen=True, kw_only=True)

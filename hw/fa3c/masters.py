@@ -5,7 +5,8 @@ Each master has an interconnect a direction, whose ports do not hold up each oth
 
 from amaranth.lib.wiring import connect
 
-from hw.fa3c.config import ROW, ROW_BYTES, STRIPES
+from hw.fa3c.config import STRIPES
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.shell.axi import engine_of
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
 from hw.shell.stripes import StripedRead, StripedWrite
@@ -43,8 +44,8 @@ class Masters:
     def add(self, master, direction, name, port, depth=None):
         """A port of rows of the master's own addresses. ``depth``: beats that wait for it."""
         width = engine_of(self.config, master).data_width
-        if width != 8 * ROW_BYTES:
-            narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](8 * ROW_BYTES, width)
+        if width != ROW_WIDTH:
+            narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](ROW_WIDTH, width)
             self.m.submodules[f"{name}_width"] = narrow
             connect(self.m, port, narrow.port)
             port = narrow.memory
@@ -58,7 +59,7 @@ class Masters:
     def add_striped(self, direction, name, port, bases):
         """A port of rows of the striped space, which begins at ``bases`` on the local masters."""
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
-            8 * ROW_BYTES, STRIPES, _BLOCK, _PIECES
+            ROW_WIDTH, STRIPES, _BLOCK, _PIECES
         )
         self.m.submodules[f"{name}_stripes"] = striped
         connect(self.m, port, striped.port)

@@ -19,8 +19,8 @@ of them is a *group* of sums, which are drained. The tap rows of BW are those th
 (``Taps``): their number depends on the input row.
 """
 
-from hw.fa3c.layer import ROW
 from hw.fa3c.nests import BATCH, Kind, Nest, Pass, Segments, Source, Taps
+from hw.fa3c.rows import ROW
 
 __all__ = ["RETURN", "forward_passes", "layer_pass", "training_passes"]
 

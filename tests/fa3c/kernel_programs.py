@@ -10,8 +10,8 @@ from fa3c.tasks import Lists, Reference, task_bits
 from programs import Builder
 
 from hw.fa3c.commands import COMMANDS, Opcode
-from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.records import A3C_STATUS, TASK
+from hw.fa3c.rows import ROW_BYTES
 
 __all__ = ["RandomRounds", "Rig", "records"]
 

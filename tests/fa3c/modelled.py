@@ -10,8 +10,8 @@ from programs import Builder, Rig, status_of
 from host.card import open_card
 from hw.designs import DESIGNS
 from hw.fa3c.commands import COMMANDS, Opcode
-from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.records import A3C_STATUS
+from hw.fa3c.rows import ROW_BYTES
 
 __all__ = ["CLOCKS", "Card", "opened"]
 

@@ -4,7 +4,8 @@ import random
 
 import numpy as np
 
-from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.rows import ROW, ROW_BYTES
 
 __all__ = ["NETWORKS", "network", "observations", "random_networks", "theta"]
 

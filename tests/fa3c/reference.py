@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hw.fa3c.config import ROW, ROW_BYTES
+from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.layer import LayerTwin
 
 __all__ = ["Reference", "rows_of"]

@@ -5,8 +5,9 @@ import random
 
 import numpy as np
 
-from hw.fa3c.config import ROW_BYTES, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import TASK, Error, Task
+from hw.fa3c.rows import ROW_BYTES
 
 __all__ = ["Lists", "Reference", "blank_task", "small_config", "task_bits"]
 

@@ -17,6 +17,7 @@ def test_default(board, lanes, units, rows):
     """FA3C's network and size on large parts, a pair of 32 PEs for MinAtar on the ZCU106."""
     config = configure(_DESIGN, boards.get(board), {})
     assert (config.lanes, len(config.units)) == (lanes, units)
+    assert config.engine.data_width == boards.get(board).data_width
     last = config.layers[len(config.convolutions) - 1]
     assert last.out_height * last.out_width == rows
 

@@ -56,17 +56,6 @@ def test_multipliers_by_hand():
     assert estimate(WIDE).dsp == 3 * 16 * 2 + 2 * 18 + 3 * 6 + 1
 
 
-@pytest.mark.parametrize(
-    "board, units, pes", [("u200", 4, 64), ("u50", 4, 64), ("zcu106", 2, 32), ("ulx3s", 1, 16)]
-)
-def test_defaults(board, units, pes):
-    """The Atari network on two pairs where it fits; each has room to spare."""
-    config = configure(DESIGN, boards.get(board), {})
-    assert (len(config.units), 16 * config.lanes) == (units, pes)
-    assert (config.height == 84) == (units == 4)
-    assert config.engine.data_width == boards.get(board).data_width
-
-
 def test_says_what_would_fit():
     with pytest.raises(boards.DoesNotFit) as caught:
         configure(DESIGN, boards.get("zcu106"), {"units": ("infer", "train") * 2})

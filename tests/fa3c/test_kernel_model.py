@@ -12,8 +12,8 @@ from fa3c.tasks import Lists, Reference, small_config, task_bits
 from programs import BLANK, Builder
 
 from hw.fa3c.commands import COMMANDS, Opcode
-from hw.fa3c.config import ROW
 from hw.fa3c.records import TASK, Error, Task
+from hw.fa3c.rows import ROW
 
 INFER, TRAIN, SYNC = (kind.value for kind in Task)
 CONSTANTS = dict(rate=0.01, decay=0.9, gain=0.1, epsilon=0.05)

@@ -5,9 +5,10 @@ import pytest
 from fa3c.networks import NETWORKS, observations, random_networks, theta
 from fa3c.plan_walk import Walk
 
-from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.nests import Kind
 from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.layer import LayerTwin
 
 each_network = pytest.mark.parametrize("config", NETWORKS.values(), ids=NETWORKS)

@@ -10,7 +10,8 @@ from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
 from host.runtime.a3c import ActorCritic, Infer, Round, Sync
 from host.runtime.a3c_image import from_image, observation_rows, to_image
-from hw.fa3c.config import ROW, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.rows import ROW
 
 each_network = pytest.mark.parametrize("config", NETWORKS.values(), ids=NETWORKS)
 

@@ -18,7 +18,7 @@ from host.runtime.a3c_image import (
     padded,
     to_image,
 )
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW
 from sim.model.fa3c.layer import LayerTwin
 
 CONFIGS = {

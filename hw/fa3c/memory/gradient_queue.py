@@ -8,10 +8,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW
-from hw.fa3c.unit.rows import row_blocks
+from hw.fa3c.rows import ROW_WIDTH, row_blocks
 from hw.shell.command import round_up
 from hw.stream.queue import Queue
 from hw.stream.ram import style_of
@@ -44,7 +42,7 @@ class GradientQueue(wiring.Component):
 
     def __init__(self, config):
         self.config = config
-        row = stream.Signature(unsigned(ROW * WIDTH))
+        row = stream.Signature(unsigned(ROW_WIDTH))
         super().__init__({"i": In(row), "o": Out(row)})
 
     @property
@@ -78,7 +76,7 @@ class GradientQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         depth, style = self._memory(self.config)
-        m.submodules.queue = queue = Queue(unsigned(ROW * WIDTH), depth, style)
+        m.submodules.queue = queue = Queue(unsigned(ROW_WIDTH), depth, style)
         wiring.connect(m, wiring.flipped(self.i), queue.i)
         wiring.connect(m, queue.o, wiring.flipped(self.o))
         return m

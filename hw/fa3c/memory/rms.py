@@ -8,21 +8,16 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import WIDTH
-from hw.config import check_range
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW
 from hw.fa3c.memory.rms_command import RMS_COMMAND, RmsKind
 from hw.fa3c.memory.rms_cycles import rms_cycles, rms_interval
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.memory.run_walk import RunWalk
-from hw.shell.axi import REQUEST
+from hw.fa3c.rows import ROW_WIDTH
 from hw.shell.ports import read_port, write_port
 
 __all__ = ["Rms"]
-
-_ROW_WIDTH = ROW * WIDTH
 
 
 class Rms(wiring.Component):
@@ -34,7 +29,6 @@ class Rms(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-        ValueError if theta has more rows than a request can name.
 
     Members
     -------
@@ -57,9 +51,7 @@ class Rms(wiring.Component):
 
     def __init__(self, config):
         self.config = config
-        limit = (1 << REQUEST["beats"].shape) - 1
-        check_range("theta_rows", config.theta_rows, ROW, limit, ", the beats of a request")
-        row = stream.Signature(unsigned(_ROW_WIDTH))
+        row = stream.Signature(unsigned(ROW_WIDTH))
         super().__init__(
             {
                 "command": In(stream.Signature(RMS_COMMAND)),
@@ -67,9 +59,9 @@ class Rms(wiring.Component):
                 "theta": In(64),
                 "g": In(64),
                 "gradients": In(row).array(len(config.units)),
-                **{f"{name}_read": Out(read_port(_ROW_WIDTH)) for name in ("theta", "g")},
+                **{f"{name}_read": Out(read_port(ROW_WIDTH)) for name in ("theta", "g")},
                 **{
-                    f"{name}_write": Out(write_port(_ROW_WIDTH))
+                    f"{name}_write": Out(write_port(ROW_WIDTH))
                     for name in ("theta", "g", "snapshot")
                 },
                 "words": In(row),

@@ -1,8 +1,8 @@
 """Clocks of RMSProp's commands behind an interconnect: a number a row, and what is fixed."""
 
-from hw.fa3c.config import ROW
 from hw.fa3c.memory.rms_command import RmsKind
 from hw.fa3c.memory.row_update import RowUpdate
+from hw.fa3c.rows import ROW
 from hw.shell.interconnect import ReadInterconnect, WriteInterconnect
 
 __all__ = ["rms_cycles", "rms_interval"]

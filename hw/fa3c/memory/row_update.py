@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS, RmsUnit
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -46,7 +46,7 @@ class RowUpdate(wiring.Component):
     def __init__(self, config):
         self.config = config
         self.interval = ROW // config.rms_units
-        row = stream.Signature(unsigned(ROW * WIDTH))
+        row = stream.Signature(unsigned(ROW_WIDTH))
         super().__init__(
             {
                 "coefficients": In(RMS_COEFFICIENTS),

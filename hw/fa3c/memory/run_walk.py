@@ -7,14 +7,10 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import WIDTH
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW_BYTES
 from hw.shell.axi import REQUEST
 
-__all__ = ["ROW_BYTES", "RunWalk"]
-
-#: Bytes of a row of 16 binary32.
-ROW_BYTES = ROW * WIDTH // 8
+__all__ = ["RunWalk"]
 
 
 class RunWalk(wiring.Component):

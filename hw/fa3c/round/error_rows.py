@@ -7,9 +7,9 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.config import ROW
 from hw.fa3c.layouts import listed_task
 from hw.fa3c.records import Task
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.shell.ports import read_port
 from hw.stream.queue import Queue
 
@@ -49,7 +49,7 @@ class ErrorRows(wiring.Component):
                 "clear": In(1),
                 "i": In(stream.Signature(listed_task(config))),
                 "operands": In(64),
-                "read": Out(read_port(32 * ROW)),
+                "read": Out(read_port(ROW_WIDTH)),
                 "done": Out(1),
                 "broken": Out(1),
                 "detail": Out(range(max(2, config.tasks))),

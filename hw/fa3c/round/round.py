@@ -8,7 +8,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.fa3c.config import ROW
 from hw.fa3c.layouts import unit_task, update
 from hw.fa3c.records import TASK, Error
 from hw.fa3c.round.dispatch import Dispatch
@@ -16,6 +15,7 @@ from hw.fa3c.round.error_rows import ErrorRows
 from hw.fa3c.round.progress import Progress
 from hw.fa3c.round.rules import Rules
 from hw.fa3c.round.task_memory import TaskMemory
+from hw.fa3c.rows import ROW_WIDTH
 from hw.shell.ports import read_port
 
 __all__ = ["Round"]
@@ -64,7 +64,7 @@ class Round(wiring.Component):
                 "operands_bytes": In(32),
                 "results_bytes": In(32),
                 "failed": In(1),
-                "read": Out(read_port(32 * ROW)),
+                "read": Out(read_port(ROW_WIDTH)),
                 "tasks": Out(stream.Signature(unit_task(config))).array(units),
                 "finished": In(units),
                 "updates": Out(stream.Signature(update(config))),

@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW, SLOTS
+from hw.fa3c.config import SLOTS
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.pe import PE
 from hw.shared import SharedModule
 from hw.stream.delay import delay
@@ -64,7 +65,7 @@ class Array(wiring.Component):
         lanes = config.lanes
         super().__init__(
             {
-                "row": In(ROW * WIDTH),
+                "row": In(ROW_WIDTH),
                 "load": In(lanes),
                 "swap": In(1),
                 "words": In(data.ArrayLayout(WIDTH, lanes)),
@@ -73,7 +74,7 @@ class Array(wiring.Component):
                 "first": In(1),
                 "last": In(1),
                 "valid": In(1),
-                "sums": Out(lanes * ROW * WIDTH),
+                "sums": Out(lanes * ROW_WIDTH),
                 "place": Out(range(PLACES)),
                 "done": Out(1),
             }

@@ -11,6 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.fa3c.layouts import unit_task
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
@@ -20,7 +21,6 @@ from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.loops import LoopNest, Loops
 from hw.fa3c.unit.mover import Load, Store
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
-from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.fa3c.unit.schedule import Schedule, unit_passes
 from hw.fa3c.unit.sweep import Sweep
 from hw.shell.ports import read_port, write_port

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.float32.format import FIELDS, WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW, SLOTS
+from hw.fa3c.config import SLOTS
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.array import PLACES
 from hw.fa3c.unit.output_rows import SUMS, OutputRows, sums_layout
 from hw.stream.delay import delay
@@ -69,10 +70,10 @@ class Drain(wiring.Component):
 
     def __init__(self, config):
         self.config = config
-        row = stream.Signature(ROW * WIDTH)
+        row = stream.Signature(ROW_WIDTH)
         super().__init__(
             {
-                "sums": In(config.lanes * ROW * WIDTH),
+                "sums": In(config.lanes * ROW_WIDTH),
                 "place": In(range(PLACES)),
                 "done": In(1),
                 "group": In(stream.Signature(GROUP)),
@@ -170,7 +171,7 @@ class Drain(wiring.Component):
         s1_step = delay(m, step, 1, name="step")
         s2_words = Signal(sums_layout(config), reset_less=True)
         for lane in range(config.lanes):
-            row = line.read_data.word_select(lane, ROW * WIDTH)
+            row = line.read_data.word_select(lane, ROW_WIDTH)
             words = row.word_select(s1_step, width)
             for k in range(config.drain_words):
                 m.d.sync += s2_words[k][lane].eq(words.word_select(k, WIDTH))
@@ -207,7 +208,7 @@ class Drain(wiring.Component):
         advance, read, last_lane = Signal(), Signal(), Signal()
         m.d.comb += [
             self.gradients.valid.eq(held),
-            self.gradients.payload.eq(line.read_data.word_select(s1_lane, ROW * WIDTH)),
+            self.gradients.payload.eq(line.read_data.word_select(s1_lane, ROW_WIDTH)),
             advance.eq(~held | self.gradients.ready),
             read.eq(groups.valid & groups.p.gradient & advance),
             last_lane.eq(bias | (lane == lanes - 1)),

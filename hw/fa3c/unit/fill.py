@@ -4,9 +4,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.line_buffer import LINE_ROW
 from hw.fa3c.unit.loops import LoopNest, Loops
-from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.queue import Queue
 
 __all__ = ["Fill"]

@@ -5,9 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.nests import Kind, Source
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.loops import LoopNest, Loops
 from hw.fa3c.unit.parameter_buffer import OFFSET
-from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.fa3c.unit.tlu import Tlu
 from hw.stream.queue import Queue
 

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import BIAS, WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import LINE_ROWS, ROW
-from hw.fa3c.unit.rows import ROW_WIDTH
+from hw.fa3c.config import LINE_ROWS
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.stream.delay import delay
 from hw.stream.ram import Ram
 

@@ -9,8 +9,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.feature_buffer import FeatureBuffer, feature_write
-from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.shell.ports import read_port, write_port
 from hw.stream.queue import Queue
 

@@ -4,9 +4,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.config import ROW_BYTES
 from hw.fa3c.layouts import unit_task
 from hw.fa3c.records import AGENTS
+from hw.fa3c.rows import ROW_BYTES
 from hw.fa3c.unit.mover import run_layout
 
 __all__ = ["Loads", "Stores"]

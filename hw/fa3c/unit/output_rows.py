@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.nn.adder_tree import adder_tree, interleaved_sum, interleaved_sum_latency
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -68,7 +68,7 @@ class OutputRows(wiring.Component):
                 "words": In(sums_layout(config)),
                 "biases": In(data.ArrayLayout(WIDTH, config.drain_words)),
                 "keep": In(config.drain_words),
-                "o": Out(stream.Signature(ROW * WIDTH)),
+                "o": Out(stream.Signature(ROW_WIDTH)),
                 "busy": Out(1),
             }
         )
@@ -148,7 +148,7 @@ class OutputRows(wiring.Component):
 
     def _row(self, m, words, steps):
         """``o`` of ``steps`` of the stream ``words``, the first lowest."""
-        row = Signal(ROW * WIDTH, reset_less=True)
+        row = Signal(ROW_WIDTH, reset_less=True)
         step = Signal(range(steps))
         m.d.comb += [
             words.ready.eq(~self.o.valid | self.o.ready),

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate
-from hw.fa3c.unit.rows import ROW_BYTES, ROW_WIDTH, row_blocks, row_style
+from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH, row_blocks, row_style
 from hw.shell.ports import read_port
 from hw.stream.ram import Ram
 

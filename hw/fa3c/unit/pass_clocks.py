@@ -9,8 +9,8 @@ from collections import deque
 from itertools import product
 from typing import NamedTuple
 
-from hw.fa3c.config import ROW
 from hw.fa3c.nests import Kind, Source
+from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.line_buffer import LineBuffer

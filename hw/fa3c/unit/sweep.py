@@ -8,13 +8,13 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.config import LINE_ROWS, ROW, SLOTS
+from hw.fa3c.config import LINE_ROWS, SLOTS
 from hw.fa3c.nests import BATCH, Kind, Source
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import GROUP
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.loops import LoopNest, Loops
-from hw.fa3c.unit.rows import ROW_WIDTH
 from hw.stream.delay import delay
 
 __all__ = ["Sweep"]

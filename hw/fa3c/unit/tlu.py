@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW, ROW_WIDTH
 
 __all__ = ["Tlu"]
 
@@ -36,7 +36,7 @@ class Tlu(wiring.Component):
     LUT, FF = 8659, 8202
 
     def __init__(self):
-        row = stream.Signature(ROW * WIDTH)
+        row = stream.Signature(ROW_WIDTH)
         super().__init__({"i": In(row), "o": Out(row)})
 
     @classmethod
@@ -64,7 +64,7 @@ class Tlu(wiring.Component):
         with m.Elif(shift & (left != 0)):
             m.d.sync += left.eq(left - 1)
 
-        rows = [Signal(ROW * WIDTH, name=f"row_{j}", reset_less=True) for j in range(ROW)]
+        rows = [Signal(ROW_WIDTH, name=f"row_{j}", reset_less=True) for j in range(ROW)]
         column = Cat(row[:WIDTH] for row in rows)
         for j, row in enumerate(rows):
             below = rows[j + 1] if j + 1 < ROW else self.i.payload

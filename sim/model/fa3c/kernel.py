@@ -7,8 +7,9 @@ leaves the same.
 import numpy as np
 
 from hw.fa3c.commands import BUFFERS, COMMANDS
-from hw.fa3c.config import ROW, ROW_BYTES, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import A3C_STATUS, TASK, Error, Task
+from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.layer import LayerTwin
 from sim.model.fa3c.memory.rms import Coefficients, update_layer
 from sim.model.fa3c.striped import Striped

@@ -14,7 +14,7 @@ chains are the lanes; in a fully connected layer, lanes * partials.
 
 import numpy as np
 
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW
 from sim.model.fa3c import passes
 
 __all__ = ["LayerTwin"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW
 
 __all__ = ["Shape", "backward", "forward", "gradient"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW
 
 __all__ = ["Striped"]
 

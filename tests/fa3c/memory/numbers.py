@@ -3,7 +3,7 @@
 import numpy as np
 from arith.float32_cases import CORNERS, floats
 
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW
 from sim.model.fa3c.memory.rms import Coefficients, update
 
 __all__ = ["HARD", "USUAL", "as_rows", "normals", "packed_coefficients", "patterns", "updated"]

@@ -12,7 +12,7 @@ from shell.port_memory import Phases, ReadMemory, WriteMemory
 from streams import get_all, put_all
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.memory.run_walk import ROW_BYTES
+from hw.fa3c.rows import ROW_BYTES
 from hw.stream.queue import Queue
 
 CASE = json.loads(os.environ["CASE"])

@@ -5,10 +5,9 @@ import json
 import numpy as np
 from fa3c.memory.numbers import USUAL, as_rows, normals, patterns
 
-from hw.fa3c.config import ROW
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.rms_command import RMS_COMMAND, RmsKind
-from hw.fa3c.memory.run_walk import ROW_BYTES
+from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.memory.rms import Coefficients, update_layer
 
 __all__ = ["BASES", "Program"]

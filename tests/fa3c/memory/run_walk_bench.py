@@ -9,7 +9,8 @@ from shell.port_memory import Phases
 from shell.request_cases import pack
 from streams import get_all, put_all
 
-from hw.fa3c.memory.run_walk import ROW_BYTES, RunWalk
+from hw.fa3c.memory.run_walk import RunWalk
+from hw.fa3c.rows import ROW_BYTES
 
 CASE = json.loads(os.environ["CASE"])
 PORTS, RUNS, BASES = CASE["ports"], CASE["runs"], CASE["bases"]

@@ -61,14 +61,6 @@ def test_twin_of_a_layer():
         update_layer(config, 1, USUAL, gradients, g, theta)
 
 
-def test_config_rejects():
-    """A request has 24 bits for its beats."""
-    wide = Fa3cConfig(height=1024, width=1024, channels=16, convolutions=(), hidden=(16,))
-    message = "theta_rows must be an integer in 16..16777215, the beats of a request, not 16777"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        Rms(wide)
-
-
 @pytest.mark.parametrize("kind", ["waits", pytest.param("random", marks=pytest.mark.long)])
 def test_commands(simulate, tmp_path, kind):
     """Every kind, a layer again at once, units in turn; and no row is read too early."""

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from fa3c.memory.numbers import USUAL, as_rows, normals, packed_coefficients, patterns, updated
 
-from hw.fa3c.config import ROW, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.memory.rms_unit import RmsUnit
 from hw.fa3c.memory.row_update import RowUpdate
+from hw.fa3c.rows import ROW
 
 #: RUs -> rows: more than may be inside.
 COUNTS = {1: 10, 2: 14, 8: 40, 16: 70}

@@ -13,9 +13,10 @@ from fa3c.reference import Reference, rows_of
 from shell.port_memory import Phases, ReadMemory, WriteMemory
 from streams import get_all, put_all
 
-from hw.fa3c.config import ROW_BYTES, Fa3cConfig
+from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.layouts import unit_task
 from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.rows import ROW_BYTES
 from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.fa3c.unit.pass_clocks import pass_clocks
 

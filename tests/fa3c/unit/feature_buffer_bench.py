@@ -13,8 +13,8 @@ from shell.port_memory import word_at
 from streams import get_all, put_all
 
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.feature_buffer import FeatureBuffer, feature_write
-from hw.fa3c.unit.rows import ROW_WIDTH
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = Fa3cConfig.from_dict(CASE["config"])

@@ -5,8 +5,9 @@ import pytest
 from clocks import Clocks
 from fa3c.numbers import as_int, numbers
 
-from hw.fa3c.config import ROW, SLOTS, Fa3cConfig
+from hw.fa3c.config import SLOTS, Fa3cConfig
 from hw.fa3c.plan import RETURN
+from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.pe import PE
 from hw.verilog import to_verilog

@@ -9,7 +9,8 @@ from packed import packed
 from pauses import SOLID
 
 from hw.arith.arithmetic import Arithmetic
-from hw.fa3c.config import ROW, SLOTS, Fa3cConfig
+from hw.fa3c.config import SLOTS, Fa3cConfig
+from hw.fa3c.rows import ROW
 from hw.fa3c.unit.drain import GROUP, Drain
 from hw.fa3c.unit.output_rows import OutputRows
 from hw.stream.ram import SHALLOW

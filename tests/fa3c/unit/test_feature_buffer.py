@@ -1,11 +1,11 @@
-"""hw.fa3c.unit.feature_buffer against lists of rows, and hw.fa3c.unit.rows."""
+"""hw.fa3c.unit.feature_buffer against lists of rows, and hw.fa3c.rows."""
 
 import pytest
 from paces import CROSSED
 
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.rows import row_blocks, row_style
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
-from hw.fa3c.unit.rows import row_blocks, row_style
 
 #: 95 rows.
 CONFIG = Fa3cConfig(

@@ -11,8 +11,9 @@ from amaranth.lib.wiring import In
 from clocks import Clocks
 from fa3c.numbers import as_int
 
-from hw.fa3c.config import ROW, SLOTS, Fa3cConfig
+from hw.fa3c.config import SLOTS, Fa3cConfig
 from hw.fa3c.plan import RETURN
+from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import Drain
 from sim.model.nn.product import add_bias, product_float

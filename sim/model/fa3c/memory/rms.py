@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hw.fa3c.config import ROW
+from hw.fa3c.rows import ROW
 
 __all__ = ["Coefficients", "update", "update_layer"]
 

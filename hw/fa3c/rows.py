@@ -1,12 +1,13 @@
-"""Rows of 16 words on chip: how wide they are, and what memories of them are made of."""
+"""Rows of 16 words: what lies side by side in memory, and what memories of them are made of."""
 
-from hw.fa3c.config import ROW
+from hw.arith.float32.format import WIDTH
 from hw.stream.ram import memory_blocks, style_of
 
-__all__ = ["ROW_BYTES", "ROW_WIDTH", "row_blocks", "row_style"]
+__all__ = ["ROW", "ROW_BYTES", "ROW_WIDTH", "row_blocks", "row_style"]
 
-#: Bits and bytes of a row.
-ROW_WIDTH = 32 * ROW
+#: Words of a row, and the PEs of a lane; its bits; its bytes.
+ROW = 16
+ROW_WIDTH = ROW * WIDTH
 ROW_BYTES = ROW_WIDTH // 8
 
 #: Rows up to which a memory is made of RAMB36: a URAM288 of this width is at least 4096 deep.
