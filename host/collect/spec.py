@@ -17,29 +17,35 @@ class Spec:
     shape : tuple of int
         Of one observation.
     dtype : str
-        ``float32``, or ``uint8`` for images, which are kept as they are, a byte a pixel, unless
-        they were flattened.
+        ``float32``, or ``uint8`` for images and binary planes (bool), which are kept as they are, a
+        byte a pixel, unless they were flattened.
     discrete : bool
         Actions are integers 0..action_count-1, or else vectors in [-1, 1].
     action_count : int
         Actions to choose from, or components of a continuous one.
+    exponent : int
+        To a network a number of an observation counts as ``number * 2**exponent``: -8 for the bytes
+        of an image; else 0.
     """
 
     shape: tuple
     dtype: str
     discrete: bool
     action_count: int
+    exponent: int = 0
 
     @classmethod
     def of(cls, envs):
         """Of a ``gymnasium.vector.VectorEnv``: each of its environments."""
         seen, taken = envs.single_observation_space, envs.single_action_space
         discrete = isinstance(taken, Discrete)
+        bytes_ = len(seen.shape) > 1 and seen.dtype in (np.uint8, np.bool_)
         return cls(
             shape=tuple(int(n) for n in seen.shape),
-            dtype="uint8" if len(seen.shape) > 1 and seen.dtype == np.uint8 else "float32",
+            dtype="uint8" if bytes_ else "float32",
             discrete=discrete,
             action_count=int(taken.n) if discrete else int(taken.shape[0]),
+            exponent=-8 if bytes_ and seen.dtype == np.uint8 else 0,
         )
 
     @classmethod

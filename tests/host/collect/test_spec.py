@@ -11,7 +11,8 @@ from learner.modelled import DDPG, DQN
 
 from host.collect.spec import Spec
 
-IMAGE = Spec(shape=(12, 10, 3), dtype="uint8", discrete=True, action_count=4)
+IMAGE = Spec(shape=(12, 10, 3), dtype="uint8", discrete=True, action_count=4, exponent=-8)
+PLANES = replace(IMAGE, exponent=0)
 POLE = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)
 ARM = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
 
@@ -27,8 +28,9 @@ SPACES = [
     (Box(0, 255, (12, 10, 3), np.uint8), Discrete(4), IMAGE),
     # Flattened images, and numbers with a shape.
     (Box(0, 255, (4,), np.uint8), Discrete(2), POLE),
-    (Box(0, 1, (12, 10, 3), np.float64), Discrete(4), replace(IMAGE, dtype="float32")),
-    (Box(0, 9, (12, 10, 3), np.int16), Discrete(4), replace(IMAGE, dtype="float32")),
+    (Box(0, 1, (12, 10, 3), np.float64), Discrete(4), replace(PLANES, dtype="float32")),
+    (Box(0, 9, (12, 10, 3), np.int16), Discrete(4), replace(PLANES, dtype="float32")),
+    (Box(0, 1, (12, 10, 3), np.bool_), Discrete(4), PLANES),
 ]
 
 

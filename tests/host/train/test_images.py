@@ -97,7 +97,7 @@ def test_what_is_learned_from_is_what_was_seen(config):
     with opened(WIDE, "replay") as kernel, warnings.catch_warnings():
         warnings.simplefilter("error", FlattenedImages)
         session = build(config, partial(PrioritizedReplayBuffer, kernel))
-        assert session.policy.spec == Spec(SHAPE, "uint8", discrete=True, action_count=3)
+        assert session.policy.spec == Spec(SHAPE, "uint8", True, 3, exponent=-8)
         for _ in range(40):
             session.iterate()
         batches, buffer = session.learner.updater.batches, session.learner.buffer
@@ -128,4 +128,4 @@ def test_a_whole_run(config, tmp_path):
     assert result.exit_code == 0 and result.summary["mean_return"] is not None
     policy, info = load_policy(tmp_path / "best.npz")
     assert info["algo"] == "looker" and type(policy) is Looker
-    assert policy.spec == Spec(SHAPE, "uint8", discrete=True, action_count=3)
+    assert policy.spec == Spec(SHAPE, "uint8", True, 3, exponent=-8)
