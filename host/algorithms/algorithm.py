@@ -30,13 +30,14 @@ class Algorithm:
         Kinds of action spaces that it takes: Discrete, Box.
     columns : dict
         What ``update`` measures: columns of progress.csv, and what each is the mean of.
-    on_policy : bool
-        Learns from each rollout once, with the card's advantages; else from a replay memory.
+    learns_from : str
+        "replay", a replay memory; "rollouts", each once, with the card's advantages; or "rounds" of
+        inferences and trainings, in which the card acts too.
     images : bool
         Takes observations of any shape as they are; else they are flattened.
     kernel : callable, optional
-        ``kernel(config)`` gives the fields of ``hw.learner.config.LearnerConfig`` that are this
-        algorithm's alone. None: there is no kernel of its name, and the card does not train it.
+        ``kernel(config)`` gives the fields of ``hw.learner.config.LearnerConfig``, or of another
+        kernel's config, that are this algorithm's alone. None: there is no kernel of its name, and the card does not train it.
     defaults : dict
         Of a run, where they differ from the fields' own.
     card : dict
@@ -58,7 +59,7 @@ class Algorithm:
     updater: type
     actions: tuple
     columns: dict
-    on_policy: bool = False
+    learns_from: str = "replay"
     images: bool = False
     kernel: Callable | None = None
     defaults: dict = field(default_factory=dict)

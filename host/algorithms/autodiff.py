@@ -91,9 +91,18 @@ class Trained:
             at += array.size
         return views
 
-    def __call__(self, x):
-        """The network's outputs of tensor ``x``."""
-        return self.network.apply(x, self.arrays, self._functions)
+    def __call__(self, x, arrays=None):
+        """The network's outputs of tensor ``x``; with ``arrays``, by those of a ``snapshot``."""
+        arrays = self.arrays if arrays is None else arrays
+        return self.network.apply(x, arrays, self._functions)
+
+    def snapshot(self):
+        """Copies of all arrays as they are now; their gradients are added up where the network's
+        own are."""
+        arrays = self._views(self.parameters.detach().clone())
+        for array, gradient in zip(arrays, self._views(self.parameters.grad), strict=True):
+            array.requires_grad_().grad = gradient
+        return arrays
 
     def target(self, x):
         """The target network's."""
@@ -113,7 +122,7 @@ class Trained:
         self.optimizer.param_groups[0]["lr"] = learning_rate
         self.optimizer.step()
         self.parameters.grad.zero_()
-        self._show()
+        self.show()
 
     def synchronize(self, tau):
         """``target += tau (online - target)``."""
@@ -122,7 +131,7 @@ class Trained:
         else:
             self.target_parameters.lerp_(self.parameters, tau)
 
-    def _show(self):
+    def show(self):
         """Let the policy act on what was learned."""
         if self._copied:
             self.network.parameters[...] = self.parameters.cpu().numpy()

@@ -251,7 +251,7 @@ PPO = Algorithm(
         "clip_fraction": "share of ratios that were clipped",
         "explained_variance": "1 - Var(rewards-to-go - values) / Var(rewards-to-go)",
     },
-    on_policy=True,
+    learns_from="rollouts",
     # stable-baselines3's numbers for PPO, and normalized observations, as always advised by
     # Andrychowicz et al. (What Matters In On-Policy Reinforcement Learning?, 2020, 3.3).
     continuous=dict(

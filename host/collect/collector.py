@@ -47,6 +47,9 @@ class Collector:
     def load_state_dict(self, state):
         pass
 
+    def close(self):
+        self.envs.close()
+
 
 class NStepCollector(Collector):
     """For a replay memory: records of n-step experiences, as it stores them.

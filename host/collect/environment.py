@@ -60,7 +60,7 @@ def make_envs(env, count, algorithm, render_mode=None):
         )
     try:
         algorithm.check_actions(envs.single_action_space, env)
-        if not algorithm.on_policy:
+        if algorithm.learns_from == "replay":
             _check_record(env, algorithm, envs)
     except ValueError:
         envs.close()

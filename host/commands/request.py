@@ -72,12 +72,13 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
 
 def _recorded(kernel, config, board):
     """``{field: value}`` of a summary's kernel, without what the run decides, or the board does."""
-    from host.train.run import design_of, kernel_values
+    from host.train.families import family_of
 
-    if kernel["name"] != design_of(config):
+    family = family_of(config)
+    if kernel["name"] != family.design(config):
         return {}
     default = find_design(kernel["name"]).default(boards.get(board).numbers)
-    decided = {resolve(default, name) for name in kernel_values(config)}
+    decided = {resolve(default, name) for name in family.kernel_values(config)}
     present = {name: value for name, value, _ in leaves(default) if name not in decided}
     recorded = flat(kernel["config"])
     return {n: recorded[n] for n, value in present.items() if recorded.get(n, value) != value}

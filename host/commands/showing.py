@@ -27,7 +27,7 @@ def shown(name, *, learner=None, env=None, board="u200"):
         return {
             f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
         }
-    from host.train.run import design_of, kernel_values
+    from host.train.families import family_of
 
     config = preset(name, learner or default_learner(name), None, env)
     rows = [row for row in _rows(config) if row["field"] != "algo"]
@@ -38,9 +38,12 @@ def shown(name, *, learner=None, env=None, board="u200"):
         ],
         f"Its run, learner {config.learner}: --set FIELD=VALUE": [r for r in rows if r not in own],
     }
-    design = find_design(design_of(config))
+    family = family_of(config)
+    if family.design(config) is None:
+        return parts
+    design = find_design(family.design(config))
     default = design.default(board.numbers)
-    decided = {resolve(default, each) for each in kernel_values(config)}
+    decided = {resolve(default, each) for each in family.kernel_values(config)}
     kernel = [
         row | {"field": f"kernel.{_shortest(default, row['field'])}"}
         for row in _rows(default)

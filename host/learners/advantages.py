@@ -29,6 +29,7 @@ class AdvantageLearner(Learner):
         As ``Learner``.
     """
 
+    at_once = True
     columns = ("learning_rate", *_SEEN)
 
     def __init__(self, config, policy, clock, estimator, updater, *, phases):

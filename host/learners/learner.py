@@ -20,21 +20,22 @@ class Learner:
     ----------
     config : RunConfig
     policy : Policy
-        Up to date with what was learned after each ``end``.
+        Up to date with what was learned after each ``end``, or after ``fetch``.
     clock : Clock
         ``end`` counts its ``updates``.
 
     Attributes
     ----------
     in_flight : int
-        Launches that run while the environments do: the experience of a launch begins one so many
-        launches before its results are used. 0: a launch takes the experience collected just
-        before, and nothing runs beside it.
+        Launches under way at most: the results of one are used when so many have begun.
+    at_once : bool
+        A launch begins with the experience that it takes; else beside the next collection.
     columns : tuple of str
         Of progress.csv: what ``end`` measures and ``progress`` tells.
     """
 
-    in_flight = 0
+    in_flight = 1
+    at_once = False
     columns = ()
 
     def __init__(self, config, policy, clock):
@@ -47,6 +48,13 @@ class Learner:
     def end(self, launch):
         """Wait for what ``begin`` gave and learn from it: column -> number, or None."""
         raise NotImplementedError
+
+    def fetch(self):
+        """Bring the policy up to date with what was learned, where ``end`` does not."""
+
+    def actor(self):
+        """What acts in an evaluation of the policy as it is now: it has ``act``."""
+        return self.policy
 
     def progress(self):
         """Column -> number now."""

@@ -59,6 +59,7 @@ class Schedule:
 
     Attributes
     ----------
+    agents, size : int; the size of all groups but perhaps the last
     groups : list of tuples of agents; the snapshot of group g is g
     period : int
     """
@@ -74,6 +75,7 @@ class Schedule:
             for work in ("train", "infer")
         )
         size = group or min(config.batch, max(len(self.trainers), agents // 4))
+        self.agents, self.size = agents, size
         if not 1 <= size <= config.batch:
             raise ValueError(f"group must be an integer in 1..{config.batch}, not {group!r}")
         self.groups = [

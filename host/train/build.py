@@ -3,15 +3,11 @@
 from contextlib import ExitStack, closing
 
 from host.algorithms.config import Clock
-from host.collect.collector import NStepCollector
 from host.collect.environment import make_envs
-from host.collect.nstep import NStep
-from host.collect.rollout import RolloutCollector
 from host.collect.spec import Spec
-from host.learners.advantages import AdvantageLearner
-from host.learners.card import CardLearner
-from host.learners.replay import ReplayLearner
 from host.phases import Phases
+from host.train.families import family_of
+from host.train.families.family import Parts
 from host.train.session import Seeds, Session
 
 __all__ = ["build"]
@@ -24,50 +20,39 @@ def build(config, factory):
     ----------
     config : RunConfig
     factory : callable
-        Makes what of the run is on the card: ``factory(fields, *, capacity, alpha, epsilon, seed)``
-        the replay memory (``fields`` as of ``Spec.fields``), or for an on-policy algorithm
-        ``factory()`` the advantage estimator.
+        Makes what of the run is on the card, as ``factory`` of the run's Family gives it
+        (``host.train.families``).
 
     ValueError for what config and environment make impossible.
     """
+    family = family_of(config)
+    counts = [*family.environments(config), config.evaluation_episodes]
     with ExitStack() as made:
-        envs, evaluation_envs = (
+        *envs, evaluation_envs = (
             made.enter_context(closing(make_envs(config.env, count, config.algorithm)))
-            for count in (config.env_count, config.evaluation_episodes)
+            for count in counts
         )
-        session = _joined(config, factory, envs, evaluation_envs)
+        session = _joined(config, family, factory, envs, evaluation_envs)
         made.pop_all()  # they are the session's to close
     return session
 
 
-def _joined(config, factory, envs, evaluation_envs):
+def _joined(config, family, factory, envs, evaluation_envs):
     algorithm, seeds, phases, clock = config.algorithm, Seeds(config.seed), Phases(), Clock()
-    spec = Spec.of(envs)
+    spec = Spec.of(envs[0])
     weights, exploration, steps = seeds.agent
     policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)
-
-    def updater():
-        return algorithm.updater(policy, seed=steps, device=config.device)
-
-    collecting = dict(seed=seeds.environments(0), phases=phases)
-    if algorithm.on_policy:
-        collector = RolloutCollector(config, spec, envs, **collecting)
-        learner = AdvantageLearner(config, policy, clock, factory(), updater(), phases=phases)
-    else:
-        agent = config.agent
-        windows = NStep(config.env_count, agent.n_step, agent.gamma, spec, scale=agent.reward_scale)
-        collector = NStepCollector(config, spec, envs, windows=windows, **collecting)
-        memory = factory(
-            spec.fields,
-            capacity=config.capacity,
-            alpha=config.alpha,
-            epsilon=config.priority_epsilon,
-            seed=seeds.buffer,
-        )
-        if config.learner == "card":
-            learner = CardLearner(config, policy, clock, memory, algorithm, phases=phases)
-        else:
-            learner = ReplayLearner(config, policy, clock, memory, updater(), phases=phases)
+    parts = Parts(
+        config=config,
+        spec=spec,
+        policy=policy,
+        clock=clock,
+        phases=phases,
+        seeds=seeds,
+        envs=envs,
+        updater=lambda: algorithm.updater(policy, seed=steps, device=config.device),
+    )
+    collector, learner = family.join(parts, factory)
     return Session(
         config,
         policy=policy,

@@ -19,7 +19,7 @@ from host.rules import (
 )
 from hw.config import ConfigBase, check_range
 
-__all__ = ["LEARNERS", "OffPolicyConfig", "OnPolicyConfig", "RunConfig"]
+__all__ = ["CONFIGS", "LEARNERS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig", "RunConfig"]
 
 #: name -> what it is
 LEARNERS = {
@@ -42,12 +42,16 @@ _FREE = (
 
 _INTERVAL = Integer(1, 1 << 40)
 
+#: of kernel ``a3c``: places for agents, of which a population's number is kept for values that are
+#: wanted besides, and for snapshots, of which one is kept for evaluations
+_PLACES, _SNAPSHOTS = 256, 32
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(ConfigBase):
-    """What all runs have; ``ON_POLICY`` of a subclass says of which algorithms it is."""
+    """What all runs have; ``LEARNS_FROM`` of a subclass says of which algorithms it is."""
 
-    ON_POLICY = None
+    LEARNS_FROM = None
 
     #: Learning algorithm.
     algo: str
@@ -65,8 +69,6 @@ class RunConfig(ConfigBase):
     seed: Annotated[int, Integer(0, (1 << 63) - 1)] = 0
     #: Environments that collect, stepped together.
     env_count: Annotated[int, Integer(1, 1 << 12)] = 8
-    #: Steps of each environment for one launch.
-    steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: Environment steps, all actors together, from one greedy evaluation to the next. An interval
     #: ends with the launch that passes a multiple of it.
     evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
@@ -105,7 +107,7 @@ class RunConfig(ConfigBase):
     @classmethod
     def algorithms(cls):
         """Names of those whose runs this class describes."""
-        return [name for name, each in ALGORITHMS.items() if each.on_policy == cls.ON_POLICY]
+        return [name for name, each in ALGORITHMS.items() if each.learns_from == cls.LEARNS_FROM]
 
     @property
     def algorithm(self):
@@ -128,9 +130,11 @@ class RunConfig(ConfigBase):
 class OffPolicyConfig(RunConfig):
     """A run that learns from a replay memory; the defaults are dqn's on the CPU."""
 
-    ON_POLICY = False
+    LEARNS_FROM = "replay"
 
     algo: str = "dqn"
+    #: Steps of each environment for one launch.
+    steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: What the CPU's gradient steps run on: cpu, or torch's name of another device, such as cuda.
     device: str = "cpu"
     #: Launches that may be under way while the environments are stepped.
@@ -171,7 +175,7 @@ class OffPolicyConfig(RunConfig):
 class OnPolicyConfig(RunConfig):
     """A run that learns from each rollout once: ``steps_per_launch`` steps of each environment."""
 
-    ON_POLICY = True
+    LEARNS_FROM = "rollouts"
 
     algo: str = "ppo"
     steps: int = 100_000
@@ -188,3 +192,58 @@ class OnPolicyConfig(RunConfig):
         samples = self.env_count * self.steps_per_launch
         why = " (steps of a rollout, all environments together)"
         check_range("batch_size", self.agent.batch_size, 1, samples, why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundsConfig(RunConfig):
+    """A run of agents that are inferred and trained in rounds (FA3C)."""
+
+    LEARNS_FROM = "rounds"
+
+    algo: str = "a3c"
+    #: Agents, of all populations together: each has an environment of its own.
+    env_count: int = 32
+    #: Populations that take turns: the environments of one are stepped while rounds of the others
+    #: are under way.
+    populations: Annotated[int, Integer(1, 8)] = 2
+    #: Agents of a population that share a snapshot and are stepped together; none: a quarter of it.
+    group: Annotated[int | None, Integer(1, 8)] = None
+    #: Learner cpu: what the gradient steps run on, cpu or torch's name of another device.
+    device: str = "cpu"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.env_count % self.populations:
+            raise ValueError(
+                f"env_count must be a multiple of {self.populations} (populations), "
+                f"not {self.env_count!r}"
+            )
+        most = _PLACES * self.populations // (self.populations + 1)
+        why = f" with {self.populations} populations"
+        check_range("env_count", self.env_count, self.populations, most, why)
+        if self.groups * self.populations >= _SNAPSHOTS:
+            raise ValueError(
+                f"group must leave at most {_SNAPSHOTS - 1} groups of all populations, a snapshot "
+                f"each, not {self.groups * self.populations}"
+            )
+        if self.learner == "card" and self.device != "cpu":
+            raise ValueError(f"device must be cpu with learner card, not {self.device!r}")
+
+    @property
+    def population(self):
+        """Agents of a population."""
+        return self.env_count // self.populations
+
+    @property
+    def group_size(self):
+        """Agents of a group; those of the last of a population may be fewer."""
+        return self.group or min(8, self.population, max(2, self.population // 4))
+
+    @property
+    def groups(self):
+        """Groups of a population."""
+        return -(-self.population // self.group_size)
+
+
+#: ``Algorithm.learns_from`` -> config of its runs
+CONFIGS = {kind.LEARNS_FROM: kind for kind in (OffPolicyConfig, OnPolicyConfig, RoundsConfig)}

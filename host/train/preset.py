@@ -3,7 +3,7 @@
 from host.algorithms.registry import ALGORITHMS, find
 from host.collect.environment import has_continuous_actions
 from host.rules import check_choice
-from host.train.config import LEARNERS, OffPolicyConfig, OnPolicyConfig
+from host.train.config import CONFIGS, LEARNERS
 
 __all__ = ["default_learner", "preset"]
 
@@ -45,8 +45,7 @@ def preset(algo, learner, name=None, env=None):
     for layer in layers:
         agent = values.get("agent", {}) | layer.get("agent", {})
         values |= layer | {"agent": agent}
-    kind = OnPolicyConfig if algorithm.on_policy else OffPolicyConfig
-    return kind.from_dict(values)
+    return CONFIGS[algorithm.learns_from].from_dict(values)
 
 
 def _in_environment(algorithm, learner, env):

@@ -1,22 +1,15 @@
 """A training run as the command line asks for it: config, kernel, card, ``host.train.loop``."""
 
 from contextlib import closing
-from functools import partial
 
 import boards
 from boards.memory import banks, configured
 from host.algorithms.autodiff import check_device
 from host.card import open_card
-from host.collect.environment import make_envs
-from host.collect.spec import Spec
 from host.generate import keep, read_description
 from host.interrupt import INTERRUPTED, terminating
-from host.learners.card import kernel_settings
-from host.runtime.experience import record_dtype
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.learner import LearningReplay
-from host.runtime.program import aligned
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.train.families import family_of
+from host.train.families.family import spec_of
 from host.train.folder import default_folder, run_folder
 from host.train.loop import train
 from hw.config import check_range
@@ -24,14 +17,13 @@ from sim.cache import say
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["design_of", "kernel_values", "run", "start"]
-
-
-#: learner -> what the kernel's memory is to the host
-_BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
+__all__ = ["run", "start"]
 
 #: of a run with a trace, if not asked otherwise: a clock of it takes kilobytes
 TRACE_LAUNCHES = 20
+
+#: card of a run that needs none
+NO_CARD = "none"
 
 #: cards whose kernel is made for the run
 _SIMULATED = ("model", "sim")
@@ -46,7 +38,7 @@ def start(config, *, out, card, preset_name=None, **options):
     numbered = out is None and not options.get("overwrite")
     if out is None:
         first = next(iter(config.algorithm.presets), None)
-        out = default_folder(config, card, preset_name or first)
+        out = default_folder(config, _card_of(config, card), preset_name or first)
     try:
         result = run(config, out=out, numbered=numbered, card=card, **options)
     except KeyboardInterrupt as error:  # which the command line's library would end without a word
@@ -81,7 +73,7 @@ def run(
     experiences take, and a kernel generated for the run: as large as its capacity, with the agent's
     networks; or with a row for each environment, and room for a rollout however its episodes end. A
     real card has the kernel that was built, under ``build/<board>/<kernel>``: ``replay``, the
-    algorithm with learner card, or ``gae`` for ppo.
+    algorithm with learner card, or ``gae`` for ppo. A run that needs no kernel has no card.
 
     Parameters
     ----------
@@ -99,6 +91,7 @@ def run(
     console : rich.console.Console, optional
     """
     check_range("trace_launches", trace_launches, 1, 1 << 40)
+    card = _card_of(config, card)
     if trace and card != "sim":
         raise ValueError(f"--trace must be with card sim, not {card}")
     if config.learner == "cpu":
@@ -107,6 +100,10 @@ def run(
         terminating(),
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
     ):
+        if card == NO_CARD:
+            _refuse(kernel, "is none in a run without a card")
+            factory = family_of(config).factory(config, None)
+            return train(config, factory, out=folder, card=card, resume=resume, console=console)
         spec, options = spec_of(config), {}
         path, description = _kernel(config, spec, card, board, kernel or {})
         if description is not None:
@@ -120,7 +117,7 @@ def run(
                 raise RuntimeError(f"{path} must be the kernel of this run, not another's")
             return train(
                 config,
-                _factory(config, loaded),
+                family_of(config).factory(config, loaded),
                 out=folder,
                 card=card,
                 kernel=description,
@@ -132,9 +129,10 @@ def run(
 def _kernel(config, spec, card, board, settings):
     """Path and KernelDescription of the kernel that is made for a run; path and None of the one
     that was built for a real card before."""
-    design = design_of(config)
+    family = family_of(config)
+    design = family.design(config)
     if card in _SIMULATED:
-        values = kernel_values(config, spec) | settings
+        values = family.kernel_values(config, spec) | settings
         folder, description = keep(
             design,
             board,
@@ -144,67 +142,25 @@ def _kernel(config, spec, card, board, settings):
             **values,
         )
         return folder / "kernel.json", description
-    if settings:
-        name = next(iter(settings))
-        raise ValueError(
-            f"kernel.{name} must be set when the kernel is built, not with card {card}"
-        )
+    _refuse(settings, f"must be set when the kernel is built, not with card {card}")
     return BUILD_DIRECTORY / boards.get(board).name / design / "kernel.json", None
 
 
 def _banks(config, spec, description, board):
     """The memory that each master of a simulated card's kernel has."""
-    taken = None
-    if board.joins and not config.algorithm.on_policy:
-        beat = configured(description)[1].engine.beat_bytes
-        taken = config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
-        # Of more than there is, the buffer will say how many bytes would fit.
+    beat = configured(description)[1].engine.beat_bytes
+    taken = family_of(config).stored_bytes(config, spec, beat) if board.joins else None
+    if taken is not None:  # of more than there is, the buffer will say how many bytes would fit
         taken = min(taken, board.largest_bank.size)
     return tuple(Bank(b.name, b.size) for b in banks(description, board, storage_bytes=taken))
 
 
-def spec_of(config):
-    """The Spec of a run's environment, which is made to find out."""
-    with closing(make_envs(config.env, 1, config.algorithm)) as envs:
-        return Spec.of(envs)
+def _card_of(config, card):
+    """``card``, or NO_CARD where the run needs none."""
+    return card if family_of(config).design(config) else NO_CARD
 
 
-def design_of(config):
-    """The design whose kernel a run needs."""
-    if config.algorithm.on_policy:
-        return "gae"
-    return "replay" if config.learner == "cpu" else config.algo
-
-
-def kernel_values(config, spec=None):
-    """What a run asks of the kernel that is generated for it; ``spec``, if known."""
-    if config.algorithm.on_policy:
-        return {
-            # As many as fit every board (HEPPO's); environments beyond come after the others.
-            "gae.rows": min(config.env_count, 64),
-            # Every step may end an episode, and be followed by what it bootstraps from.
-            "gae.depth": 2 * config.steps_per_launch,
-            "gae.code_width": config.agent.code_width,
-            "gae.result_width": config.agent.result_width,
-        }
-    values = {"capacity": config.capacity}
-    if config.learner == "card":
-        spec = spec or spec_of(config)
-        learner = kernel_settings(config.algorithm, config.agent, spec, config.env)
-        learner["batch"] = config.agent.batch_size
-        values |= {f"learner.{name}": value for name, value in learner.items()}
-    return values
-
-
-def _factory(config, kernel):
-    """What makes the kernel's side of a run: see ``host.train.build``; ValueError for a kernel
-    whose numbers have other widths than the run's."""
-    if not config.algorithm.on_policy:
-        return partial(_BUFFERS[config.learner], kernel)
-    agent, found = config.agent, kernel.description.config["gae"]
-    for name in ("code_width", "result_width"):
-        if getattr(agent, name) != found[name]:
-            raise ValueError(
-                f"{name} must be {found[name]} as in the kernel, not {getattr(agent, name)}"
-            )
-    return partial(AdvantageEstimator, kernel, agent.standardization)
+def _refuse(settings, why):
+    """ValueError for fields of a kernel that is not made here."""
+    for name in settings or ():
+        raise ValueError(f"kernel.{name} {why}")

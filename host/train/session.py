@@ -86,13 +86,13 @@ class Session:
         """One launch, one collection, one result; ValueError as the learner does.
 
         The launch of the experience collected before runs beside the collection, or else takes what
-        was just collected (``Learner.in_flight``).
+        was just collected (``Learner.at_once``).
         """
         learner = self.learner
-        if learner.in_flight:
+        if not learner.at_once:
             self._flying.append(learner.begin(self._pending))
         self._pending, episodes = self.collector.collect(self.policy, self.clock)
-        if not learner.in_flight:
+        if learner.at_once:
             self._flying.append(learner.begin(self._pending))
         measured = {}
         if len(self._flying) >= learner.in_flight:
@@ -102,9 +102,10 @@ class Session:
 
     def evaluate(self, attempt=0, policy=None, stop=()):
         """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
-        comes to be something in ``stop`` before they end."""
+        comes to be something in ``stop`` before they end. ``policy`` None: the one that learns."""
+        self.learner.fetch()
         return evaluate(
-            policy or self.policy,
+            policy or self.learner.actor(),
             self._evaluation_envs,
             seed=self._seeds.evaluation(attempt),
             limit=self.config.evaluation_steps,
@@ -122,8 +123,11 @@ class Session:
 
     def state_dict(self):
         """Everything but the environments, which gymnasium cannot save. Launches under way are
-        waited for; their results are kept, not yet learned from."""
-        flying = [launch.result() for launch in self._flying]
+        waited for; their results are kept, not yet learned from, unless they are of no use without
+        the environments (``Learner.at_once``)."""
+        at_once = self.learner.at_once
+        flying = [] if at_once else [launch.result() for launch in self._flying]
+        self.learner.fetch()
         return {
             "launches": self.launches,
             "steps": self.clock.steps,
@@ -132,7 +136,7 @@ class Session:
             "collector": self.collector.state_dict(),
             "learner": self.learner.state_dict(),
             "flying": flying,
-            "pending": self._pending if self.learner.in_flight else None,
+            "pending": None if at_once else self._pending,
         }
 
     def load_state_dict(self, state):
@@ -154,5 +158,5 @@ class Session:
 
     def close(self):
         self.learner.close()
-        self.collector.envs.close()
+        self.collector.close()
         self._evaluation_envs.close()

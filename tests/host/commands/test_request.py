@@ -11,7 +11,7 @@ from host.commands.request import request
 from host.generate import configure, find_design
 from host.train.config import OffPolicyConfig
 from host.train.preset import preset
-from host.train.run import kernel_values
+from host.train.families import family_of
 
 U200 = boards.get("u200")
 
@@ -88,7 +88,7 @@ def test_a_summary_brings_its_kernel(write, tmp_path):
     settings = {"hidden": "8,6", "batch_size": "16", "capacity": "256", "learning_starts": "64"}
     wanted = {"kernel.lanes": "1", "kernel.kind": "fixed", "kernel.weight.fraction": "20"}
     config, kernel = asked(settings=settings | wanted)
-    values = kernel_values(config) | kernel
+    values = family_of(config).kernel_values(config) | kernel
     description = find_design("dqn").describe(configure(find_design("dqn"), U200, values))
     summary = {"config": config.to_dict(), "kernel": {"name": "dqn", "config": description.config}}
     file = write(json.loads(json.dumps(summary)))
@@ -98,7 +98,7 @@ def test_a_summary_brings_its_kernel(write, tmp_path):
     expected = dict(zip(names, (1, "fixed", 20), strict=True))
     assert kernel == {f"learner.{name}": value for name, value in expected.items()}
     other, kernel = asked(file=file, board="u200", settings={"kernel.lanes": "4", "capacity": "99"})
-    rebuilt = configure(find_design("dqn"), U200, kernel_values(other) | kernel)
+    rebuilt = configure(find_design("dqn"), U200, family_of(other).kernel_values(other) | kernel)
     assert (rebuilt.learner.lanes, rebuilt.replay.capacity) == (4, 99)
     assert rebuilt.learner.arithmetic.kind == "fixed"
     assert asked(file=file)[1] == {}, "a real card has the kernel that it has"

@@ -18,7 +18,7 @@ from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train.build import build
 from host.train.config import OffPolicyConfig
-from host.train.run import spec_of
+from host.train.families.family import spec_of
 
 LEARNERS = pytest.mark.parametrize("learner", ["cpu", "card"])
 DEPTHS = pytest.mark.parametrize("depth", [1, 2, 3])

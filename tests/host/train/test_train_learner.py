@@ -14,7 +14,7 @@ from host.runtime.learner import LearningReplay
 from host.train.log import read_progress
 from host.train.loop import train
 from host.train.preset import preset
-from host.train.run import spec_of
+from host.train.families.family import spec_of
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 

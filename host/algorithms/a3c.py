@@ -1,0 +1,223 @@
+"""A3C: actors that share a network, each trained by its own rollout (Mnih et al., 2016; FA3C)."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.autodiff import Updater, torch
+from host.algorithms.config import AgentConfig
+from host.algorithms.convolution import CONVOLUTIONS, ConvNet, default_convolutions
+from host.algorithms.policy import Policy
+from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer
+from host.runtime.a3c_tasks import Infer, Sync, Train
+
+__all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class A3CConfig(AgentConfig):
+    """Asynchronous advantage actor-critic (Mnih et al., 2016; FA3C, Cho et al., 2019, 2.2).
+
+    Sums over the rollout of one agent, ``batch_size`` steps:
+    ``loss = sum(-log pi(a|s) (R - V) - entropy_coefficient H(pi) + value_coefficient (R - V)**2)``,
+    ``R = r + gamma R'``, where R' is 0 after a terminated episode and the value of what a step led
+    to after a truncated one and after the last. The gradient d of each agent's rollout steps the
+    parameters that all share: ``g = decay g + (1 - decay) d**2``,
+    ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
+    """
+
+    hidden: tuple = (128,)
+    activation: Annotated[str, Choice(("relu",))] = "relu"
+    #: Convolutions before the hidden layers; none: 16:8:4,32:4:2 for images of at least 36 x 36
+    #: pixels, 16:3:1 for smaller ones, and no convolution of a vector.
+    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
+    #: Steps of a rollout (t_max): what a gradient step learns from.
+    batch_size: Annotated[int, Integer(1, 16)] = 5
+    learning_rate: float = 7e-4
+    #: Inside the root.
+    optimizer_epsilon: float = 0.1
+    #: Decay of the squares.
+    decay: Annotated[float, FRACTION] = 0.99
+    #: No limit is known to the card.
+    max_gradient_norm: None = None
+    #: Weight of the critic's loss.
+    value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.25
+    #: Weight of the policy's entropy.
+    entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.01
+    #: Rewards are clipped to so much, either way, to learn from; none: they are not.
+    reward_clip: Annotated[float | None, POSITIVE] = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.max_gradient_norm is not None:
+            raise ValueError(f"max_gradient_norm must be none, not {self.max_gradient_norm!r}")
+
+    def convolutions_for(self, spec):
+        """Those of observations of a Spec."""
+        return default_convolutions(spec) if self.convolutions is None else self.convolutions
+
+
+class A3CPolicy(Policy):
+    """Draws actions by their probabilities, ``pi = softmax(logits)``; greedy, takes the likeliest.
+
+    One network gives the logits of all actions and, last, the value.
+    """
+
+    ACTS = "actor_critic"
+
+    def make_networks(self, rng):
+        config, spec = self.config, self.spec
+        network = ConvNet(
+            spec,
+            spec.action_count + 1,
+            convolutions=config.convolutions_for(spec),
+            hidden=config.hidden,
+            rng=rng,
+        )
+        for weight, bias in network.layers:  # as of the code that FA3C cites, biases too
+            bound = np.prod(weight.shape[1:]) ** -0.5
+            for array in (weight, bias):
+                array[...] = rng.uniform(-bound, bound, array.shape)
+        return {self.ACTS: network}
+
+    def act(self, obs, *, greedy=False, steps=0):
+        return self.choose(self.predict(obs), greedy=greedy)
+
+    def choose(self, outputs, *, greedy=False):
+        """Actions [rows] of the network's outputs [rows, actions + 1]."""
+        logits = outputs[:, :-1]
+        if greedy:
+            return logits.argmax(axis=1)
+        # The largest of logits with Gumbel's noise is distributed as their softmax.
+        return (logits + self.rng.gumbel(size=logits.shape)).argmax(axis=1)
+
+
+class A3CUpdater(Updater):
+    """Executes the rounds that the card would, with gradients by autodiff."""
+
+    device_cycles = None
+
+    def __init__(self, policy, **options):
+        super().__init__(policy, **options)
+        [self._trained] = self.networks.values()
+        self._squares = torch.zeros_like(self._trained.parameters)
+        self._snapshots, self._rollouts = {}, {}
+
+    @staticmethod
+    def errors(config, rollout):
+        """d(objective) / d(outputs) of a ``host.collect.rounds.GroupRollout``: float32 [steps,
+        agents, outputs], and means of what it is made of, by column."""
+        outputs, valid = rollout.outputs.astype(np.float64), rollout.valid
+        logits, value = outputs[..., :-1], outputs[..., -1]
+        logarithms = logits - logits.max(-1, keepdims=True)
+        logarithms -= np.log(np.exp(logarithms).sum(-1, keepdims=True))
+        probabilities = np.exp(logarithms)
+        entropy = -(probabilities * logarithms).sum(-1)
+        chosen = np.eye(logits.shape[-1])[rollout.action]
+        advantage = _returns(config, rollout) - value
+        errors = np.empty_like(outputs)
+        errors[..., :-1] = advantage[..., None] * (probabilities - chosen)
+        pull = config.entropy_coefficient * probabilities
+        errors[..., :-1] += pull * (logarithms + entropy[..., None])
+        errors[..., -1] = -2 * config.value_coefficient * advantage
+        errors[~valid] = 0
+        measured = {
+            "policy_loss": -(logarithms * chosen).sum(-1) * advantage,
+            "value_loss": advantage**2,
+            "entropy": entropy,
+            "value": value,
+        }
+        errors = errors.astype(np.float32)
+        if not valid.any():
+            return errors, {}
+        return errors, {name: float(array[valid].mean()) for name, array in measured.items()}
+
+    def prepare(self, tasks):
+        """A round, for ``run``."""
+        return tasks
+
+    def run(self, tasks):
+        """Execute tasks of ``host.runtime.a3c_tasks`` one after the other: for each its outputs, or
+        None, as ``host.runtime.a3c.ActorCritic.run`` gives them."""
+        kinds = {Sync: self._sync, Infer: self._infer, Train: self._train}
+        return [kinds[type(task)](task) for task in tasks]
+
+    def _sync(self, task):
+        self._snapshots[task.snapshot] = self._trained.snapshot()
+
+    def _infer(self, task):
+        if task.step is not None:
+            for agent, seen in zip(task.agents, task.observations, strict=True):
+                self._rollouts.setdefault(agent, {})[task.step] = seen
+        with torch.no_grad():
+            seen = self.tensor(task.observations)
+            return self._trained(seen, self._snapshots[task.snapshot]).cpu().numpy()
+
+    def _train(self, task):
+        rollout = self._rollouts.pop(task.agent)
+        seen = self.tensor(np.stack([rollout[step] for step in range(len(task.errors))]))
+        trained, arrays = self._trained, self._snapshots[task.snapshot]
+        outputs = trained(seen, arrays)
+        torch.autograd.backward(outputs, self.tensor(task.errors), inputs=arrays)
+        gradient, squares = trained.parameters.grad, self._squares
+        squares.mul_(task.decay).addcmul_(gradient, gradient, value=1 - task.decay)
+        root = (squares + task.epsilon).sqrt_()
+        trained.parameters.addcdiv_(gradient, root, value=-task.rate)
+        gradient.zero_()
+
+    def fetch(self, policy):
+        """Bring the policy up to date."""
+        self._trained.show()
+
+    def abort(self):
+        """Nothing waits for anything here."""
+
+    def close(self):
+        """Nothing is held."""
+
+    def state_dict(self):
+        """The squares; the parameters are the policy's to save, rollouts are not kept."""
+        return {"squares": self._squares.cpu().numpy().copy()}
+
+    def load_state_dict(self, state):
+        """Continue; the policy must have been loaded before."""
+        self._trained.parameters.copy_(torch.from_numpy(self._trained.network.parameters))
+        self._squares.copy_(torch.from_numpy(np.array(state["squares"])))
+        self._snapshots.clear()
+        self._rollouts.clear()
+
+
+def _returns(config, rollout):
+    """R [steps, agents], float64."""
+    reward = rollout.reward.astype(np.float64)
+    if config.reward_clip is not None:
+        reward = reward.clip(-config.reward_clip, config.reward_clip)
+    returns, after = np.zeros_like(reward), rollout.bootstrap.astype(np.float64)
+    for step in reversed(range(len(reward))):
+        after = np.where(rollout.truncated[step], rollout.follows[step], after)
+        after = np.where(rollout.terminated[step], 0, after)
+        gained = reward[step] + config.gamma * after
+        returns[step] = after = np.where(rollout.valid[step], gained, after)
+    return returns
+
+
+A3C = Algorithm(
+    name="a3c",
+    summary="asynchronous advantage actor-critic, inferred and trained in rounds; pixels too",
+    config=A3CConfig,
+    policy=A3CPolicy,
+    updater=A3CUpdater,
+    actions=(Discrete,),
+    columns={
+        "policy_loss": "-log pi(a|s) (R - V) a step",
+        "value_loss": "(R - V)**2 a step",
+        "entropy": "entropy of the policy, in nats",
+        "value": "the critic's value of what was seen",
+    },
+    learns_from="rounds",
+    images=True,
+    kernel=lambda config: {"hidden": config.hidden, "steps": config.batch_size},
+)

@@ -1,0 +1,201 @@
+"""Agents whose actions come from rounds of inferences and trainings (kernel ``a3c``): environments
+stepped group by group, and what the next round is asked."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from host.collect.environment import Actor
+from host.runtime.a3c_schedule import RoundPlan
+
+__all__ = ["GroupRollout", "Request", "RoundCollector"]
+
+
+@dataclass
+class GroupRollout:
+    """Steps that a group took together, arrays [steps, agents, ...].
+
+    ``outputs`` are the network's: logits, then the value of what the agent saw. ``follows`` is the
+    value of what a step led to, where the episode was truncated. ``valid`` is False where an
+    environment spent the step on its reset. ``bootstrap`` [agents] is the value after the last step.
+    """
+
+    outputs: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    valid: np.ndarray
+    follows: np.ndarray
+    bootstrap: np.ndarray
+
+
+@dataclass
+class Request:
+    """A round of a population, as its environments want it.
+
+    ``observations`` has those of each of ``plan.inferences``. ``guests`` lists (group,
+    observations) whose values are wanted besides: what truncated episodes ended with. ``finished``
+    maps a group to its GroupRollout, which the trainings of this round and the next learn from.
+    ``answer`` gets the outputs [agents, outputs] of every inference, and of every guest.
+    """
+
+    population: int
+    plan: RoundPlan
+    observations: list
+    guests: list
+    finished: dict = field(default_factory=dict)
+    inferred: list = field(default_factory=list)
+    valued: list = field(default_factory=list)
+
+    def answer(self, inferred, valued):
+        self.inferred, self.valued = inferred, valued
+
+
+class RoundCollector:
+    """Populations take turns: each is stepped by what its last round has answered.
+
+    Parameters
+    ----------
+    config : RunConfig
+    schedule : host.runtime.a3c_schedule.Schedule
+        Of one population; all have the same.
+    envs : list of gymnasium.vector.VectorEnv
+        One for each group of each population, population by population.
+    seed : int
+        Of the first group's first environment; each environment has a seed of its own.
+    phases : Phases
+    """
+
+    def __init__(self, config, schedule, envs, *, seed, phases):
+        self.config, self.schedule, self.envs, self.phases = config, schedule, envs, phases
+        self.restart(seed)
+
+    def restart(self, seed):
+        """Begin with new episodes, and with the first round."""
+        groups = len(self.schedule.groups)
+        self._populations, self._turn = [], 0
+        for number in range(self.config.populations):
+            actors = []
+            for envs in self.envs[number * groups : (number + 1) * groups]:
+                actors.append(Actor(envs, seed=seed))
+                seed += envs.num_envs
+            self._populations.append(_Population(number, self.schedule, actors, self.phases))
+
+    def collect(self, policy, clock):
+        """A step of every environment whose agent was inferred in the last round of the population
+        whose turn it is: the ``Request`` of its next round, and ``(return, length)`` of the
+        episodes that ended."""
+        population = self._populations[self._turn]
+        self._turn = (self._turn + 1) % len(self._populations)
+        episodes = population.step(policy, clock)
+        with self.phases("packing"):
+            return population.request(), episodes
+
+    def state_dict(self):
+        """Rollouts under way are not kept: their environments cannot be."""
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+    def close(self):
+        for envs in self.envs:
+            envs.close()
+
+
+class _Population:
+    """Agents that take their rounds together."""
+
+    def __init__(self, number, schedule, actors, phases):
+        self._number, self._schedule, self._phases = number, schedule, phases
+        self._groups = [
+            _Group(actor, agents[0], schedule.steps)
+            for actor, agents in zip(actors, schedule.groups, strict=True)
+        ]
+        self._round, self._request, self._finished = 0, None, {}
+
+    def step(self, policy, clock):
+        """Take up what the last round answered; the episodes that ended."""
+        request, episodes, self._finished = self._request, [], {}
+        if request is None:
+            return episodes
+        for (group, _), outputs in zip(request.guests, request.valued, strict=True):
+            self._groups[group].take_values(outputs[:, -1])
+        outputs = {}
+        for inference, found in zip(request.plan.inferences, request.inferred, strict=True):
+            outputs.setdefault((inference.group, inference.step), []).append(found)
+        for (number, step), parts in outputs.items():
+            group, found = self._groups[number], np.concatenate(parts)
+            if step is None:
+                self._finished[number] = group.finish(found[:, -1])
+                continue
+            with self._phases("policy"):
+                action = policy.choose(found)
+            with self._phases("environments"):
+                taken, ended = group.actor.step(action)
+                clock.steps += len(action)
+            with self._phases("packing"):
+                group.keep(step, found, action, taken)
+            episodes += ended
+        return episodes
+
+    def request(self):
+        """The Request of the next round."""
+        plan = self._schedule.plan(self._round)
+        self._round += 1
+        observations = [self._groups[i.group].observations(i) for i in plan.inferences]
+        guests = [
+            (number, seen)
+            for number, group in enumerate(self._groups)
+            if (seen := group.truncated()) is not None
+        ]
+        self._request = Request(self._number, plan, observations, guests, self._finished)
+        return self._request
+
+
+class _Group:
+    """Agents that share a snapshot: their environments, and the rollout under way."""
+
+    def __init__(self, actor, first, steps):
+        self.actor, self._first, self._steps = actor, first, steps
+        self._rows, self._last, self._waiting = [], None, None
+
+    def observations(self, inference):
+        """What the agents of an ``Inference`` see; for the bootstrap, what the last step led to."""
+        first = inference.agents[0] - self._first
+        part = slice(first, first + len(inference.agents))
+        return (self.actor.obs if inference.step is not None else self._last)[part]
+
+    def keep(self, step, outputs, action, taken):
+        cut = taken.truncated & ~taken.terminated
+        self._last = taken.next_obs
+        self._rows.append(
+            dict(
+                outputs=outputs,
+                action=action,
+                reward=np.asarray(taken.reward, np.float32),
+                terminated=taken.terminated,
+                truncated=cut,
+                valid=taken.valid,
+                follows=np.zeros(len(action), np.float32),
+            )
+        )
+        # The last step's successor is what the bootstrap sees.
+        self._waiting = (cut, taken.next_obs[cut]) if cut.any() and step < self._steps - 1 else None
+
+    def truncated(self):
+        """What episodes that were truncated in the last step ended with; None if none was."""
+        return None if self._waiting is None else self._waiting[1]
+
+    def take_values(self, values):
+        """Of ``truncated``, in its order."""
+        self._rows[-1]["follows"][self._waiting[0]] = values
+        self._waiting = None
+
+    def finish(self, bootstrap):
+        """The rollout; the next one begins."""
+        columns = {name: np.stack([row[name] for row in self._rows]) for name in self._rows[0]}
+        columns["follows"][-1] = bootstrap  # which saw what the last step led to
+        self._rows = []
+        return GroupRollout(**columns, bootstrap=bootstrap)

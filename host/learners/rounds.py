@@ -1,0 +1,210 @@
+"""The learner of agents that are inferred and trained in rounds: on the card (kernel ``a3c``), or by
+an updater that executes the same rounds."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from host.learners.learner import Background, Learner
+from host.runtime.a3c_tasks import Infer, Sync, Train
+
+__all__ = ["CardRounds", "RoundLearner"]
+
+
+class RoundLearner(Learner):
+    """A launch is a round of one population: its snapshots, trainings, inferences, in this order.
+
+    Populations share theta and take turns, so that the environments of one are stepped while the
+    rounds of the others are under way. What trainings of a round have learned is in the snapshots
+    that are made after them.
+
+    Parameters
+    ----------
+    executor : CardRounds, or an updater with the same methods
+    errors : callable
+        ``errors(agent, rollout)`` of a GroupRollout: d(objective) / d(outputs), float32 [steps,
+        agents, outputs], and what was measured, by column.
+    schedule : host.runtime.a3c_schedule.Schedule
+        Of one population.
+    shape : tuple
+        Of an observation, (height, width, channels).
+    config, policy, clock, phases
+        As ``MemoryLearner``.
+    """
+
+    at_once = True
+    columns = ("learning_rate",)
+
+    def __init__(self, config, policy, clock, executor, errors, schedule, *, shape, phases):
+        super().__init__(config, policy, clock)
+        self.executor, self.phases = executor, phases
+        self.in_flight = config.populations
+        self._errors, self._schedule, self._shape = errors, schedule, shape
+        self._card, self._waiting = Background("card"), {}
+        # Agents and snapshots behind those of the populations: for values and evaluations.
+        self._guest = config.env_count
+        self._spare = config.populations * len(schedule.groups)
+
+    def begin(self, experience):
+        measured = defaultdict(list)
+        with self.phases("learning"):
+            for group, rollout in experience.finished.items():
+                errors, found = self._errors(self.config.agent, rollout)
+                for agent, own in zip(
+                    self._schedule.groups[group], errors.swapaxes(0, 1), strict=True
+                ):
+                    self._waiting[experience.population, agent] = own
+                for name, value in found.items():
+                    measured[name].append(value)
+        with self.phases("card"):
+            work = self.executor.prepare(self._tasks(experience))
+            future = self._card.submit(self.executor.run, work)
+        means = {name: float(np.mean(values)) for name, values in measured.items()}
+        return experience, future, means
+
+    def _tasks(self, request):
+        population, plan = request.population, request.plan
+        agents = population * self.config.env_count // self.config.populations
+        snapshots = population * len(self._schedule.groups)
+        agent, rate = self.config.agent, self.config.agent.learning_rate_at(self.clock.steps)
+        tasks = [Sync(snapshot=snapshots + group) for group in plan.syncs]
+        tasks += [
+            Train(
+                unit=training.unit,
+                snapshot=snapshots + training.group,
+                agent=agents + training.agent,
+                errors=self._waiting.pop((population, training.agent)),
+                rate=rate,
+                decay=agent.decay,
+                epsilon=agent.optimizer_epsilon,
+            )
+            for training in plan.trainings
+        ]
+        tasks += [
+            Infer(
+                unit=inference.unit,
+                snapshot=snapshots + inference.group,
+                agents=tuple(agents + each for each in inference.agents),
+                observations=self._shaped(seen),
+                step=inference.step,
+            )
+            for inference, seen in zip(plan.inferences, request.observations, strict=True)
+        ]
+        guest = self._guest
+        for group, seen in request.guests:
+            tasks.append(self._bootstrap(guest, snapshots + group, seen))
+            guest += len(seen)
+        return tasks
+
+    def _bootstrap(self, guest, snapshot, seen):
+        """Outputs alone, of agents that nobody else is."""
+        agents, units = tuple(range(guest, guest + len(seen))), self._schedule.inferrers
+        return Infer(
+            unit=units[guest % len(units)],
+            snapshot=snapshot,
+            agents=agents,
+            observations=self._shaped(seen),
+            step=None,
+        )
+
+    def _shaped(self, seen):
+        return np.ascontiguousarray(seen).reshape(len(seen), *self._shape)
+
+    def end(self, launch):
+        request, future, measured = launch
+        with self.phases("card"):
+            outputs = [each for each in future.result() if each is not None]
+        count = len(request.plan.inferences)
+        request.answer(outputs[:count], outputs[count:])
+        self.clock.updates += len(request.plan.trainings)
+        return measured
+
+    def fetch(self):
+        self._card.submit(self.executor.fetch, self.policy).result()
+
+    def actor(self):
+        """The policy, whose outputs the card computes; it is that of now."""
+        self._card.submit(self.executor.run, self.executor.prepare([Sync(snapshot=self._spare)]))
+        return _Actor(self)
+
+    def infer(self, obs):
+        """Outputs [rows, outputs] by the snapshot that ``actor`` has made."""
+        places, size = self._schedule.agents, self._schedule.size
+        parts = []
+        for begin in range(0, len(obs), places):
+            rows = obs[begin : begin + places]
+            tasks = [
+                self._bootstrap(self._guest + at, self._spare, rows[at : at + size])
+                for at in range(0, len(rows), size)
+            ]
+            work = self.executor.prepare(tasks)
+            parts += self._card.submit(self.executor.run, work).result()
+        return np.concatenate(parts)
+
+    def progress(self):
+        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
+
+    @property
+    def device_cycles(self):
+        return self.executor.device_cycles
+
+    def state_dict(self):
+        """theta and what its steps go by, after all launches under way. Rollouts are not kept."""
+        return self._card.submit(self.executor.state_dict).result()
+
+    def load_state_dict(self, state):
+        self._waiting.clear()
+        self._card.submit(self.executor.load_state_dict, state).result()
+
+    def close(self):
+        self._card.close(self.executor.abort)
+        self.executor.close()
+
+
+class _Actor:
+    """What ``host.collect.environment.evaluate`` needs of a policy."""
+
+    def __init__(self, learner):
+        self._learner = learner
+
+    def act(self, obs, *, greedy):
+        return self._learner.policy.choose(self._learner.infer(obs), greedy=greedy)
+
+
+class CardRounds:
+    """Rounds on the card.
+
+    Parameters
+    ----------
+    network : host.runtime.a3c.ActorCritic
+    policy : Policy
+        What the card begins with.
+    """
+
+    def __init__(self, network, policy):
+        self.network = network
+        self.prepare, self.run = network.prepare, network.run
+        self.state_dict, self.load_state_dict = network.state_dict, network.load_state_dict
+        network.load(dict(self._named(policy)))
+
+    @property
+    def device_cycles(self):
+        return self.network.device_cycles
+
+    def fetch(self, policy):
+        """Bring the policy up to date."""
+        stored = self.network.parameters()
+        for name, own in self._named(policy):
+            own[...] = stored[name]
+
+    def _named(self, policy):
+        """Name on the card, and view of the policy's, of each layer's weights and biases."""
+        for number, layer in enumerate(policy.networks[policy.ACTS].layers):
+            for name, own in zip(("weight", "bias"), layer, strict=True):
+                yield f"layer{number}.{name}", own
+
+    def abort(self):
+        self.network.launcher.kernel.flight.abort()
+
+    def close(self):
+        self.network.close()

@@ -1,0 +1,68 @@
+"""Runs that learn from a replay memory on the card."""
+
+from functools import partial
+
+from host.collect.collector import NStepCollector
+from host.collect.nstep import NStep
+from host.learners.card import CardLearner, kernel_settings
+from host.learners.replay import ReplayLearner
+from host.runtime.experience import record_dtype
+from host.runtime.learner import LearningReplay
+from host.runtime.program import aligned
+from host.runtime.replay import PrioritizedReplayBuffer
+from host.train.families.family import Family, spec_of
+
+__all__ = ["Replay"]
+
+#: learner -> what the kernel's memory is to the host
+_BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
+
+
+class Replay(Family):
+    """The card draws (kernel ``replay``), or learns too (the kernel of the algorithm's name)."""
+
+    def design(self, config):
+        return "replay" if config.learner == "cpu" else config.algo
+
+    def kernel_values(self, config, spec=None):
+        values = {"capacity": config.capacity}
+        if config.learner == "card":
+            spec = spec or spec_of(config)
+            learner = kernel_settings(config.algorithm, config.agent, spec, config.env)
+            learner["batch"] = config.agent.batch_size
+            values |= {f"learner.{name}": value for name, value in learner.items()}
+        return values
+
+    def stored_bytes(self, config, spec, beat):
+        return config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
+
+    def factory(self, config, kernel):
+        """``factory(fields, *, capacity, alpha, epsilon, seed)`` gives the replay memory; ``fields``
+        as of ``Spec.fields``."""
+        return partial(_BUFFERS[config.learner], kernel)
+
+    def join(self, parts, factory):
+        config, agent, phases = parts.config, parts.config.agent, parts.phases
+        [envs] = parts.envs
+        windows = NStep(
+            config.env_count, agent.n_step, agent.gamma, parts.spec, scale=agent.reward_scale
+        )
+        collector = NStepCollector(
+            config,
+            parts.spec,
+            envs,
+            windows=windows,
+            seed=parts.seeds.environments(0),
+            phases=phases,
+        )
+        memory = factory(
+            parts.spec.fields,
+            capacity=config.capacity,
+            alpha=config.alpha,
+            epsilon=config.priority_epsilon,
+            seed=parts.seeds.buffer,
+        )
+        own = config, parts.policy, parts.clock, memory
+        if config.learner == "card":
+            return collector, CardLearner(*own, config.algorithm, phases=phases)
+        return collector, ReplayLearner(*own, parts.updater(), phases=phases)

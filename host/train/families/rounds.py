@@ -1,0 +1,82 @@
+"""Runs of agents that are inferred and trained in rounds."""
+
+from functools import partial
+
+from host.collect.rounds import RoundCollector
+from host.learners.rounds import CardRounds, RoundLearner
+from host.runtime.a3c import ActorCritic
+from host.runtime.a3c_schedule import Schedule
+from host.train.families.family import Family, spec_of
+from hw.fa3c.config import Fa3cConfig
+
+__all__ = ["Rounds"]
+
+
+class Rounds(Family):
+    """The card infers and trains (kernel ``a3c``), or the updater does, by the same schedule."""
+
+    def design(self, config):
+        return "a3c" if config.learner == "card" else None
+
+    def kernel_values(self, config, spec=None):
+        spec, agent = spec or spec_of(config), config.agent
+        height, width, channels = _image(spec)
+        tasks = 3 * config.groups + 8  # snapshots, values of truncated ends, inferences, trainings
+        return {
+            "height": height,
+            "width": width,
+            "channels": channels,
+            "binary32": spec.dtype == "float32",
+            "input_exponent": spec.exponent,
+            "convolutions": agent.convolutions_for(spec),
+            "outputs": spec.action_count + 1,
+            "batch": config.group_size,
+            # Of the last population's number, nobody is: see RoundLearner.
+            "agents": config.env_count + config.population,
+            "snapshots": config.populations * config.groups + 1,
+            "tasks": max(tasks, Fa3cConfig.tasks),
+            **config.algorithm.kernel(agent),
+        }
+
+    def factory(self, config, kernel):
+        """``factory()`` gives the ActorCritic on the card, or None with learner cpu."""
+        return partial(ActorCritic, kernel) if kernel else lambda: None
+
+    def environments(self, config):
+        sizes = [config.group_size] * config.groups
+        sizes[-1] -= config.group_size * config.groups - config.population
+        return sizes * config.populations
+
+    def join(self, parts, factory):
+        config, algorithm, phases = parts.config, parts.config.algorithm, parts.phases
+        network = factory()
+        kernel = network.config if network else Fa3cConfig(**self.kernel_values(config, parts.spec))
+        if network:
+            self._check_kernel(config, parts.spec, kernel)
+        schedule = Schedule(kernel, config.population, config.group_size)
+        collector = RoundCollector(
+            config, schedule, parts.envs, seed=parts.seeds.environments(0), phases=phases
+        )
+        executor = CardRounds(network, parts.policy) if network else parts.updater()
+        learner = RoundLearner(
+            config,
+            parts.policy,
+            parts.clock,
+            executor,
+            algorithm.updater.errors,
+            schedule,
+            shape=_image(parts.spec),
+            phases=phases,
+        )
+        return collector, learner
+
+    def _check_kernel(self, config, spec, kernel):
+        for name, value in self.kernel_values(config, spec).items():
+            found = getattr(kernel, name)
+            if found != value:
+                raise ValueError(f"{name} must be {found!r} as in the kernel, not {value!r}")
+
+
+def _image(spec):
+    """(height, width, channels) of an observation; vectors are one pixel."""
+    return spec.shape if len(spec.shape) == 3 else (1, 1, spec.size)
