@@ -81,7 +81,13 @@ class Trained:
         for array, gradient in zip(self.arrays, self._views(self.parameters.grad), strict=True):
             array.requires_grad_().grad = gradient
         self._target_arrays = self._views(self.target_parameters)
-        self._functions = {"affine": torch.addmm, "relu": torch.relu, "tanh": torch.tanh}
+        self._functions = {
+            "affine": torch.addmm,
+            "convolve": torch.nn.functional.conv2d,
+            "scale": lambda x, factor: x.float() * factor,
+            "relu": torch.relu,
+            "tanh": torch.tanh,
+        }
         self.optimizer = _optimizer(config, self.parameters)
 
     def _views(self, flat):
@@ -209,11 +215,13 @@ class Updater:
         raise NotImplementedError
 
     def tensors(self, batch):
-        """The batch on the device: float32, or int64 [batch, 1] for actions to choose from."""
-        names = "obs", "next_obs", "reward", "discount", "weights"
-        tensors = {name: self.tensor(np.asarray(batch[name], np.float32)) for name in names}
+        """The batch on the device: float32, bytes of images, or int64 [batch, 1] for actions to
+        choose from; observations are [batch, numbers]."""
+        seen = dict.fromkeys(("obs", "next_obs"), self.spec.dtype)
+        kinds = seen | dict.fromkeys(("reward", "discount", "weights"), "float32")
+        tensors = {name: self.tensor(np.asarray(batch[name], kind)) for name, kind in kinds.items()}
         count = len(tensors["reward"])
-        for name in ("obs", "next_obs"):
+        for name in seen:
             tensors[name] = tensors[name].reshape(count, -1)
         kind = np.int64 if self.spec.discrete else np.float32
         action = np.asarray(batch["action"], kind).reshape(count, -1)

@@ -6,11 +6,30 @@ copies of a network go in and out in one piece.
 
 import numpy as np
 
-__all__ = ["ACTIVATIONS", "MLP"]
+__all__ = ["ACTIVATIONS", "FUNCTIONS", "MLP"]
 
 #: name: function of an array
 ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
-_FUNCTIONS = {"affine": lambda bias, x, weight: x @ weight + bias, **ACTIVATIONS}
+
+
+def _convolve(x, weight, bias, stride):
+    """[rows, filters, y, x] of x [rows, channels, y, x], fastest where channels are the innermost
+    in memory, as they are of what it gives."""
+    size = weight.shape[2]
+    windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))
+    windows = windows[:, :, ::stride, ::stride].transpose(0, 2, 3, 4, 5, 1)
+    taps = weight.transpose(2, 3, 1, 0).reshape(-1, len(weight))
+    pixels = windows.reshape(-1, len(taps)) @ taps + bias
+    return pixels.reshape(*windows.shape[:3], len(weight)).transpose(0, 3, 1, 2)
+
+
+#: What ``apply`` of a network computes with, by name, in NumPy; ``autodiff`` has torch's.
+FUNCTIONS = {
+    "affine": lambda bias, x, weight: x @ weight + bias,
+    "convolve": _convolve,
+    "scale": lambda x, factor: np.asarray(x, np.float32) * np.float32(factor),
+    **ACTIVATIONS,
+}
 _GAINS = {"relu": 2**0.5, "tanh": 5 / 3}
 
 
@@ -110,7 +129,7 @@ class MLP:
 
     def forward(self, x):
         """q [rows, outputs] of x [rows, inputs]."""
-        return self.apply(x, self.arrays, _FUNCTIONS)
+        return self.apply(x, self.arrays, FUNCTIONS)
 
     def apply(self, x, arrays, functions):
         """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for

@@ -1,5 +1,7 @@
 """host.algorithms.autodiff: a network in training is its policy's, and one vector; what is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -183,6 +185,18 @@ def test_images_and_records_are_tensors():
     tensors = make("dqn").updater.tensors(batch)
     assert tensors["obs"].tolist() == np.arange(30.0).reshape(5, 6).tolist()
     assert tensors["obs"].dtype == torch.float32 and tensors["next_obs"].shape == (5, 6)
+
+
+def test_bytes_travel_as_bytes():
+    """To the network that makes numbers of them, on its device."""
+    spec = replace(DISCRETE, shape=(2, 3, 1), dtype="uint8", exponent=-8)
+    images = np.random.default_rng(0).integers(0, 256, (5, 2, 3, 1), np.uint8)
+    batch = make_batch(rows=5) | {"obs": images, "next_obs": images[::-1]}
+    tensors = Updater(make("dqn", spec).policy).tensors(batch)
+    for name in ("obs", "next_obs"):
+        assert tensors[name].dtype == torch.uint8
+        assert tensors[name].tolist() == batch[name].reshape(5, 6).tolist()
+    assert tensors["reward"].dtype == torch.float32
 
 
 def test_normal_numbers_are_the_seeds():

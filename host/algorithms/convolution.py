@@ -1,0 +1,166 @@
+"""Convolutions before a multi-layer perceptron: networks that see images, in NumPy and in torch.
+
+The network is kernel ``a3c``'s (``hw.fa3c.config``), and FA3C's: no padding, ReLU after each
+convolution.
+"""
+
+import numpy as np
+
+from host.algorithms.network import FUNCTIONS, MLP
+from hw.config import check_range
+
+__all__ = ["CONVOLUTIONS", "ConvNet", "default_convolutions"]
+
+#: FA3C's, of Atari screens (Table 1), from images on from which they leave 3 x 3 pixels; MinAtar's
+#: (Young and Tian, 2019), of smaller planes
+_SCREENS, _SCREEN_SIZE = ((16, 8, 4), (32, 4, 2)), 36
+_PLANES, _PLANE_SIZE = ((16, 3, 1),), 3
+
+
+class _Convolutions:
+    """Rule of a field: a tuple of (filters, kernel, stride)."""
+
+    def check(self, name, value):
+        if not isinstance(value, tuple):
+            raise ValueError(f"{name} must be a tuple, not {value!r}")
+        for shape in value:
+            if not isinstance(shape, tuple) or len(shape) != 3:
+                raise ValueError(f"{name} must be (filters, kernel, stride), not {shape!r}")
+            filters, kernel, stride = shape
+            check_range("filters", filters, 1, 1 << 12)
+            check_range("kernel", kernel, 1, 1 << 8)
+            check_range("stride", stride, 1, kernel, " (the kernel)")
+
+    def __str__(self):
+        return "filters:kernel:stride with commas between them"
+
+
+CONVOLUTIONS = _Convolutions()
+
+
+def default_convolutions(spec):
+    """What suits the observations of a Spec: 16 8x8/4 and 32 4x4/2 for bytes of at least 36 x 36
+    pixels, 16 3x3/1 for those of fewer, none for all else."""
+    if spec.dtype != "uint8" or len(spec.shape) != 3:
+        return ()
+    smallest = min(spec.shape[:2])
+    if smallest >= _SCREEN_SIZE:
+        return _SCREENS
+    return _PLANES if smallest >= _PLANE_SIZE else ()
+
+
+class ConvNet:
+    """``h = relu(convolution(h))`` once for each of ``convolutions``, then an ``MLP`` on the pixels
+    that they leave; all rows of a batch at once. A number of an observation counts as
+    ``number * 2**spec.exponent``.
+
+    The pixels enter the MLP in torch's order: channel, y, x; also where there is no convolution.
+    Observations that are not [height, width, channels] enter as they lie. First weights of
+    convolutions are as an MLP's, by their fan-in of channels * kernel * kernel.
+
+    Parameters
+    ----------
+    spec : Spec
+    outputs : int
+    convolutions : sequence of (filters, kernel, stride)
+        Without padding. ValueError for any before observations that are not [height, width,
+        channels], and for a kernel larger than its input.
+    hidden, activation, dueling, output_gain, rng
+        As ``MLP``'s.
+
+    Attributes
+    ----------
+    parameters : float32 array [parameter_count]
+    arrays : list
+        Views of it: weights [filters, channels, y, x] and biases of the convolutions, then the
+        MLP's.
+    layers : list of (weight, bias)
+        The same in torch's shapes, those of the MLP transposed: [outputs, inputs].
+    """
+
+    def __init__(
+        self,
+        spec,
+        outputs,
+        *,
+        convolutions,
+        hidden,
+        activation="relu",
+        dueling=False,
+        output_gain=1.0,
+        rng,
+    ):
+        convolutions = tuple(map(tuple, convolutions))
+        CONVOLUTIONS.check("convolutions", convolutions)
+        if convolutions and len(spec.shape) != 3:
+            raise ValueError(
+                "convolutions must be none where observations are not [height, width, channels] "
+                f"but {list(spec.shape)}, not {convolutions!r}"
+            )
+        self._shape, self._scale = spec.shape, 2.0**spec.exponent
+        self._strides = [stride for _, _, stride in convolutions]
+        self._shapes, pixels = _shapes(spec.shape, convolutions)
+        options = dict(activation=activation, dueling=dueling, output_gain=output_gain, rng=rng)
+        first = [_kaiming(shape, rng) for shape in self._shapes]
+        parts = [part for w in first for part in (w.ravel(), np.zeros(len(w), np.float32))]
+        self._mlp = MLP(pixels, outputs, hidden, **options)
+        self.move(np.concatenate([*parts, self._mlp.parameters]))
+
+    def move(self, parameters):
+        """Have the flat float32 vector ``parameters`` for one's own, with the numbers in it."""
+        self.parameters, self.arrays, at = parameters, [], 0
+        for shape in self._shapes:
+            end = at + int(np.prod(shape))
+            self.arrays.append(parameters[at:end].reshape(shape))
+            at = end + shape[0]
+            self.arrays.append(parameters[end:at])
+        self._mlp.move(parameters[at:])
+        self.arrays += self._mlp.arrays
+
+    @property
+    def layers(self):
+        count = 2 * len(self._shapes)
+        weights = self.arrays[:count:2] + [weight.T for weight in self._mlp.weights]
+        return list(zip(weights, self.arrays[1::2], strict=True))
+
+    def forward(self, x):
+        """Outputs [rows, outputs] of x [rows, height, width, channels], or of the same as
+        [rows, numbers], bytes or float32."""
+        return self.apply(x, self.arrays, FUNCTIONS)
+
+    def apply(self, x, arrays, functions):
+        """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for
+        them: those of ``MLP.apply``; ``scale(x, factor)``, float32 of numbers or bytes; and
+        ``convolve(x, weight, bias, stride)`` of x [rows, channels, y, x]."""
+        x, count = functions["scale"](x, self._scale), 2 * len(self._strides)
+        if len(self._shape) == 3:
+            # Channels are the innermost in memory all the same: nothing is moved here.
+            x = x.reshape(len(x), *self._shape).swapaxes(1, 3).swapaxes(2, 3)
+        for stride, weight, bias in zip(
+            self._strides, arrays[:count:2], arrays[1:count:2], strict=True
+        ):
+            x = functions["relu"](functions["convolve"](x, weight, bias, stride))
+        return self._mlp.apply(x.reshape(len(x), self._mlp.inputs), arrays[count:], functions)
+
+
+def _shapes(shape, convolutions):
+    """``([filters, channels, y, x] of each convolution, pixels that they leave)``."""
+    if len(shape) != 3:
+        return [], int(np.prod(shape))
+    (height, width, channels), found = shape, []
+    for number, (filters, kernel, stride) in enumerate(convolutions):
+        if kernel > min(height, width):
+            raise ValueError(
+                f"layer {number} must have an output, not a kernel larger than its input "
+                f"({kernel} x {kernel} on {height} x {width})"
+            )
+        found.append((filters, channels, kernel, kernel))
+        height, width = ((size - kernel) // stride + 1 for size in (height, width))
+        channels = filters
+    return found, height * width * channels
+
+
+def _kaiming(shape, rng):
+    """Of ReLU's gain, sqrt(2)."""
+    bound = (6 / np.prod(shape[1:])) ** 0.5
+    return rng.uniform(-bound, bound, shape).astype(np.float32)
