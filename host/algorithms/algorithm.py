@@ -37,7 +37,8 @@ class Algorithm:
         Takes observations of any shape as they are; else they are flattened.
     kernel : callable, optional
         ``kernel(config)`` gives the fields of ``hw.learner.config.LearnerConfig``, or of another
-        kernel's config, that are this algorithm's alone. None: there is no kernel of its name, and the card does not train it.
+        kernel's config, that are this algorithm's alone. None: there is no kernel of its name, and
+        the card does not train it.
     defaults : dict
         Of a run, where they differ from the fields' own.
     card : dict

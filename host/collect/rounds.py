@@ -17,7 +17,8 @@ class GroupRollout:
 
     ``outputs`` are the network's: logits, then the value of what the agent saw. ``follows`` is the
     value of what a step led to, where the episode was truncated. ``valid`` is False where an
-    environment spent the step on its reset. ``bootstrap`` [agents] is the value after the last step.
+    environment spent the step on its reset. ``bootstrap`` [agents] is the value of what the last
+    step led to.
     """
 
     outputs: np.ndarray

@@ -1,5 +1,5 @@
-"""The learner of agents that are inferred and trained in rounds: on the card (kernel ``a3c``), or by
-an updater that executes the same rounds."""
+"""The learner of agents that are inferred and trained in rounds: on the card (kernel ``a3c``), or
+by an updater that executes the same rounds."""
 
 from collections import defaultdict
 

@@ -1,6 +1,5 @@
 """A training run as the command line asks for it: config, kernel, card, ``host.train.loop``."""
 
-from contextlib import closing
 
 import boards
 from boards.memory import banks, configured

@@ -33,7 +33,7 @@ class Agent:
     def learn(self, batch):
         """What the updater's ``update`` gives; it is counted, as a learner does."""
         found = self.updater.update(batch, self.clock)
-        if not self.algorithm.on_policy:
+        if self.algorithm.learns_from == "replay":
             self.clock.updates += 1
         return found
 

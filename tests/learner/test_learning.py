@@ -13,8 +13,8 @@ from replay.kernels import opened
 from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
 from host.train.build import build
-from host.train.preset import preset
 from host.train.families.family import spec_of
+from host.train.preset import preset
 from hw.arith.arithmetic import Arithmetic
 
 FIXED = Arithmetic(kind="fixed")

@@ -10,8 +10,8 @@ from host.algorithms.registry import ALGORITHMS
 from host.commands.request import request
 from host.generate import configure, find_design
 from host.train.config import OffPolicyConfig
-from host.train.preset import preset
 from host.train.families import family_of
+from host.train.preset import preset
 
 U200 = boards.get("u200")
 

@@ -70,7 +70,7 @@ def test_ppo_config_rejects(name, value):
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_a_config_says_whose_run_it_is(algo):
     algorithm = find(algo)
-    kind = OnPolicyConfig if algorithm.on_policy else OffPolicyConfig
+    kind = CONFIGS[algorithm.learns_from]
     config = kind(algo=algo)
     assert config.algorithm is algorithm and config.agent == algorithm.config()
     assert config.learner == "cpu" and kind.from_dict({"algo": algo, "agent": {}}) == config

@@ -6,7 +6,6 @@ than the policy's memory has learned comes back to the policy.
 
 import numpy as np
 import pytest
-from fake_estimator import FakeEstimator
 from fake_replay import FakeReplay
 
 from host.algorithms.autodiff import check_device
@@ -61,7 +60,7 @@ def config_of(algo, device):
 
 def session_of(algo, device):
     config = config_of(algo, device)
-    return build(config, FakeEstimator if config.algorithm.on_policy else FakeReplay)
+    return build(config, FAKES[config.algorithm.learns_from])
 
 
 def copies(session):

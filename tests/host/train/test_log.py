@@ -7,9 +7,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import SessionLog
 
 from host.algorithms.registry import ALGORITHMS, find
-from host.learners.advantages import AdvantageLearner
 from host.learners.card import CardLearner
-from host.learners.replay import ReplayLearner
 from host.train.log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
 from tests.host.event_files import all_events, scalars
 
@@ -58,7 +56,7 @@ def test_a_run_has_its_own_columns(tmp_path):
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda each: each.name)
 def test_each_column_is_told_once(algorithm):
     """By the table of all runs, or by the algorithm; and the algorithm's are no learner's."""
-    learners = [AdvantageLearner] if algorithm.on_policy else [ReplayLearner]
+    learners = [_LEARNERS[algorithm.learns_from]]
     learners += [CardLearner] if algorithm.kernel else []
     for learner in learners:
         assert set(learner.columns) <= COLUMNS.keys() | algorithm.columns.keys(), learner

@@ -11,10 +11,10 @@ from rich.console import Console
 from host.checkpoint import CheckpointError
 from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
+from host.train.families.family import spec_of
 from host.train.log import read_progress
 from host.train.loop import train
 from host.train.preset import preset
-from host.train.families.family import spec_of
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 
