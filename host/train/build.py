@@ -55,7 +55,8 @@ def _joined(config, factory, envs, evaluation_envs):
         learner = AdvantageLearner(config, policy, clock, factory(), updater(), phases=phases)
     else:
         agent = config.agent
-        windows = NStep(config.env_count, agent.n_step, agent.gamma, spec, scale=agent.reward_scale)
+        rewards = dict(scale=agent.reward_scale, clip=agent.reward_clip)
+        windows = NStep(config.env_count, agent.n_step, agent.gamma, spec, **rewards)
         collector = NStepCollector(config, spec, envs, windows=windows, **collecting)
         memory = factory(
             spec.fields,
