@@ -74,6 +74,9 @@ class TemporalDifferenceConfig(AgentConfig):
     #: What rewards are multiplied by before they are stored: values of the order of 1 suit Huber's
     #: loss, and the formats of a fixed-point learner.
     reward_scale: Annotated[float, POSITIVE] = 1.0
+    #: Magnitude that the reward of a step is cut down to before it is scaled and stored, for
+    #: training alone: returns that are reported are the environment's; None: none.
+    reward_clip: Annotated[float | None, POSITIVE] = None
     #: Rule of the gradient steps.
     optimizer: Annotated[str, Choice(("adam", "rmsprop", "sgd"))] = "adam"
     #: Adam: decay of the mean.
