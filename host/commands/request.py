@@ -8,7 +8,7 @@ from host.algorithms.registry import ALGORITHMS
 from host.collect.environment_id import reward_threshold
 from host.generate import find_design
 from host.rules import check_choice
-from host.settings import flat, leaves, override, resolve
+from host.settings import flat, override, resolve
 from host.train.preset import default_learner, preset
 
 __all__ = ["request"]
@@ -79,9 +79,12 @@ def _recorded(kernel, config, board):
         return {}
     default = find_design(kernel["name"]).default(boards.get(board).numbers)
     decided = {resolve(default, name) for name in family.kernel_values(config)}
-    present = {name: value for name, value, _ in leaves(default) if name not in decided}
-    recorded = flat(kernel["config"])
-    return {n: recorded[n] for n, value in present.items() if recorded.get(n, value) != value}
+    present, recorded = flat(json.loads(default.to_json())), flat(kernel["config"])
+    return {
+        name: recorded[name]
+        for name, value in present.items()
+        if name not in decided and recorded.get(name, value) != value
+    }
 
 
 def _read(file):

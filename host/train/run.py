@@ -1,6 +1,5 @@
 """A training run as the command line asks for it: config, kernel, card, ``host.train.loop``."""
 
-
 import boards
 from boards.memory import banks, configured
 from host.algorithms.autodiff import check_device

@@ -11,6 +11,7 @@ import boards
 from host.commands.request import request
 from host.generate import configure
 from host.train import run as module
+from host.train.families import rollouts
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 
@@ -126,5 +127,5 @@ def seen(monkeypatch):
 
     for function in (open_card, train):
         monkeypatch.setattr(module, function.__name__, function)
-    monkeypatch.setattr(module, "AdvantageEstimator", estimator)
+    monkeypatch.setattr(rollouts, "AdvantageEstimator", estimator)
     return seen

@@ -37,8 +37,8 @@ class Replay(Family):
         return config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
 
     def factory(self, config, kernel):
-        """``factory(fields, *, capacity, alpha, epsilon, seed)`` gives the replay memory; ``fields``
-        as of ``Spec.fields``."""
+        """``factory(fields, *, capacity, alpha, epsilon, seed)`` gives the replay memory;
+        ``fields`` as of ``Spec.fields``."""
         return partial(_BUFFERS[config.learner], kernel)
 
     def join(self, parts, factory):

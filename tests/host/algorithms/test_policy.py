@@ -51,7 +51,7 @@ def mlps(policy):
             yield network
 
 
-@EVERY
+@pytest.mark.parametrize("algo, discrete", [case for case in CASES if case[0] != "a3c"])
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_networks_are_the_configs(algo, discrete, activation):
     found = list(mlps(make(algo, discrete, hidden=(5, 7), activation=activation)))
@@ -207,5 +207,5 @@ def test_exploration_is_a_number_or_none(algo, discrete):
     policy = make(algo, discrete)
     found = [policy.exploration_at(steps) for steps in (0, 10**9)]
     assert found == [None, None] or found[0] > found[1] >= 0
-    assert (found[0] is None) == (algo in ("sac", "ppo"))
+    assert (found[0] is None) == (algo in ("sac", "ppo", "a3c"))
     policy.ended(np.array([True, False]))  # before it has acted

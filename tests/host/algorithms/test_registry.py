@@ -11,11 +11,10 @@ from host.algorithms.autodiff import Updater
 from host.algorithms.config import AgentConfig
 from host.algorithms.policy import Policy
 from host.algorithms.registry import ALGORITHMS, find
-from host.train.config import OffPolicyConfig, OnPolicyConfig
+from host.train.config import CONFIGS
 from host.train.preset import preset
 from hw.designs import DESIGNS
-from hw.learner.config import LearnerConfig
-from tests.host import agents, ppo_parts
+from tests.host.experience import kind_of
 
 EVERY = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
 
@@ -23,9 +22,9 @@ EVERY = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGOR
 def test_find():
     assert find("sac") is ALGORITHMS["sac"]
     with pytest.raises(
-        ValueError, match="^algo must be one of dqn, ddpg, td3, sac, ppo, not 'a3c'$"
+        ValueError, match="^algo must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'$"
     ):
-        find("a3c")
+        find("a2c")
     with pytest.raises(ValueError, match="^algo must be one of dqn, .*, not None$"):
         find(None)
 
@@ -47,13 +46,7 @@ def test_its_parts_are_of_the_kinds_that_runs_know(algorithm):
 @EVERY
 def test_what_it_measures_is_its_columns(algorithm):
     """td_error, which every learner with a memory measures, is that learner's."""
-    if algorithm.on_policy:
-        agent = ppo_parts.make()
-        measured = agent.learn(ppo_parts.make_rollout(agent))
-    else:
-        agent = agents.make(algorithm.name)
-        td, measured = agent.learn(agents.make_batch(agent.policy.spec))
-        assert td.shape == (32,) and td.dtype == np.float32
+    measured = kind_of(algorithm).measure(algorithm)
     assert set(measured) == set(algorithm.columns)
     assert all(isinstance(value, float) for value in measured.values())
 
@@ -69,13 +62,13 @@ def test_a_kernel_exists_where_the_card_trains(algorithm):
         return
     assert algorithm.name in DESIGNS
     own = algorithm.kernel(preset(algorithm.name, "card").agent)
-    assert set(own) <= {field.name for field in fields(LearnerConfig)}
+    assert set(own) <= {field.name for field in fields(kind_of(algorithm).kernel)}
 
 
 @EVERY
 def test_its_defaults_are_runs(algorithm):
     """In every environment that it has some for, on every learner, with every preset."""
-    kind = OnPolicyConfig if algorithm.on_policy else OffPolicyConfig
+    kind = CONFIGS[algorithm.learns_from]
     assert set(algorithm.card_environments) <= set(algorithm.environments)
     for learner in algorithm.learners:
         for env in (None, *algorithm.environments):

@@ -172,7 +172,11 @@ def test_unchanged_files_are_not_written_again(run, tmp_path):
         (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be a field of StubConfig"),
         (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
         (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
-        (["train", "a2c"], 2, "rlfabric: ALGO must be one of dqn, ddpg, td3, sac, ppo, not 'a2c'"),
+        (
+            ["train", "a2c"],
+            2,
+            "rlfabric: ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'",
+        ),
         (["bitstream", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
         (["bitstream", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
         (["bitstream", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),

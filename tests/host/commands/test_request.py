@@ -142,7 +142,7 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(ValueError, match="^--config must be a file of JSON, not .*none.json"):
         asked(file=tmp_path / "none.json")
     with pytest.raises(
-        ValueError, match="^ALGO must be one of dqn, ddpg, td3, sac, ppo, not 'a2c'$"
+        ValueError, match="^ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'$"
     ):
         asked("a2c")
     with pytest.raises(ValueError, match=r"not unknown \(`rlfabric show dqn` lists them\)$"):

@@ -98,7 +98,7 @@ def test_a_session_with_an_estimator():
     estimator = FakeEstimator()
     session = build(OnPolicyConfig(steps_per_launch=32), lambda: estimator)
     assert type(session.learner) is AdvantageLearner and session.learner.estimator is estimator
-    assert session.learner.in_flight == 0 and session.learner.clock is session.clock
+    assert session.learner.at_once and session.learner.clock is session.clock
     session.close()
     assert estimator.closed
 

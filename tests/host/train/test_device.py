@@ -12,6 +12,7 @@ from host.algorithms.autodiff import check_device
 from host.train.build import build
 from host.train.config import OffPolicyConfig, OnPolicyConfig
 from host.train.threads import single_threaded
+from tests.host.experience import kind_of
 from tests.host.short_runs import *
 from tests.host.short_training import small
 from tests.host.strokes import NAME as STROKES
@@ -63,7 +64,7 @@ def config_of(algo, device):
 
 def session_of(algo, device):
     config = config_of(algo, device)
-    return build(config, FAKES[config.algorithm.learns_from])
+    return build(config, kind_of(config.algorithm).factory)
 
 
 def copies(session):

@@ -15,6 +15,7 @@ from host.train.log import TAGS, read_progress
 from host.train.preset import preset
 from tests.host.corridor import NAME
 from tests.host.event_files import scalars
+from tests.host.experience import kind_of
 
 SHARED = ["launches", "steps", "episodes", "seconds", "return_mean", "length_mean"]
 SHARED += ["evaluation_return", "device_cycles"]
@@ -22,6 +23,7 @@ SECONDS = [f"seconds_{name}" for name in PHASES]
 CASES = [(algo, learner) for algo, each in ALGORITHMS.items() for learner in each.learners]
 
 #: What an algorithm has besides, in the order of the file.
+ROUNDS = ["learning_rate", "policy_loss", "value_loss", "entropy", "value"]
 OFF = ["td_error", "exploration", "beta", "learning_rate", "fill"]
 CARD = ["clipped_weights", "clipped_activations", "clipped_gradients"]
 OWN = {
@@ -39,6 +41,8 @@ OWN = {
         "clipped", "saturated", "loss", "policy_loss", "value_loss", "entropy", "kl",
         "clip_fraction", "explained_variance",
     ],
+    ("a3c", "cpu"): ROUNDS,
+    ("a3c", "card"): ROUNDS,
 }  # fmt: skip
 
 
@@ -48,13 +52,9 @@ def short(algo, learner):
     config = preset(algo, learner, "heppo5" if algo == "ppo" else None)
     env = "CartPole-v1" if algorithm.actions == (Discrete,) else NAME
     every = dict(log_interval_steps=64, evaluation_interval_steps=200, evaluation_episodes=1)
-    run = every | dict(env=env, steps=512, env_count=4, steps_per_launch=2)
-    agent = dict(hidden=(8, 6), batch_size=16)
-    if algorithm.on_policy:
-        run |= dict(steps_per_launch=16)
-    else:
-        run |= dict(capacity=256, learning_starts=64)
-        agent |= dict(max_gradient_norm=None)
+    kind = kind_of(algorithm)
+    run = every | dict(env=env, steps=512, env_count=4) | kind.run
+    agent = dict(hidden=(8, 6)) | kind.agent
     return replace(config, **run, agent=replace(config.agent, **agent))
 
 
@@ -75,7 +75,7 @@ def test_a_run(tmp_path, monkeypatch, algo, learner):
     tags |= {f"time/{name}" for name in SECONDS} | {"time/fps", "time/time_elapsed"}
     assert {tag for _, tag, _ in tagged} == tags
     assert (512, "time/launches", last["launches"]) in tagged
-    if not ALGORITHMS[algo].on_policy:
+    if ALGORITHMS[algo].learns_from == "replay":
         assert 0 < last["td_error"] < 1e3 and last["fill"] == 256
     summary = tmp_path / "run" / "summary.json"
     again, kernel = request(algo, options={}, settings={}, file=summary, board="u200")

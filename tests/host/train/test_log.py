@@ -7,9 +7,9 @@ import pytest
 from tensorboardX.proto.event_pb2 import SessionLog
 
 from host.algorithms.registry import ALGORITHMS, find
-from host.learners.card import CardLearner
 from host.train.log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
 from tests.host.event_files import all_events, scalars
+from tests.host.experience import kind_of
 
 #: of all runs, and ppo's own behind them
 ALL = (*COLUMNS, *find("ppo").columns)
@@ -56,9 +56,8 @@ def test_a_run_has_its_own_columns(tmp_path):
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda each: each.name)
 def test_each_column_is_told_once(algorithm):
     """By the table of all runs, or by the algorithm; and the algorithm's are no learner's."""
-    learners = [_LEARNERS[algorithm.learns_from]]
-    learners += [CardLearner] if algorithm.kernel else []
-    for learner in learners:
+    for place in algorithm.learners:
+        learner = kind_of(algorithm).learners[place]
         assert set(learner.columns) <= COLUMNS.keys() | algorithm.columns.keys(), learner
     assert algorithm.columns and not COLUMNS.keys() & algorithm.columns
     assert all((COLUMNS | algorithm.columns).values())

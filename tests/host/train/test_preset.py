@@ -11,7 +11,7 @@ from host.train.preset import default_learner, preset
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_presets(algo):
     """Of each learner that the algorithm has; the first is the default."""
-    assert default_learner(algo) == ("card" if algo in ("dqn", "ddpg") else "cpu")
+    assert default_learner(algo) == ("card" if algo in ("dqn", "ddpg", "a3c") else "cpu")
     for learner in find(algo).learners:
         config = preset(algo, learner)
         assert type(config).from_json(config.to_json()) == config
