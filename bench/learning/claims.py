@@ -73,6 +73,12 @@ class Claim:
     episodes : int, optional
         The best policy is judged by so many fresh episodes, the same for every run; None: by the
         run's own last evaluation, on episodes that did not choose it either.
+    training : bool
+        A run is judged by the mean return of its actors' last 100 episodes instead, and the curve
+        is theirs.
+    agree : tuple of str, optional
+        Names of two kinds: their means over the seeds must differ by at most twice the standard
+        error of the difference.
     fields : dict
         As a Kind's, for all of them.
     """
@@ -87,13 +93,19 @@ class Claim:
     until_solved: bool = False
     threshold: float | None = None
     episodes: int | None = None
+    training: bool = False
+    agree: tuple | None = None
     fields: dict = field(default_factory=dict)
 
     def __post_init__(self):
         check_range("needed", self.needed, 0, self.seeds, " (seeds)")
+        if self.training and self.episodes is not None:
+            raise ValueError(f"episodes must be None with training, not {self.episodes!r}")
         names = [kind.name for kind in self.kinds]
         if not any(kind.counts for kind in self.kinds) or len(set(names)) < len(names):
             raise ValueError(f"kinds must be different, and one of them count, not {names}")
+        if self.agree is not None and (len(self.agree) != 2 or set(self.agree) - set(names)):
+            raise ValueError(f"agree must be two of {', '.join(names)}, not {self.agree!r}")
 
     @property
     def solved_from(self):

@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -38,6 +39,10 @@ _JUDGED = (
     "A return is the mean of {episodes} greedy episodes of the run's best policy, with seeds from "
     "{seed} on, which no training and no evaluation has. "
 )
+_TRAINING = (
+    "A return is the mean of the last 100 episodes that the run's actors finished, with the "
+    "exploration of training. "
+)
 _WHOLE = "Every run has all its steps. "
 _UNTIL = (
     "A run ends when a greedy evaluation reaches the threshold and another one, on other episodes, "
@@ -64,7 +69,8 @@ def found(claim, results):
         "threshold": claim.solved_from,
         "seeds": claim.seeds,
         "needed": claim.needed,
-        "holds": all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
+        "holds": _agreement(claim, results)[0]
+        and all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
         "kinds": kinds,
         "seconds": round(sum(result["seconds"] for result in results.values() if result)),
     }
@@ -74,6 +80,24 @@ def _means(claim, kind, results):
     """Mean returns of the runs of a kind that are finished."""
     runs = (results[kind.name, seed] for seed in range(claim.seeds))
     return [result["mean_return"] for result in runs if result is not None]
+
+
+def _agreement(claim, results):
+    """Whether the kinds that shall agree do, and the sentence that says so."""
+    if claim.agree is None:
+        return True, ""
+    kinds = [kind for kind in claim.kinds if kind.name in claim.agree]
+    means = [np.array(_means(claim, kind, results)) for kind in kinds]
+    if min(map(len, means)) < 2:
+        return False, "They cannot be compared before each has two runs."
+    difference = means[0].mean() - means[1].mean()
+    error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in means))
+    agrees = abs(difference) <= 2 * error
+    first, second = (kind.title for kind in kinds)
+    return bool(agrees), (
+        f"{first} less {second}: {difference:.2f}, {'within' if agrees else '**more than**'} two "
+        f"standard errors of {error:.2f}."
+    )
 
 
 def write_claim(claim, jobs, results, folder):
@@ -143,8 +167,11 @@ def _page(claim, jobs, results, line):
     ]
     text += [f"Where it comes from: {claim.source}.", "", *_table(claim, results), ""]
     episodes = claim.episodes or jobs[claim.kinds[0].name, 0].config.evaluation_episodes
+    if claim.agree:
+        text += [_agreement(claim, results)[1], ""]
+    judged = _OWN if claim.episodes is None else _JUDGED
     text += [
-        (_OWN if claim.episodes is None else _JUDGED).format(episodes=episodes, seed=JUDGING_SEED)
+        (_TRAINING if claim.training else judged).format(episodes=episodes, seed=JUDGING_SEED)
         + (_UNTIL if claim.until_solved else _WHOLE)
         + "In brackets are environment steps, and gradient steps.",
         "",
@@ -153,7 +180,7 @@ def _page(claim, jobs, results, line):
         command = jobs[kind.name, 0].command
         shown = f": `{command} --seed N`" if command else ""
         text.append(f"- {kind.title}, {kind.what}{shown}")
-    text += ["", f"![Greedy returns of {claim.algo} on {claim.env}]({claim.name}.png)"]
+    text += ["", f"![Returns of {claim.algo} on {claim.env}]({claim.name}.png)"]
     return "\n".join(text) + "\n"
 
 
@@ -184,7 +211,7 @@ def _grouped(count):
 
 
 def _figure(claim, results, path):
-    """Greedy returns over environment steps, a panel a kind, a line a seed."""
+    """Returns over environment steps, a panel a kind, a line a seed."""
     drawn = Figure(figsize=(max(5, 1.2 + 2.2 * len(claim.kinds)), 2.8), layout="constrained")
     FigureCanvasAgg(drawn)
     (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)
@@ -196,6 +223,6 @@ def _figure(claim, results, path):
         panel.set(title=kind.title, xlabel="environment steps")
         panel.tick_params(axis="x", labelrotation=45)
         panel.grid(alpha=0.3)
-    panels[0].set(ylabel="greedy return")
+    panels[0].set(ylabel="return in training" if claim.training else "greedy return")
     panels[0].legend(title="seed", fontsize=7, title_fontsize=7)
     drawn.savefig(path, dpi=90, metadata={"Software": None})

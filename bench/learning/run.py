@@ -82,7 +82,10 @@ def _card_run(job, resume, console):
         from host.commands.playing import play
 
         mean = float(play(folder, episodes=job.episodes, seed=JUDGING_SEED).returns.mean())
-    curve = [(row["steps"], row["evaluation_return"]) for row in read_progress(folder)]
+    rows, column = read_progress(folder), "return_mean" if job.training else "evaluation_return"
+    curve = [(row["steps"], row[column]) for row in rows]
+    if job.training:  # of the actors' last 100 episodes
+        mean = rows[-1][column]
     return 0, {
         "mean_return": mean,
         **{name: done.summary[name] for name in ("steps", "updates", "seconds")},
