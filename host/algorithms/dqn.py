@@ -101,6 +101,58 @@ class DQNUpdater(Updater):
         return errors, {"loss": loss.item()}
 
 
+#: As in MinAtar's paper (Young and Tian, 2019): the network, the memory, its first learning, the
+#: batch, 1000 steps between targets. Fewer gradient steps, each of more: double, prioritized, Adam.
+_MINATAR = dict(
+    steps=500_000,
+    env_count=4,
+    capacity=100_000,
+    learning_starts=5000,
+    evaluation_interval_steps=20_000,
+    evaluation_episodes=30,
+    evaluation_steps=10_000,
+    log_interval_steps=5000,
+    agent=dict(
+        hidden=(128,),
+        n_step=3,
+        batch_size=32,
+        learning_rate=1e-3,
+        learning_rate_final=1e-4,
+        learning_rate_steps=500_000,
+        max_gradient_norm=None,
+        target_interval=250,
+        beta_steps=500_000,
+        epsilon_steps=40_000,
+    ),
+)
+
+#: FA3C's network. An experience is 56 512 bytes, for every frame is in it as often as it is seen, 4
+#: times in ``obs`` and 4 in ``next_obs``: 2^15 of them are 1.85 GB, and a checkpoint is as large.
+_ATARI = dict(
+    steps=2_000_000,
+    env_count=4,
+    capacity=1 << 15,
+    learning_starts=10_000,
+    evaluation_interval_steps=100_000,
+    evaluation_episodes=5,
+    evaluation_steps=27_000,
+    log_interval_steps=5000,
+    checkpoint_interval_steps=200_000,
+    checkpoint_interval_s=1800.0,
+    agent=dict(
+        hidden=(256,),
+        n_step=3,
+        reward_clip=1.0,
+        batch_size=32,
+        learning_rate=2.5e-4,
+        max_gradient_norm=None,
+        target_interval=500,
+        beta_steps=2_000_000,
+        epsilon_end=0.02,
+        epsilon_steps=250_000,
+    ),
+)
+
 DQN = Algorithm(
     name="dqn",
     summary="deep Q-network with prioritized replay; discrete actions",
@@ -129,6 +181,8 @@ DQN = Algorithm(
         ),
     ),
     environments={
+        "ALE/": _ATARI,
+        "MinAtar/": _MINATAR,
         "LunarLander-v3": dict(
             steps=500_000,
             capacity=1 << 17,
