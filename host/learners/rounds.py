@@ -46,10 +46,17 @@ class RoundLearner(Learner):
         self._spare = config.populations * len(schedule.groups)
 
     def begin(self, experience):
+        """ValueError, and nothing learned, for what is not finite."""
         measured = defaultdict(list)
         with self.phases("learning"):
+            for seen in (*experience.observations, *(seen for _, seen in experience.guests)):
+                self._check("observations", seen)
             for group, rollout in experience.finished.items():
+                self._check("rewards", rollout.reward)
+                for outputs in (rollout.outputs, rollout.follows, rollout.bootstrap):
+                    self._check("outputs", outputs)
                 errors, found = self._errors(self.config.agent, rollout)
+                self._check("errors", errors)
                 for agent, own in zip(
                     self._schedule.groups[group], errors.swapaxes(0, 1), strict=True
                 ):
@@ -59,8 +66,18 @@ class RoundLearner(Learner):
         with self.phases("card"):
             work = self.executor.prepare(self._tasks(experience))
             future = self._card.submit(self.executor.run, work)
+        # A checkpoint waits for them, and does not come back to ``end``.
+        self.clock.updates += len(experience.plan.trainings)
         means = {name: float(np.mean(values)) for name, values in measured.items()}
         return experience, future, means
+
+    def _check(self, name, array):
+        if array.dtype == np.uint8 or np.isfinite(array).all():
+            return
+        steps, [bad, *_] = self.clock.steps, array[~np.isfinite(array)]
+        rate = self.config.agent.learning_rate_at(steps)
+        why = f"; learning_rate {rate:g} may be too high" if name in ("outputs", "errors") else ""
+        raise ValueError(f"{name} must be finite, not {bad} (step {steps}{why})")
 
     def _tasks(self, request):
         population, plan = request.population, request.plan
@@ -100,7 +117,7 @@ class RoundLearner(Learner):
         """Outputs alone, of agents that nobody else is."""
         agents, units = tuple(range(guest, guest + len(seen))), self._schedule.inferrers
         return Infer(
-            unit=units[guest % len(units)],
+            unit=units[guest // self._schedule.size % len(units)],
             snapshot=snapshot,
             agents=agents,
             observations=self._shaped(seen),
@@ -116,7 +133,6 @@ class RoundLearner(Learner):
             outputs = [each for each in future.result() if each is not None]
         count = len(request.plan.inferences)
         request.answer(outputs[:count], outputs[count:])
-        self.clock.updates += len(request.plan.trainings)
         return measured
 
     def fetch(self):

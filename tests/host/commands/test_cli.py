@@ -175,7 +175,7 @@ def test_unchanged_files_are_not_written_again(run, tmp_path):
         (
             ["train", "a2c"],
             2,
-            "rlfabric: ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'",
+            "ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'",
         ),
         (["bitstream", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
         (["bitstream", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
