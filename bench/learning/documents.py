@@ -55,13 +55,12 @@ def found(claim, results):
     of a run that is not finished."""
     kinds = {}
     for kind in claim.kinds:
-        means = _means(claim, kind, results)
-        solved = sum(mean >= claim.solved_from for mean in means)
+        runs = _runs(claim, kind, results)
         kinds[kind.name] = {
             "title": kind.title,
             "counts": kind.counts,
-            "solved": solved,
-            "runs": len(means),
+            "solved": sum(map(claim.solved, runs)),
+            "runs": len(runs),
         }
     return {
         "algo": claim.algo,
@@ -76,10 +75,16 @@ def found(claim, results):
     }
 
 
-def _means(claim, kind, results):
-    """Mean returns of the runs of a kind that are finished."""
+def _runs(claim, kind, results):
+    """Results of the runs of a kind that are finished."""
     runs = (results[kind.name, seed] for seed in range(claim.seeds))
-    return [result["mean_return"] for result in runs if result is not None]
+    return [result for result in runs if result is not None]
+
+
+def _means(claim, kind, results):
+    """Their mean returns; None where no episode has ended."""
+    found = [result["mean_return"] for result in _runs(claim, kind, results)]
+    return [mean for mean in found if mean is not None]
 
 
 def _agreement(claim, results):
@@ -145,7 +150,7 @@ def _rows(lines):
             sides[kind["counts"]].append(f"{kind['title']} {runs}")
         cells = [
             f"[{name}]({name}.md)",
-            f"{line['threshold']:g}",
+            "" if line["threshold"] is None else f"{line['threshold']:g}",
             "; ".join(sides[True]),
             str(line["needed"]),
             "; ".join(sides[False]),
@@ -161,8 +166,7 @@ def _page(claim, jobs, results, line):
     who = titles[0] if len(titles) == 1 else f"each of {', '.join(titles)}"
     text = [f"# {claim.name}", ""]
     text += [
-        f"Claim: `{claim.algo}` on {claim.env}, {who}, reaches {claim.solved_from:g} in {needs}. "
-        f"{holds}",
+        f"Claim: `{claim.algo}` on {claim.env}, {who}, {_what(claim)} in {needs}. {holds}",
         "",
     ]
     text += [f"Where it comes from: {claim.source}.", "", *_table(claim, results), ""]
@@ -180,8 +184,15 @@ def _page(claim, jobs, results, line):
         command = jobs[kind.name, 0].command
         shown = f": `{command} --seed N`" if command else ""
         text.append(f"- {kind.title}, {kind.what}{shown}")
-    text += ["", f"![Returns of {claim.algo} on {claim.env}]({claim.name}.png)"]
+    alt = "Returns" if claim.training else "Greedy returns"
+    text += ["", f"![{alt} of {claim.algo} on {claim.env}]({claim.name}.png)"]
     return "\n".join(text) + "\n"
+
+
+def _what(claim):
+    if claim.falls:
+        return f"computes finite numbers and a {claim.falls} that falls"
+    return f"reaches {claim.solved_from:g}"
 
 
 def _table(claim, results):
@@ -199,8 +210,11 @@ def _table(claim, results):
 def _cell(claim, result):
     if result is None:
         return "not run yet"
-    mean = f"{result['mean_return']:.1f}"
-    if result["mean_return"] < claim.solved_from:
+    mean = "no episode" if result["mean_return"] is None else f"{result['mean_return']:.1f}"
+    if claim.falls:
+        first, last = result["falls"]
+        mean = f"{mean}; {claim.falls} {first:.3g} to {last:.3g}"
+    if not claim.solved(result):
         mean = f"**{mean}**, not solved"
     return f"{mean} ({_grouped(result['steps'])}; {_grouped(result['updates'])})"
 
@@ -219,7 +233,8 @@ def _figure(claim, results, path):
         for seed in range(claim.seeds):
             curve = (results[kind.name, seed] or {}).get("curve")
             panel.plot(*zip(*curve, strict=True) if curve else ([], []), lw=1.2, label=f"{seed}")
-        panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
+        if claim.solved_from is not None:
+            panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
         panel.set(title=kind.title, xlabel="environment steps")
         panel.tick_params(axis="x", labelrotation=45)
         panel.grid(alpha=0.3)

@@ -53,6 +53,7 @@ class Job:
     seed: int
     episodes: int | None
     training: bool = False
+    falls: str | None = None
 
     @property
     def config(self):
@@ -74,6 +75,7 @@ class Job:
         """JSON values that say what the run is."""
         values = {"config": self.config.to_dict(), "episodes": self.episodes}
         values |= {"training": True} if self.training else {}
+        values |= {"falls": self.falls} if self.falls else {}
         if self.peer:
             values |= {"peer": self.peer, "plan": asdict(self.plan)}
         else:
@@ -182,6 +184,7 @@ def jobs_of(claim, runs):
                 seed=seed,
                 episodes=claim.episodes,
                 training=claim.training,
+                falls=claim.falls,
             )
     return found
 

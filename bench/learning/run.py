@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -86,11 +87,25 @@ def _card_run(job, resume, console):
     curve = [(row["steps"], row[column]) for row in rows]
     if job.training:  # of the actors' last 100 episodes
         mean = rows[-1][column]
+    falls = {} if job.falls is None else {"falls": _fifths(rows, job.falls)}
     return 0, {
         "mean_return": mean,
         **{name: done.summary[name] for name in ("steps", "updates", "seconds")},
         "curve": [point for point in curve if point[1] is not None],
+        **falls,
     }
+
+
+def _fifths(rows, column):
+    """Means of a column over the first and over the last fifth of the rows that have it; ValueError
+    if a number of any row is not finite."""
+    for row in rows:
+        for name, value in row.items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} must be finite, not {value} (step {row['steps']})")
+    values = [row[column] for row in rows if row[column] is not None]
+    part = max(len(values) // 5, 1)
+    return sum(values[:part]) / part, sum(values[-part:]) / part
 
 
 def main():

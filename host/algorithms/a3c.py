@@ -29,6 +29,7 @@ class A3CConfig(AgentConfig):
     ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
     """
 
+    #: Width of each hidden layer, at most 2 on the card, of 1 to 4096.
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
     #: Convolutions before the hidden layers; none: 16:8:4,32:4:2 for images of at least 36 x 36
@@ -204,6 +205,37 @@ def _returns(config, rollout):
     return returns
 
 
+#: Rewards are rare at first: small squares, and little to keep the policy from what it finds.
+_MINATAR = dict(
+    steps=1_000_000,
+    evaluation_interval_steps=250_000,
+    evaluation_steps=10_000,
+    log_interval_steps=10_000,
+    agent=dict(
+        learning_rate=1e-3,
+        learning_rate_final=0.0,
+        learning_rate_steps=1_000_000,
+        optimizer_epsilon=1e-4,
+        entropy_coefficient=1e-3,
+    ),
+)
+
+#: Rewards from the first episode on: larger squares, and a policy that settles too soon.
+_BREAKOUT = _MINATAR | dict(
+    agent=_MINATAR["agent"] | dict(optimizer_epsilon=1e-3, entropy_coefficient=0.01)
+)
+
+#: FA3C's network, and its step size, which falls to 0 over 100 million steps (5.6).
+_ATARI = dict(
+    steps=100_000_000,
+    evaluation_interval_steps=500_000,
+    evaluation_episodes=5,
+    evaluation_steps=27_000,
+    log_interval_steps=10_000,
+    checkpoint_interval_steps=200_000,
+    agent=dict(hidden=(256,), learning_rate_final=0.0, learning_rate_steps=100_000_000),
+)
+
 A3C = Algorithm(
     name="a3c",
     summary="asynchronous advantage actor-critic, inferred and trained in rounds; pixels too",
@@ -220,4 +252,5 @@ A3C = Algorithm(
     learns_from="rounds",
     images=True,
     kernel=lambda config: {"hidden": config.hidden, "steps": config.batch_size},
+    environments={"ALE/": _ATARI, "MinAtar/": _MINATAR, "MinAtar/Breakout-v1": _BREAKOUT},
 )
