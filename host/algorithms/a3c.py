@@ -225,7 +225,8 @@ _BREAKOUT = _MINATAR | dict(
     agent=_MINATAR["agent"] | dict(optimizer_epsilon=1e-3, entropy_coefficient=0.01)
 )
 
-#: FA3C's network, and its step size, which falls to 0 over 100 million steps (5.6).
+#: FA3C's network, and its step size, which falls to 0 over 100 million steps (5.6). What is added
+#: under the root it does not say; with 0.1, as in the code that it cites, first steps are small.
 _ATARI = dict(
     steps=100_000_000,
     evaluation_interval_steps=500_000,
@@ -233,7 +234,12 @@ _ATARI = dict(
     evaluation_steps=27_000,
     log_interval_steps=10_000,
     checkpoint_interval_steps=200_000,
-    agent=dict(hidden=(256,), learning_rate_final=0.0, learning_rate_steps=100_000_000),
+    agent=dict(
+        hidden=(256,),
+        learning_rate_final=0.0,
+        learning_rate_steps=100_000_000,
+        optimizer_epsilon=1e-3,
+    ),
 )
 
 A3C = Algorithm(
