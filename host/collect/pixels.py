@@ -99,7 +99,8 @@ class AtariEnvs(VectorWrapper):
         return self._mode
 
     def reset(self, *, seed=None, options=None):
-        """Environment i starts from ``seed + i``."""
+        """Environment i starts from ``seed + i``. ValueError where a game is to be seen that has
+        never had a seed."""
         seeds = None
         if seed is not None:
             seeds = (seed + np.arange(self.num_envs)) & 0x7FFFFFFF  # ale-py's are of 31 bits
@@ -148,8 +149,8 @@ def _check_installed(env, game):
 class _Screen:
     """The game of environment 0 once more, for its colours.
 
-    The vector environment shows no screen, but without sticky actions a game follows from its seed
-    and its actions, and how many frames its reset took is in the vector environment's ``info``.
+    The vector environment shows no screen; but a game follows from its seed and its actions, since
+    none are sticky, and ``info`` says how many frames a reset took.
     """
 
     def __init__(self, game, frameskip, *, shown):
@@ -157,7 +158,7 @@ class _Screen:
 
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self.ale, self._frameskip, self._actions = ALEInterface(), frameskip, Action
-        self._rom = roms.get_rom_path(game)
+        self._rom, self._set = roms.get_rom_path(game), None
         self.ale.setFloat("repeat_action_probability", 0.0)
         self.ale.setBool("display_screen", shown)
 
@@ -166,8 +167,10 @@ class _Screen:
         if seed is not None:
             self.ale.setInt("random_seed", int(seed))
             self.ale.loadROM(self._rom)
+            self._set = self.ale.getMinimalActionSet()
+        if self._set is None:
+            raise ValueError("seed must be a number where a game is rendered, not None")
         self.ale.reset_game()
-        self._set = self.ale.getMinimalActionSet()
         for frame in range(frames):
             fire = frame == 0 and self._actions.FIRE in self._set
             self.ale.act(self._actions.FIRE if fire else self._actions.NOOP)
