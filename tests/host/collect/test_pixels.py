@@ -70,7 +70,7 @@ def test_what_a_game_shows(game):
         for i, each in enumerate(games):
             first = each.reset(info["episode_frame_number"][i], 40 + i)
             np.testing.assert_array_equal(obs[i], first)
-        for _ in range(300):
+        for _ in range(300 if game == "Qbert" else 60):
             actions = rng.integers(0, envs.single_action_space.n, 2)
             obs, reward, terminated, truncated, info = envs.step(actions)
             assert not truncated.any()
@@ -92,6 +92,14 @@ def test_what_a_game_shows(game):
         assert not ends
 
 
+def test_a_game_that_is_seen_has_a_seed():
+    with atari("Pong", 1, render_mode="rgb_array") as envs:
+        with pytest.raises(ValueError, match="^seed must be a number where a game is"):
+            envs.reset()
+    with atari("Pong", 1) as envs:
+        assert envs.reset()[0].shape == (1, 84, 84, 4) and envs.render() is None
+
+
 def areas(size, onto):
     """[onto, size]: how much of each of ``size`` pixels is under each of ``onto``."""
     low, high = np.arange(onto) * size / onto, (np.arange(onto) + 1) * size / onto
@@ -108,8 +116,10 @@ def test_they_are_scaled_by_area():
             actions = rng.integers(0, 4, 2)
             pairs.append((envs.step(actions)[0], large.step(actions)[0]))
     for small, whole in pairs:
-        for got, screen in zip(small[..., -1], np.float64(whole[..., -1]), strict=True):
-            expected = areas(210, 84) @ screen @ areas(160, 84).T
+        for got, screen in zip(small[..., -1], whole[..., -1], strict=True):
+            # No matrix product: its threads would wait for each other on a machine that is busy.
+            rows = np.einsum("yh,hw->yw", areas(210, 84), screen)
+            expected = np.einsum("yw,xw->yx", rows, areas(160, 84))
             assert np.abs(got - expected).max() < 0.51
 
 
@@ -123,10 +133,10 @@ def test_how_many_frames_a_reset_takes(game, least):
         return set(np.ravel([info["episode_frame_number"] for info in frames]))
 
     with atari(game, 4, **small) as envs:
-        drawn = draw(envs, 12)
+        drawn = draw(envs, 9)
     assert drawn <= set(range(least, 30)) and max(drawn) > 24 and min(drawn) < 5
     with atari(game, 4, noop_max=3, **small) as envs:
-        assert draw(envs, 4) == set(range(least, 3))
+        assert draw(envs, 3) == set(range(least, 3))
 
 
 def rows(envs, table, steps):
@@ -143,11 +153,11 @@ def rows(envs, table, steps):
 
 def test_final_observations_are_true():
     """Against the other mode, in which nothing is reset before it was seen."""
-    table = np.random.default_rng(4).integers(0, 4, (2, 700))
+    table = np.random.default_rng(4).integers(0, 4, (2, 450))
     changes = dict(max_num_frames_per_episode=600)
     with atari("Breakout", 2, **changes) as envs:
         assert envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-        found = rows(envs, table, 700)
+        found = rows(envs, table, 450)
 
     class NextStep(AtariVectorEnv):
         metadata = {}
@@ -162,10 +172,10 @@ def test_final_observations_are_true():
 
     other = NextStep("breakout", 2, **PREPROCESSING | changes)
     other.single_observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    expected = rows(other, table, 700)
+    expected = rows(other, table, 450)
     ends = np.zeros(2, int)
     for ours, theirs in zip(found, expected, strict=True):
-        assert len(ours) == 700 and len(theirs) > 690
+        assert len(ours) == 450 and len(theirs) > 440
         for mine, true in zip(ours, theirs, strict=False):
             np.testing.assert_array_equal(mine[0], true[0])
             np.testing.assert_array_equal(mine[1], true[1])
