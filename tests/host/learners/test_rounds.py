@@ -1,0 +1,307 @@
+"""host.learners.rounds: the tasks of each round, checked by what they say; on card ``model``,
+outputs, theta and failures."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from host.algorithms.config import Clock
+from host.collect.environment import make_envs
+from host.collect.rounds import RoundCollector
+from host.learners.rounds import RoundLearner
+from host.phases import Phases
+from host.runtime.a3c import Broken, Infer, Round, Sync, Train
+from host.runtime.a3c_schedule import Schedule
+from host.runtime.program import CommandError
+from host.train.families import family_of
+from host.train.session import Session
+from hw.fa3c.records import Error
+from tests.host.round_parts import *
+
+#: Groups of 2, 2 and 1 agents; the step size falls.
+CONFIG = configured(
+    env=NUMBERED,
+    env_count=10,
+    agent=dict(learning_rate=0.5, learning_rate_final=0.01, learning_rate_steps=200),
+)
+KINDS = [Sync, Train, Infer]
+
+
+def outputs_of(obs):
+    value = value_of(obs.reshape(len(obs), 3))
+    return np.stack([np.sin(value), np.cos(value), value], axis=1).astype(np.float32)
+
+
+class Policy:
+    """Chooses by the value."""
+
+    def choose(self, outputs, *, greedy=False):
+        return outputs[:, -1].astype(int) % 2
+
+
+class Executor:
+    """Answers by what is seen, and keeps the rounds; ``kernel`` finds them right."""
+
+    device_cycles = None
+
+    def __init__(self, kernel):
+        self.kernel, self.rounds = kernel, []
+
+    def prepare(self, tasks):
+        Round(self.kernel, tasks)
+        return tasks
+
+    def run(self, tasks):
+        self.rounds.append(tasks)
+        return [outputs_of(t.observations) if type(t) is Infer else None for t in tasks]
+
+    def abort(self):
+        pass
+
+    close = abort
+
+
+class Rig:
+    """A Session with an executor of ``Executor``'s kind."""
+
+    def __init__(self, config, executor, errors, make=RoundLearner):
+        self.kernel = kernel_of(config)
+        self.schedule = Schedule(self.kernel, config.population, config.group_size)
+        self.clock, self.policy = Clock(), Policy()
+        counts = family_of(config).environments(config)
+        envs = [make_envs(config.env, count, config.algorithm) for count in counts]
+        phases = Phases()
+        self.collector = RoundCollector(config, self.schedule, envs, seed=40, phases=phases)
+        options = dict(shape=(1, 1, 3), phases=phases)
+        parts = config, self.policy, self.clock, executor(self.kernel), errors, self.schedule
+        self.learner = make(*parts, **options)
+        self.executor, self.measured = self.learner.executor, []
+        self.session = Session(
+            config,
+            policy=self.policy,
+            collector=self.collector,
+            learner=self.learner,
+            clock=self.clock,
+            evaluation_envs=make_envs(config.env, 1, config.algorithm),
+            phases=phases,
+        )
+        self.flying, self.close = self.session._flying, self.session.close
+
+    def iterate(self):
+        """The round that was begun."""
+        self.measured.append(self.session.iterate().measured)
+        return self.session._pending
+
+
+def as_outputs(agent, rollout):
+    """Errors by which a rollout is known."""
+    assert agent.batch_size == len(rollout.reward)
+    return rollout.outputs, {"loss": float(rollout.reward.mean())}
+
+
+def test_rounds():
+    """Tasks in order; each rollout is trained once, with its own errors and snapshot and the step
+    size of then; populations and guests have places of their own."""
+    rig = Rig(CONFIG, Executor, as_outputs)
+    steps, requests, seen = [], [], Counter()
+    for _ in range(120):
+        requests.append(rig.iterate())
+        steps.append(rig.clock.steps)
+    while rig.flying:
+        rig.learner.end(rig.flying.popleft())
+    versions, rollouts, place = Counter(), {}, 0
+    for number, tasks in enumerate(rig.executor.rounds):
+        population, request = number % 2, requests[number]
+        plan = rig.schedule.plan(number // 2)
+        first, snapshots = 5 * population, 3 * population
+        assert [type(t) for t in tasks] == sorted(map(type, tasks), key=KINDS.index)
+        inferences = [t for t in tasks if type(t) is Infer]
+        own, guests = (
+            inferences[: len(plan.inferences)],
+            inferences[len(plan.inferences) :],
+        )
+        assert [t.snapshot - snapshots for t in tasks if type(t) is Sync] == list(plan.syncs)
+        for task, planned in zip(own, plan.inferences, strict=True):
+            assert task.agents == tuple(first + agent for agent in planned.agents)
+            assert (task.unit, task.step) == (planned.unit, planned.step)
+        for task in tasks:
+            if type(task) is Sync:
+                versions[task.snapshot] += 1
+            elif type(task) is Train:
+                kept = rollouts.pop(task.agent)
+                assert {each[0] for each in kept} == {(task.snapshot, versions[task.snapshot])}
+                wanted = np.concatenate([outputs_of(obs) for _, obs in kept])
+                np.testing.assert_array_equal(task.errors, wanted)
+                assert (task.decay, task.epsilon) == (0.99, 0.1)
+                assert task.rate == CONFIG.agent.learning_rate_at(steps[number])
+                seen["trained"] += 1
+        assert sum(type(t) is Train for t in tasks) == len(plan.trainings)
+        for task in own:
+            assert task.snapshot == snapshots + (task.agents[0] - first) // 2
+            for agent, obs in zip(task.agents, task.observations, strict=True):
+                kept = rollouts.setdefault(agent, [])
+                assert len(kept) == (3 if task.step is None else task.step)
+                if task.step is not None:
+                    kept.append(((task.snapshot, versions[task.snapshot]), obs[None]))
+        place = 10
+        assert [t.snapshot - snapshots for t in guests] == [group for group, _ in request.guests]
+        for task, (_, obs) in zip(guests, request.guests, strict=True):
+            assert task.step is None
+            assert task.agents == tuple(range(place, place + len(obs)))
+            np.testing.assert_array_equal(task.observations.reshape(obs.shape), obs)
+            place += len(obs)
+            seen["guests"] += 1
+    assert seen["trained"] == rig.clock.updates > 80 and seen["guests"] > 20
+    assert rig.learner.progress() == {"learning_rate": pytest.approx(0.01)}
+    rewards = [[r.reward.mean() for r in request.finished.values()] for request in requests]
+    for found, wanted in zip(rig.measured[1:], rewards, strict=False):
+        assert found == ({"loss": pytest.approx(np.mean(wanted))} if wanted else {})
+    rig.close()
+
+
+def test_evaluations_have_places_of_their_own():
+    """Of any number of rows: agents that are no population's, a snapshot that is no group's."""
+    rig = Rig(CONFIG, Executor, as_outputs)
+    rig.iterate()
+    obs = np.random.default_rng(1).integers(9, size=(12, 3)).astype(np.float32)
+    actor = rig.learner.actor()
+    np.testing.assert_array_equal(actor.act(obs, greedy=True), Policy().choose(outputs_of(obs)))
+    sync, *asked = rig.executor.rounds[1:]
+    assert [t.snapshot for t in sync] == [6]
+    tasks = [task for tasks in asked for task in tasks]
+    assert {task.snapshot for task in tasks} == {6} and {task.step for task in tasks} == {None}
+    assert [len(t.agents) for t in tasks] == [2, 2, 1, 2, 2, 1, 2]
+    assert min(min(t.agents) for t in tasks) == 10 and max(max(t.agents) for t in tasks) == 14
+    assert {task.unit for task in tasks} == {0, 1}, "every unit has some"
+    rig.close()
+
+
+NOT_FINITE = [
+    ("observations", lambda request: request.observations[0].__setitem__((0, 1), np.nan)),
+    ("rewards", lambda request: rollout_of(request).reward.__setitem__((1, 0), np.inf)),
+    ("outputs", lambda request: rollout_of(request).outputs.__setitem__((1, 0, 2), np.nan)),
+    ("outputs", lambda request: rollout_of(request).bootstrap.__setitem__(1, -np.inf)),
+    ("outputs", lambda request: rollout_of(request).follows.__setitem__((0, 0), np.nan)),
+    ("errors", lambda request: rollout_of(request).reward.__setitem__((0, 0), 3e38)),
+]
+
+
+def rollout_of(request):
+    return next(iter(request.finished.values()))
+
+
+@pytest.mark.parametrize("name, spoil", NOT_FINITE)
+def test_what_is_not_finite(name, spoil):
+    """Is named, and no round has it."""
+
+    def errors(agent, rollout):
+        with np.errstate(over="ignore"):
+            return rollout.outputs + np.float32(2) * rollout.reward[..., None], {}
+
+    rig = Rig(CONFIG, Executor, errors)
+    collect = rig.collector.collect
+
+    def spoilt(*arguments):
+        request, episodes = collect(*arguments)
+        if request.finished:
+            spoil(request)
+        return request, episodes
+
+    rig.collector.collect = spoilt
+    words = rf"^{name} must be finite, not -?(nan|inf) \(step \d+[;)]"
+    with pytest.raises(ValueError, match=words):
+        for _ in range(40):
+            rig.iterate()
+    rig.close()
+    assert len(rig.executor.rounds) == rig.session.launches > 5
+    assert not any(type(task) is Train for tasks in rig.executor.rounds for task in tasks)
+
+
+# -- on card model
+
+
+def break_down(executor, monkeypatch):
+    """From now on memory fails in every round that trains."""
+    launcher, run = executor.network.launcher, executor.run
+
+    def fail(program, operands=(), results_bytes=0):
+        command = launcher.design.commands[program[0][0]]
+        raise CommandError(Error.AXI, launcher.design.errors, 0, 0, command.name, command.doc)
+
+    def run_or_fail(work):
+        with monkeypatch.context() as patched:
+            if work.trains:
+                patched.setattr(launcher, "run", fail)
+            return run(work)
+
+    monkeypatch.setattr(executor, "run", run_or_fail)
+
+
+def parameters(session):
+    return session.policy.networks["actor_critic"].parameters
+
+
+@pytest.mark.parametrize("learner", ["card", "cpu"])
+def test_outputs_of_an_evaluation(learner):
+    """By theta as it is when the actor is made, whatever is trained behind it, and to the last bit
+    what the policy has after a fetch."""
+    with session_of(configured(learner=learner)) as session:
+        first = parameters(session).copy()
+        for _ in range(60):
+            session.iterate()
+        assert (parameters(session) != first).any() == (learner == "cpu")
+        session.learner.fetch()
+        policy, obs = session.policy, np.random.default_rng(2).normal(size=(11, 4))
+        obs = obs.astype(np.float32)
+        wanted = policy.predict(obs)
+        session.learner.actor()
+        for _ in range(8):
+            found = session.learner.infer(obs)
+            np.testing.assert_allclose(found, wanted, atol=1e-5 * abs(wanted).max())
+            session.iterate()
+        session.learner.fetch()
+        assert abs(policy.predict(obs) - wanted).max() > 1e-4
+        if learner == "card":
+            stored = session.learner.executor.network.parameters()
+            for number, (weight, bias) in enumerate(policy.networks["actor_critic"].layers):
+                np.testing.assert_array_equal(weight, stored[f"layer{number}.weight"])
+                np.testing.assert_array_equal(bias, stored[f"layer{number}.bias"])
+
+
+@pytest.mark.parametrize("learner", ["card", "cpu"])
+def test_an_evaluation_changes_nothing(learner):
+    """Between any two launches."""
+    found = []
+    for evaluates in (False, True):
+        with session_of(configured(learner=learner)) as session:
+            for number in range(80):
+                session.iterate()
+                if evaluates and number % 20 == 7:
+                    session.evaluate(number)
+            state = session.state_dict()
+            found.append((state["policy"]["parameters"]["actor_critic"], state["learner"]))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    for name, value in found[0][1].items():
+        np.testing.assert_array_equal(value, found[1][1][name])
+
+
+def test_a_kernel_that_breaks(monkeypatch):
+    """Memory fails in a round that trains: the launch that waited for it says so, and so does all
+    after it."""
+    with session_of(configured()) as session:
+        for _ in range(20):
+            session.iterate()
+        saved = session.state_dict()
+        break_down(session.learner.executor, monkeypatch)
+        with pytest.raises(Broken, match="take up the last checkpoint"):
+            for _ in range(20):
+                session.iterate()
+        for call in (session.learner.fetch, session.evaluate, session.state_dict):
+            with pytest.raises(Broken):
+                call()
+    with session_of(configured()) as again:
+        again.load_state_dict(saved)
+        for _ in range(20):
+            again.iterate()
+        assert again.clock.updates > saved["updates"] > 0
