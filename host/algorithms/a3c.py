@@ -9,7 +9,7 @@ from gymnasium.spaces import Discrete
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
-from host.algorithms.convolution import CONVOLUTIONS, ConvNet, default_convolutions
+from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer
 from host.runtime.a3c_tasks import Infer, Sync, Train
@@ -18,7 +18,7 @@ __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class A3CConfig(AgentConfig):
+class A3CConfig(ConvolutionConfig, AgentConfig):
     """Asynchronous advantage actor-critic (Mnih et al., 2016; FA3C, Cho et al., 2019, 2.2).
 
     Sums over the rollout of one agent, ``batch_size`` steps:
@@ -32,9 +32,6 @@ class A3CConfig(AgentConfig):
     #: Width of each hidden layer, at most 2 on the card, of 1 to 4096.
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
-    #: Convolutions before the hidden layers; none: 16:8:4,32:4:2 for images of at least 36 x 36
-    #: pixels, 16:3:1 for smaller ones, and no convolution of a vector.
-    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
     #: Steps of a rollout (t_max): what a gradient step learns from.
     batch_size: Annotated[int, Integer(1, 16)] = 5
     learning_rate: float = 7e-4
@@ -55,10 +52,6 @@ class A3CConfig(AgentConfig):
         super().__post_init__()
         if self.max_gradient_norm is not None:
             raise ValueError(f"max_gradient_norm must be none, not {self.max_gradient_norm!r}")
-
-    def convolutions_for(self, spec):
-        """Those of observations of a Spec."""
-        return default_convolutions(spec) if self.convolutions is None else self.convolutions
 
 
 class A3CPolicy(Policy):

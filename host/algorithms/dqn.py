@@ -9,7 +9,7 @@ from gymnasium.spaces import Discrete
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
-from host.algorithms.convolution import CONVOLUTIONS, ConvNet, default_convolutions
+from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, Flag
@@ -18,7 +18,7 @@ __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNConfig(TemporalDifferenceConfig):
+class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     """Deep Q-learning.
 
     ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and
@@ -26,9 +26,6 @@ class DQNConfig(TemporalDifferenceConfig):
     where the episode terminated.
     """
 
-    #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
-    #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
-    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
     #: Value and advantage streams (Wang et al., 2016).
     dueling: Annotated[bool, Flag()] = False
     #: The online network picks the next action, the target network values it.
@@ -41,9 +38,6 @@ class DQNConfig(TemporalDifferenceConfig):
     epsilon_steps: Annotated[int, SCHEDULE] = 10_000
 
     def __post_init__(self):
-        if isinstance(self.convolutions, (list, tuple)):  # lists, from JSON
-            whole = (tuple(x) if isinstance(x, list) else x for x in self.convolutions)
-            object.__setattr__(self, "convolutions", tuple(whole))
         super().__post_init__()
         if self.dueling and not self.hidden:
             raise ValueError(f"hidden must have a layer when dueling, not {self.hidden!r}")
@@ -61,9 +55,7 @@ class DQNPolicy(Policy):
     def make_networks(self, rng):
         config, spec = self.config, self.spec
         options = dict(activation=config.activation, dueling=config.dueling, rng=rng)
-        outputs, convolutions = spec.action_count, config.convolutions
-        if convolutions is None:
-            convolutions = default_convolutions(spec)
+        outputs, convolutions = spec.action_count, config.convolutions_for(spec)
         if spec.dtype == "float32" and not convolutions:  # what the card trains
             return {"q": MLP(spec.size, outputs, config.hidden, **options)}
         options |= dict(convolutions=convolutions, hidden=config.hidden)
