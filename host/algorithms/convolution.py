@@ -54,7 +54,7 @@ def default_convolutions(spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionConfig:
-    """What configs of agents that may see images have besides: before AgentConfig in their bases."""
+    """What configs of agents that may see images have; before AgentConfig in their bases."""
 
     #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
     #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
