@@ -99,7 +99,8 @@ def _clocks(config, schedule):
 
 
 def _measure():
-    """``{name: seconds a round}``, steps a round, seconds that the device takes for one."""
+    """``{name: seconds a round}``, steps a round, seconds that the device takes for one, and the
+    environments' share of the host's time."""
     config = preset("a3c", "card", env=_ENV)
     family, beside = family_of(config), preset("a3c", "cpu", env=_ENV)
     work = BUILD_DIRECTORY / "bench" / "platform"
@@ -115,13 +116,16 @@ def _measure():
         device = _clocks(sessions["model"].learner.executor.network.config, schedule) / CLOCK
         for session in sessions.values():
             _seconds(session, _WARM, schedule)
+            session.phases.restart()
         for _ in range(_TURNS):
             for name, session in sessions.items():
                 seconds, steps = _seconds(session, _PERIODS, schedule)
                 found[name].append(seconds)
+        phases = sessions["host"].phases.seconds
+        share = phases["environments"] / (sum(phases.values()) - phases["other"])
         for session in sessions.values():
             session.close()
-    return {name: median(each) for name, each in found.items()}, steps, device
+    return {name: median(each) for name, each in found.items()}, steps, device, share
 
 
 def rows():
@@ -132,7 +136,7 @@ def rows():
     except ImportError as error:
         print(f"a3c with its host is left out: {error}", file=sys.stderr)
         return []
-    found, steps, device = _measure()
+    found, steps, device, share = _measure()
     host, config = found["host"], preset("a3c", "card", env=_ENV)
     paper = dict(reference="FA3C 5.2", reference_value=2550)
     modelled = "host measured in this run on one thread, device worked out at 180 MHz"
@@ -140,6 +144,7 @@ def rows():
     values = [
         ("device_ips", steps / device, "1/s", dict(source="worked out, at 180 MHz")),
         ("host_ips", steps / host, "1/s", dict(source=_SOURCE)),
+        ("environments_of_host", share, "", dict(source=_SOURCE)),
         ("platform_ips", steps / both, "1/s", paper | dict(source=modelled)),
         ("host_not_hidden", (both - device) / host, "", dict(source=modelled)),
         ("software_ips", steps / found["torch"], "1/s", dict(source=f"{_SOURCE}, one thread")),
