@@ -67,11 +67,11 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev
 	@touch $@
 
-# Torch and the peers are no part of the demo; each stamp adds to the one before.
+# Torch, games and the peers are no part of the demo; each stamp adds to the one before.
 $(READY_TEST): $(READY)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video
 	@touch $@
 
 $(READY_PEERS): $(READY_TEST)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,peers,box2d
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video,peers,box2d
 	@touch $@

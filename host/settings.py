@@ -72,11 +72,12 @@ def _parse(name, text, like):
     """``text`` from a command line as a value of the type of ``like``.
 
     A tuple is written with commas between its parts: integers, texts where ``like`` has texts, or
-    integers with colons between them, a tuple each (16:8:4,32:4:2). ``none`` is None where ``like``
-    is None or a float, and what is not is then a float.
+    integers with colons between them, a tuple each (16:8:4,32:4:2); so it is where ``like`` is
+    None and the text has colons or nothing in it. ``none`` is None where ``like`` is None or a
+    float, and what is not is then a float.
     """
     try:
-        if isinstance(like, tuple):
+        if isinstance(like, tuple) or (like is None and (":" in text or not text)):
             parts = [part for part in text.split(",") if part]
             if like and isinstance(like[0], str):
                 return tuple(parts)

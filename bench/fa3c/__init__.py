@@ -1,12 +1,13 @@
-"""FA3C's network: clocks of its passes and rounds, the simulated card, area of the kernel."""
+"""FA3C's network: clocks of its passes and rounds, the simulated card, A3C with its host, area of
+the kernel."""
 
 from bench.fa3c import area as area_rows
-from bench.fa3c import card, passes, rounds
+from bench.fa3c import card, passes, platform, rounds
 
 __all__ = ["rows"]
 
 
 def rows(area=False):
     """All rows, half an hour of one core; ``area`` adds what yosys maps, a quarter of one."""
-    measured = [*passes.rows(), *rounds.rows(), *card.rows()]
+    measured = [*passes.rows(), *rounds.rows(), *card.rows(), *platform.rows()]
     return [*measured, *(area_rows.rows() if area else [])]

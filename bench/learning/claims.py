@@ -1,119 +1,8 @@
-"""What is claimed of training, a row a claim: ``CLAIMS``. A new row is a new claim.
+"""What is claimed of training, a row a claim: ``CLAIMS``. A new row is a new claim."""
 
-A claim holds if each of its kinds that count reaches the threshold in as many of its seeds as are
-needed. Runs of a claim: every kind, with seeds 0 to ``seeds`` - 1.
-"""
+from bench.learning.claim import Claim, Kind
 
-from dataclasses import dataclass, field
-
-from host.collect.environment_id import reward_threshold
-from hw.config import check_range
-
-__all__ = ["CLAIMS", "Claim", "Kind", "select"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """What learns: a column of the table, and a panel of the figure.
-
-    Parameters
-    ----------
-    name : str
-        Of the runs' folders.
-    title : str
-    what : str
-        What it is, or how it differs from the others, for the document.
-    learner, preset : str
-        As for ``host.train.preset.preset``: which defaults.
-    fields : dict
-        What differs from them, by names and values as for ``host.settings.override``.
-    kernel : dict
-        Fields of the kernel's config, likewise.
-    board : str
-    counts : bool
-        Whether the claim is about it; else it stands beside.
-    peer : str, optional
-        stable-baselines3 learns, as the function of ``bench.learning.peers`` of this name says.
-    """
-
-    name: str
-    title: str
-    what: str
-    learner: str = "card"
-    preset: str | None = None
-    fields: dict = field(default_factory=dict)
-    kernel: dict = field(default_factory=dict)
-    board: str = "u200"
-    counts: bool = True
-    peer: str | None = None
-
-    def __post_init__(self):
-        if self.peer and self.counts:
-            raise ValueError(f"counts must be False with a peer, not {self.counts!r}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """
-    Parameters
-    ----------
-    name : str
-        Of its document, its figure and the folder of its runs.
-    algo, env : str
-    kinds : tuple of Kind
-    seeds, needed : int
-        Of so many seeds, each kind that counts solves at least so many.
-    source : str
-        Where the claim comes from.
-    until_solved : bool
-        A run ends when an evaluation reaches the threshold and another one, on other episodes,
-        confirms it; else it has all its steps.
-    threshold : float, optional
-        Mean greedy return that counts as solved; None is the environment's own.
-    episodes : int, optional
-        The best policy is judged by so many fresh episodes, the same for every run; None: by the
-        run's own last evaluation, on episodes that did not choose it either.
-    fields : dict
-        As a Kind's, for all of them.
-    """
-
-    name: str
-    algo: str
-    env: str
-    kinds: tuple
-    seeds: int
-    needed: int
-    source: str
-    until_solved: bool = False
-    threshold: float | None = None
-    episodes: int | None = None
-    fields: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        check_range("needed", self.needed, 0, self.seeds, " (seeds)")
-        names = [kind.name for kind in self.kinds]
-        if not any(kind.counts for kind in self.kinds) or len(set(names)) < len(names):
-            raise ValueError(f"kinds must be different, and one of them count, not {names}")
-
-    @property
-    def solved_from(self):
-        """Mean return from which on a run counts as solved."""
-        return reward_threshold(self.env) if self.threshold is None else self.threshold
-
-
-def select(words, claims=None):
-    """The claims that any of ``words`` names: by a claim's name, its algorithm or its environment;
-    all where there are no words. ValueError for a word that names none."""
-    claims = CLAIMS if claims is None else claims
-    for word in words:
-        if not any(word in _names(claim) for claim in claims):
-            known = ", ".join(dict.fromkeys(name for each in claims for name in _names(each)))
-            raise ValueError(f"ONLY must be of {known}, not {word!r}")
-    return tuple(each for each in claims if not words or set(words) & set(_names(each)))
-
-
-def _names(claim):
-    return claim.name, claim.algo, claim.env
+__all__ = ["CLAIMS", "select"]
 
 
 def _card(kind, title):
@@ -188,6 +77,52 @@ def _beside_the_card(algo):
         source=f"an algorithm is one file: host/algorithms/{algo}.py, with replay on the card",
     )
 
+
+_IN_ROUNDS = Kind(
+    name="card", title="card", what="rounds of inferences and trainings on the card", learner="card"
+)
+
+_SAME_ROUNDS = Kind(
+    name="torch",
+    title="torch",
+    what="the same rounds, by the same schedule, by torch's autodiff",
+    learner="cpu",
+    counts=False,
+)
+
+
+def _from_pixels(
+    env, threshold, source, *, name=None, kinds=(_IN_ROUNDS, _SAME_ROUNDS), seeds=5, **options
+):
+    return Claim(
+        name=f"a3c-{name or env.replace('/', '-')}",
+        algo="a3c",
+        env=env,
+        kinds=kinds,
+        seeds=seeds,
+        needed=seeds,
+        threshold=threshold,
+        training=True,
+        source=source,
+        **options,
+    )
+
+
+#: FA3C's, 5.6, for so few steps that only what is computed is seen
+_GAMES = tuple(
+    _from_pixels(
+        f"ALE/{game}-v5",
+        None,
+        "FA3C's six games (5.6), each for 50 000 steps: every number of the run is finite, and the "
+        "loss of the critic falls, from the first fifth of the run to the last",
+        name=f"short-{game}",
+        kinds=(_IN_ROUNDS,),
+        seeds=1,
+        falls="value_loss",
+        fields={"steps": 50_000, "evaluation_episodes": 2, "evaluation_steps": 3000},
+    )
+    for game in ("BeamRider", "Breakout", "Pong", "Qbert", "Seaquest", "SpaceInvaders")
+)
 
 _SAME_PPO = _library("ppo", "its PPO with the same hyperparameters", preset="heppo1")
 
@@ -280,4 +215,40 @@ CLAIMS = (
         "exploration that must last: Ornstein-Uhlenbeck noise, by the defaults of the command line",
         _library("zoo", "rl-baselines3-zoo's hyperparameters, for as many steps"),
     ),
+    _from_pixels(
+        "MinAtar/Breakout-v1",
+        4.6,
+        "ten times what random actions return, 0.46 +- 0.04, and no less than torch does",
+        agree=("card", "torch"),
+    ),
+    _from_pixels(
+        "MinAtar/Asterix-v1",
+        1.5,
+        "three times what random actions return, 0.48 +- 0.05, and no less than torch does",
+        agree=("card", "torch"),
+    ),
+    _from_pixels(
+        "ALE/Pong-v5",
+        -18.0,
+        "FA3C's Pong (5.6), of its 100 million steps the first 3 million; random actions return "
+        "-20.7",
+        seeds=1,
+        fields={"steps": 3_000_000},
+    ),
+    *_GAMES,
 )
+
+
+def select(words, claims=None):
+    """The claims that any of ``words`` names: by a claim's name, its algorithm or its environment;
+    all where there are no words. ValueError for a word that names none."""
+    claims = CLAIMS if claims is None else claims
+    for word in words:
+        if not any(word in _names(claim) for claim in claims):
+            known = ", ".join(dict.fromkeys(name for each in claims for name in _names(each)))
+            raise ValueError(f"ONLY must be of {known}, not {word!r}")
+    return tuple(each for each in claims if not words or set(words) & set(_names(each)))
+
+
+def _names(claim):
+    return claim.name, claim.algo, claim.env

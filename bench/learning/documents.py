@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -38,6 +39,10 @@ _JUDGED = (
     "A return is the mean of {episodes} greedy episodes of the run's best policy, with seeds from "
     "{seed} on, which no training and no evaluation has. "
 )
+_TRAINING = (
+    "A return is the mean of the last 100 episodes that the run's actors finished, with the "
+    "exploration of training. "
+)
 _WHOLE = "Every run has all its steps. "
 _UNTIL = (
     "A run ends when a greedy evaluation reaches the threshold and another one, on other episodes, "
@@ -50,13 +55,12 @@ def found(claim, results):
     of a run that is not finished."""
     kinds = {}
     for kind in claim.kinds:
-        means = _means(claim, kind, results)
-        solved = sum(mean >= claim.solved_from for mean in means)
+        runs = _runs(claim, kind, results)
         kinds[kind.name] = {
             "title": kind.title,
             "counts": kind.counts,
-            "solved": solved,
-            "runs": len(means),
+            "solved": sum(map(claim.solved, runs)),
+            "runs": len(runs),
         }
     return {
         "algo": claim.algo,
@@ -64,16 +68,41 @@ def found(claim, results):
         "threshold": claim.solved_from,
         "seeds": claim.seeds,
         "needed": claim.needed,
-        "holds": all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
+        "holds": _agreement(claim, results)[0]
+        and all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
         "kinds": kinds,
         "seconds": round(sum(result["seconds"] for result in results.values() if result)),
     }
 
 
-def _means(claim, kind, results):
-    """Mean returns of the runs of a kind that are finished."""
+def _runs(claim, kind, results):
+    """Results of the runs of a kind that are finished."""
     runs = (results[kind.name, seed] for seed in range(claim.seeds))
-    return [result["mean_return"] for result in runs if result is not None]
+    return [result for result in runs if result is not None]
+
+
+def _means(claim, kind, results):
+    """Their mean returns; None where no episode has ended."""
+    found = [result["mean_return"] for result in _runs(claim, kind, results)]
+    return [mean for mean in found if mean is not None]
+
+
+def _agreement(claim, results):
+    """Whether the kinds that shall agree do, and the sentence that says so."""
+    if claim.agree is None:
+        return True, ""
+    kinds = [kind for kind in claim.kinds if kind.name in claim.agree]
+    means = [np.array(_means(claim, kind, results)) for kind in kinds]
+    if min(map(len, means)) < 2:
+        return False, "They cannot be compared before each has two runs."
+    difference = means[0].mean() - means[1].mean()
+    error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in means))
+    agrees = abs(difference) <= 2 * error
+    first, second = (kind.title for kind in kinds)
+    return bool(agrees), (
+        f"{first} less {second}: {difference:.2f}, {'within' if agrees else '**more than**'} two "
+        f"standard errors of {error:.2f}."
+    )
 
 
 def write_claim(claim, jobs, results, folder):
@@ -121,7 +150,7 @@ def _rows(lines):
             sides[kind["counts"]].append(f"{kind['title']} {runs}")
         cells = [
             f"[{name}]({name}.md)",
-            f"{line['threshold']:g}",
+            "" if line["threshold"] is None else f"{line['threshold']:g}",
             "; ".join(sides[True]),
             str(line["needed"]),
             "; ".join(sides[False]),
@@ -137,14 +166,16 @@ def _page(claim, jobs, results, line):
     who = titles[0] if len(titles) == 1 else f"each of {', '.join(titles)}"
     text = [f"# {claim.name}", ""]
     text += [
-        f"Claim: `{claim.algo}` on {claim.env}, {who}, reaches {claim.solved_from:g} in {needs}. "
-        f"{holds}",
+        f"Claim: `{claim.algo}` on {claim.env}, {who}, {_what(claim)} in {needs}. {holds}",
         "",
     ]
     text += [f"Where it comes from: {claim.source}.", "", *_table(claim, results), ""]
     episodes = claim.episodes or jobs[claim.kinds[0].name, 0].config.evaluation_episodes
+    if claim.agree:
+        text += [_agreement(claim, results)[1], ""]
+    judged = _OWN if claim.episodes is None else _JUDGED
     text += [
-        (_OWN if claim.episodes is None else _JUDGED).format(episodes=episodes, seed=JUDGING_SEED)
+        (_TRAINING if claim.training else judged).format(episodes=episodes, seed=JUDGING_SEED)
         + (_UNTIL if claim.until_solved else _WHOLE)
         + "In brackets are environment steps, and gradient steps.",
         "",
@@ -153,8 +184,15 @@ def _page(claim, jobs, results, line):
         command = jobs[kind.name, 0].command
         shown = f": `{command} --seed N`" if command else ""
         text.append(f"- {kind.title}, {kind.what}{shown}")
-    text += ["", f"![Greedy returns of {claim.algo} on {claim.env}]({claim.name}.png)"]
+    alt = "Returns" if claim.training else "Greedy returns"
+    text += ["", f"![{alt} of {claim.algo} on {claim.env}]({claim.name}.png)"]
     return "\n".join(text) + "\n"
+
+
+def _what(claim):
+    if claim.falls:
+        return f"computes finite numbers and a {claim.falls} that falls"
+    return f"reaches {claim.solved_from:g}"
 
 
 def _table(claim, results):
@@ -172,8 +210,11 @@ def _table(claim, results):
 def _cell(claim, result):
     if result is None:
         return "not run yet"
-    mean = f"{result['mean_return']:.1f}"
-    if result["mean_return"] < claim.solved_from:
+    mean = "no episode" if result["mean_return"] is None else f"{result['mean_return']:.1f}"
+    if claim.falls:
+        first, last = result["falls"]
+        mean = f"{mean}; {claim.falls} {first:.3g} to {last:.3g}"
+    if not claim.solved(result):
         mean = f"**{mean}**, not solved"
     return f"{mean} ({_grouped(result['steps'])}; {_grouped(result['updates'])})"
 
@@ -184,7 +225,7 @@ def _grouped(count):
 
 
 def _figure(claim, results, path):
-    """Greedy returns over environment steps, a panel a kind, a line a seed."""
+    """Returns over environment steps, a panel a kind, a line a seed."""
     drawn = Figure(figsize=(max(5, 1.2 + 2.2 * len(claim.kinds)), 2.8), layout="constrained")
     FigureCanvasAgg(drawn)
     (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)
@@ -192,10 +233,11 @@ def _figure(claim, results, path):
         for seed in range(claim.seeds):
             curve = (results[kind.name, seed] or {}).get("curve")
             panel.plot(*zip(*curve, strict=True) if curve else ([], []), lw=1.2, label=f"{seed}")
-        panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
+        if claim.solved_from is not None:
+            panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
         panel.set(title=kind.title, xlabel="environment steps")
         panel.tick_params(axis="x", labelrotation=45)
         panel.grid(alpha=0.3)
-    panels[0].set(ylabel="greedy return")
+    panels[0].set(ylabel="return in training" if claim.training else "greedy return")
     panels[0].legend(title="seed", fontsize=7, title_fontsize=7)
     drawn.savefig(path, dpi=90, metadata={"Software": None})

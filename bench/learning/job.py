@@ -52,6 +52,8 @@ class Job:
     peer: str | None
     seed: int
     episodes: int | None
+    training: bool = False
+    falls: str | None = None
 
     @property
     def config(self):
@@ -72,6 +74,8 @@ class Job:
     def asked(self):
         """JSON values that say what the run is."""
         values = {"config": self.config.to_dict(), "episodes": self.episodes}
+        values |= {"training": True} if self.training else {}
+        values |= {"falls": self.falls} if self.falls else {}
         if self.peer:
             values |= {"peer": self.peer, "plan": asdict(self.plan)}
         else:
@@ -85,10 +89,22 @@ class Job:
     @property
     def result(self):
         """What the finished run has left: ``mean_return``, ``steps``, ``updates``, ``seconds``,
-        ``curve``, a list of (environment steps, greedy return), ``versions`` and ``sources``; None
-        if it is not finished, or was asked for something else."""
+        ``curve``, a list of (environment steps, return), ``versions`` and ``sources``; None if it
+        is not finished, or was asked for something else."""
         found = _read(Path(self.folder) / _RESULT)
-        return found if found and found["asked"] == self.asked else None
+        return found if self._is_mine(found) else None
+
+    def _is_mine(self, found):
+        """Whether what a file of the folder holds was asked for the same; fields that a config did
+        not have then are as they are by default."""
+        if not found:
+            return False
+        asked = dict(found["asked"])
+        try:
+            asked["config"] = self.config.from_dict(asked["config"]).to_dict()
+        except (TypeError, ValueError):
+            return False
+        return json.loads(json.dumps(asked)) == self.asked
 
     @property
     def stale(self):
@@ -104,7 +120,7 @@ class Job:
     def cut(self):
         """Whether what was asked for has begun, and not ended."""
         found = _read(Path(self.folder) / _ASKED)
-        return bool(found) and found["asked"] == self.asked and self.result is None
+        return self._is_mine(found) and self.result is None
 
     def forget(self):
         """The folder's run counts no more, neither as finished nor as cut."""
@@ -167,6 +183,8 @@ def jobs_of(claim, runs):
                 peer=kind.peer,
                 seed=seed,
                 episodes=claim.episodes,
+                training=claim.training,
+                falls=claim.falls,
             )
     return found
 

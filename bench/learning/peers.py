@@ -1,8 +1,9 @@
-"""stable-baselines3 beside us: how a peer learns, as data. ``bench.learning.library`` runs it."""
+"""Who learns beside us, and how, as data: stable-baselines3, which ``bench.learning.library`` runs,
+or a torch agent of our own, in ``bench.learning.torch_dqn``."""
 
 from dataclasses import dataclass, field
 
-__all__ = ["PEERS", "Plan"]
+__all__ = ["PEERS", "Own", "Plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,14 @@ class Plan:
     env_count: int = 1
     arguments: dict = field(default_factory=dict)
     noise: list | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """A training by a torch agent of our own with the run's config: ``torch_run`` of the module
+    ``bench.learning.<agent>``."""
+
+    agent: str
 
 
 #: rl-baselines3-zoo's hyperparameters, of its commit 22e3ff2 (April 2026)
@@ -136,5 +145,26 @@ def ppo(config):
     )
 
 
-#: name -> config of the run that it stands beside -> Plan
-PEERS = {"ppo": ppo, "zoo": zoo}
+#: what ``bench.learning.torch_dqn`` is for
+_OWN_DQN = dict(
+    algo="dqn",
+    until_solved=False,
+    activation="relu",
+    dueling=False,
+    optimizer="adam",
+    loss="huber",
+)
+
+
+def torch_dqn(config):
+    """The same DQN in torch, with a replay memory in NumPy: a second implementation of the run's
+    own hyperparameters."""
+    for name, wanted in _OWN_DQN.items():
+        value = getattr(config if hasattr(config, name) else config.agent, name)
+        if value != wanted:
+            raise ValueError(f"{name} must be {wanted!r} for peer torch_dqn, not {value!r}")
+    return Own(agent="torch_dqn")
+
+
+#: name -> config of the run that it stands beside -> Plan or Own
+PEERS = {"ppo": ppo, "torch_dqn": torch_dqn, "zoo": zoo}

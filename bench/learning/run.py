@@ -1,12 +1,15 @@
 """A run of a claim is begun, or goes on: ``python -m bench.learning.run JSON``, a Job's fields."""
 
+import importlib
 import json
+import math
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from bench.learning.job import JUDGING_SEED, Job
+from bench.learning.peers import Own
 from host.checkpoint import CheckpointError
 from host.commands.exits import report
 from host.extras import install
@@ -35,9 +38,9 @@ def _perform(job, console):
     if not resume:
         job.begin()
     if job.peer:
-        library_run = _library_run()
+        peer_run = _peer_run(job.plan)
         with stop_requests() as stop:
-            result = library_run(job, resume=resume, console=console, stop=stop)
+            result = peer_run(job, resume=resume, console=console, stop=stop)
         code = INTERRUPTED if result is None else 0
     else:
         code, result = _card_run(job, resume, console)
@@ -46,13 +49,16 @@ def _perform(job, console):
     return code
 
 
-def _library_run():
+def _peer_run(plan):
+    own = isinstance(plan, Own)
+    name, extras = ("torch", "torch") if own else ("stable-baselines3", "torch,peers")
     try:
+        if own:
+            return importlib.import_module(f"bench.learning.{plan.agent}").torch_run
         from bench.learning.library import library_run
     except ImportError as error:
         raise MissingTool(
-            f"stable-baselines3 must be installed for a peer ({install('torch,peers')}), not "
-            f"missing: {error}"
+            f"{name} must be installed for a peer ({install(extras)}), not missing: {error}"
         ) from error
     return library_run
 
@@ -77,12 +83,29 @@ def _card_run(job, resume, console):
         from host.commands.playing import play
 
         mean = float(play(folder, episodes=job.episodes, seed=JUDGING_SEED).returns.mean())
-    curve = [(row["steps"], row["evaluation_return"]) for row in read_progress(folder)]
+    rows, column = read_progress(folder), "return_mean" if job.training else "evaluation_return"
+    curve = [(row["steps"], row[column]) for row in rows]
+    if job.training:  # of the actors' last 100 episodes
+        mean = rows[-1][column]
+    falls = {} if job.falls is None else {"falls": _fifths(rows, job.falls)}
     return 0, {
         "mean_return": mean,
         **{name: done.summary[name] for name in ("steps", "updates", "seconds")},
         "curve": [point for point in curve if point[1] is not None],
+        **falls,
     }
+
+
+def _fifths(rows, column):
+    """Means of a column over the first and over the last fifth of the rows that have it; ValueError
+    if a number of any row is not finite."""
+    for row in rows:
+        for name, value in row.items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} must be finite, not {value} (step {row['steps']})")
+    values = [row[column] for row in rows if row[column] is not None]
+    part = max(len(values) // 5, 1)
+    return sum(values[:part]) / part, sum(values[-part:]) / part
 
 
 def main():

@@ -46,7 +46,8 @@ class Algorithm:
     continuous : dict
         What differs again where actions are a Box.
     environments : dict
-        Environment's id -> what differs there, instead of ``card`` and ``continuous``.
+        Environment's id, or ``NAMESPACE/`` for all ids that begin so and have no own, -> what
+        differs there, instead of ``card`` and ``continuous``.
     card_environments : dict
         Environment's id -> what differs there again where the card trains.
     presets : dict

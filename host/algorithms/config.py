@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from host.algorithms.network import ACTIVATIONS
-from host.rules import FRACTION, POSITIVE, Choice, Integer, Number, check_fields
+from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer, Number, check_fields
 from hw.config import ConfigBase, check_range
 
 __all__ = ["SCHEDULE", "AgentConfig", "Clock", "TemporalDifferenceConfig", "linear"]
@@ -45,7 +45,7 @@ class AgentConfig(ConfigBase):
     #: Step size.
     learning_rate: Annotated[float, POSITIVE] = 2e-3
     #: Step size that ``learning_rate`` falls to over ``learning_rate_steps``; None: constant.
-    learning_rate_final: Annotated[float | None, POSITIVE] = None
+    learning_rate_final: Annotated[float | None, NOT_NEGATIVE] = None
     #: Environment steps from ``learning_rate`` to ``learning_rate_final``.
     learning_rate_steps: Annotated[int, SCHEDULE] = 50_000
     #: Adam and RMSProp: added to the root.
@@ -74,6 +74,9 @@ class TemporalDifferenceConfig(AgentConfig):
     #: What rewards are multiplied by before they are stored: values of the order of 1 suit Huber's
     #: loss, and the formats of a fixed-point learner.
     reward_scale: Annotated[float, POSITIVE] = 1.0
+    #: Magnitude that the reward of a step is cut down to before it is scaled and stored, for
+    #: training alone: returns that are reported are the environment's; None: none.
+    reward_clip: Annotated[float | None, POSITIVE] = None
     #: Rule of the gradient steps.
     optimizer: Annotated[str, Choice(("adam", "rmsprop", "sgd"))] = "adam"
     #: Adam: decay of the mean.

@@ -4,12 +4,15 @@ The network is kernel ``a3c``'s (``hw.fa3c.config``), and FA3C's: no padding, Re
 convolution.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 
 from host.algorithms.network import FUNCTIONS, MLP
 from hw.config import check_range
 
-__all__ = ["CONVOLUTIONS", "ConvNet", "default_convolutions"]
+__all__ = ["CONVOLUTIONS", "ConvNet", "ConvolutionConfig", "default_convolutions"]
 
 #: FA3C's, of Atari screens (Table 1), from images on from which they leave 3 x 3 pixels; MinAtar's
 #: (Young and Tian, 2019), of smaller planes
@@ -47,6 +50,25 @@ def default_convolutions(spec):
     if smallest >= _SCREEN_SIZE:
         return _SCREENS
     return _PLANES if smallest >= _PLANE_SIZE else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionConfig:
+    """What configs of agents that may see images have; before AgentConfig in their bases."""
+
+    #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
+    #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
+    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
+
+    def __post_init__(self):
+        if isinstance(self.convolutions, (list, tuple)):  # lists, from JSON
+            whole = (tuple(x) if isinstance(x, list) else x for x in self.convolutions)
+            object.__setattr__(self, "convolutions", tuple(whole))
+        super().__post_init__()
+
+    def convolutions_for(self, spec):
+        """Those of observations of a Spec."""
+        return default_convolutions(spec) if self.convolutions is None else self.convolutions
 
 
 class ConvNet:

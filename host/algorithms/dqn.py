@@ -9,6 +9,7 @@ from gymnasium.spaces import Discrete
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
+from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, Flag
@@ -17,7 +18,7 @@ __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNConfig(TemporalDifferenceConfig):
+class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     """Deep Q-learning.
 
     ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and
@@ -54,7 +55,11 @@ class DQNPolicy(Policy):
     def make_networks(self, rng):
         config, spec = self.config, self.spec
         options = dict(activation=config.activation, dueling=config.dueling, rng=rng)
-        return {"q": MLP(spec.size, spec.action_count, config.hidden, **options)}
+        outputs, convolutions = spec.action_count, config.convolutions_for(spec)
+        if spec.dtype == "float32" and not convolutions:  # what the card trains
+            return {"q": MLP(spec.size, outputs, config.hidden, **options)}
+        options |= dict(convolutions=convolutions, hidden=config.hidden)
+        return {"q": ConvNet(spec, outputs, **options)}
 
     def exploration_at(self, steps):
         return self.config.epsilon_at(steps)
@@ -88,6 +93,58 @@ class DQNUpdater(Updater):
         return errors, {"loss": loss.item()}
 
 
+#: As in MinAtar's paper (Young and Tian, 2019): the network, the memory, its first learning, the
+#: batch, 1000 steps between targets. Fewer gradient steps, each of more: double, prioritized, Adam.
+_MINATAR = dict(
+    steps=500_000,
+    env_count=4,
+    capacity=100_000,
+    learning_starts=5000,
+    evaluation_interval_steps=20_000,
+    evaluation_episodes=30,
+    evaluation_steps=10_000,
+    log_interval_steps=5000,
+    agent=dict(
+        hidden=(128,),
+        n_step=3,
+        batch_size=32,
+        learning_rate=1e-3,
+        learning_rate_final=1e-4,
+        learning_rate_steps=500_000,
+        max_gradient_norm=None,
+        target_interval=250,
+        beta_steps=500_000,
+        epsilon_steps=40_000,
+    ),
+)
+
+#: FA3C's network. An experience is 56 512 bytes, for every frame is in it as often as it is seen, 4
+#: times in ``obs`` and 4 in ``next_obs``: 2^15 of them are 1.85 GB, and a checkpoint is as large.
+_ATARI = dict(
+    steps=2_000_000,
+    env_count=4,
+    capacity=1 << 15,
+    learning_starts=10_000,
+    evaluation_interval_steps=100_000,
+    evaluation_episodes=5,
+    evaluation_steps=27_000,
+    log_interval_steps=5000,
+    checkpoint_interval_steps=200_000,
+    checkpoint_interval_s=1800.0,
+    agent=dict(
+        hidden=(256,),
+        n_step=3,
+        reward_clip=1.0,
+        batch_size=32,
+        learning_rate=2.5e-4,
+        max_gradient_norm=None,
+        target_interval=500,
+        beta_steps=2_000_000,
+        epsilon_end=0.02,
+        epsilon_steps=250_000,
+    ),
+)
+
 DQN = Algorithm(
     name="dqn",
     summary="deep Q-network with prioritized replay; discrete actions",
@@ -96,6 +153,7 @@ DQN = Algorithm(
     updater=DQNUpdater,
     actions=(Discrete,),
     columns={"loss": "weighted loss of the TD errors"},
+    images=True,
     kernel=lambda config: {"double": config.double},
     # Few gradient steps on much experience, with values of the order of 1 as fixed point wants
     # them, in networks that a kernel holds.
@@ -115,6 +173,8 @@ DQN = Algorithm(
         ),
     ),
     environments={
+        "ALE/": _ATARI,
+        "MinAtar/": _MINATAR,
         "LunarLander-v3": dict(
             steps=500_000,
             capacity=1 << 17,

@@ -7,10 +7,12 @@ from contextlib import closing, contextmanager
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import FlattenObservation
 
 from host.collect.environment_id import find_spec
+from host.collect.minatar import MinAtarEnv, is_minatar
+from host.collect.pixels import AtariEnvs, is_atari
 from host.collect.spec import Spec
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
@@ -29,7 +31,8 @@ class FlattenedImages(UserWarning):
 def make_envs(env, count, algorithm, render_mode=None):
     """``count`` synchronous copies with the actions and observations that ``algorithm`` takes.
 
-    Observations are flat unless it takes images, which is warned of (FlattenedImages).
+    Observations are flat unless it takes images, which is warned of (FlattenedImages). One that
+    takes images has the games of ALE as ``AtariEnvs``.
 
     Parameters
     ----------
@@ -40,14 +43,15 @@ def make_envs(env, count, algorithm, render_mode=None):
     render_mode : str, optional
         gymnasium's.
 
-    ValueError if the id is unknown, the action space another, observations not numbers, or an
-    experience too large to be stored.
+    ValueError if the id is unknown, the action space another, observations not numbers, an
+    experience too large to be stored, or what the environment needs is not installed.
     """
     spec = find_spec(env)
     how = {} if render_mode is None else {"render_mode": render_mode}
 
     def make():
         one = gymnasium.make(spec, disable_env_checker=True, **how)
+        one = MinAtarEnv(one) if is_minatar(spec) else one
         space = one.observation_space
         if isinstance(space, Box) and (len(space.shape) == 1 or algorithm.images):
             return one
@@ -55,9 +59,10 @@ def make_envs(env, count, algorithm, render_mode=None):
         return FlattenObservation(one)
 
     with _installed(env):
-        envs = gymnasium.vector.SyncVectorEnv(
-            [make] * count, autoreset_mode=AutoresetMode.SAME_STEP
-        )
+        if algorithm.images and is_atari(spec):
+            envs = AtariEnvs(spec, count, **how)
+        else:
+            envs = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
     try:
         algorithm.check_actions(envs.single_action_space, env)
         if algorithm.learns_from == "replay":
@@ -106,7 +111,7 @@ def _check_record(env, algorithm, envs):
     spec = Spec.of(envs)
     size = sum(kind.itemsize * int(np.prod(shape)) for kind, shape in spec.fields.values())
     if size > _RECORD_BYTES:
-        flat = envs.envs[0]
+        flat = envs.envs[0] if isinstance(envs, SyncVectorEnv) else None
         space = flat.env.observation_space if isinstance(flat, FlattenObservation) else None
         what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
         raise ValueError(

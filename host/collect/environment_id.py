@@ -5,11 +5,16 @@ from importlib.metadata import entry_points
 
 import gymnasium
 
+from host.extras import install
+
 __all__ = ["find_spec", "reward_threshold"]
 
 #: namespace of ids -> module that registers it when it is imported, of packages that have no entry
 #: point for it
 _MODULES = {"ALE": "ale_py"}
+
+#: namespace -> the extra of rlfabric that brings it
+_EXTRAS = {"ALE": "atari", "MinAtar": "minatar"}
 
 #: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
 _THRESHOLDS = {"Pendulum-v1": -200.0}
@@ -26,12 +31,16 @@ def find_spec(env):
     module, _, name = env.rpartition(":")
     if module:
         _import(module, env)
-    _register(name.rpartition("/")[0])
+    namespace = name.rpartition("/")[0]
+    _register(namespace)
     try:
         return gymnasium.spec(name)
     except gymnasium.error.Error as error:
+        cure = str(error)
+        if namespace in _EXTRAS and isinstance(error, gymnasium.error.NamespaceNotFound):
+            cure = f"{install(_EXTRAS[namespace])} has it"
         raise ValueError(
-            f"env must be the id of a registered gymnasium environment, not {env!r} ({error})"
+            f"env must be the id of a registered gymnasium environment, not {env!r} ({cure})"
         ) from error
 
 

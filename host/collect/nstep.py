@@ -27,6 +27,8 @@ class NStep:
     spec : Spec
     scale : float
         What rewards are multiplied by.
+    clip : float, optional
+        Each is brought into ``-clip..clip`` before.
 
     Attributes
     ----------
@@ -34,12 +36,12 @@ class NStep:
         A record of an experience: ``spec.fields`` in whole granules.
     """
 
-    def __init__(self, env_count, n, gamma, spec, *, scale=1.0):
+    def __init__(self, env_count, n, gamma, spec, *, scale=1.0, clip=None):
         for name, value in (("env_count", env_count), ("n", n)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
         self.n, self.dtype = n, record_dtype(spec.fields)
-        self._scale = np.float32(scale)
+        self._scale, self._clip = np.float32(scale), np.inf if clip is None else clip
         self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
         self._rows = np.arange(env_count)
         self._cursor = np.zeros(env_count, np.int64)
@@ -61,8 +63,8 @@ class NStep:
         self._age[rows, slot] = 0
         self._open[rows, slot] |= valid
         active = self._open & valid[:, None]
-        gain = self._powers[self._age] * np.asarray(step.reward, np.float64)[:, None]
-        self._reward += np.where(active, gain, 0)
+        reward = np.clip(np.asarray(step.reward, np.float64), -self._clip, self._clip)
+        self._reward += np.where(active, self._powers[self._age] * reward[:, None], 0)
         self._age += active
         self._last_obs[valid] = step.next_obs[valid]
         ended = np.logical_or(step.terminated, step.truncated)

@@ -43,7 +43,13 @@ class Finding:
 #: programs that only the tests run
 _OF_TESTS = ("iverilog", "tclsh")
 #: extra -> what it is needed for, of those that `make test` installs
-_EXTRAS_OF_TESTS = {"dev": "make test", "torch": "train ppo, make test"}
+_EXTRAS_OF_TESTS = {
+    "dev": "make test",
+    "torch": "train ppo, make test",
+    "atari": "environments ALE/..., make test",
+    "minatar": "environments MinAtar/..., make test",
+    "video": "evaluate --render mp4, make test",
+}
 
 #: program -> (arguments that make it print its version, what it is needed for)
 PROGRAMS = {

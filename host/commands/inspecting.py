@@ -54,7 +54,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Of the first; each has the next.")] = 0,
     render: Annotated[
         str | None,
-        typer.Option(help="`human`: in a window; `gif`: the first episode, in RUN/evaluation.gif."),
+        typer.Option(
+            help="`human`: in a window; `gif`, `mp4`: the first episode, in RUN/evaluation.gif or "
+            "RUN/evaluation.mp4."
+        ),
     ] = None,
     verbose: Verbose = False,
 ):
@@ -65,6 +68,8 @@ def evaluate(
     - `rlfabric evaluate runs/acrobot --episodes 100`
 
     - `rlfabric evaluate runs/acrobot --episodes 3 --render human`
+
+    - `rlfabric evaluate runs/pong --episodes 1 --render mp4`
     """
     from host.commands.playing import play
 

@@ -11,14 +11,16 @@ from host.algorithms.policy_file import load_policy
 from host.algorithms.registry import find
 from host.collect.environment import evaluate, make_envs
 from host.collect.environment_id import find_spec
+from host.commands.film import FILMS
 from host.train.config import RunConfig
 
 __all__ = ["Played", "play"]
 
 #: ``render`` -> gymnasium's mode
-_MODES = {None: None, "human": "human", "gif": "rgb_array"}
+_MODES = {None: None, "human": "human"} | dict.fromkeys(FILMS, "rgb_array")
 
-_FRAMES_A_SECOND = 30
+#: pictures a second, of environments that do not say
+_RATE = 30
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,13 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     """Greedy episodes of the best policy in the folder ``run``, or of the policy's file ``run``.
 
     Episode i starts from ``seed + i``, and ends after ``limit`` steps. ``render`` "human" shows all
-    of them, one after the other; "gif" writes the first into ``evaluation.gif`` beside the policy.
-    CheckpointError as of ``load_policy``; ValueError for what the environment cannot do.
+    of them, one after the other; "gif" and "mp4" write the first into a file ``evaluation`` beside
+    the policy, a picture for each action, at the environment's own speed. CheckpointError as of
+    ``load_policy``; ValueError for what the environment cannot do; MissingTool where a film needs
+    what is not installed.
     """
     if render not in _MODES:
-        raise ValueError(f"render must be human or gif, not {render!r}")
+        raise ValueError(f"render must be human, gif or mp4, not {render!r}")
     path = Path(run)
     path = path / "best.npz" if path.is_dir() else path
     policy, info = load_policy(path)
@@ -46,35 +50,29 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     if mode and mode not in find_spec(env).make().metadata.get("render_modes", ()):
         raise ValueError(f"render must be of what {env} can, not {render}")
     algorithm = find(info["algo"])
+    file = path.with_name(f"evaluation.{render}") if render in FILMS else None
     with closing(make_envs(env, 1 if mode else episodes, algorithm, mode)) as envs:
         if not mode:
             return Played(evaluate(policy, envs, seed=seed, limit=limit), env, None)
-        film = _Film(policy, envs) if render == "gif" else None
+        returns = []
         try:
-            returns = [
-                evaluate(policy if i or not film else film, envs, seed=seed + i, limit=limit)[0]
-                for i in range(episodes)
-            ]
+            if file:
+                with FILMS[render](file, envs.metadata.get("render_fps", _RATE)) as add:
+                    filmed = _Filmed(policy, envs, add)
+                    returns.append(evaluate(filmed, envs, seed=seed, limit=limit)[0])
+            for i in range(len(returns), episodes):
+                returns.append(evaluate(policy, envs, seed=seed + i, limit=limit)[0])
         except DependencyNotInstalled as error:
             raise ValueError(f"render must have its packages installed ({error})") from error
-    file = film and film.save(path.with_name("evaluation.gif"))
     return Played(np.array(returns), env, file)
 
 
-class _Film:
-    """A policy that keeps what its environment looks like each time it acts."""
+class _Filmed:
+    """A policy that adds to a film what its environment looks like each time it acts."""
 
-    def __init__(self, policy, envs):
-        self._policy, self._envs, self._frames = policy, envs, []
+    def __init__(self, policy, envs, add):
+        self._policy, self._envs, self._add = policy, envs, add
 
     def act(self, obs, *, greedy):
-        self._frames.append(self._envs.render()[0])
+        self._add(np.asarray(self._envs.render()[0], np.uint8))
         return self._policy.act(obs, greedy=greedy)
-
-    def save(self, path):
-        from PIL import Image  # matplotlib's
-
-        first, *others = (Image.fromarray(np.asarray(frame, np.uint8)) for frame in self._frames)
-        duration = 1000 // _FRAMES_A_SECOND
-        first.save(path, save_all=True, append_images=others, duration=duration, loop=0)
-        return path

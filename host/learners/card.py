@@ -29,6 +29,11 @@ def check_for_card(agent):
         )
     if getattr(agent, "dueling", False):
         raise ValueError("dueling must be False with learner card, not True")
+    if getattr(agent, "convolutions", None):
+        raise ValueError(
+            f"convolutions must be none with learner card, not {agent.convolutions!r} "
+            "(--learner cpu has them)"
+        )
 
 
 def kernel_settings(algorithm, agent, spec, env="the environment"):
@@ -37,14 +42,17 @@ def kernel_settings(algorithm, agent, spec, env="the environment"):
 
     algorithm : Algorithm; agent : its config; env : the environment's id, for the error
     """
+    if spec.dtype != "float32":
+        raise ValueError(
+            f"env must have observations that are not images with learner card, not "
+            f"{' x '.join(map(str, spec.shape))} bytes of {env!r} (--learner cpu takes them)"
+        )
     inputs = spec.size + (0 if spec.discrete else spec.action_count)
     if inputs > _WIDTH:
         raise ValueError(
             f"env must have observations of at most {_WIDTH - inputs + spec.size} numbers on the "
             f"card, not {spec.size} of {env!r} (learner cpu takes any)"
         )
-    if spec.dtype != "float32":
-        raise ValueError(f"env must have observations of float32 on the card, not {spec.dtype}")
     return {
         "algorithm": algorithm.name,
         "observation": spec.size,

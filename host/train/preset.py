@@ -50,8 +50,11 @@ def preset(algo, learner, name=None, env=None):
 
 def _in_environment(algorithm, learner, env):
     """What differs on the learner and in the environment ``env``, one after the other."""
-    name, on_card = env and env.rpartition(":")[2], learner == "card"
-    if name in algorithm.environments:
+    name, on_card = (env or "").rpartition(":")[2], learner == "card"
+    names = (name, f"{name.rpartition('/')[0]}/")
+    known = [each for each in names if each in algorithm.environments]
+    if known:
+        name = known[0]
         yield algorithm.environments[name]
         if on_card:
             yield algorithm.card_environments.get(name, {})

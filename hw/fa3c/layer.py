@@ -1,6 +1,7 @@
 """A layer of the network as the card sees it: its shape, and how many rows of 16 words it takes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from hw.fa3c.rows import ROW
 from hw.shell.command import round_up
@@ -31,47 +32,47 @@ class Layer:
     filters: int
     per_row: int = ROW
 
-    @property
+    @cached_property
     def out_channels(self):
         """Filters, filled up to whole rows."""
         return round_up(self.filters, ROW)
 
-    @property
+    @cached_property
     def groups(self):
         """Rows of an output pixel."""
         return self.out_channels // ROW
 
-    @property
+    @cached_property
     def line_rows(self):
         """Rows of a line of inputs."""
         return -(-self.in_width * self.in_channels // self.per_row)
 
-    @property
+    @cached_property
     def in_rows(self):
         """Rows of the whole input of one sample."""
         return self.in_height * self.line_rows
 
-    @property
+    @cached_property
     def out_rows(self):
         """Rows of the whole output of one sample."""
         return self.out_height * self.out_width * self.groups
 
-    @property
+    @cached_property
     def depth(self):
         """Products of one output, and rows of weights of a group of 16 outputs."""
         return self.kernel * self.kernel * self.in_channels
 
-    @property
+    @cached_property
     def group_rows(self):
         """Rows of a group in memory: weights, the bias, zeros up to whole patches of 16 rows."""
         return round_up(self.depth + 1, ROW)
 
-    @property
+    @cached_property
     def rows(self):
         """Rows of all parameters in memory."""
         return self.groups * self.group_rows
 
-    @property
+    @cached_property
     def products(self):
         """Multiply-accumulates of one sample, forward."""
         return self.out_height * self.out_width * self.out_channels * self.depth

@@ -44,9 +44,8 @@ class Replay(Family):
     def join(self, parts, factory):
         config, agent, phases = parts.config, parts.config.agent, parts.phases
         [envs] = parts.envs
-        windows = NStep(
-            config.env_count, agent.n_step, agent.gamma, parts.spec, scale=agent.reward_scale
-        )
+        rewards = dict(scale=agent.reward_scale, clip=agent.reward_clip)
+        windows = NStep(config.env_count, agent.n_step, agent.gamma, parts.spec, **rewards)
         collector = NStepCollector(
             config,
             parts.spec,

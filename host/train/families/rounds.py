@@ -11,6 +11,9 @@ from hw.fa3c.config import Fa3cConfig
 
 __all__ = ["Rounds"]
 
+#: fields of the kernel that may be more than a run takes
+_LIMITS = {"batch", "agents", "snapshots", "tasks"}
+
 
 class Rounds(Family):
     """The card infers and trains (kernel ``a3c``), or the updater does, by the same schedule."""
@@ -72,9 +75,10 @@ class Rounds(Family):
 
     def _check_kernel(self, config, spec, kernel):
         for name, value in self.kernel_values(config, spec).items():
-            found = getattr(kernel, name)
-            if found != value:
-                raise ValueError(f"{name} must be {found!r} as in the kernel, not {value!r}")
+            found, limit = getattr(kernel, name), name in _LIMITS
+            if found != value and not (limit and found > value):
+                rule = f"at most {found}" if limit else repr(found)
+                raise ValueError(f"{name} must be {rule} as in the kernel, not {value!r}")
 
 
 def _image(spec):

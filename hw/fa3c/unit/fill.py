@@ -46,10 +46,9 @@ class Fill(wiring.Component):
             for p in passes
         ]
         self.nest = LoopNest(loops, ("row",), config.samples)
-        outer = self.nest.signature.members
         super().__init__(
             {
-                **{name: outer[name] for name in ("start", "number", "batch", "busy")},
+                **self.nest.control,
                 "request": Out(stream.Signature(range(config.feature_rows))),
                 "data": In(stream.Signature(unsigned(ROW_WIDTH))),
                 "o": Out(stream.Signature(LINE_ROW)),
@@ -59,15 +58,12 @@ class Fill(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.nest = nest = self.nest
+        nest = self.nest
+        nest.runs(m, self)
         m.submodules.ends = ends = Queue(unsigned(1), _UNDER_WAY)
         claimed = Signal(range(3))  # lines asked for and not released
         begins, may, issue = Signal(), Signal(), Signal()
         m.d.comb += [
-            nest.start.eq(self.start),
-            nest.number.eq(self.number),
-            nest.batch.eq(self.batch),
-            self.busy.eq(nest.busy),
             begins.eq(nest.o.p.first[-1]),
             may.eq(ends.i.ready & (~begins | (claimed != 2))),
             self.request.payload.eq(nest.o.p.row),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.nests import Kind, Source
 from hw.fa3c.rows import ROW_WIDTH
-from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.loops import LoopNest, Loops, of_pass
 from hw.fa3c.unit.parameter_buffer import OFFSET
 from hw.fa3c.unit.tlu import Tlu
 from hw.stream.queue import Queue
@@ -50,10 +50,9 @@ class HeldRows(wiring.Component):
         ]
         self.nest = LoopNest(loops, ("row",), config.samples)
         row = unsigned(ROW_WIDTH)
-        outer = self.nest.signature.members
         super().__init__(
             {
-                **{name: outer[name] for name in ("start", "number", "batch", "busy")},
+                **self.nest.control,
                 "parameter_request": Out(stream.Signature(OFFSET)),
                 "parameters": In(stream.Signature(row)),
                 "error_request": Out(stream.Signature(range(config.feature_rows))),
@@ -65,25 +64,14 @@ class HeldRows(wiring.Component):
 
     def _is(self, m, name, test):
         """High in a pass for which ``test`` holds."""
-        signal = Signal(name=name)
-        with m.Switch(self.number):
-            for number, p in enumerate(self.passes):
-                if test(p):
-                    with m.Case(number):
-                        m.d.comb += signal.eq(1)
-        return signal
+        return of_pass(m, self.number, [test(p) for p in self.passes], name)
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.nest = nest = self.nest
+        nest = self.nest
+        nest.runs(m, self)
         forward = self._is(m, "forward", lambda p: p.kind == Kind.FW)
         errors = self._is(m, "from_errors", lambda p: p.source == Source.ERRORS)
-        m.d.comb += [
-            nest.start.eq(self.start),
-            nest.number.eq(self.number),
-            nest.batch.eq(self.batch),
-            self.busy.eq(nest.busy),
-        ]
 
         # Which of the rows under way are biases.
         m.submodules.kinds = kinds = Queue(unsigned(1), _UNDER_WAY)

@@ -12,11 +12,21 @@ from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.nests import BATCH
 
-__all__ = ["LoopNest", "Loops"]
+__all__ = ["LoopNest", "Loops", "of_pass"]
 
 #: Levels of a nest, counted from outside: the input rows and tap rows of ``plan.Taps``, the last of
 #: which may differ in blocks, and that of a group's first turns.
 _ROW, _BLOCK, _TAP = 1, 2, 3
+
+
+def of_pass(m, number, values, name):
+    """The one of ``values``, a number or a bool for each pass, that pass ``number`` has."""
+    signal = Signal(range(max(1, *values) + 1), name=name)
+    with m.Switch(number):
+        for place, value in enumerate(values):
+            with m.Case(place):
+                m.d.comb += signal.eq(int(value))
+    return signal
 
 
 class Loops(NamedTuple):
@@ -95,6 +105,22 @@ class LoopNest(wiring.Component):
             }
         )
 
+    @property
+    def control(self):
+        """Members by which a nest is begun: a unit that ``runs`` one has them too."""
+        members = self.signature.members
+        return {name: members[name] for name in ("start", "number", "batch", "busy")}
+
+    def runs(self, m, unit):
+        """Becomes the nest of ``unit``, begun with it and as long busy."""
+        m.submodules.nest = self
+        m.d.comb += [
+            self.start.eq(unit.start),
+            self.number.eq(unit.number),
+            self.batch.eq(unit.batch),
+            unit.busy.eq(self.busy),
+        ]
+
     def _span(self, place):
         """Shape of an address: of the farthest that any pass comes to."""
         far = 1
@@ -164,24 +190,16 @@ class LoopNest(wiring.Component):
 
     def _taps(self, m, turning, advance, tap_last, later):
         """Error row and tap row of the input row's first tap, and of this one."""
-        tapped = [(number, p.taps) for number, p in enumerate(self.passes) if p.taps]
-        if not tapped:
+        if not any(p.taps for p in self.passes):
             return
-        most = max(kernel + height for _, (kernel, _, height) in tapped) + 16
+        kernels, strides, heights = zip(*(p.taps or (0, 0, 1) for p in self.passes), strict=True)
+        most = max(map(sum, zip(kernels, heights, strict=True))) + 16
         first_y, first_ky, y, ky = (
             Signal(range(most), name=name) for name in ("first_y", "first_ky", "y", "ky")
         )
-        stride, kernel, bottom = (
-            Signal(range(most), name=name) for name in ("stride", "kernel", "bottom")
-        )
-        with m.Switch(self.number):
-            for number, taps in tapped:
-                with m.Case(number):
-                    m.d.comb += [
-                        kernel.eq(taps[0]),
-                        stride.eq(taps[1]),
-                        bottom.eq(taps[2] - 1),
-                    ]
+        kernel = of_pass(m, self.number, kernels, "kernel")
+        stride = of_pass(m, self.number, strides, "stride")
+        bottom = of_pass(m, self.number, [height - 1 for height in heights], "bottom")
         next_y, next_ky = Signal.like(y), Signal.like(ky)
         m.d.comb += [
             tap_last.eq((ky + stride >= kernel) | (y == 0)),

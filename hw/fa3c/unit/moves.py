@@ -1,5 +1,7 @@
 """The runs of rows that a task brings into a unit's feature buffer, and keeps from it."""
 
+from itertools import accumulate
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -12,18 +14,37 @@ from hw.fa3c.unit.mover import run_layout
 __all__ = ["Loads", "Stores"]
 
 
-def _begins(config, layer):
-    """Rows of a step before the inputs of ``layer``."""
-    rows = C(0)
-    for number in range(1, len(config.layers)):
-        rows = Mux(layer == number, sum(config.map_rows[:number]), rows)
-    return rows
+def _map_runs(m, unit, layer, place, sample, agent, step):
+    """States "ADDRESS" and "RUN" of an FSM: the inputs of ``layer`` as ``unit.runs``, one for each
+    of the task's samples, which ``sample`` counts from 0 on; then "MAP".
 
-
-def _kept(config, agent, step, layer):
-    """Row of local memory where the inputs of ``layer`` lie."""
-    place = (agent * config.steps + step) * config.step_rows
-    return config.rollout_row(0, 0) + place + _begins(config, layer)
+    ``place`` is set before, to that of the first. ``agent``, ``step``: of the rollout that has this
+    sample. Returns ``over``: the last is taken.
+    """
+    config, out, task = unit.config, unit.runs, unit.task
+    *sizes, _ = config.map_rows
+    in_step = accumulate(sizes[:-1], initial=0)
+    row, over = Signal(range(config.local_rows)), Signal()
+    rows = Signal(range(max(sizes) + 1))
+    m.d.comb += rows.eq(Array(sizes)[layer])
+    with m.State("ADDRESS"):
+        m.d.sync += row.eq(config.rollout_row(agent, step) + Array(in_step)[layer])
+        m.next = "RUN"
+    with m.State("RUN"):
+        m.d.comb += [
+            out.valid.eq(1),
+            out.p.place.eq(place),
+            out.p.rows.eq(rows),
+            out.p.address.eq(row * ROW_BYTES),
+        ]
+        with m.If(out.ready):
+            m.d.sync += [place.eq(place + rows), sample.eq(sample + 1)]
+            m.next = "ADDRESS"
+            with m.If(sample == task.count - 1):
+                m.d.comb += over.eq(1)
+                m.d.sync += sample.eq(0)
+                m.next = "MAP"
+    return over
 
 
 class Loads(wiring.Component):
@@ -60,15 +81,10 @@ class Loads(wiring.Component):
         config, out, task = self.config, self.runs, self.task
         m = Module()
         layers = len(config.layers)
+        left, layer = Signal(range(layers + 1)), Signal(range(layers))  # maps to come; the next one
         place, sample = Signal(range(config.feature_rows + 1)), Signal(range(config.samples))
-        layer = Signal(range(layers + 1))  # of which more are to come
-        rows = Signal(range(max(config.map_rows) + 1))
-        row, moves = Signal(range(config.local_rows)), Signal(range(config.samples + 1))
-        with m.Switch(layer):
-            for number in range(layers):
-                with m.Case(number + 1):
-                    m.d.comb += rows.eq(config.map_rows[number])
-        last = sample == task.count - 1
+        moves = Signal(range(config.samples + 1))
+        m.d.comb += layer.eq(left - 1)
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.begin):
@@ -82,35 +98,19 @@ class Loads(wiring.Component):
                     out.p.place.eq(Mux(task.train, config.map_bases[-1], config.map_bases[0])),
                     out.p.rows.eq(Mux(task.train, task.count * errors, task.count * inputs)),
                 ]
-                m.d.sync += [layer.eq(layers), sample.eq(0)]
+                m.d.sync += left.eq(layers)
                 with m.If(out.ready):
                     m.next = "IDLE"
                     with m.If(task.train):
                         m.next = "MAP"
             with m.State("MAP"):
-                with m.Switch(layer):
-                    for number in range(layers):
-                        with m.Case(number + 1):
-                            m.d.sync += place.eq(config.map_bases[number])
+                m.d.sync += place.eq(Array(config.map_bases[:-1])[layer])
                 m.next = "ADDRESS"
-                with m.If(layer == 0):
+                with m.If(left == 0):
                     m.next = "IDLE"
-            with m.State("ADDRESS"):
-                m.d.sync += row.eq(_kept(config, task.agents[0], sample, layer - 1))
-                m.next = "RUN"
-            with m.State("RUN"):
-                m.d.comb += [
-                    out.valid.eq(1),
-                    out.p.place.eq(place),
-                    out.p.rows.eq(rows),
-                    out.p.address.eq(row * ROW_BYTES),
-                ]
-                with m.If(out.ready):
-                    m.d.sync += [place.eq(place + rows), sample.eq(sample + 1)]
-                    m.next = "ADDRESS"
-                    with m.If(last):
-                        m.d.sync += [layer.eq(layer - 1), sample.eq(0)]
-                        m.next = "MAP"
+            over = _map_runs(m, self, layer, place, sample, task.agents[0], step=sample)
+        with m.If(over):
+            m.d.sync += left.eq(left - 1)
         # The first run is a map by itself, and then each ``count`` of them.
         with m.If(self.begin):
             m.d.sync += [self.loaded.eq(0), moves.eq(0)]
@@ -161,28 +161,19 @@ class Stores(wiring.Component):
         config, out, task = self.config, self.runs, self.task
         m = Module()
         layers = len(config.layers)
-        layer, sample = Signal(range(layers + 1)), Signal(range(config.samples))
-        place, rows = (
-            Signal(range(config.feature_rows + 1)),
-            Signal(range(max(config.map_rows) + 1)),
-        )
-        row, waiting = Signal(range(config.local_rows)), Signal(range(config.samples * layers + 2))
+        layer = Signal(range(layers + 1))
+        place, sample = Signal(range(config.feature_rows + 1)), Signal(range(config.samples))
+        agent = task.agents[sample[: (AGENTS - 1).bit_length()]]
+        waiting = Signal(range(config.samples * layers + 2))
         issue, idle = Signal(), Signal()
-        with m.Switch(layer):
-            for number in range(layers):
-                with m.Case(number):
-                    m.d.comb += rows.eq(config.map_rows[number])
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += idle.eq(~self.begin)
-                m.d.sync += [layer.eq(0), sample.eq(0)]
+                m.d.sync += layer.eq(0)
                 with m.If(self.begin):
                     m.next = "MAP"
             with m.State("MAP"):
-                with m.Switch(layer):
-                    for number in range(layers):
-                        with m.Case(number):
-                            m.d.sync += place.eq(config.map_bases[number])
+                m.d.sync += place.eq(Array(config.map_bases[:-1])[layer])
                 with m.If(layer == layers):
                     with m.If(self.made == layers):
                         m.next = "HOST"
@@ -190,23 +181,7 @@ class Stores(wiring.Component):
                     m.d.sync += layer.eq(layers)
                 with m.Elif((self.loaded != 0) & (self.made >= layer)):
                     m.next = "ADDRESS"
-            with m.State("ADDRESS"):
-                agent = task.agents[sample[: (AGENTS - 1).bit_length()]]
-                m.d.sync += row.eq(_kept(config, agent, task.step, layer))
-                m.next = "RUN"
-            with m.State("RUN"):
-                m.d.comb += [
-                    out.valid.eq(1),
-                    out.p.place.eq(place),
-                    out.p.rows.eq(rows),
-                    out.p.address.eq(row * ROW_BYTES),
-                ]
-                with m.If(out.ready):
-                    m.d.sync += [place.eq(place + rows), sample.eq(sample + 1)]
-                    m.next = "ADDRESS"
-                    with m.If(sample == task.count - 1):
-                        m.d.sync += [layer.eq(layer + 1), sample.eq(0)]
-                        m.next = "MAP"
+            over = _map_runs(m, self, layer, place, sample, agent, task.step)
             with m.State("HOST"):
                 m.d.comb += [
                     out.valid.eq(1),
@@ -217,6 +192,8 @@ class Stores(wiring.Component):
                 ]
                 with m.If(out.ready):
                     m.next = "IDLE"
+        with m.If(over):
+            m.d.sync += layer.eq(layer + 1)
         m.d.comb += [issue.eq(out.valid & out.ready), self.kept.eq(idle & (waiting == 0))]
         m.d.sync += waiting.eq(waiting + issue - self.stored)
         return m

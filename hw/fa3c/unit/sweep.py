@@ -14,7 +14,7 @@ from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import GROUP
 from hw.fa3c.unit.line_buffer import LineBuffer
-from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.loops import LoopNest, Loops, of_pass
 from hw.stream.delay import delay
 
 __all__ = ["Sweep"]
@@ -63,10 +63,9 @@ class Sweep(wiring.Component):
             for p in self.passes
         ]
         self.nest = LoopNest(loops, ("word", "slot"), config.samples)
-        outer = self.nest.signature.members
         super().__init__(
             {
-                **{name: outer[name] for name in ("start", "number", "batch", "busy")},
+                **self.nest.control,
                 "rows": In(stream.Signature(unsigned(ROW_WIDTH))),
                 "line_full": In(1),
                 "line_release": Out(1),
@@ -114,19 +113,15 @@ class Sweep(wiring.Component):
             "of_batch": lambda p: p.drain is not None and outputs(p) == BATCH,
             "outputs": outputs,
         }
-        signals = {}
-        for name, table in tables.items():
-            values = [int(table(p)) for p in self.passes]
-            signals[name] = Signal(range(max(values) + 1), name=name)
-            with m.Switch(self.number):
-                for number, value in enumerate(values):
-                    with m.Case(number):
-                        m.d.comb += signals[name].eq(value)
-        return signals
+        return {
+            name: of_pass(m, self.number, [table(p) for p in self.passes], name)
+            for name, table in tables.items()
+        }
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.nest = nest = self.nest
+        nest = self.nest
+        nest.runs(m, self)
         p, turn = self._constants(m), nest.o.p
         chunk, column = turn.index[f"level_{_CHUNK}"], turn.index[f"level_{_COLUMN}"]
         elapsed = turn.index[f"level_{_SLOT}"]
@@ -140,10 +135,6 @@ class Sweep(wiring.Component):
         leftmost, rightmost = Signal(), Signal()
         group_ends, line_ends, bias = Signal(), Signal(), Signal()
         m.d.comb += [
-            nest.start.eq(self.start),
-            nest.number.eq(self.number),
-            nest.batch.eq(self.batch),
-            self.busy.eq(nest.busy),
             self.drained.eq(used == 0),
             begins.eq(turn.first[_SLOT]),
             ends.eq(turn.last[_SLOT]),

@@ -16,9 +16,25 @@ _ROLES = {Task.INFER: ("infer", "any"), Task.TRAIN: ("train", "any")}
 _PLACES = ("operands", Error.OPERANDS), ("results", Error.RESULTS)
 
 
+_KINDS = {kind.value: kind for kind in Task}
+
+
+def _foreign(kind):
+    """Which bytes of a TASK of this kind are 0: bool [TASK.size]."""
+    found = np.zeros(TASK.size, bool)
+    found[TASK.used :] = True
+    for name in _FOREIGN[kind]:
+        dtype, offset = TASK.dtype.fields[name][:2]
+        found[offset : offset + dtype.itemsize] = True
+    return found
+
+
+_ZEROS = {kind: _foreign(kind) for kind in Task}
+
+
 def kind_of(task):
     """``Task`` of a TASK record."""
-    return Task(int(task["kind"]))
+    return _KINDS[int(task["kind"])]
 
 
 def agents_of(task):
@@ -89,11 +105,10 @@ class TaskCheck:
 
     def _is_task(self, task):
         """Kind, fields and what lies behind them."""
-        raw = task.tobytes()
-        if int(task["kind"]) >= len(Task) or any(raw[TASK.used :]):
+        if int(task["kind"]) not in _KINDS:
             return False
         kind, config = kind_of(task), self.config
-        if any(np.any(task[name].view(np.uint32)) for name in _FOREIGN[kind]):
+        if np.frombuffer(task.tobytes(), np.uint8)[_ZEROS[kind]].any():
             return False
         high = {Task.INFER: config.batch, Task.TRAIN: config.steps}.get(kind)
         if high is not None and not 1 <= int(task["count"]) <= high:

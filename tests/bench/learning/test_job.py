@@ -1,5 +1,6 @@
 """bench.learning.job: what a folder has is this job or another, finished or cut."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,8 @@ def tiny(tmp_path):
         dict(kinds=(kind(kernel={"fanout": 2}),)),
         dict(kinds=(kind(board="u50"),)),
         dict(episodes=4),
+        dict(training=True),
+        dict(falls="loss"),
         dict(until_solved=True),
     ],
     ids=str,
@@ -51,6 +54,23 @@ def test_how_many_are_needed_from_where_on_is_nothing_to_a_run(tiny):
     job.end({"mean_return": 1.0})
     assert tiny(threshold=99.0, needed=0, source="another").result
     assert tiny(until_solved=True).asked != tiny(until_solved=True, threshold=99.0).asked
+
+
+def test_a_field_that_there_was_not_yet_is_no_other_run(tiny):
+    """Of a run that is finished, and of one that was cut; it is as it is by default."""
+
+    def forget(name, field):
+        path = Path(job.folder, name)
+        values = json.loads(path.read_text())
+        del values["asked"]["config"]["agent"][field]
+        path.write_text(json.dumps(values))
+
+    job, other = tiny(), tiny(fields={**SHORT, "reward_clip": 2.0})
+    job.begin()
+    forget("asked.json", "reward_clip")
+    assert job.cut and not other.cut
+    job.end({"mean_return": 1.0})
+    assert job.result and other.result is None
 
 
 def test_a_damaged_result_is_none(tiny):

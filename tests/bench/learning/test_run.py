@@ -66,6 +66,25 @@ def test_a_run_that_was_cut_goes_on_and_is_not_repeated(tiny, asked):
     assert asked == [{"overwrite"}, {"resume"}]
 
 
+def test_training_judges_by_the_actors_episodes(tiny):
+    job = tiny(training=True, falls="loss")
+    assert perform(job, quiet()) == 0
+    rows = read_progress(job.folder)
+    assert job.result["mean_return"] == rows[-1]["return_mean"] is not None
+    wanted = [[row["steps"], row["return_mean"]] for row in rows if row["return_mean"]]
+    assert job.result["curve"] == wanted
+    losses = [row["loss"] for row in rows if row["loss"] is not None]
+    assert len(losses) < 10 and job.result["falls"] == [losses[0], losses[-1]]
+
+
+def test_a_fifth_of_the_rows_and_numbers_that_are_not_finite():
+    rows = [{"steps": n, "loss": float(n), "kl": None} for n in range(11)] + [{"loss": None}]
+    assert module._fifths(rows, "loss") == (0.5, 9.5)
+    rows[3]["loss"] = float("nan")
+    with pytest.raises(ValueError, match=r"^loss must be finite, not nan \(step 3\)$"):
+        module._fifths(rows, "loss")
+
+
 def test_without_judges_the_runs_own_evaluation_counts(tiny):
     job = tiny()
     assert perform(job, quiet()) == 0

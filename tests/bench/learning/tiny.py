@@ -7,7 +7,7 @@ import sys
 
 from rich.console import Console
 
-from bench.learning.claims import Claim, Kind
+from bench.learning.claim import Claim, Kind
 
 __all__ = ["SHORT", "Signalling", "claim", "kind", "quiet", "scripted"]
 

@@ -187,12 +187,13 @@ def test_images_and_records_are_tensors():
     assert tensors["obs"].dtype == torch.float32 and tensors["next_obs"].shape == (5, 6)
 
 
-def test_bytes_travel_as_bytes():
+@pytest.mark.parametrize("device", ["cpu", "cpu:0"])
+def test_bytes_travel_as_bytes(device):
     """To the network that makes numbers of them, on its device."""
     spec = replace(DISCRETE, shape=(2, 3, 1), dtype="uint8", exponent=-8)
     images = np.random.default_rng(0).integers(0, 256, (5, 2, 3, 1), np.uint8)
     batch = make_batch(rows=5) | {"obs": images, "next_obs": images[::-1]}
-    tensors = Updater(make("dqn", spec).policy).tensors(batch)
+    tensors = Updater(make("dqn", spec).policy, device=device).tensors(batch)
     for name in ("obs", "next_obs"):
         assert tensors[name].dtype == torch.uint8
         assert tensors[name].tolist() == batch[name].reshape(5, 6).tolist()

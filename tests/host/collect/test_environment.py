@@ -1,6 +1,7 @@
 """host.collect.environment: each autoreset mode gives the same transitions, true successors."""
 
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -206,6 +207,8 @@ def test_images_are_flattened_aloud(register):
         warnings.simplefilter("error", FlattenedImages)
         assert sizes(make_envs("Grid", 1, PPO)) == (9600, 2), "numbers, not images"
         make_envs("CartPole-v1", 1, DQN)
+        images = make_envs("Camera", 1, replace(DDPG, images=True))
+    assert Spec.of(images) == Spec((96, 96, 3), "uint8", False, 2, exponent=-8), "as they are"
 
 
 @pytest.mark.filterwarnings("ignore::host.collect.environment.FlattenedImages")

@@ -122,6 +122,25 @@ def test_namespaces_of_entry_points(module, monkeypatch):
     assert asked == ["Plugged"], "nobody is asked for what is there"
 
 
+@pytest.mark.parametrize("env, extra", [("ALE/Pong-v5", "atari"), ("MinAtar/Foo-v1", "minatar")])
+def test_an_extra_that_is_not_installed_is_named(monkeypatch, env, extra):
+    namespace = env.partition("/")[0]
+    others = {n: spec for n, spec in gymnasium.registry.items() if spec.namespace != namespace}
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", others)
+    monkeypatch.setattr(gymnasium, "registry", others)
+    monkeypatch.setattr(environment_id, "_MODULES", {})
+    monkeypatch.setattr(environment_id, "entry_points", lambda group: [])
+    with pytest.raises(ValueError, match=rf"not '{env}' \(pip install .*\[{extra}\]' has it\)$"):
+        find_spec(env)
+
+
+@pytest.mark.parametrize("env", ["ALE/Pong-v4", "ALE/Pang-v5", "MinAtar/Breakout-v7"])
+def test_ids_that_known_packages_do_not_have(env):
+    with pytest.raises(ValueError, match=f"^env must be the id .*, not '{env}'") as failure:
+        find_spec(env)
+    assert "pip install" not in str(failure.value)
+
+
 def test_what_is_known_of_an_environment_is_known_with_its_module():
     name = "gymnasium.envs.classic_control:Pendulum-v1"
     assert reward_threshold(name) == reward_threshold("Pendulum-v1") == -200

@@ -127,6 +127,14 @@ def test_state_resumes_inside_windows():
         one.load_state_dict(NStep(1, 3, 0.9, SPEC).state_dict())
 
 
+def test_each_reward_is_clipped_before_it_is_summed_and_scaled():
+    windows, no = NStep(1, 3, 0.5, SPEC, scale=0.25, clip=2), np.zeros(1, bool)
+    x = np.zeros((1, 1))
+    for reward in (-7.0, 0.5, 2.5):
+        out = windows.push(Transitions(x, np.zeros(1), np.array([reward]), x, no, no, ~no))
+    assert out["reward"].tolist() == [0.25 * (-2 + 0.5 * 0.5 + 0.25 * 2)]
+
+
 def test_continuous_actions_stay_with_their_step():
     spec = Spec(shape=(1,), dtype="float32", discrete=False, action_count=3)
     windows, no = NStep(2, 2, 0.9, spec), np.zeros(2, bool)

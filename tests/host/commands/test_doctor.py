@@ -109,9 +109,9 @@ def test_a_user_needs_no_developers_tools(monkeypatch):
     dev = {
         Requirement(text).name
         for text in importlib.metadata.requires("rlfabric")
-        if re.search("extra == .(dev|torch)", text)
+        if re.search("extra == .(dev|torch|atari|minatar|video)", text)
     }
-    assert {"pytest", "ruff", "torch"} <= dev
+    assert {"pytest", "ruff", "torch", "ale-py", "minatar"} <= dev
 
     def absent(name):
         if name in dev:

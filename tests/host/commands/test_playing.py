@@ -1,5 +1,9 @@
 """`rlfabric evaluate`: greedy episodes of what a run kept."""
 
+import sys
+from dataclasses import replace
+
+import av
 import gymnasium
 import numpy as np
 import pytest
@@ -7,10 +11,14 @@ from PIL import Image
 
 from host.algorithms.dqn import DQN, DQNConfig, DQNPolicy
 from host.algorithms.policy_file import save_policy
+from host.algorithms.registry import find
 from host.checkpoint import CheckpointError
 from host.collect.environment import evaluate, make_envs
 from host.collect.spec import Spec
+from host.commands import film, playing
 from host.commands.playing import play
+from sim.tools import MissingTool
+from tests.host.seeded import Summing
 
 
 class Seen(gymnasium.Env):
@@ -96,6 +104,94 @@ def test_a_film_of_the_first_episode(policy, tmp_path):
         assert film.convert("RGB").getpixel((0, 0)) == (160, 160, 160)
 
 
+def decoded(path):
+    """Pictures and pictures a second of a video."""
+    with av.open(path) as video:
+        rate = video.streams.video[0].average_rate
+        return [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)], rate
+
+
+def test_a_video_of_the_first_episode(policy, tmp_path):
+    played = play(policy("Seen"), episodes=2, seed=4, render="mp4")
+    assert played.returns.tolist() == [4, 5] and played.file == tmp_path / "evaluation.mp4"
+    pictures, rate = decoded(played.file)
+    assert len(pictures) == 3 and rate == 30 and pictures[0].shape == (320, 480, 3)
+    for time, picture in enumerate(pictures):
+        assert np.abs(picture.astype(int) - 80 * time).max() <= 3
+
+
+def test_a_film_has_the_speed_of_the_environment(policy, monkeypatch):
+    monkeypatch.setitem(Seen.metadata, "render_fps", 10)
+    assert decoded(play(policy("Seen"), episodes=1, render="mp4").file)[1] == 10
+    with Image.open(play(policy("Seen"), episodes=1, render="gif").file) as film:
+        film.seek(1)
+        assert film.info["duration"] == 100
+
+
+class Watching(Summing):
+    """Keeps what it acted on."""
+
+    def __init__(self, count):
+        super().__init__(count)
+        self.seen = []
+
+    def act(self, obs, *, greedy):
+        self.seen.append(obs[0])
+        return super().act(obs, greedy=greedy)
+
+
+@pytest.fixture
+def watch(monkeypatch, tmp_path):
+    """``watch(env)``: what a policy saw of its first steps, a video of them, its rate."""
+    images = replace(find("dqn"), images=True)
+    monkeypatch.setattr(playing, "find", lambda name: images)
+
+    def call(env):
+        policy = Watching(3)
+        monkeypatch.setattr(playing, "load_policy", lambda _: (policy, dict(algo="dqn", env=env)))
+        with pytest.warns(RuntimeWarning, match="must end within 30 steps"):
+            file = play(tmp_path, episodes=1, seed=8, render="mp4", limit=30).file
+        return (np.array(policy.seen), *decoded(file))
+
+    return call
+
+
+def test_a_video_of_atari(watch):
+    """Its own colours, of the same game: their bytes are the emulator's, says test_pixels."""
+    seen, pictures, rate = watch("ALE/Pong-v5")
+    assert (len(pictures), rate, pictures[0].shape) == (len(seen), 15, (420, 320, 3))
+    assert len(seen) == 30 and (seen[0] != seen[-1]).any()
+    assert np.ptp(pictures[0].astype(int), axis=-1).max() > 40, "colours"
+    for picture, obs in zip(pictures, seen, strict=True):
+        grey = np.array(
+            Image.fromarray(picture).convert("L").resize((84, 84), Image.Resampling.BOX)
+        )
+        assert np.percentile(np.abs(np.array(grey, int) - obs[..., -1]), 99) < 20
+
+
+def test_a_video_of_minatar(watch):
+    seen, pictures, _ = watch("MinAtar/Freeway-v1")
+    assert len(pictures) == len(seen) == 30
+    for picture, obs in zip(pictures, seen, strict=True):
+        cells = picture[16::32, 16::32].max(axis=-1)
+        np.testing.assert_array_equal(cells > 24, obs.any(axis=-1))
+
+
+def test_a_gif_that_is_too_long(policy, monkeypatch):
+    monkeypatch.setattr(film, "_LONGEST", 2)
+    with pytest.warns(RuntimeWarning, match="^a gif must be of at most 2 pictures"):
+        file = play(policy("Seen"), episodes=1, render="gif").file
+    with Image.open(file) as kept:
+        assert kept.n_frames == 2
+
+
+def test_pyav_is_missing(policy, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    words = r"^av must be installed to write an mp4 \(pip install .*\[video\]'?\), not missing"
+    with pytest.raises(MissingTool, match=words):
+        play(policy("Seen"), episodes=1, render="mp4")
+
+
 def test_a_window(policy):
     before = Seen.shown
     assert play(policy("Seen"), episodes=2, seed=1, render="human").returns.tolist() == [1, 2]
@@ -112,10 +208,13 @@ def test_what_cannot_be_rendered(policy):
     with pytest.raises(ValueError, match="^render must be of what Blind can, not gif$"):
         play(policy("Blind"), episodes=1, render="gif")
     assert play(policy("Blind"), episodes=1, seed=2).returns.tolist() == [2]
-    with pytest.raises(ValueError, match=r"^render must have its packages installed \(no window\)"):
-        play(policy("Missing"), episodes=1, render="gif")
-    with pytest.raises(ValueError, match="^render must be human or gif, not 'mp4'$"):
-        play(policy("Seen"), episodes=1, render="mp4")
+    for render in ("gif", "mp4"):
+        words = r"^render must have its packages installed \(no window\)"
+        with pytest.raises(ValueError, match=words):
+            play(policy("Missing"), episodes=1, render=render)
+    assert [file.name for file in policy("Missing").iterdir()] == ["best.npz"]
+    with pytest.raises(ValueError, match="^render must be human, gif or mp4, not 'avi'$"):
+        play(policy("Seen"), episodes=1, render="avi")
 
 
 def test_the_command(run, policy, tmp_path):

@@ -15,6 +15,7 @@ from host.train.threads import single_threaded
 from tests.host.experience import kind_of
 from tests.host.short_runs import *
 from tests.host.short_training import small
+from tests.host.strokes import NAME as STROKES
 
 
 @pytest.fixture(autouse=True)
@@ -52,10 +53,12 @@ def test_a_session_of_ones_own_is_told_too():
 
 def config_of(algo, device):
     agent, run = dict(hidden=[8], batch_size=16), dict(algo=algo, device=device, env_count=2)
+    if algo == "dqn on images":
+        run |= dict(algo="dqn", env=STROKES)
     if algo == "ppo":
         return OnPolicyConfig.from_dict(run | dict(steps_per_launch=16, agent=agent))
     run |= dict(capacity=100, learning_starts=20, agent=agent)
-    run |= {} if algo == "dqn" else {"env": "Pendulum-v1"}
+    run |= {"env": "Pendulum-v1"} if algo in ("td3", "sac") else {}
     return OffPolicyConfig.from_dict(run)
 
 
@@ -69,7 +72,7 @@ def copies(session):
     return {name: array.copy() for name, array in session.policy.parameters.items()}
 
 
-@pytest.mark.parametrize("algo", ["dqn", "td3", "sac", "ppo"])
+@pytest.mark.parametrize("algo", ["dqn", "dqn on images", "td3", "sac", "ppo"])
 def test_the_policy_gets_what_was_learned_elsewhere(algo):
     """The same numbers as in its own memory, after every launch and after a resumption."""
     here, there = session_of(algo, "cpu"), session_of(algo, "cpu:0")

@@ -23,6 +23,7 @@ from host.runtime.replay import PrioritizedReplayBuffer
 from host.train.build import build
 from host.train.config import OffPolicyConfig
 from host.train.loop import train
+from tests.host.strokes import NAME as STROKES
 
 NAME, SHAPE = "rlfabric-tests/Screen-v0", (12, 12, 1)
 
@@ -118,6 +119,36 @@ def test_what_is_learned_from_is_what_was_seen(config):
             seen.add(image.tobytes())
             discounts.add(float(batch["discount"][i]))
     assert len(seen) > 150 and discounts == {0, 0.5}
+
+
+def test_a_resumed_run_draws_the_same_batch():
+    """DQN's, from card ``model``'s memory: and learns the same from it."""
+    run = dict(env=STROKES, env_count=3, capacity=64, learning_starts=16, evaluation_episodes=1)
+    config = OffPolicyConfig.from_dict(run | {"agent": dict(hidden=[8], batch_size=16, n_step=2)})
+
+    def next_of(session):
+        update, batches = session.learner.updater.update, []
+        session.learner.updater.update = lambda b, clock: batches.append(b) or update(b, clock)
+        session.iterate()
+        found = session.policy.parameters["q"].copy()
+        session.close()
+        return batches[0], found
+
+    with opened(WIDE, "replay") as kernel:
+        session = build(config, partial(PrioritizedReplayBuffer, kernel))
+        for _ in range(40):
+            session.iterate()
+        state, before = session.state_dict(), session.policy.parameters["q"].copy()
+        batch, weights = next_of(session)
+    with opened(WIDE, "replay") as kernel:
+        again = build(config, partial(PrioritizedReplayBuffer, kernel))
+        again.load_state_dict(state)
+        same, as_well = next_of(again)
+    assert batch.keys() == same.keys() and batch["obs"].dtype == np.uint8 and batch["obs"].any()
+    for name, array in batch.items():
+        np.testing.assert_array_equal(same[name], array)
+    np.testing.assert_array_equal(as_well, weights)
+    assert not np.array_equal(weights, before)
 
 
 def test_a_whole_run(config, tmp_path):

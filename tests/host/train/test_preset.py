@@ -1,5 +1,7 @@
 """host.train.preset: default runs of algorithms, learners, environments, and experiments."""
 
+from dataclasses import replace
+
 import pytest
 
 from host.algorithms.ppo import PPOConfig
@@ -91,6 +93,26 @@ def test_environments_that_are_an_algorithms_own(algo, name):
             there = algorithm.card_environments.get(name, {}) if learner == "card" else {}
             run = {k: v for k, v in (own | there).items() if k not in ("agent", "env")}
             assert run and all(getattr(config, field) == x for field, x in run.items())
+
+
+def test_environments_of_a_namespace(monkeypatch):
+    """Unless one has its own."""
+    environments = {"a/": dict(steps=11), "a/X-v1": dict(steps=22), "X-v1": dict(steps=33)}
+    monkeypatch.setitem(ALGORITHMS, "dqn", replace(find("dqn"), environments=environments))
+    cases = {"a/Y-v1": 11, "a/X-v1": 22, "X-v1": 33, "module:a/Z-v0": 11, "b/X-v1": None, "a": None}
+    usual = preset("dqn", "cpu").steps
+    for env, steps in cases.items():
+        config = preset("dqn", "cpu", env=env)
+        assert (config.env, config.steps) == (env, steps or usual)
+
+
+@pytest.mark.parametrize("env", ["MinAtar/Breakout-v1", "MinAtar/Seaquest-v0", "ALE/Pong-v5"])
+def test_environments_of_pixels(env):
+    """What they have is refused by the card for its images alone: of a size that its kernel has."""
+    own, on_card = (preset("dqn", learner, env=env) for learner in ("cpu", "card"))
+    assert own.agent == on_card.agent and own.capacity == on_card.capacity
+    assert own.agent.convolutions is None and len(own.agent.hidden) == 1
+    assert own.agent.reward_clip == (1.0 if env.startswith("ALE") else None)
 
 
 def test_environments_that_are_not_made():

@@ -1,0 +1,161 @@
+"""A3C with its host: Pong's environments and the host's side of a round beside the device's clocks,
+and torch of the same rounds on one thread, all in this run.
+
+FA3C's 2 550 inferences a second (5.2) are with its host. Here the device is worked out by
+``hw.fa3c.round_clocks``, which ``bench.fa3c.rounds`` holds to the Verilog; the host is measured,
+with an executor that answers at once.
+"""
+
+import sys
+import time
+from concurrent.futures import Future
+from itertools import islice
+from statistics import median
+
+import numpy as np
+
+from bench import row
+from bench.fa3c.rounds import CLOCK, works_of
+from host.card import open_card
+from host.generate import keep
+from host.train.build import build
+from host.train.families import family_of
+from host.train.preset import preset
+from host.train.threads import single_threaded
+from hw.fa3c.round_clocks import round_clocks
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["rows"]
+
+_ENV = "ALE/Pong-v5"
+#: Periods of 8 rounds of each population: before it is timed, and of a turn.
+_WARM, _PERIODS, _TURNS = 2, 3, 7
+_SOURCE = f"this run, median of {_TURNS}, taken in turn"
+
+
+class _Answers:
+    """An executor that does nothing, at once."""
+
+    device_cycles = None
+
+    def __init__(self, policy):
+        self._outputs = policy.spec.action_count + 1
+
+    def prepare(self, tasks):
+        return tasks
+
+    def run(self, tasks):
+        return [
+            np.zeros((len(task.agents), self._outputs), np.float32)
+            if hasattr(task, "observations")
+            else None
+            for task in tasks
+        ]
+
+    def abort(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class _InTurn:
+    """``host.learners.learner.Background`` without a thread: nothing runs beside anything."""
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def close(self, abort):
+        pass
+
+
+def _host(session):
+    """The host alone: environments, actions, errors, rounds as the card takes them."""
+    session.learner.executor = _Answers(session.policy)
+    return session
+
+
+def _torch(session):
+    """All of it on one thread."""
+    session.learner._card = _InTurn()
+    return session
+
+
+def _seconds(session, periods, schedule):
+    """Seconds and environment steps of a round, over whole periods of all populations."""
+    rounds = periods * schedule.period * session.config.populations
+    steps, began = session.clock.steps, time.perf_counter()
+    for _ in range(rounds):
+        session.iterate()
+    return (time.perf_counter() - began) / rounds, (session.clock.steps - steps) / rounds
+
+
+def _clocks(config, schedule):
+    """Mean clocks of a round, when all groups have begun."""
+    plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
+    return float(np.mean([round_clocks(config, works_of(config, plan)) for plan in plans]))
+
+
+def _measure():
+    """``{name: seconds a round}``, steps a round, seconds that the device takes for one, and the
+    environments' share of the host's time."""
+    config = preset("a3c", "card", env=_ENV)
+    family, beside = family_of(config), preset("a3c", "cpu", env=_ENV)
+    work = BUILD_DIRECTORY / "bench" / "platform"
+    folder, _ = keep("a3c", "u200", work, verilog=False, **family.kernel_values(config))
+    with single_threaded(with_torch=True), open_card("model") as card:
+        kernel = card.load(folder / "kernel.json")
+        sessions = {
+            "model": build(config, family.factory(config, kernel)),
+            "host": _host(build(beside, family.factory(beside, None))),
+            "torch": _torch(build(beside, family.factory(beside, None))),
+        }
+        schedule, found = sessions["model"].collector.schedule, {name: [] for name in sessions}
+        device = _clocks(sessions["model"].learner.executor.network.config, schedule) / CLOCK
+        for session in sessions.values():
+            _seconds(session, _WARM, schedule)
+            session.phases.restart()
+        for _ in range(_TURNS):
+            for name, session in sessions.items():
+                seconds, steps = _seconds(session, _PERIODS, schedule)
+                found[name].append(seconds)
+        phases = sessions["host"].phases.seconds
+        share = phases["environments"] / (sum(phases.values()) - phases["other"])
+        for session in sessions.values():
+            session.close()
+    return {name: median(each) for name, each in found.items()}, steps, device, share
+
+
+def rows():
+    """platform_ips of two populations and of one, what of the host is not hidden; software_ips of
+    torch; steps a second on card model."""
+    try:
+        import ale_py  # noqa: F401
+    except ImportError as error:
+        print(f"a3c with its host is left out: {error}", file=sys.stderr)
+        return []
+    found, steps, device, share = _measure()
+    host, config = found["host"], preset("a3c", "card", env=_ENV)
+    paper = dict(reference="FA3C 5.2", reference_value=2550)
+    modelled = "host measured in this run on one thread, device worked out at 180 MHz"
+    both = max(host, device)
+    values = [
+        ("device_ips", steps / device, "1/s", dict(source="worked out, at 180 MHz")),
+        ("host_ips", steps / host, "1/s", dict(source=_SOURCE)),
+        ("environments_of_host", share, "", dict(source=_SOURCE)),
+        ("platform_ips", steps / both, "1/s", paper | dict(source=modelled)),
+        ("host_not_hidden", (both - device) / host, "", dict(source=modelled)),
+        ("software_ips", steps / found["torch"], "1/s", dict(source=f"{_SOURCE}, one thread")),
+        ("model_ips", steps / found["model"], "1/s", dict(source=f"{_SOURCE}, two threads")),
+    ]
+    case = f"{_ENV}, {config.populations} populations of {config.population} agents"
+    result = [
+        row("fa3c", case, name, round(value, 3 if not unit else None), unit, **more)
+        for name, value, unit, more in values
+    ]
+    alone = f"{_ENV}, one population, which waits for its environments"
+    value = round(steps / (host + device))
+    result.append(row("fa3c", alone, "platform_ips", value, "1/s", **paper, source=modelled))
+    return result

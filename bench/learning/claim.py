@@ -1,0 +1,127 @@
+"""What a claim of training is: who learns what, and what has to come of it.
+
+A claim holds if each of its kinds that count reaches the threshold in as many of its seeds as are
+needed. Runs of a claim: every kind, with seeds 0 to ``seeds`` - 1.
+"""
+
+from dataclasses import dataclass, field
+
+from host.collect.environment_id import reward_threshold
+from hw.config import check_range
+
+__all__ = ["Claim", "Kind"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What learns: a column of the table, and a panel of the figure.
+
+    Parameters
+    ----------
+    name : str
+        Of the runs' folders.
+    title : str
+    what : str
+        What it is, or how it differs from the others, for the document.
+    learner, preset : str
+        As for ``host.train.preset.preset``: which defaults.
+    fields : dict
+        What differs from them, by names and values as for ``host.settings.override``.
+    kernel : dict
+        Fields of the kernel's config, likewise.
+    board : str
+    counts : bool
+        Whether the claim is about it; else it stands beside.
+    peer : str, optional
+        stable-baselines3 learns, as the function of ``bench.learning.peers`` of this name says.
+    """
+
+    name: str
+    title: str
+    what: str
+    learner: str = "card"
+    preset: str | None = None
+    fields: dict = field(default_factory=dict)
+    kernel: dict = field(default_factory=dict)
+    board: str = "u200"
+    counts: bool = True
+    peer: str | None = None
+
+    def __post_init__(self):
+        if self.peer and self.counts:
+            raise ValueError(f"counts must be False with a peer, not {self.counts!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """
+    Parameters
+    ----------
+    name : str
+        Of its document, its figure and the folder of its runs.
+    algo, env : str
+    kinds : tuple of Kind
+    seeds, needed : int
+        Of so many seeds, each kind that counts solves at least so many.
+    source : str
+        Where the claim comes from.
+    until_solved : bool
+        A run ends when an evaluation reaches the threshold and another one, on other episodes,
+        confirms it; else it has all its steps.
+    threshold : float, optional
+        Mean greedy return that counts as solved; None is the environment's own.
+    episodes : int, optional
+        The best policy is judged by so many fresh episodes, the same for every run; None: by the
+        run's own last evaluation, on episodes that did not choose it either.
+    training : bool
+        A run is judged by the mean return of its actors' last 100 episodes instead, and the curve
+        is theirs.
+    falls : str, optional
+        A column of progress.csv whose mean falls from the first fifth of the rows to the last, in
+        the place of a threshold; and all numbers of the run must be finite.
+    agree : tuple of str, optional
+        Names of two kinds: their means over the seeds must differ by at most twice the standard
+        error of the difference.
+    fields : dict
+        As a Kind's, for all of them.
+    """
+
+    name: str
+    algo: str
+    env: str
+    kinds: tuple
+    seeds: int
+    needed: int
+    source: str
+    until_solved: bool = False
+    threshold: float | None = None
+    episodes: int | None = None
+    training: bool = False
+    agree: tuple | None = None
+    falls: str | None = None
+    fields: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        check_range("needed", self.needed, 0, self.seeds, " (seeds)")
+        if self.training and self.episodes is not None:
+            raise ValueError(f"episodes must be None with training, not {self.episodes!r}")
+        names = [kind.name for kind in self.kinds]
+        if not any(kind.counts for kind in self.kinds) or len(set(names)) < len(names):
+            raise ValueError(f"kinds must be different, and one of them count, not {names}")
+        if self.agree is not None and (len(self.agree) != 2 or set(self.agree) - set(names)):
+            raise ValueError(f"agree must be two of {', '.join(names)}, not {self.agree!r}")
+
+    @property
+    def solved_from(self):
+        """Mean return from which on a run counts as solved."""
+        if self.falls:
+            return None
+        return reward_threshold(self.env) if self.threshold is None else self.threshold
+
+    def solved(self, result):
+        """Whether a run's result counts as solved."""
+        if self.falls:
+            first, last = result["falls"]
+            return last < first
+        mean = result["mean_return"]  # None where no episode has ended
+        return mean is not None and mean >= self.solved_from

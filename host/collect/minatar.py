@@ -1,0 +1,35 @@
+"""MinAtar: games of Atari made small, of binary planes (Young and Tian, arXiv:1903.03176)."""
+
+import gymnasium
+import numpy as np
+
+__all__ = ["MinAtarEnv", "is_minatar"]
+
+#: side of a cell in a picture
+_CELL = 32
+
+
+def is_minatar(spec):
+    """Whether a ``gymnasium.EnvSpec`` is of an environment of MinAtar."""
+    return spec.entry_point == "minatar.gym:BaseEnv"
+
+
+class MinAtarEnv(gymnasium.Wrapper):
+    """An environment of MinAtar as its authors registered it: sticky actions (0.1), difficulty that
+    rises, no limit of an episode's length, binary planes [10, 10, channels].
+
+    A seed decides all of what follows: MinAtar itself keeps the last action over a reset, and
+    may repeat it in the next episode's first step. A picture is [320, 320, 3], in its colours.
+    """
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None:
+            self.unwrapped.game.last_action = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def render(self):
+        picture = self.env.render()  # of numbers in [0, 1], or None in a window
+        if picture is None:
+            return None
+        cells = np.rint(255 * np.asarray(picture)).astype(np.uint8)
+        return cells.repeat(_CELL, axis=0).repeat(_CELL, axis=1)

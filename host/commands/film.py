@@ -1,0 +1,86 @@
+"""Films: pictures in, one after the other, a file out. An error on the way leaves no file."""
+
+import os
+import warnings
+from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+
+from host.extras import install
+from sim.tools import MissingTool
+
+__all__ = ["FILMS"]
+
+#: pictures of a GIF, which are in memory until the last of them is there
+_LONGEST = 2000
+
+#: an MP4 is at least so high: what is smaller is enlarged, for half of its colour is not kept
+_LOWEST = 320
+
+
+@contextmanager
+def _gif(path, rate):
+    """GIF of ``rate`` pictures a second: a context that gives ``add(picture)``. It ends after
+    2000 pictures, with a warning."""
+    from PIL import Image  # matplotlib's
+
+    pictures = []
+
+    def add(picture):
+        if len(pictures) < _LONGEST:
+            pictures.append(Image.fromarray(picture))
+        elif len(pictures) == _LONGEST:
+            pictures.append(None)
+            warnings.warn(
+                f"a gif must be of at most {_LONGEST} pictures, not more: it ends there, an mp4 "
+                "would go on",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    yield add
+    first, *others = (picture for picture in pictures if picture)
+    first.save(path, save_all=True, append_images=others, duration=1000 // rate, loop=0)
+
+
+@contextmanager
+def _mp4(path, rate):
+    """H.264 of ``rate`` pictures a second: a context that gives ``add(picture)``, which encodes it.
+    MissingTool without PyAV."""
+    try:
+        import av
+    except ImportError as error:
+        raise MissingTool(
+            f"av must be installed to write an mp4 ({install('video')}), not missing: {error}"
+        ) from error
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        with partial.open("wb") as file, av.open(file, "w", format="mp4") as container:
+            stream = container.add_stream("libx264", rate=Fraction(rate))
+            stream.pix_fmt = "yuv420p"  # what every player can show
+
+            def add(picture):
+                picture = _enlarged(picture)
+                if not stream.codec_context.is_open:
+                    stream.height, stream.width, _ = picture.shape
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+
+            yield add
+            container.mux(stream.encode())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _enlarged(picture):
+    """By a whole factor; an odd side by one more pixel, as H.264 wants it."""
+    height, width, _ = picture.shape
+    factor = -(-_LOWEST // height)
+    picture = picture.repeat(factor, axis=0).repeat(factor, axis=1)
+    odd = [(0, side * factor % 2) for side in (height, width)]
+    return np.pad(picture, (*odd, (0, 0)), mode="edge")
+
+
+#: suffix -> ``film(path, rate)``, a context that gives ``add(picture)`` [height, width, 3] of bytes
+FILMS = {"gif": _gif, "mp4": _mp4}
