@@ -129,7 +129,7 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
     message = rf"of at most {most} numbers on the card, not {most + 1} of 'Far-v0' .learner cpu"
     with pytest.raises(ValueError, match=f"^env must have observations {message}"):
         settings_of(most + 1)
-    with pytest.raises(ValueError, match="^env must have observations of float32 on .* not uint8$"):
+    with pytest.raises(ValueError, match="^env must have observations that are not images "):
         settings_of(most, "uint8")
 
 
