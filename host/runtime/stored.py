@@ -8,6 +8,9 @@ from hw.replay.records import HEADER
 
 __all__ = ["Stored"]
 
+#: that are read at a time, so that a large memory is copied once
+_PART_BYTES = 1 << 24
+
 
 class Stored:
     """Of ``host.runtime.replay.PrioritizedReplayBuffer``: the methods that move everything."""
@@ -33,9 +36,13 @@ class Stored:
     def _stored(self):
         """The bytes of all experiences, uint8 [fill, itemsize]."""
         self.launcher.kernel.claims.confirm(self.launcher.claim)
-        fill = len(self)
-        raw = self._storage.read(np.uint8, fill * self._stride).reshape(fill, self._stride)
-        return raw[:, : self.dtype.itemsize].copy()
+        found = np.zeros((len(self), self.dtype.itemsize), np.uint8)
+        part = max(1, _PART_BYTES // self._stride)
+        for begin in range(0, len(found), part):
+            into = found[begin : begin + part]
+            raw = self._storage.read(np.uint8, len(into) * self._stride, begin * self._stride)
+            into[:] = raw.reshape(-1, self._stride)[:, : self.dtype.itemsize]
+        return found
 
     def priorities(self):
         """Raw priorities of everything stored (uint32 [fill])."""

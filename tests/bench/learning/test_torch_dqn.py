@@ -149,6 +149,8 @@ def test_first_weights_are_ours():
         assert abs(weight).max() == pytest.approx(abs(theirs).max(), rel=0.03)
         assert weight.std() == pytest.approx(theirs.std(), rel=0.1)
     assert not any(bias.any() for bias in peer.arrays()[1::2])
+    for mine, target in zip(peer.arrays(), peer.target.parameters(), strict=True):
+        np.testing.assert_array_equal(mine, target.detach())
 
 
 # -- the run

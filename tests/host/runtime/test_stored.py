@@ -52,6 +52,15 @@ def test_clear(card):
         assert (own.state_dict()["random"] != fresh.state_dict()["random"]).any()
 
 
+@pytest.mark.parametrize("size", [1, 200, 600, 1 << 24])
+def test_however_much_is_read_at_a_time(monkeypatch, size):
+    with opened("model", WIDE) as kernel:
+        own = filled(kernel, 17)
+        monkeypatch.setattr("host.runtime.stored._PART_BYTES", size)
+        everything = own.get_all_transitions()
+        equal(everything, experiences(17))
+
+
 def test_a_state_through_a_file(tmp_path):
     with opened("model", WIDE) as kernel, opened("model", WIDE) as other:
         own, twin = filled(kernel, 60, seed=4), make(other)
