@@ -1,4 +1,4 @@
-"""Runs inside the simulator; started by test_read.py."""
+"""Runs inside the simulator; started by test_read_engine.py."""
 
 import functools
 import itertools
@@ -34,8 +34,10 @@ async def start(dut):
 
 
 @cocotb.test(skip=CASE["kind"] != "random", timeout_time=1, timeout_unit="ms")
-async def matches_memory(dut):
+@cocotb.parametrize(gaps=CASE.get("gaps", [None]))
+async def matches_memory(dut, gaps):
     """Every beat in order, under random pauses on all sides."""
+    source_gap, memory_gap, sink_gap = gaps
     rng = random.Random(CASE["seed"])
     requests = corners(BYTES, BURST) + [
         (rng.randrange(SIZE // BYTES) * BYTES, rng.choice([1, 1, 2, rng.randint(1, 3 * BURST)]))
@@ -46,15 +48,13 @@ async def matches_memory(dut):
     image = rng.randbytes(SIZE)
     memory.write(0, image)
     for channel in (memory.read_if.ar_channel, memory.read_if.r_channel):
-        channel.set_pause_generator(pauses(CASE["memory_gap"], rng))
+        channel.set_pause_generator(pauses(memory_gap, rng))
     await reset(dut, 4)
-    cocotb.start_soon(put_all(dut, "read_request", pack(requests), rng, CASE["source_gap"]))
+    cocotb.start_soon(put_all(dut, "read_request", pack(requests), rng, source_gap))
     expected = [
         int.from_bytes(image[a % SIZE : a % SIZE + BYTES], "little") for a in beats_of(requests)
     ]
-    got = await with_timeout(
-        get_all(dut, "read_data", len(expected), rng, CASE["sink_gap"]), 300, "us"
-    )
+    got = await with_timeout(get_all(dut, "read_data", len(expected), rng, sink_gap), 300, "us")
     assert [word for (word,) in got] == expected
     assert rules.bursts["ar"] == [b for a, n in requests for b in cut(a, n, BYTES, BURST)]
 

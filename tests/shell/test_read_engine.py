@@ -8,8 +8,9 @@ from hw.shell.axi import EngineConfig
 
 NARROW = dict(data_width=128)
 SMALL = dict(data_width=32, depth=9, burst_beats=4)
+#: Requests, memory, data.
 GAPS = [(0, 0, 0), (0.5, 0, 0), (0, 0.5, 0), (0, 0, 0.5), (0.3, 0.3, 0.3)]
-GAPS.append(pytest.param(SOLID_TOO, (70, 90), SOLID, id="solid"))
+GAPS.append((SOLID_TOO, (70, 90), SOLID))
 
 
 @pytest.mark.parametrize(
@@ -28,18 +29,15 @@ def test_config_rejects(bad, message):
         EngineConfig(**bad)
 
 
-@pytest.mark.parametrize("source_gap, memory_gap, sink_gap", GAPS)
 @pytest.mark.parametrize("config", [{}, NARROW, SMALL], ids=["512", "128", "small"])
-def test_matches_memory(simulate, config, source_gap, memory_gap, sink_gap):
+def test_matches_memory(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "read"),
         "shell.read_engine_bench",
         kind="random",
         config=config,
         seed=1,
-        source_gap=source_gap,
-        memory_gap=memory_gap,
-        sink_gap=sink_gap,
+        gaps=GAPS,
     )
 
 

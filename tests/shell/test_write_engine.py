@@ -16,22 +16,19 @@ GAPS = [
     ((0, 0), 0.5, 0),
     ((0, 0), 0, 0.8),
     ((0.3, 0.3), 0.3, 0.3),
-    pytest.param((SOLID_TOO, (10, 30)), (70, 90), SOLID, id="solid"),
+    ((SOLID_TOO, (10, 30)), (70, 90), SOLID),
 ]
 
 
-@pytest.mark.parametrize("source_gaps, memory_gap, sink_gap", GAPS)
 @pytest.mark.parametrize("config", [{}, NARROW, SMALL], ids=["512", "128", "small"])
-def test_matches_memory(simulate, config, source_gaps, memory_gap, sink_gap):
+def test_matches_memory(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "write"),
         "shell.write_engine_bench",
         kind="random",
         config=config,
         seed=1,
-        source_gaps=source_gaps,
-        memory_gap=memory_gap,
-        sink_gap=sink_gap,
+        gaps=GAPS,
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs inside the simulator; started by test_write.py."""
+"""Runs inside the simulator; started by test_write_engine.py."""
 
 import json
 import os
@@ -32,8 +32,10 @@ async def start(dut):
 
 
 @cocotb.test(skip=CASE["kind"] != "random", timeout_time=1, timeout_unit="ms")
-async def matches_memory(dut):
+@cocotb.parametrize(gaps=CASE.get("gaps", [None]))
+async def matches_memory(dut, gaps):
     """Memory holds exactly what was written when the last token comes, under random pauses."""
+    source_gaps, memory_gap, sink_gap = gaps
     rng = random.Random(CASE["seed"])
     requests = corners(BYTES, BURST) + [
         (rng.randrange(SIZE // BYTES) * BYTES, rng.choice([1, 1, 2, rng.randint(1, 3 * BURST)]))
@@ -45,7 +47,7 @@ async def matches_memory(dut):
     memory.write(0, bytes(image))
     writes = memory.write_if
     for channel in (writes.aw_channel, writes.w_channel, writes.b_channel):
-        channel.set_pause_generator(pauses(CASE["memory_gap"], rng))
+        channel.set_pause_generator(pauses(memory_gap, rng))
     words = []
     for address, beats in requests:
         for beat in range(beats):
@@ -53,12 +55,10 @@ async def matches_memory(dut):
             here = (address + beat * BYTES) % SIZE
             image[here : here + BYTES] = words[-1].to_bytes(BYTES, "little")
     await reset(dut, 4)
-    request_gap, data_gap = CASE["source_gaps"]
+    request_gap, data_gap = source_gaps
     cocotb.start_soon(put_all(dut, "write_request", pack(requests), rng, request_gap))
     cocotb.start_soon(put_all(dut, "write_data", words, rng, data_gap))
-    done = await with_timeout(
-        get_all(dut, "write_done", len(requests), rng, CASE["sink_gap"]), 400, "us"
-    )
+    done = await with_timeout(get_all(dut, "write_done", len(requests), rng, sink_gap), 400, "us")
     assert memory.read(0, SIZE) == bytes(image)
     assert done == [(0,)] * len(requests)
     assert rules.bursts["aw"] == [b for a, n in requests for b in cut(a, n, BYTES, BURST)]

@@ -1,9 +1,10 @@
 """Granules as arrays of bytes, words as the hexadecimal texts that unit_bench takes."""
 
 import numpy as np
-import pytest
+from pauses import SOLID, SOLID_TOO
 
-GAPS = pytest.mark.parametrize("source_gap, sink_gap", [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5)])
+#: Of sources, of the sink.
+GAPS = [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5), (SOLID_TOO, SOLID)]
 
 
 def random_granules(rng, words, granules, granule_bytes):

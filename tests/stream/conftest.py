@@ -9,10 +9,11 @@ import pytest
 def run(simulate, tmp_path):
     """``run(dut, (inputs, expected))``: the words go through a file, too many for a variable.
 
-    ``clocks``: of each output when nothing pauses, or None.
+    ``clocks``: of each output when nothing pauses, or None. ``gaps``: pauses of sources and of the
+    sink, one pair after the other.
     """
 
-    def run(dut, words, *, clocks=None, source_gap=0, sink_gap=0):
+    def run(dut, words, *, clocks=None, gaps=((0, 0),)):
         path = tmp_path / "words.json"
         path.write_text(json.dumps(dict(zip(("inputs", "expected"), words, strict=True))))
         simulate(
@@ -21,8 +22,7 @@ def run(simulate, tmp_path):
             words=str(path),
             clocks=clocks,
             seed=1,
-            source_gap=source_gap,
-            sink_gap=sink_gap,
+            gaps=gaps,
         )
 
     return run

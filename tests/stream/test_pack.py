@@ -103,9 +103,8 @@ def test_rejects(make, message):
         make()
 
 
-@GAPS
 @pytest.mark.parametrize("granule_bytes, wide, size", WIDTHS)
-def test_pack(run, granule_bytes, wide, size, source_gap, sink_gap):
+def test_pack(run, granule_bytes, wide, size):
     """Every fill meets every count, with and without a flush; then random."""
     rng = np.random.default_rng(1)
     count, last = [], []
@@ -117,7 +116,7 @@ def test_pack(run, granule_bytes, wide, size, source_gap, sink_gap):
     count += rng.integers(1, wide + 1, 200).tolist() + [1]
     last += (rng.random(200) < 0.1).astype(int).tolist() + [1]
     words = pack_case(granule_bytes, wide, size, count, last)
-    run(Pack(8 * granule_bytes, wide, size), words, source_gap=source_gap, sink_gap=sink_gap)
+    run(Pack(8 * granule_bytes, wide, size), words, gaps=GAPS)
 
 
 @pytest.mark.parametrize("valid", [1, 2, 3, 4, 5])
@@ -146,9 +145,8 @@ def test_pack_pace_of_long_records(run):
     run(Pack(128, 5, 4), words, clocks=clocks)
 
 
-@GAPS
 @pytest.mark.parametrize("granule_bytes, size", [(16, 4), (2, 1), (1, 3), (2, 5)])
-def test_unpack(run, granule_bytes, size, source_gap, sink_gap):
+def test_unpack(run, granule_bytes, size):
     """Every offset meets every length about one and two words, dropped or not; then random."""
     rng = np.random.default_rng(1)
     count, last = [], []
@@ -160,7 +158,7 @@ def test_unpack(run, granule_bytes, size, source_gap, sink_gap):
     count += rng.integers(1, 4 * size, 60).tolist()
     last += (rng.random(60) < 0.2).astype(int).tolist()
     words = unpack_case(granule_bytes, size, count, last)
-    run(Unpack(8 * granule_bytes, size), words, source_gap=source_gap, sink_gap=sink_gap)
+    run(Unpack(8 * granule_bytes, size), words, gaps=GAPS)
 
 
 @pytest.mark.parametrize("length", [1, 2, pytest.param(3, marks=pytest.mark.verilator), 4])

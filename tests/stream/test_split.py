@@ -56,9 +56,8 @@ def test_rejects(values, message):
         Split(*values)
 
 
-@GAPS
 @pytest.mark.parametrize("item_bytes, parts", [(8, 8), (1, 1), (2, 3)])
-def test_split(run, item_bytes, parts, source_gap, sink_gap):
+def test_split(run, item_bytes, parts):
     """Every count about one and two words, each after each other; clocks without gaps."""
     count = list(range(1, 2 * parts + 2)) + [1, 1, 3 * parts, 1, 50]
     words = case(item_bytes, parts, count)
@@ -66,6 +65,5 @@ def test_split(run, item_bytes, parts, source_gap, sink_gap):
         Split(8 * item_bytes, parts),
         words,
         clocks=[Split.LATENCY + k for k in range(len(words[1]))],
-        source_gap=source_gap,
-        sink_gap=sink_gap,
+        gaps=GAPS,
     )

@@ -12,16 +12,12 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
-from pauses import SOLID, SOLID_TOO
 from streams import get_all, put_all, reset, transfers
 
 CASE = json.loads(os.environ["CASE"])
 WORDS = json.loads(Path(CASE["words"]).read_text())
 INPUTS = {name: [int(word, 16) for word in words] for name, words in WORDS["inputs"].items()}
 EXPECTED = [int(word, 16) for word in WORDS["expected"]]
-GAPS = [(CASE["source_gap"], CASE["sink_gap"])]
-if GAPS == [(0, 0)] and CASE["clocks"] is None:
-    GAPS.append((SOLID_TOO, SOLID))
 
 
 async def start(dut):
@@ -33,7 +29,7 @@ async def start(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(gaps=GAPS)
+@cocotb.parametrize(gaps=CASE["gaps"])
 async def words_match(dut, gaps):
     """Gaps on both sides; nothing comes after the last word."""
     rng = random.Random(CASE["seed"])

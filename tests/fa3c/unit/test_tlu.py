@@ -28,28 +28,24 @@ def run(simulate, directory, patches, gaps, clocks=None):
         for each in (values, values.transpose(0, 2, 1))
     )
     path.write_text(json.dumps(dict(inputs=dict(i=rows), expected=turned)))
-    source, sink = gaps
     simulate(
         Tlu(),
         "stream.unit_bench",
         words=str(path),
         clocks=clocks,
         seed=1,
-        source_gap=source,
-        sink_gap=sink,
+        gaps=gaps,
     )
 
 
 _SOON = ("both", "one alone")
+_LATER = [name for name in GAPS if name not in _SOON]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in _SOON else pytest.mark.long) for name in GAPS],
-)
-def test_patches(simulate, tmp_path, name):
+@pytest.mark.parametrize("names", [_SOON, pytest.param(_LATER, marks=pytest.mark.long)])
+def test_patches(simulate, tmp_path, names):
     """Also the last one leaves, whole."""
-    run(simulate, tmp_path, 7, GAPS[name])
+    run(simulate, tmp_path, 7, [GAPS[name] for name in names])
 
 
 @pytest.mark.parametrize("patches", [pytest.param(1, marks=pytest.mark.long), 4])
@@ -57,4 +53,4 @@ def test_pace(simulate, tmp_path, patches):
     """A row in and a row out every clock."""
     found = Tlu.estimate()
     assert (found.latency, found.interval) == (16, 1)
-    run(simulate, tmp_path, patches, (0, 0), [16 + row for row in range(16 * patches)])
+    run(simulate, tmp_path, patches, [(0, 0)], [16 + row for row in range(16 * patches)])

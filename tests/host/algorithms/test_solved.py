@@ -10,7 +10,7 @@ from host.train.preset import preset
 from host.train.run import run
 
 
-@pytest.mark.parametrize("algo", ["td3", "sac"])
+@pytest.mark.parametrize("algo", ["td3", pytest.param("sac", marks=pytest.mark.long)])
 def test_pendulum_is_solved(algo, tmp_path, monkeypatch):
     monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
     config = replace(preset(algo, "cpu"), steps=12_000, until_solved=True)

@@ -13,7 +13,7 @@ from tests.children import *
 
 ROOT = Path(__file__).parents[3]
 SMALL = dict(capacity=256, learning_starts=64, batch_size=16, evaluation_episodes=1)
-SMALL |= dict(log_interval_steps=80, evaluation_interval_steps=8000)
+SMALL |= dict(log_interval_steps=24, evaluation_interval_steps=8000)
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def command(tmp_path, children):
 
     def start(card, seed):
         words = ["-m", "host.cli", "train", "dqn", "--learner", "cpu", "--board", "ulx3s"]
-        words += ["--card", card, "--steps", "800", "--seed", str(seed), "--set", "kernel.fanout=2"]
+        words += ["--card", card, "--steps", "240", "--seed", str(seed), "--set", "kernel.fanout=2"]
         for name, value in SMALL.items():
             words += ["--set", f"{name}={value}"]
         environment = {"RLFABRIC_BUILD": str(tmp_path / "build"), "PYTHONPATH": str(ROOT)}
