@@ -29,7 +29,7 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
     """
 
-    #: Width of each hidden layer, at most 2 on the card, of 1 to 4096.
+    #: Width of each hidden layer: at most 2, of 1 to 4096.
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
     #: Steps of a rollout (t_max): what a gradient step learns from.

@@ -81,7 +81,7 @@ class RoundLearner(Learner):
 
     def _tasks(self, request):
         population, plan = request.population, request.plan
-        agents = population * self.config.env_count // self.config.populations
+        agents = population * self.config.population
         snapshots = population * len(self._schedule.groups)
         agent, rate = self.config.agent, self.config.agent.learning_rate_at(self.clock.steps)
         tasks = [Sync(snapshot=snapshots + group) for group in plan.syncs]
