@@ -215,6 +215,30 @@ CLAIMS = (
         "exploration that must last: Ornstein-Uhlenbeck noise, by the defaults of the command line",
         _library("zoo", "rl-baselines3-zoo's hyperparameters, for as many steps"),
     ),
+    Claim(
+        name="dqn-MinAtar-Breakout-v1",
+        algo="dqn",
+        env="MinAtar/Breakout-v1",
+        kinds=(
+            _CPU,
+            Kind(
+                name="torch",
+                title="torch alone",
+                what="its own network, windows and replay memory; the same hyperparameters",
+                learner="cpu",
+                counts=False,
+                peer="torch_dqn",
+            ),
+        ),
+        seeds=3,
+        needed=3,
+        threshold=4.6,
+        episodes=100,
+        agree=("cpu", "torch"),
+        fields={"steps": 300_000, "learning_rate_steps": 300_000, "beta_steps": 300_000},
+        source="CF'22 and PEARL learn from pixels with the replay memory on the card; ten times what "
+        "random actions return, 0.46 +- 0.04, and no less than torch with a memory of its own",
+    ),
     _from_pixels(
         "MinAtar/Breakout-v1",
         4.6,
