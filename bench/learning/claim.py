@@ -33,7 +33,7 @@ class Kind:
     counts : bool
         Whether the claim is about it; else it stands beside.
     peer : str, optional
-        stable-baselines3 learns, as the function of ``bench.learning.peers`` of this name says.
+        Another program learns, as the function of ``bench.learning.peers`` of this name says.
     """
 
     name: str

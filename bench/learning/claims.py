@@ -236,8 +236,8 @@ CLAIMS = (
         episodes=100,
         agree=("cpu", "torch"),
         fields={"steps": 300_000, "learning_rate_steps": 300_000, "beta_steps": 300_000},
-        source="CF'22 and PEARL learn from pixels with the replay memory on the card; ten times what "
-        "random actions return, 0.46 +- 0.04, and no less than torch with a memory of its own",
+        source="CF'22 and PEARL learn from pixels with the replay memory on the card: ten times "
+        "what random actions return, 0.46 +- 0.04, and no less than torch with a memory of its own",
     ),
     _from_pixels(
         "MinAtar/Breakout-v1",
