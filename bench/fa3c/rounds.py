@@ -23,7 +23,7 @@ from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "Measured", "kernel", "measure", "rows", "tasks_of"]
-__all__ += ["expected", "works_of"]
+__all__ += ["expected", "random_parameters", "works_of"]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
