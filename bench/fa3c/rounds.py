@@ -23,7 +23,7 @@ from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "Measured", "kernel", "measure", "rows", "tasks_of"]
-__all__ += ["expected", "works_of"]
+__all__ += ["expected", "random_parameters", "works_of"]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
@@ -212,7 +212,7 @@ def _worked_out(pairs):
     patches = sum(_patches(pairs, p) for p in backward)
     slower = train - usual + 256 * patches
     # Alt2, both layouts in memory: RMSProp writes theta twice, and a SYNC copies twice.
-    rows_ = sum(layer.groups * (layer.depth + 1) for layer in pairs.layers)
+    rows_ = sum(layer.gradient_rows for layer in pairs.layers)
     memory = 2 * 3 * rows_ + 2 * pairs.theta_rows
     for case, cycles in (("Alt1, no TLU", slower), ("Alt2, both layouts", max(train, memory))):
         result.append(

@@ -11,9 +11,8 @@ import numpy as np
 from host.runtime.a3c_image import from_image, to_image
 from host.runtime.a3c_tasks import Infer, Round, Sync, Train
 from host.runtime.program import CommandError, Launcher
-from hw.fa3c.commands import Opcode
+from hw.fa3c.commands import IMAGES, Opcode
 from hw.fa3c.records import Error
-from hw.fa3c.rows import ROW_BYTES
 
 __all__ = ["ActorCritic", "Broken", "Infer", "Round", "Sync", "Train"]
 
@@ -29,7 +28,6 @@ _NETWORK = (
     "hidden",
     "outputs",
 )
-_IMAGES = ("theta", "squares")
 #: Errors of which the status names the task.
 _OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
 
@@ -71,8 +69,8 @@ class ActorCritic:
         self.launcher.claim = kernel.claims.make(repr(self), takeover=takeover)
         try:
             kernel.check()
-            image, local = self.config.theta_rows * ROW_BYTES, self.config.local_bytes
-            sizes = dict.fromkeys(_IMAGES, image) | {"local0": local, "local1": local}
+            image, local = self.config.theta_bytes, self.config.local_bytes
+            sizes = dict.fromkeys(IMAGES, image) | {"local0": local, "local1": local}
             for name, size in sizes.items():
                 self.launcher.pointers[name] = kernel.buffer(name, size)
             self.launcher.run([])
@@ -132,9 +130,9 @@ class ActorCritic:
                 f"{name} must be that of the checkpoint's network ({theirs.get(name)}), not "
                 f"{own[name]}"
             )
-        images = [np.asarray(state[name]) for name in _IMAGES]
-        size = self.config.theta_rows * ROW_BYTES // 4
-        for name, image in zip(_IMAGES, images, strict=True):
+        images = [np.asarray(state[name]) for name in IMAGES]
+        size = self.config.theta_bytes // 4
+        for name, image in zip(IMAGES, images, strict=True):
             if image.dtype != np.uint32 or image.size != size:
                 raise ValueError(
                     f"{name} must be {size} numbers of uint32, not {image.size} of {image.dtype}"
@@ -155,7 +153,7 @@ class ActorCritic:
 
     def _stored(self, image):
         self._check_loaded()
-        size = self.config.theta_rows * ROW_BYTES
+        size = self.config.theta_bytes
         return self.launcher.run([(Opcode.STORE, {"image": image})], (), size).view(np.uint32)
 
     def _check_loaded(self):

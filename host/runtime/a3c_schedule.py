@@ -70,10 +70,7 @@ class Schedule:
             raise ValueError(
                 f"agents must be an integer in 1..{config.agents} (config.agents), not {agents!r}"
             )
-        self.trainers, self.inferrers = (
-            [n for n, role in enumerate(config.units) if role in (work, "any")]
-            for work in ("train", "infer")
-        )
+        self.trainers, self.inferrers = (config.units_for(work) for work in ("train", "infer"))
         size = group or min(config.batch, max(len(self.trainers), agents // 4))
         self.agents, self.size = agents, size
         if not 1 <= size <= config.batch:

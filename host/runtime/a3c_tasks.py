@@ -165,10 +165,10 @@ class Round:
 
     def _put(self, task, kind, agents, operands, **fields):
         """What INFER and TRAIN have in common."""
-        roles = (kind.name.lower(), "any")
-        units = [unit for unit, role in enumerate(self.config.units) if role in roles]
+        work = kind.name.lower()
+        units = list(self.config.units_for(work))
         if task.unit not in units:
-            self._wrong("unit", f"of {units}, whose role is {' or '.join(roles)}", task.unit)
+            self._wrong("unit", f"of {units}, whose role is {work} or any", task.unit)
         snapshot = self._integer("snapshot", task.snapshot, self.config.snapshots)
         if kind is Task.TRAIN and snapshot in self._made:
             rule = "one that the round does not make anew"

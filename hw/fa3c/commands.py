@@ -3,17 +3,18 @@
 from amaranth.lib import enum
 
 from hw.fa3c.records import TASK, Error
-from hw.fa3c.rows import ROW_BYTES
 from hw.shell.buffers import Buffer
 from hw.shell.command import Command, CommandTable, Footprint, Rule, counted, operands, results
 from hw.shell.layout import Field
 
-__all__ = ["BUFFERS", "COMMANDS", "Opcode"]
+__all__ = ["BUFFERS", "COMMANDS", "IMAGES", "Opcode"]
+
+#: What LOAD and STORE move, by number; each has a buffer of its name.
+IMAGES = ("theta", "squares")
 
 #: Beyond those of every kernel. Snapshots and rollouts are spread over both local masters.
 BUFFERS = (
-    Buffer(name="theta", master="global"),
-    Buffer(name="squares", master="global"),
+    *(Buffer(name=name, master="global") for name in IMAGES),
     Buffer(name="local0", master="local0"),
     Buffer(name="local1", master="local1"),
 )
@@ -30,7 +31,7 @@ class Opcode(enum.Enum, shape=8):
 
 def _image(c, s):
     """Bytes of theta, and of g."""
-    return s.config.theta_rows * ROW_BYTES
+    return s.config.theta_bytes
 
 
 def _local(c, s):

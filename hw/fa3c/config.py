@@ -114,7 +114,7 @@ class Fa3cConfig(ConfigBase):
             if role not in ROLES:
                 raise ValueError(f"units must be of {', '.join(ROLES)}, not {role!r}")
         for work in ("infer", "train"):
-            if not {work, "any"} & set(self.units):
+            if not self.units_for(work):
                 raise ValueError(f"units must have one that can {work}, not {self.units!r}")
         check_range("batch", self.batch, 1, 8)
         check_range("steps", self.steps, 1, 16)
@@ -157,6 +157,10 @@ class Fa3cConfig(ConfigBase):
     def partials(self):
         """Sums over which the inputs of a fully connected layer are spread in turn."""
         return 2 if self.lanes < 8 else 1
+
+    def units_for(self, work):
+        """Numbers of the units that can ``work``, "infer" or "train"."""
+        return tuple(n for n, role in enumerate(self.units) if role in (work, "any"))
 
     @property
     def samples(self):
@@ -242,6 +246,11 @@ class Fa3cConfig(ConfigBase):
     def theta_rows(self):
         """Rows of theta, of g, and of a snapshot."""
         return sum(layer.rows for layer in self.layers)
+
+    @property
+    def theta_bytes(self):
+        """Of theta in memory, and of g."""
+        return self.theta_rows * ROW_BYTES
 
     @property
     def step_rows(self):

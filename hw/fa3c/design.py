@@ -1,11 +1,11 @@
 """The design ``a3c``: asynchronous advantage actor-critic with parameters in card memory (FA3C)."""
 
 from hw.estimate import exceeded
+from hw.fa3c.commands import IMAGES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
 from hw.fa3c.records import A3C_ERRORS, TASK
-from hw.fa3c.rows import ROW_BYTES
 from hw.shell.command import round_up
 from hw.shell.design import Design, default_engine
 from hw.shell.program import PAGE_BYTES
@@ -62,8 +62,7 @@ def _default(numbers):
 
 def _buffers(config):
     """Whole pages of what a kernel always has; program, operands and results grow."""
-    image = config.theta_rows * ROW_BYTES
-    sizes = {name: image for name in ("theta", "squares")}
+    sizes = dict.fromkeys(IMAGES, config.theta_bytes)
     sizes |= {name: config.local_bytes for name in ("local0", "local1")}
     return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
 

@@ -50,8 +50,7 @@ def _unit(config, role):
 
 def _masters(config):
     """Engines, interconnects and stripes, and the words of rows where beats are narrower."""
-    infer = sum(role != "train" for role in config.units)
-    train = sum(role != "infer" for role in config.units)
+    infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
     units = len(config.units)
     # Ports of each master: of commands, a task list's errors, RMSProp, units.
     ports = {"host": (2 + units, 1 + infer), "global": (2, 2)}

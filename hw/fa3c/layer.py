@@ -73,6 +73,11 @@ class Layer:
         return self.groups * self.group_rows
 
     @cached_property
+    def gradient_rows(self):
+        """Rows of its gradient: weights and biases, and nothing that only fills up."""
+        return self.groups * (self.depth + 1)
+
+    @cached_property
     def products(self):
         """Multiply-accumulates of one sample, forward."""
         return self.out_height * self.out_width * self.out_channels * self.depth

@@ -3,8 +3,8 @@
 import numpy as np
 from fa3c.networks import NETWORKS
 
+from bench.fa3c.rounds import random_parameters
 from host.runtime.a3c import Infer, Train
-from host.runtime.a3c_image import parameter_shapes
 
 __all__ = ["CONFIG", "infer", "parameters_of", "screens_of", "train"]
 
@@ -12,13 +12,8 @@ CONFIG = NETWORKS["usual"]  # 7 x 6 x 3 bytes, 4 outputs, units infer and train,
 
 
 def parameters_of(config, seed=0):
-    """As torch makes them: uniform, by the inputs of each layer. ``seed``: or a generator."""
-    rng, shapes = np.random.default_rng(seed), parameter_shapes(config)
-    inputs = {name: np.prod(shapes[name.split(".")[0] + ".weight"][1:]) for name in shapes}
-    return {
-        name: (rng.uniform(-1, 1, shape) / np.sqrt(inputs[name])).astype(np.float32)
-        for name, shape in shapes.items()
-    }
+    """``random_parameters``. ``seed``: or a generator."""
+    return random_parameters(config, np.random.default_rng(seed))
 
 
 def screens_of(config, count, seed=0):

@@ -42,10 +42,10 @@ def compare(config, **options):
     return cycles
 
 
+_OTHER = {"optimizer": "rmsprop", "double": False}
 CASES = [
     ("dqn", "small", "fixed", 1, {}),
-    ("dqn", "chain", "fixed", 2, {"optimizer": "rmsprop", "double": False}),
-    ("dqn", "small", "float32", 2, {"hidden_activation": "tanh"}),
+    ("dqn", "small", "float32", 2, _OTHER | {"hidden_activation": "tanh", "hidden": (8, 6)}),
     ("ddpg", "small", "fixed", 1, {}),
 ]
 _OPTIMIZER = dict(zip(_NETS, ("adam", "rmsprop", "sgd", "adam"), strict=True))
@@ -59,6 +59,7 @@ LONG = [
     for net, lanes in (("small", 2), ("chain", 1), ("wide", 1))
     for kind in ("float32", "fixed")
 ]
+LONG.append(("dqn", "chain", "fixed", 2, _OTHER))
 
 
 def _config(algorithm, net, kind, lanes, options):

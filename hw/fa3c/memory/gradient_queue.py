@@ -49,15 +49,10 @@ class GradientQueue(wiring.Component):
     def depth(self):
         return self._memory(self.config)[0]
 
-    @staticmethod
-    def rows_of(layer):
-        """Rows of a layer's gradient: weights and biases, and nothing that only fills up."""
-        return layer.groups * (layer.depth + 1)
-
     @classmethod
     def _memory(cls, config):
         """Depth and style."""
-        rows = sum(map(cls.rows_of, config.layers))
+        rows = sum(layer.gradient_rows for layer in config.layers)
         if rows < _DEEP:
             return rows, style_of(rows)
         return round_up(rows, _ULTRA_ROWS), "ultra"

@@ -38,14 +38,15 @@ def rms_cycles(config, kind, layer, interconnect, memory_latency, snapshot_laten
         return interval * rows + min(rows, burst) + write + 1
     if kind == RmsKind.STORE:
         return interval * rows + read + 1
-    groups, group = config.layers[layer].groups, config.layers[layer].depth + 1
+    layer = config.layers[layer]
+    group = layer.depth + 1
     # g's first row comes behind theta's first burst; RUs that take a row a clock catch up.
     first = min(burst, group) if config.rms_units < ROW else 0
     # The last burst waits for the one before, or that for g's last one, if it is so short.
     last, before = (group - 1) % burst + 1, burst
     if group <= burst:
-        before = group if groups > 1 else 0
+        before = group if layer.groups > 1 else 0
     lead = RowUpdate.LATENCY - RowUpdate.G_LATENCY - 2 * burst
     wait = max(0, before - interval * last, (before - lead - last) * (interval == 2))
     fixed = read + first + RowUpdate.LATENCY + wait + last + write + 1
-    return interval * groups * group + fixed
+    return interval * layer.gradient_rows + fixed

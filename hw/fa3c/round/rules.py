@@ -166,12 +166,9 @@ class Rules(wiring.Component):
 
     def _unit(self, task, kinds):
         """The unit does not exist or has another role."""
-        units = self.config.units
 
         def able(work):
-            return Cat(
-                (task.unit == number) for number, role in enumerate(units) if role in (work, "any")
-            ).any()
+            return Cat(task.unit == number for number in self.config.units_for(work)).any()
 
         return (kinds.infer & ~able("infer")) | (kinds.train & ~able("train"))
 

@@ -18,7 +18,7 @@ from hw.stream.delay import delay
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram
 
-__all__ = ["GROUP", "Drain"]
+__all__ = ["GROUP", "READ", "Drain"]
 
 #: What is to be done with a half of the output line, whose sums are all there.
 #: ``gradient``: its rows go to ``gradients`` as they are, those of ``count`` slots and, with
@@ -30,7 +30,7 @@ GROUP = data.StructLayout(
 )
 
 #: Clocks from the address of a sum to the words that are taken of it.
-_READ = 2
+READ = 2
 
 _MINUS_ZERO = Arithmetic().zero
 
@@ -97,7 +97,7 @@ class Drain(wiring.Component):
         rows, lanes, words = OutputRows.estimate(config), config.lanes, config.drain_words
         adders = words * (lanes + config.partials - 1)
         return Estimate(
-            latency=Queue.latency_of(2) + _READ + rows.latency,
+            latency=Queue.latency_of(2) + READ + rows.latency,
             interval=rows.interval,
             lut=450 * (adders + 1) + lanes * (715 + 10 * (ROW - words)),
             ff=250 * adders + WIDTH * (ROW * (lanes + 1) + words * lanes),
@@ -108,7 +108,7 @@ class Drain(wiring.Component):
         m = Module()
         m.submodules.line = line = Ram(width=len(self.sums), depth=PLACES, style="distributed")
         m.submodules.groups = groups = Queue(GROUP, 2)
-        m.submodules.rows = rows = OutputRows(self.config, _READ)
+        m.submodules.rows = rows = OutputRows(self.config, READ)
         wiring.connect(m, wiring.flipped(self.o), rows.o)
         wiring.connect(m, wiring.flipped(self.group), groups.i)
         group = groups.o.p
@@ -166,7 +166,7 @@ class Drain(wiring.Component):
             with m.If(last_step):
                 m.d.sync += partial.eq(~last_partial)
 
-        # The words of this step, all ``_READ`` clocks later.
+        # The words of this step, all ``READ`` clocks later.
         width = config.drain_words * WIDTH
         s1_step = delay(m, step, 1, name="step")
         s2_words = Signal(sums_layout(config), reset_less=True)
@@ -190,13 +190,13 @@ class Drain(wiring.Component):
                 biases[k].eq(Mux(group.mask, _MINUS_ZERO, bias)),
                 keep[k].eq(~group.mask | (exponent != 0)),
             ]
-        s2_valid = delay(m, control.valid, _READ, name="valid", reset=True)
+        s2_valid = delay(m, control.valid, READ, name="valid", reset=True)
         m.d.comb += [
             rows.words.eq(s2_words),
-            rows.control.eq(delay(m, control, _READ, name="control")),
+            rows.control.eq(delay(m, control, READ, name="control")),
             rows.control.valid.eq(s2_valid),
-            rows.biases.eq(delay(m, biases, _READ, name="biases")),
-            rows.keep.eq(delay(m, keep, _READ, name="keep")),
+            rows.biases.eq(delay(m, biases, READ, name="biases")),
+            rows.keep.eq(delay(m, keep, READ, name="keep")),
         ]
         return read, slot_end
 

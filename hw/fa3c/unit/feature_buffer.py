@@ -14,9 +14,6 @@ from hw.stream.ram import Ram
 
 __all__ = ["FeatureBuffer", "feature_read", "feature_write"]
 
-#: Rows of one port that are under way or not taken; 3 would do for a row a clock.
-_DEPTH = 4
-
 
 def feature_read(config):
     """A port that reads: ``request`` is the number of a row, ``data`` the rows in that order."""
@@ -51,8 +48,10 @@ class FeatureBuffer(wiring.Component):
     """
 
     READS, WRITES = 4, 2
+    #: Rows of one port that are under way or not taken; 3 would do for a row a clock.
+    AHEAD = 4
     INTERVAL = 1
-    LATENCY = 1 + Queue.latency_of(_DEPTH)
+    LATENCY = 1 + Queue.latency_of(AHEAD)
 
     def __init__(self, config):
         self.config = config
@@ -86,15 +85,15 @@ class FeatureBuffer(wiring.Component):
         wanted = Signal(self.READS)
         for number in range(self.READS):
             port = wiring.flipped(self.reads[number])
-            queue = Queue(unsigned(ROW_WIDTH), _DEPTH)
+            queue = Queue(unsigned(ROW_WIDTH), self.AHEAD)
             m.submodules[f"queue_{number}"] = queue
             wiring.connect(m, queue.o, port.data)
-            used = Signal(range(_DEPTH + 1), name=f"used_{number}")
+            used = Signal(range(self.AHEAD + 1), name=f"used_{number}")
             fetch = Signal(name=f"fetch_{number}")
             fetched = Signal(name=f"fetched_{number}")
             room = Signal(name=f"room_{number}")
             m.d.comb += [
-                room.eq(used != _DEPTH),
+                room.eq(used != self.AHEAD),
                 wanted[number].eq(port.request.valid & room),
                 port.request.ready.eq(room & ~wanted[:number].any()),
                 fetch.eq(port.request.valid & port.request.ready),

@@ -12,15 +12,13 @@ from typing import NamedTuple
 from hw.fa3c.nests import Kind, Source
 from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.drain import READ
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.output_rows import OutputRows
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 
 __all__ = ["Sweeps", "pass_clocks", "sweeps"]
-
-#: Rows that a port of the feature buffer has asked for and that nobody has taken, at most.
-_AHEAD = 4
 
 #: Clocks from a group's last step to its place in the drain's queue, and on to its first reading.
 _TO_DRAIN = LineBuffer.LATENCY + Array.LATENCY + 1
@@ -82,7 +80,7 @@ class _Asked:
 
     def __init__(self, start, total):
         self.total, self.latest, self.clocks, self.due = total, start, set(), deque()
-        for _ in range(_AHEAD):
+        for _ in range(FeatureBuffer.AHEAD):
             self._ask(0)
 
     def _ask(self, earliest):
@@ -125,8 +123,10 @@ class _Drain:
     """Clocks in which a half of the output line is free again."""
 
     def __init__(self, config):
-        self.steps = OutputRows.steps_of(config)
-        self.latency = OutputRows.sum_latency_of(config) + 6
+        rows = OutputRows.estimate(config)
+        self.steps = rows.interval
+        # From the last reading of a row to the row.
+        self.latency = READ + rows.latency - (self.steps - 1)
         self.ready, self.free = 0, deque([0, 0], maxlen=2)
         self.gradient = False  # the group before was one
         self.written = 0  # the clock in which the last row of outputs is written
@@ -144,7 +144,7 @@ class _Drain:
             clock += each
         over = clock - 1
         if p.kind != Kind.GC:
-            self.written = over + self.latency + 4
+            self.written = over + self.latency
         self.ready = over + 1
         self.free.append(over + 2)
 

@@ -6,7 +6,7 @@ leaves the same.
 
 import numpy as np
 
-from hw.fa3c.commands import BUFFERS, COMMANDS
+from hw.fa3c.commands import BUFFERS, COMMANDS, IMAGES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import A3C_STATUS, TASK, Error, Task
 from hw.fa3c.rows import ROW, ROW_BYTES
@@ -19,7 +19,6 @@ from sim.model.program import CommandTwin, ProgramTwin
 __all__ = ["A3cCore", "A3cKernel"]
 
 #: Buffers of the images, by the field of LOAD and STORE.
-_IMAGES = ("theta", "squares")
 
 
 class A3cCore(CommandTwin):
@@ -41,12 +40,12 @@ class A3cCore(CommandTwin):
         return np.frombuffer(record.tobytes(), np.uint8)
 
     def _load(self, c):
-        self.words(c, _IMAGES[c.image])[:] = self.words(c, "source")
+        self.words(c, IMAGES[c.image])[:] = self.words(c, "source")
         self.loaded |= 1 << c.image
         return Error.NONE, 0
 
     def _store(self, c):
-        self.words(c, "destination")[:] = self.words(c, _IMAGES[c.image])
+        self.words(c, "destination")[:] = self.words(c, IMAGES[c.image])
         return Error.NONE, 0
 
     def _round(self, c):
@@ -58,7 +57,7 @@ class A3cCore(CommandTwin):
             if kind_of(task) is Task.TRAIN and not np.isfinite(self._errors(task)).all():
                 return Error.NUMBER, position
         self._local = Striped([self.words(c, f"local{stripe}") for stripe in (0, 1)])
-        self._images = [self.words(c, name).reshape(-1, ROW) for name in _IMAGES]
+        self._images = [self.words(c, name).reshape(-1, ROW) for name in IMAGES]
         work = {Task.INFER: self._infer, Task.TRAIN: self._train, Task.SYNC: self._sync}
         for task in tasks:
             work[kind_of(task)](task)

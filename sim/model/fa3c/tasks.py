@@ -12,7 +12,6 @@ _FOREIGN = {
     Task.TRAIN: ("step", "results"),
     Task.SYNC: ("unit", "step", "count", "operands", "results", "rate", "decay", "gain", "epsilon"),
 }
-_ROLES = {Task.INFER: ("infer", "any"), Task.TRAIN: ("train", "any")}
 _PLACES = ("operands", Error.OPERANDS), ("results", Error.RESULTS)
 
 
@@ -82,7 +81,7 @@ class TaskCheck:
         kind, config = kind_of(task), self.config
         if kind is not Task.SYNC:
             unit = int(task["unit"])
-            if unit >= len(config.units) or config.units[unit] not in _ROLES[kind]:
+            if unit not in config.units_for(kind.name.lower()):
                 yield Error.UNIT
         if not self._is_usable(kind, int(task["snapshot"])):
             yield Error.SNAPSHOT

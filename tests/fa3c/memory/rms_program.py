@@ -5,7 +5,6 @@ import json
 import numpy as np
 from fa3c.memory.numbers import USUAL, as_rows, normals, patterns
 
-from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.rms_command import RMS_COMMAND, RmsKind
 from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.memory.rms import Coefficients, update_layer
@@ -48,7 +47,7 @@ class Program:
         self.kinds.append((kind.name, fields["layer"]))
 
     def update(self, unit, layer, coefficients=USUAL):
-        count = GradientQueue.rows_of(self.config.layers[layer])
+        count = self.config.layers[layer].gradient_rows
         gradients = self._numbers((count, ROW))
         self._add(RmsKind.UPDATE, unit=unit, layer=layer, coefficients=coefficients)
         self.gradients[unit] += _texts(gradients)

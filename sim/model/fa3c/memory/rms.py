@@ -50,15 +50,14 @@ def update_layer(config, layer, coefficients, gradients, g, theta):
 
     config : Fa3cConfig
     layer : int
-    gradients : float32 [groups * (depth + 1), 16]
+    gradients : float32 [gradient_rows, 16]
     g, theta : float32 [theta_rows, 16], which are changed
     """
     base, layer = config.parameter_bases[layer], config.layers[layer]
     rows = layer.depth + 1
-    if np.shape(gradients) != (layer.groups * rows, ROW):
-        raise ValueError(
-            f"gradients must be of shape {(layer.groups * rows, ROW)}, not {np.shape(gradients)!r}"
-        )
+    shape = (layer.gradient_rows, ROW)
+    if np.shape(gradients) != shape:
+        raise ValueError(f"gradients must be of shape {shape}, not {np.shape(gradients)!r}")
     for group in range(layer.groups):
         here = slice(base + group * layer.group_rows, base + group * layer.group_rows + rows)
         mine = gradients[group * rows : (group + 1) * rows]
