@@ -22,7 +22,7 @@ class Learner:
     policy : Policy
         Up to date with what was learned after each ``end``, or after ``fetch``.
     clock : Clock
-        ``end`` counts its ``updates``.
+        ``begin`` or ``end`` counts its ``updates``.
 
     Attributes
     ----------

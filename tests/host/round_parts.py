@@ -8,13 +8,16 @@ import numpy as np
 from fa3c.modelled import opened
 
 from host.runtime.a3c import ActorCritic
+from host.runtime.program import CommandError
 from host.train.build import build
 from host.train.config import RoundsConfig
 from host.train.families import family_of
 from host.train.families.family import spec_of
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.records import Error
 
-__all__ = ["NUMBERED", "Numbered", "configured", "kernel_of", "session_of", "value_of"]
+__all__ = ["NUMBERED", "Numbered", "break_down", "configured", "kernel_of", "session_of"]
+__all__ += ["value_of"]
 
 NUMBERED = "rlfabric-tests/Numbered-v0"
 
@@ -86,3 +89,20 @@ def session_of(config, **kernel):
             yield session
         finally:
             session.close()
+
+
+def break_down(executor, monkeypatch):
+    """From now on memory fails in every round that trains."""
+    launcher, run = executor.network.launcher, executor.run
+
+    def fail(program, operands=(), results_bytes=0):
+        command = launcher.design.commands[program[0][0]]
+        raise CommandError(Error.AXI, launcher.design.errors, 0, 0, command.name, command.doc)
+
+    def run_or_fail(work):
+        with monkeypatch.context() as patched:
+            if work.trains:
+                patched.setattr(launcher, "run", fail)
+            return run(work)
+
+    monkeypatch.setattr(executor, "run", run_or_fail)

@@ -15,7 +15,6 @@ from host.train.config import RoundsConfig
 from host.train.log import read_progress
 from host.train.loop import train
 from host.train.session import Session
-from tests.host.learners.test_rounds import break_down
 from tests.host.round_parts import *
 from tests.host.short_training import sigint
 
@@ -76,6 +75,7 @@ OTHERS = [
     (dict(hidden=(8,)), r"hidden must be \(8,\) as in the kernel, not \(16,\)"),
     (dict(steps=4), "steps must be 4 as in the kernel, not 3"),
     (dict(snapshots=4), "snapshots must be at most 4 as in the kernel, not 5"),
+    (dict(tasks=31), "tasks must be at most 31 as in the kernel, not 32"),
     (dict(channels=5), "channels must be 5 as in the kernel, not 4"),
     (dict(outputs=4), "outputs must be 4 as in the kernel, not 3"),
     (dict(batch=1), "batch must be at most 1 as in the kernel, not 2"),
@@ -91,14 +91,30 @@ def test_a_kernel_of_another_run(changes, message):
         ActorCritic(kernel).close()
 
 
-def test_a_kernel_with_room_to_spare():
-    room = dict(agents=20, snapshots=9, batch=4, tasks=64)
-    with opened(kernel_of(configured(), **room)) as kernel:
-        session = build(configured(), partial(ActorCritic, kernel))
-        for _ in range(30):
+def test_a_kernel_that_was_used():
+    """Larger than the run needs, with rollouts under way of a run before: as a fresh one."""
+    config, found = configured(), []
+    with session_of(config) as session:
+        for _ in range(50):
             session.iterate()
-        assert session.clock.updates > 5 and len(session.evaluate())
-        session.close()
+        wanted = state_of(session)
+    with opened(kernel_of(config, agents=40, batch=3, snapshots=9, tasks=40)) as kernel:
+        for _ in range(2):
+            session = build(config, partial(ActorCritic, kernel))
+            for _ in range(50):
+                session.iterate()
+            found.append(state_of(session))
+            middle = session.state_dict()
+            for _ in range(7):
+                session.iterate()
+            session.load_state_dict(middle)
+            assert_same(state_of(session), found[-1])
+            for _ in range(3):
+                session.iterate()
+            session.learner.fetch()  # a launch under way would be given up, and the kernel with it
+            session.close()
+    assert_same(found[0], wanted)
+    assert_same(found[1], wanted)
 
 
 # -- resumptions
