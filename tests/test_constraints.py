@@ -9,6 +9,7 @@ import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
@@ -37,7 +38,9 @@ def pinned(python):
 
 
 def needed(name, extras, python):
-    """What the installed ``name`` requires on ``python``, and what is behind it."""
+    """What the installed ``name`` requires on ``python``, and what is behind it, as far as the
+    version there is the one that is installed here."""
+    rows = pinned(python)
     environment = {**default_environment(), "python_version": python}
     environment["python_full_version"] = f"{python}.0"
     todo, seen = [(name, extra) for extra in ("", *extras)], set()
@@ -49,6 +52,9 @@ def needed(name, extras, python):
         try:
             lines = metadata.requires(name) or []
         except metadata.PackageNotFoundError:  # of an extra that is not installed
+            continue
+        here = Version(metadata.version(name)).public  # 2.13.0+cpu is 2.13.0
+        if rows.get(canonicalize_name(name), here) != here:
             continue
         for requirement in map(Requirement, lines):
             if requirement.marker and not requirement.marker.evaluate(

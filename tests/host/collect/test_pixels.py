@@ -240,7 +240,7 @@ def test_other_settings_are_gymnasiums(registered):
     registered("mine/Pong-v0", frameskip=2, repeat_action_probability=0.5)
     registered("mine/PongRam-v0", obs_type="ram")
     registered("mine/PongHard-v0", difficulty=1)
-    ddqn = replace(DQN, on_policy=True)  # no record is too large for it
+    ddqn = replace(DQN, learns_from="rollouts")  # no record is too large for it
     shapes = {}
     for name in ("Pong", "PongRam", "PongHard"):
         with closing(make_envs(f"mine/{name}-v0", 1, ddqn)) as envs:

@@ -26,6 +26,7 @@ SMALL = (
 ).split()
 AGENT = "--set hidden=8,8 --set batch_size=16 --set capacity=512 --set learning_starts=64".split()
 ROLLOUT = "--set batch_size=16 --set steps_per_launch=16".split()
+ROUNDS = "--set hidden=16 --set env_count=4 --set evaluation_steps=50".split()
 
 MODULE = """
 import gymnasium
@@ -57,7 +58,7 @@ def here(tmp_path, monkeypatch):
 
 def small(words):
     """Words of a training that is over in a second."""
-    return [*words, *SMALL, *(ROLLOUT if words[1] == "ppo" else AGENT)]
+    return [*words, *SMALL, *{"ppo": ROLLOUT, "a3c": ROUNDS}.get(words[1], AGENT)]
 
 
 def ran(run, words):
