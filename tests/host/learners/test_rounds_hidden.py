@@ -10,7 +10,7 @@ from host.learners.rounds import RoundLearner
 from tests.host.learners.test_rounds import Executor, Rig, as_outputs
 from tests.host.round_parts import *
 
-CASES = [0.25, 0.5, 0.8, 1.25, 2, 4]
+CASES = [0.25, 0.5, 0.8, 1, 1.25, 2, 4]
 
 
 class Time:

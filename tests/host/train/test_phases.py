@@ -13,6 +13,7 @@ from host.train.config import OnPolicyConfig
 from host.train.log import read_progress
 from host.train.preset import preset
 from tests.host.corridor import NAME, WALKER
+from tests.host.round_parts import configured
 from tests.host.short_training import run, small
 
 
@@ -64,9 +65,15 @@ def on_policy():
     return OnPolicyConfig.from_dict(run | {"agent": dict(batch_size=4, result_width=32)})
 
 
+def rounds():
+    every = dict(evaluation_interval_steps=400, log_interval_steps=200)
+    return configured(steps=800, **every)
+
+
 CASES = {
     "dqn, cpu": (lambda: dqn("cpu"), set()),
     "dqn, card": (lambda: dqn("card"), set()),
+    "a3c": (rounds, set()),
     "ppo": (on_policy, {"learning"}),  # a Walker counts, and no more
     "ppo, torch": (on_policy, set()),
 }
