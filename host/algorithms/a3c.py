@@ -205,6 +205,7 @@ _MINATAR = dict(
     evaluation_steps=10_000,
     log_interval_steps=10_000,
     agent=dict(
+        hidden=(128,),
         learning_rate=1e-3,
         learning_rate_final=0.0,
         learning_rate_steps=1_000_000,
@@ -229,6 +230,7 @@ _ATARI = dict(
     checkpoint_interval_steps=200_000,
     agent=dict(
         hidden=(256,),
+        learning_rate=7e-4,
         learning_rate_final=0.0,
         learning_rate_steps=100_000_000,
         optimizer_epsilon=1e-3,
@@ -251,5 +253,18 @@ A3C = Algorithm(
     learns_from="rounds",
     images=True,
     kernel=lambda config: {"hidden": config.hidden, "steps": config.batch_size},
+    # They solve CartPole-v1.
+    defaults=dict(
+        steps=300_000,
+        evaluation_interval_steps=10_000,
+        log_interval_steps=5000,
+        agent=dict(
+            hidden=(64,),
+            learning_rate=2e-3,
+            learning_rate_final=0.0,
+            learning_rate_steps=300_000,
+            optimizer_epsilon=1e-3,
+        ),
+    ),
     environments={"ALE/": _ATARI, "MinAtar/": _MINATAR, "MinAtar/Breakout-v1": _BREAKOUT},
 )
