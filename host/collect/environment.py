@@ -162,6 +162,7 @@ class Actor:
         if mode is None:
             raise ValueError("envs must name its autoreset_mode in its metadata, not None")
         self.envs, self.mode = envs, AutoresetMode(mode)
+        self._beside = hasattr(envs, "step_async")
         space = envs.single_action_space
         if isinstance(space, Discrete):
             self._applied = lambda action: action + int(space.start)
@@ -175,6 +176,13 @@ class Actor:
         self._return = np.zeros(envs.num_envs)
         self._length = np.zeros(envs.num_envs, np.int64)
 
+    def begin(self, action):
+        """Have the step begin that ``end`` gives: actions as of ``step``. Environments that can be
+        stepped beside their caller (``step_async``) are at it then."""
+        self._action = np.asarray(action)
+        if self._beside:
+            self.envs.step_async(self._applied(self._action))
+
     def step(self, action):
         """Apply actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which is the
         space from its low to its high.
@@ -185,8 +193,14 @@ class Actor:
         episodes : list of (float, int)
             Return and length of each episode that ended, by environment.
         """
-        action = np.asarray(action)
-        obs, reward, terminated, truncated, info = self.envs.step(self._applied(action))
+        self.begin(action)
+        return self.end()
+
+    def end(self):
+        """What ``step`` gives, of the step that was begun."""
+        action = self._action
+        taken = self.envs.step_wait() if self._beside else self.envs.step(self._applied(action))
+        obs, reward, terminated, truncated, info = taken
         obs = np.asarray(obs, self._dtype)
         valid, ended = ~self._resetting, np.logical_or(terminated, truncated)
         next_obs = obs

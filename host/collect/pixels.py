@@ -110,14 +110,24 @@ class AtariEnvs(VectorWrapper):
         return _channels_last(obs), info
 
     def step(self, actions):
-        actions = np.asarray(actions, np.int64)
-        obs, reward, terminated, truncated, info = self.env.step(actions)
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions):
+        """Begin a step, as of ``gymnasium.vector.AsyncVectorEnv``: the games are played beside
+        their caller, who may begin other ones' steps."""
+        self._actions = np.asarray(actions, np.int64)
+        self.env.send(self._actions)
+
+    def step_wait(self):
+        """What ``step`` gives, of the step that was begun."""
+        obs, reward, terminated, truncated, info = self.env.recv()
         if "final_obs" in info:
             info["final_obs"] = _channels_last(info["final_obs"])
         if self._screen and (terminated[0] or truncated[0]):
             self._screen.reset(info["episode_frame_number"][0])
         elif self._screen:
-            self._screen.step(actions[0])
+            self._screen.step(self._actions[0])
         return _channels_last(obs), reward.astype(np.float64), terminated, truncated, info
 
     def close(self, **kwargs):

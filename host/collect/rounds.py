@@ -126,6 +126,7 @@ class _Population:
         outputs = {}
         for inference, found in zip(request.plan.inferences, request.inferred, strict=True):
             outputs.setdefault((inference.group, inference.step), []).append(found)
+        acting = []
         for (number, step), parts in outputs.items():
             group, found = self._groups[number], np.concatenate(parts)
             if step is None:
@@ -134,7 +135,11 @@ class _Population:
             with self._phases("policy"):
                 action = policy.choose(found)
             with self._phases("environments"):
-                taken, ended = group.actor.step(action)
+                group.actor.begin(action)
+            acting.append((group, step, found, action))
+        for group, step, found, action in acting:  # all of them are at it
+            with self._phases("environments"):
+                taken, ended = group.actor.end()
                 clock.steps += len(action)
             with self._phases("packing"):
                 group.keep(step, found, action, taken)

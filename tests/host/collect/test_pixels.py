@@ -202,6 +202,22 @@ def test_environment_i_starts_from_seed_plus_i():
             check_seeds(envs, one)
 
 
+def test_games_of_two_actors_are_played_beside_each_other():
+    """Begun together they show what they show one after the other."""
+    rng = np.random.default_rng(3)
+    with atari("Pong", 2) as one, atari("Pong", 2) as two, atari("Pong", 2) as alone:
+        actors, single = [Actor(one, seed=4), Actor(two, seed=9)], Actor(alone, seed=9)
+        for _ in range(30):
+            actions = rng.integers(6, size=(2, 2))
+            for actor, action in zip(actors, actions, strict=True):
+                actor.begin(action)
+            (first, _), (second, _) = (actor.end() for actor in actors)
+            wanted, _ = single.step(actions[1])
+            np.testing.assert_array_equal(second.next_obs, wanted.next_obs)
+            np.testing.assert_array_equal(second.action, actions[1])
+            assert not np.array_equal(first.next_obs, wanted.next_obs)
+
+
 def test_what_fits_the_replay_memory():
     with closing(make_envs("ALE/Pong-v5", 1, DQN)) as envs:
         assert Spec.of(envs) == Spec((84, 84, 4), "uint8", True, 6, exponent=-8)

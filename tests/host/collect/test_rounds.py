@@ -70,17 +70,31 @@ class Life:
         return [episode]
 
 
+class Beside(SyncVectorEnv):
+    """Are said to be stepped beside their caller; ``order`` has what was called."""
+
+    order = None
+
+    def step_async(self, actions):
+        self.order.append("begin")
+        self._asked = actions
+
+    def step_wait(self):
+        self.order.append("end")
+        return self.step(self._asked)
+
+
 class Watch:
     """A RoundCollector, and the same environments one by one."""
 
-    def __init__(self, case, mode, seed=40):
+    def __init__(self, case, mode, seed=40, kind=SyncVectorEnv):
         units, agents, group, self.populations, self.steps = CASES[case]
         sizes = dict(height=1, width=1, channels=3, binary32=True, convolutions=(), hidden=(4,))
         sizes |= dict(batch=4, snapshots=8, steps=self.steps, outputs=3)
         kernel = Fa3cConfig(units=units, **sizes)
         self.schedule, self.mode = Schedule(kernel, agents, group), mode
         self.envs = [
-            SyncVectorEnv([Numbered] * len(each), autoreset_mode=mode)
+            kind([Numbered] * len(each), autoreset_mode=mode)
             for each in self.schedule.groups * self.populations
         ]
         config = SimpleNamespace(populations=self.populations)
@@ -174,6 +188,21 @@ def test_every_number_is_in_its_place(case, mode):
         assert seen["guests"] > 5
     assert (seen["parts"] > 0) == (case in ("split", "whole"))
     assert (seen["idle"] > 0) == (case == "gaps"), "values of groups that are not inferred then"
+
+
+def test_groups_are_stepped_beside_each_other():
+    """Every group of a turn is at its step before the first is waited for."""
+    watch, most = Watch("split", AutoresetMode.SAME_STEP, kind=Beside), 0
+    for _ in range(60):
+        order = []
+        for envs in watch.envs:
+            envs.order = order
+        watch.collect()
+        count = order.count("begin")
+        assert order == ["begin"] * count + ["end"] * count
+        most = max(most, count)
+    watch.close()
+    assert most > 1
 
 
 def test_seeds_differ():
