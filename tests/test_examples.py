@@ -15,6 +15,7 @@ LINES = 60
 
 #: Script -> options that make it short, and what its last line says.
 RUNS = {
+    "a3c_on_card.py": (["--steps", "1600"], r"mean return of the last 20 episodes \d+"),
     "raw_commands.py": ([], r"stored 8 clocks are not counted"),
     "dqn_on_card.py": (["--steps", "880"], r"20 updates, mean return of the last 20 episodes \d+"),
     "replay_in_torch.py": (["--steps", "520"], r"mean return of the last 20 episodes \d+"),

@@ -8,13 +8,13 @@ import json
 
 import numpy as np
 
-from host.runtime.a3c_image import from_image, to_image
+from host.runtime.a3c_image import from_image, parameter_shapes, to_image
 from host.runtime.a3c_tasks import Infer, Round, Sync, Train
 from host.runtime.program import CommandError, Launcher
 from hw.fa3c.commands import IMAGES, Opcode
 from hw.fa3c.records import Error
 
-__all__ = ["ActorCritic", "Broken", "Infer", "Round", "Sync", "Train"]
+__all__ = ["ActorCritic", "Broken", "Infer", "Round", "Sync", "Train", "parameter_shapes"]
 
 #: What a checkpoint's image depends on.
 _NETWORK = (
@@ -92,8 +92,8 @@ class ActorCritic:
     # -- parameters
 
     def load(self, parameters, squares=None):
-        """New theta, of a dict of arrays as ``parameter_shapes`` of ``host.runtime.a3c_image`` has
-        them; g from ``squares``, another such dict, or 0. Snapshots stay what they are.
+        """New theta, of a dict of arrays as ``parameter_shapes`` has them; g from ``squares``,
+        another such dict, or 0. Snapshots stay what they are.
 
         ValueError for other names or shapes, and for a number that is not finite.
         """

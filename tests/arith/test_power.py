@@ -35,7 +35,6 @@ def test_twin_is_the_power(scale):
         assert (mantissa == 1 << 24).all() and not exponent.any()
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize("scale, tag_width", [(13107, 0), (32768, 3), (65535, 1)])
 def test_matches_twin(simulate, tmp_path, scale, tag_width):
     config = PowerConfig(tag_width=tag_width)

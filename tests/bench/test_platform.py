@@ -20,6 +20,7 @@ def found(monkeypatch, tmp_path):
     return {row["metric"]: row["value"] for row in rows}, alone["value"]
 
 
+@pytest.mark.long
 def test_rows_agree(found):
     """The slower of host and device is what two populations take, and their sum what one takes."""
     rows, alone = found

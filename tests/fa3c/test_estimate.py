@@ -33,7 +33,7 @@ def rams(text):
     "config",
     [
         pytest.param(NARROW, id="narrow"),
-        pytest.param(WIDE, id="wide"),
+        pytest.param(WIDE, id="wide", marks=pytest.mark.long),
         pytest.param(default("ulx3s"), id="ulx3s", marks=pytest.mark.long),
         pytest.param(default("u200"), id="u200", marks=pytest.mark.long),
         pytest.param(default("zcu106", tasks=200), id="zcu106", marks=pytest.mark.long),

@@ -44,7 +44,7 @@ def writes(unit=WriteInterconnect):
         (reads, of_ports("beats_in_order", "data_is_stable")),
         pytest.param(reads, of_ports("bursts_are_the_requests"), marks=pytest.mark.long),
         pytest.param(writes, WRITE_CREDITS, marks=pytest.mark.long),
-        (writes, of_ports("beats_in_order")),
+        pytest.param(writes, of_ports("beats_in_order"), marks=pytest.mark.long),
         pytest.param(writes, of_ports("bursts_are_the_requests"), marks=pytest.mark.long),
         pytest.param(writes, ["a_token_a_request_0"], marks=pytest.mark.long),
     ],

@@ -63,7 +63,9 @@ def test_a_failed_push_leaves_what_is_open(opcode):
         assert_same(outputs[5], expected, beat)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n == "wide" else n for n in CONFIGS]
+)
 def test_the_last_slot_is_written_anew(name):
     """A failed PUSH up to the slot above the memory, then another one."""
     config = CONFIGS[name]

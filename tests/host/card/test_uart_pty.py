@@ -91,6 +91,7 @@ def compare(tmp_path, launches, timeout_s):
         assert np.array_equal(data, expected[name]), name
 
 
+@pytest.mark.long
 def test_training_through_a_serial_line(tmp_path):
     """Log, weights, experiences and priorities are those of the model after 20 launches."""
     compare(tmp_path, 20, 120)

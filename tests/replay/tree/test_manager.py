@@ -84,10 +84,10 @@ def test_any_interleaving_under_stalls(simulate, config):
     [
         dict(capacity=37, fanout=2),
         dict(capacity=1000, fanout=4),
-        dict(capacity=70_001, fanout=16),
+        pytest.param(dict(capacity=70_001, fanout=16), marks=pytest.mark.long),
         dict(capacity=5000, fanout=64, ultra_ram=False),
         pytest.param(dict(capacity=LARGE, fanout=16), marks=pytest.mark.long),
-        dict(capacity=LARGE, fanout=64),
+        pytest.param(dict(capacity=LARGE, fanout=64), marks=pytest.mark.long),
     ],
     ids=str,
 )
