@@ -139,11 +139,11 @@ def rows():
     found, steps, device, share = _measure()
     host, config = found["host"], preset("a3c", "card", env=_ENV)
     paper = dict(reference="FA3C 5.2", reference_value=2550)
-    modelled = "host measured in this run on one thread, device worked out at 180 MHz"
+    modelled = "host measured in this run, device worked out at 180 MHz"
     both = max(host, device)
     values = [
         ("device_ips", steps / device, "1/s", dict(source="worked out, at 180 MHz")),
-        ("host_ips", steps / host, "1/s", dict(source=_SOURCE)),
+        ("host_ips", steps / host, "1/s", dict(source=f"{_SOURCE}, a thread a group of games")),
         ("environments_of_host", share, "", dict(source=_SOURCE)),
         ("platform_ips", steps / both, "1/s", paper | dict(source=modelled)),
         ("host_not_hidden", (both - device) / host, "", dict(source=modelled)),
