@@ -3,6 +3,8 @@
 import gymnasium
 import numpy as np
 
+from host.collect.seeds import folded
+
 __all__ = ["MinAtarEnv", "is_minatar"]
 
 #: side of a cell in a picture
@@ -25,6 +27,7 @@ class MinAtarEnv(gymnasium.Wrapper):
     def reset(self, *, seed=None, options=None):
         if seed is not None:
             self.unwrapped.game.last_action = 0
+            seed = folded(seed, 32)
         return self.env.reset(seed=seed, options=options)
 
     def render(self):

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorWrapper
 from packaging.version import Version
 
+from host.collect.seeds import folded
 from host.extras import install
 
 __all__ = ["PREPROCESSING", "AtariEnvs", "is_atari"]
@@ -103,7 +104,8 @@ class AtariEnvs(VectorWrapper):
         never had a seed."""
         seeds = None
         if seed is not None:
-            seeds = (seed + np.arange(self.num_envs)) & 0x7FFFFFFF  # ale-py's are of 31 bits
+            # ale-py's are of 31 bits.
+            seeds = np.array([folded(seed + i, 31) for i in range(self.num_envs)])
         obs, info = self.env.reset(seed=seeds, options=options)
         if self._screen:
             self._screen.reset(info["episode_frame_number"][0], None if seed is None else seeds[0])

@@ -17,7 +17,7 @@ class Summing:
 
 def check_seeds(envs, one):
     """Environment i of the three ``envs`` is what the ``one`` alone is from its seed plus i, also
-    after other episodes, and at the last seed."""
+    after other episodes, at the last seed of 31 bits, and at one of more than 32."""
 
     def play(envs, seed):
         actor, seen = Actor(envs, seed=seed), []
@@ -32,3 +32,6 @@ def check_seeds(envs, one):
         np.testing.assert_array_equal(play(one, 7 + i)[:, 0], first[:, i])
     last = play(one, 2**31 - 1)[:, 0]
     np.testing.assert_array_equal(play(envs, 2**31 - 2)[:, 1], last)
+    judges = play(one, 2**32)[:, 0]
+    np.testing.assert_array_equal(play(envs, 2**32 - 1)[:, 1], judges)
+    assert (judges != play(one, 0)[:, 0]).any(), "it does not begin again"
