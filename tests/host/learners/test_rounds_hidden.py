@@ -75,7 +75,7 @@ def shares(populations, ratio):
     rig.executor.time = time
     for population in rig.collector._populations:
         for group in population._groups:
-            group.actor.step = stepped(group.actor.step, time)
+            group.actor.end = timed(group.actor.end, time)
     for number in range(40 * populations + 30 * populations * rig.schedule.period):
         if number == 40 * populations:
             time.restart()
@@ -85,10 +85,10 @@ def shares(populations, ratio):
     return time.card_idle / took, time.host_idle / took
 
 
-def stepped(step, time):
-    def call(action):
+def timed(end, time):
+    def call():
         time.environments()
-        return step(action)
+        return end()
 
     return call
 
