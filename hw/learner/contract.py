@@ -2,8 +2,10 @@
 
 An iteration is ``begin``, the batch as ``records``, ``loaded``, ``train``, a TD error for each
 experience, ``update``, and the fall of ``busy``; gradients may be complete (``trained``) before
-or after ``update``. LOAD and STORE move the parameter sets as an image of the learner's own
-order, while no iteration is under way.
+or after ``update``. The next batch may come from the clock after ``train`` on, beside all that
+follows: what is said of a batch that is loaded is not what is said of one that is trained on.
+LOAD and STORE move the parameter sets as an image of the learner's own order, while no iteration
+is under way.
 """
 
 from amaranth import *
@@ -22,16 +24,17 @@ class LearnerControl(wiring.Signature):
     Members
     -------
     begin : Out(1)
-        A batch of experiences follows; what was known of the last one no longer counts.
+        A batch of experiences follows; the last one was given to ``train``, or is given up.
     loaded, bad : In(1), bad_index : In(32)
         All of the batch is in; an experience has an infinite number, a NaN, or an action that does
-        not exist, and ``bad_index`` is the index in the replay memory of the first that has.
+        not exist, and ``bad_index`` is the index in the replay memory of the first that has. They
+        are steady from ``loaded`` until the next ``begin``.
     hyperparameters : Out(HYPERPARAMETERS)
         Steady from ``train`` until ``busy`` falls after ``update``.
     train : Out(1)
-        Forward, loss and backward of the batch; the parameters stay.
+        Forward, loss and backward of the batch that is loaded; the parameters stay.
     trained : In(1)
-        All gradients are complete.
+        All gradients are complete; it falls with ``train``.
     diverged : In(1), diverged_index : In(32)
         A TD error was infinite or NaN; the index of the first such experience.
     update : Out(1)
@@ -40,7 +43,7 @@ class LearnerControl(wiring.Signature):
     busy : In(1)
         Parameters are changing or moving, or are about to.
     loss, td_sum, value, weight : In(32)
-        As in REPORT, once trained.
+        As in REPORT, once trained, until the next ``train``.
     saturations : In([3] of 32)
         Weights, activations, gradients clipped since reset; they stay at the largest number.
     """

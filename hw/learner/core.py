@@ -91,7 +91,7 @@ class LearnerCore(CommandCore):
             learner.batch.eq(learn.batch),
             learner.sets.eq(command[LearnOpcode.LOAD].sets),
             redirect.batch.eq(learn.batch),
-            redirect.start.eq(iteration.learner.begin),
+            redirect.start.eq(iteration.learner.train),
             redirect.drawing.eq(iteration.drawing),
             redirect.giving.eq(iteration.giving),
             redirect.drop.eq(iteration.drop),

@@ -14,8 +14,7 @@ from hw.learner.chain.backward import Backward
 from hw.learner.chain.forward import Forward
 from hw.learner.network.loss import Loss
 from hw.learner.parameters.layer_parameters import LayerParameters
-from hw.learner.records import record_granules
-from hw.replay.config import GRANULE_WIDTH
+from hw.learner.samples.batch_memory import BatchMemory
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of
 
@@ -53,7 +52,7 @@ def _adders(config, layer, groups, backward, made_by):
     return forward + gradients + backward * lanes * layer.vector * (layer.length - 1 + window)
 
 
-def _memory_blocks(config):
+def _memory_blocks(config, data_width):
     """RAMB36 blocks of parameters, activations, errors and the batch."""
     arithmetic, lanes = config.arithmetic, config.lanes
     every = list(stages(config))
@@ -66,7 +65,7 @@ def _memory_blocks(config):
 
     # Samples between a layer's inputs and the errors that come back, at most.
     slots = 2 * len(every) + 3
-    blocks = lanes * deep(GRANULE_WIDTH, (1 + record_granules(config)) * (config.batch // lanes))
+    blocks = BatchMemory.blocks(config, data_width)
     for layer, groups, backward, made_by in every:
         wanted = made_by is not None
         blocks += LayerParameters.estimate(config.layer_config, layer, input_gradient=wanted).bram36
@@ -77,7 +76,7 @@ def _memory_blocks(config):
     return blocks
 
 
-def _learner(config):
+def _learner(config, data_width):
     """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
     multipliers, adders, optimizers = 0, 0, 0
     dsp, shared = Loss.estimate(config).dsp, config.layer_config
@@ -99,12 +98,15 @@ def _learner(config):
     lut = _LUT["add"] * (adders + optimizers * sums)
     lut += _LUT["multiply"] * (multipliers + optimizers * products)
     lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])
-    return Estimate(dsp=dsp, lut=lut, bram36=_memory_blocks(config))
+    return Estimate(dsp=dsp, lut=lut, bram36=_memory_blocks(config, data_width))
 
 
 def estimate(config):
     """Resources of the whole kernel of a LearnerKernelConfig; None where unknown."""
-    replay, learner = ReplayCore.estimate(config.replay_kernel), _learner(config.learner)
+    replay, learner = (
+        ReplayCore.estimate(config.replay_kernel),
+        _learner(config.learner, config.engine.data_width),
+    )
     return Estimate(
         uram=replay.uram,
         bram36=replay.bram36 + learner.bram36,

@@ -70,30 +70,25 @@ class StandIn(wiring.Component):
             self.records.ready.eq(batch.records.ready & ~hold),
             batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
+            batch.take.eq(control.train),
             *(
                 getattr(control, name).eq(getattr(batch, name))
                 for name in ("loaded", "bad", "bad_index", "weight")
             ),
         ]
-        lanes, word = self.config.lanes, record_words(self.config)["reward"][0]
-        base, left, lane = Signal(range(batch.depth + 1)), Signal.like(self.batch), Signal(8)
-        granule, wait = Signal(128), Signal(range(8))
+        # Every lane's copy has all experiences; that of the first will do.
+        reward_at = 4 + record_words(self.config)["reward"][0]
+        base, left = Signal(range(batch.depth + 1)), Signal.like(self.batch)
+        word, wait = batch.word[0], Signal(range(8))
         index, td = Signal(32), Signal(32)
-        reward = granule.word_select(word % 4, 32)
-        with m.Switch(lane):
-            for k in range(lanes):
-                with m.Case(k):
-                    m.d.comb += granule.eq(batch.granule[k])
         m.d.comb += Value.cast(self.td.payload).eq(Cat(index, td))
-        with m.If(control.begin):
-            m.d.sync += control.trained.eq(0)
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(control.train):
                     m.d.sync += [
                         base.eq(0),
                         left.eq(self.batch),
-                        lane.eq(0),
+                        control.trained.eq(0),
                         control.diverged.eq(0),
                     ]
                     m.d.sync += [
@@ -103,15 +98,15 @@ class StandIn(wiring.Component):
                     ]
                     m.next = "HEADER"
             with m.State("HEADER"):
-                m.d.comb += batch.address.eq(base)
+                m.d.comb += batch.address[0].eq(base)
                 m.next = "INDEX"
             with m.State("INDEX"):
-                m.d.comb += batch.address.eq(base + 1 + word // 4)
-                m.d.sync += [index.eq(granule[:32]), wait.eq(pace)]
+                m.d.comb += batch.address[0].eq(base + reward_at)
+                m.d.sync += [index.eq(word), wait.eq(pace)]
                 m.next = "REWARD"
             with m.State("REWARD"):
                 m.d.sync += td.eq(
-                    Mux(reward[23:31] == 0xFE, _NAN, reward ^ control.hyperparameters.clip[:16])
+                    Mux(word[23:31] == 0xFE, _NAN, word ^ control.hyperparameters.clip[:16])
                 )
                 m.next = "WAIT"
             with m.State("WAIT"):
@@ -132,10 +127,8 @@ class StandIn(wiring.Component):
                         control.value.eq((control.value + index) & _FINITE),
                         control.saturations[1].eq(control.saturations[1] + 1),
                         left.eq(left - 1),
-                        lane.eq(Mux(lane == lanes - 1, 0, lane + 1)),
+                        base.eq(base + 4 * batch.size),
                     ]
-                    with m.If(lane == lanes - 1):
-                        m.d.sync += base.eq(base + batch.size)
                     m.next = "HEADER"
                     with m.If(left == 1):
                         m.d.sync += wait.eq(pace)

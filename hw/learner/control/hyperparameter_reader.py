@@ -31,8 +31,8 @@ class HyperparameterReader(wiring.Component):
         A read is under way.
     available, failed, take : Out(1), Out(1), In(1)
         The next record is here; memory failed a beat of it; it becomes ``hyperparameters``.
-    hyperparameters : Out(HYPERPARAMETERS)
-        The last that was taken.
+    following, hyperparameters : Out(HYPERPARAMETERS)
+        The next record, while it is available; the last that was taken.
     read : Out(read_port)
     """
 
@@ -47,6 +47,7 @@ class HyperparameterReader(wiring.Component):
                 "available": Out(1),
                 "failed": Out(1),
                 "take": In(1),
+                "following": Out(HYPERPARAMETERS.shape),
                 "hyperparameters": Out(HYPERPARAMETERS.shape),
                 "read": Out(read_port(data_width)),
             }
@@ -65,6 +66,7 @@ class HyperparameterReader(wiring.Component):
             request.p.beats.eq(beats),
             request.valid.eq(self.busy & ~asked),
             words.ready.eq(self.busy),
+            Value.cast(self.following).eq(following),
         ]
         with m.If(self.fetch):
             m.d.sync += [self.busy.eq(1), asked.eq(0), self.failed.eq(0)]

@@ -1,6 +1,7 @@
 """Iterations of LEARN: commands to the replay core, pulses to the learner, a report each.
 
-Besides the work of replay core and learner an iteration takes some 30 clocks.
+The batch of the next iteration is drawn while the learner still works on this one. Besides its
+work, and what of the replay core's is not hidden behind it, an iteration takes 5 clocks.
 """
 
 from amaranth import *
@@ -10,8 +11,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.contract import LearnerControl
 from hw.learner.control.hyperparameter_reader import HyperparameterReader
+from hw.learner.control.iteration_report import IterationReport
 from hw.learner.control.report_writer import ReportWriter
-from hw.learner.records import REPORT, LearnError
+from hw.learner.records import LearnError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import REPLAY_STATUS, Error
 from hw.shell.ports import read_port, write_port
@@ -23,10 +25,14 @@ __all__ = ["Iteration"]
 class Iteration(wiring.Component):
     """Draw, train, give new priorities, insert, update, report; ``count`` times or to an error.
 
-    The next HYPERPARAMETERS are fetched beside SAMPLE. UPDATE begins when all TD errors of the
-    batch are known to be finite, so that a batch that diverged leaves the priorities alone; INSERT
-    follows. Both run while the learner computes gradients, whose layers update their parameters one
-    by one as these are complete.
+    UPDATE begins when all TD errors of the batch are known to be finite, so that a batch that
+    diverged leaves the priorities alone; INSERT follows, then SAMPLE for the next iteration, which
+    sees what both of them have left: tree, storage and generator are used in the order of the
+    iterations. All three run while the learner computes gradients, whose layers update their
+    parameters one by one as these are complete. The last iteration draws nothing ahead, and an
+    error of a draw ends the command when the iteration before it is done and reported.
+
+    HYPERPARAMETERS are fetched an iteration ahead.
 
     Parameters
     ----------
@@ -45,7 +51,7 @@ class Iteration(wiring.Component):
     status : In(REPLAY_STATUS)
         Its state.
     drawing, giving, drop : Out(1), complete, empty : In(1)
-        See ``BatchRedirect``; ``learner.begin`` is its start.
+        See ``BatchRedirect``; ``learner.train`` is its start.
     learner : Out(LearnerControl)
     iterations : Out(64)
         Gradient steps since reset.
@@ -94,9 +100,9 @@ class Iteration(wiring.Component):
         self._left = Signal(range(MAX_COUNT + 1), name="left")
         self._experiences = Signal(32, name="experiences")
         self._priorities = Signal(32, name="priorities")
-        training = self._training = Signal()  # from train to the update
-        clock = self._clock = Signal(32)
-        step_clock = self._step_clock = Signal(32)
+        training = self._training = Signal()  # from train to the update's end
+        m.submodules.report = report = IterationReport()
+        self._restart = report.restart
         m.d.comb += [
             reader.start.eq(self.start),
             reader.address.eq(self.operands + learn.source),
@@ -104,30 +110,21 @@ class Iteration(wiring.Component):
             reports.address.eq(self.results + learn.destination),
             learner.hyperparameters.eq(reader.hyperparameters),
             self.reading.eq(reader.busy),
-            reports.report.eq(
-                REPORT.encode(
-                    loss=learner.loss,
-                    td=learner.td_sum,
-                    value=learner.value,
-                    weight=learner.weight,
-                    saturations=learner.saturations,
-                    position=self.status.position,
-                    cycles=Cat(
-                        self.status.draw_cycles, self.status.gather_cycles, step_clock, clock
-                    ),
-                )
-            ),
+            reports.report.eq(report.report),
+            report.training.eq(training),
+            report.train.eq(learner.train),
+            report.drawn.eq(1),
+            report.status.eq(self.status),
+            *(getattr(report, name).eq(getattr(learner, name)) for name in report.numbers),
         ]
-        m.d.sync += clock.eq(clock + 1)
-        with m.If(training):
-            m.d.sync += step_clock.eq(step_clock + 1)
         with m.FSM() as fsm:
             m.d.comb += [
                 self.drawing.eq(fsm.ongoing("SAMPLE") | fsm.ongoing("SAMPLED")),
                 self.giving.eq(fsm.ongoing("UPDATE") | fsm.ongoing("UPDATED")),
             ]
-            self._begin_states(m, reader)
-            self._training_states(m)
+            self._begin_state(m, reader)
+            self._draw_states(m, reader)
+            self._training_states(m, reader)
             self._insertion_states(m)
             self._end_states(m, reader, reports)
         return m
@@ -139,24 +136,24 @@ class Iteration(wiring.Component):
         with m.If(self.command.ready):
             m.next = then
 
-    def _answer(self, m, then):
-        """Its outcome."""
+    def _answer(self, m, then, failed):
+        """Its outcome; with an error, on to ``failed``."""
         outcome = self.outcome
         m.d.comb += outcome.ready.eq(1)
         with m.If(outcome.valid):
             m.next = then
             with m.If(outcome.p.error != Error.NONE):
-                self._fail(m, outcome.p.error, outcome.p.detail)
+                self._fail(m, outcome.p.error, outcome.p.detail, failed)
 
-    def _fail(self, m, error, detail):
+    def _fail(self, m, error, detail, then="FAIL"):
         m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
-        m.next = "FAIL"
+        m.next = then
 
-    def _begin_states(self, m, reader):
-        """The command's beginning; then that of an iteration, with its hyperparameters."""
+    def _begin_state(self, m, reader):
         learn = self._learn
         with m.State("IDLE"):
             m.d.sync += self.done.eq(0)
+            m.d.comb += self._restart.eq(1)
             with m.If(self.start):
                 m.d.sync += [
                     self._left.eq(learn.count),
@@ -164,27 +161,23 @@ class Iteration(wiring.Component):
                     self._priorities.eq(learn.priorities),
                     self.error.eq(Error.NONE),
                     self.detail.eq(0),
-                    self._clock.eq(0),
                     self._training.eq(0),
                 ]
                 m.next = "FETCH"
         with m.State("FETCH"):
             m.d.comb += reader.fetch.eq(1)
-            m.next = "TAKE"
-        with m.State("TAKE"):
-            m.d.comb += reader.take.eq(reader.available)
-            with m.If(reader.available):
-                m.next = "BEGIN"
-                with m.If(reader.failed):
-                    self._fail(m, Error.AXI, 0)
-        with m.State("BEGIN"):
-            m.d.comb += [self.learner.begin.eq(1), reader.fetch.eq(self._left != 1)]
-            m.d.sync += self._step_clock.eq(0)
-            m.next = "SAMPLE"
+            m.next = "BEGIN"
 
-    def _training_states(self, m):
-        """The batch, its TD errors, the update and the new priorities."""
-        learn, learner = self._learn, self.learner
+    def _draw_states(self, m, reader):
+        """The batch of the iteration to come; an error waits for the end of the one under way."""
+        learn = self._learn
+        with m.State("BEGIN"):
+            with m.If(reader.available):
+                m.next = "SAMPLE"
+                with m.If(reader.failed):
+                    self._fail(m, Error.AXI, 0, "SETTLE")
+                with m.Else():
+                    m.d.comb += self.learner.begin.eq(1)
         with m.State("SAMPLE"):
             self._ask(
                 m,
@@ -192,15 +185,22 @@ class Iteration(wiring.Component):
                 "SAMPLED",
                 count=learn.batch,
                 stratum_width=learn.stratum_width,
-                beta=learner.hyperparameters.beta,
+                beta=reader.following.beta,
             )
         with m.State("SAMPLED"):
-            self._answer(m, "LOADED")
+            self._answer(m, "SETTLE", "SETTLE")
+
+    def _training_states(self, m, reader):
+        """The batch, its TD errors, the update and the new priorities."""
+        learn, learner = self._learn, self.learner
+        with m.State("TAKE"):
+            m.d.comb += reader.take.eq(1)
+            m.next = "LOADED"
         with m.State("LOADED"):
             with m.If(learner.loaded & learner.bad):
                 self._fail(m, LearnError.NUMBER, learner.bad_index)
             with m.Elif(learner.loaded):
-                m.d.comb += learner.train.eq(1)
+                m.d.comb += [learner.train.eq(1), reader.fetch.eq(self._left != 1)]
                 m.d.sync += self._training.eq(1)
                 m.next = "TD"
         with m.State("TD"):
@@ -220,14 +220,17 @@ class Iteration(wiring.Component):
                 epsilon=learn.epsilon,
             )
         with m.State("UPDATED"):
-            self._answer(m, "INSERT")
+            self._answer(m, "INSERT", "FAIL")
 
     def _insertion_states(self, m):
-        """The experiences that the iteration stores."""
+        """The experiences that the iteration stores; then the draw of the next, if there is one."""
         learn, outcome = self._learn, self.outcome
+        last = self._left == 1
         with m.State("INSERT"):
             with m.If(learn.inserts == 0):
-                m.next = "BUSY"
+                m.next = "BEGIN"
+                with m.If(last):
+                    m.next = "SETTLE"
             with m.Else():
                 self._ask(
                     m,
@@ -250,25 +253,31 @@ class Iteration(wiring.Component):
                     self.error.eq(outcome.p.error),
                     self.detail.eq(outcome.p.detail),
                 ]
-                m.next = "BUSY"
+                m.next = "BEGIN"
+                with m.If(last | (outcome.p.error != Error.NONE)):
+                    m.next = "SETTLE"
 
     def _end_states(self, m, reader, reports):
         """The iteration's report and the next iteration, or the command's end."""
-        learner, training = self.learner, self._training
-        with m.State("BUSY"):
-            with m.If(~learner.busy):
+        learner, training, failed = self.learner, self._training, self.error != Error.NONE
+        with m.State("SETTLE"):
+            with m.If(training & ~learner.busy):
                 m.d.sync += [
                     training.eq(0),
                     self.iterations.eq(self.iterations + 1),
                     self._left.eq(self._left - 1),
                 ]
                 m.next = "REPORT"
+            with m.Elif(~training):
+                m.next = "TAKE"
+                with m.If(failed):
+                    m.next = "FAIL"
         with m.State("REPORT"):
             m.d.comb += reports.send.eq(~reports.sending)
             with m.If(~reports.sending):
-                m.d.sync += self._clock.eq(0)
+                m.d.comb += self._restart.eq(1)
                 m.next = "TAKE"
-                with m.If(self.error != Error.NONE):
+                with m.If(failed):
                     m.next = "FAIL"
                 with m.Elif(self._left == 0):
                     m.next = "END"

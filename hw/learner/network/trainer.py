@@ -75,8 +75,9 @@ class Trainer(wiring.Component):
             control.bad.eq(batch.bad),
             control.bad_index.eq(batch.bad_index),
             control.weight.eq(batch.weight),
-            batch.address.eq(play.address),
-            *(play.granule[k].eq(batch.granule[k]) for k in range(config.lanes)),
+            batch.take.eq(control.train),
+            *(batch.address[k].eq(play.address[k]) for k in range(config.lanes)),
+            *(play.word[k].eq(batch.word[k]) for k in range(config.lanes)),
             samples.eq(self.batch >> (config.lanes.bit_length() - 1)),
             play.start.eq(control.train),
             play.samples.eq(samples),
@@ -107,8 +108,6 @@ class Trainer(wiring.Component):
             m.d.sync += [running.eq(1), control.trained.eq(0)]
         with m.Elif(running & complete):
             m.d.sync += [running.eq(0), control.trained.eq(1)]
-        with m.If(control.begin):
-            m.d.sync += control.trained.eq(0)
         for layer in every:
             m.d.comb += [layer.start.eq(control.train), layer.samples.eq(samples)]
 

@@ -1,6 +1,7 @@
 """The batch memory: experiences as the gather engine sends them, checked, for replay in order.
 
-A granule (16 bytes) a clock in. A memory a lane; experience k goes to lane ``k mod lanes``.
+A beat a clock in. It has two halves: a batch comes into one while the batch before it is read out
+of the other. Every lane has a copy, for each reads experiences of its own.
 """
 
 from amaranth import *
@@ -11,8 +12,8 @@ from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.learner.records import record_granules, record_words
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.records import HEADER
-from hw.stream.ram import Ram
-from hw.stream.split import Split
+from hw.stream.delay import delay
+from hw.stream.ram import Ram, memory_blocks, style_of
 
 __all__ = ["WORDS", "BatchMemory"]
 
@@ -21,11 +22,10 @@ WORDS = GRANULE_WIDTH // 32
 
 
 class BatchMemory(wiring.Component):
-    """Experience k lies in lane ``k mod lanes``, from granule ``k // lanes * size`` on.
+    """Keeps a batch as it comes: experience k, with its header, from word ``k * size * WORDS`` on.
 
-    Meanwhile it finds the largest weight and the first bad experience. A granule is taken in every
-    cycle in which one is there; ``loaded`` rises ``Float32Reciprocal.LATENCY + 2`` cycles after the
-    last one.
+    Meanwhile it finds the largest weight and the first bad experience. A beat is taken in every
+    cycle in which one is there; ``loaded`` rises ``LATENCY`` cycles after the last one.
 
     Parameters
     ----------
@@ -33,28 +33,41 @@ class BatchMemory(wiring.Component):
     data_width : int
         Bits of a beat.
 
+    Attributes
+    ----------
+    size : int
+        Granules of a record with its header.
+    depth : int
+        Words of a half.
+
     Members
     -------
     begin : In(1), batch : In
-        ``batch`` experiences follow; ``batch`` is steady until ``loaded``.
+        ``batch`` experiences follow; not before the last batch was taken, or is given up. ``batch``
+        is steady until ``loaded``.
     records : In(stream.Signature(data_width))
-        HEADER and experience, dense.
+        HEADER and experience, dense. What follows the last experience in its beat is ignored.
     loaded : Out(1)
-        All are in; the outputs below are steady until the next ``begin``.
+        All are in; the outputs of the next line are steady until the next ``begin``.
     bad, bad_index : Out
         An experience has an infinite number, a NaN, or a discrete action that does not exist; the
         index of the first such experience.
+    take : In(1)
+        The loaded batch is the one that is read from the next clock on.
     weight, inverse : Out(32)
-        The largest importance weight and its reciprocal, binary32.
-    address : In, granule : Out(128).array(lanes)
-        A granule of every lane's memory, one clock after its address.
+        Its largest importance weight and the reciprocal of that, binary32; steady until ``take``.
+    address : In.array(lanes), word : Out(32).array(lanes)
+        A word of the batch that is read, for each lane, one clock after its address.
     """
 
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
-        #: Granules of a record with its header.
         self.size = 1 + record_granules(config)
-        self.depth = self.size * (config.batch // config.lanes)
+        self._parts = data_width // GRANULE_WIDTH
+        self._rows = self._row_count(config, data_width)
+        self.depth = self._rows * self._parts * WORDS
+        # Flags, the tree of the largest weight, the largest so far; the reciprocal, its register.
+        self.LATENCY = 3 + self._parts.bit_length() - 1 + Float32Reciprocal.LATENCY
         super().__init__(
             {
                 "begin": In(1),
@@ -63,89 +76,121 @@ class BatchMemory(wiring.Component):
                 "loaded": Out(1),
                 "bad": Out(1),
                 "bad_index": Out(32),
+                "take": In(1),
                 "weight": Out(32),
                 "inverse": Out(32),
-                "address": In(range(self.depth)),
-                "granule": Out(GRANULE_WIDTH).array(config.lanes),
+                "address": In(range(self.depth)).array(config.lanes),
+                "word": Out(32).array(config.lanes),
             }
         )
 
+    @staticmethod
+    def _row_count(config, data_width):
+        granules = (1 + record_granules(config)) * config.batch
+        return -(-granules * GRANULE_WIDTH // data_width)
+
+    @classmethod
+    def blocks(cls, config, data_width):
+        """RAMB36 of a BatchMemory with these parameters."""
+        depth = 2 * cls._row_count(config, data_width)
+        return config.lanes * memory_blocks(data_width, depth, style_of(depth))
+
     def elaborate(self, platform):
         m = Module()
-        config, size = self.config, self.size
-        m.submodules.split = split = Split(GRANULE_WIDTH, self.data_width // GRANULE_WIDTH)
-        wiring.connect(m, wiring.flipped(self.records), split.i)
-        counting = Signal()  # the count is still to be handed over
-        m.d.comb += [split.count.valid.eq(counting), split.count.payload.eq(self.batch * size)]
-        with m.If(counting & split.count.ready):
-            m.d.sync += counting.eq(0)
-
-        granule = split.o.p.data
-        position, lane = Signal(range(size)), Signal(range(config.lanes))
-        base, left = Signal(range(self.depth)), Signal.like(self.batch)
+        parts = self._parts
+        filled = Signal()  # the half that is written
+        left = Signal(range(self.size * self.config.batch + 1))  # granules to come
+        row = Signal(range(self._rows))
+        positions = [Signal(range(self.size), name=f"position_{part}") for part in range(parts)]
         take, ends = Signal(), Signal()
         m.d.comb += [
-            split.o.ready.eq(1),
-            take.eq(split.o.valid),
-            ends.eq(position == size - 1),
+            self.records.ready.eq(1),
+            take.eq(self.records.valid & (left != 0)),
+            ends.eq(take & (left <= parts)),
         ]
-        for k in range(config.lanes):
-            m.submodules[f"lane_{k}"] = ram = Ram(width=GRANULE_WIDTH, depth=self.depth)
-            m.d.comb += [
-                ram.write_enable.eq(take & (lane == k)),
-                ram.write_address.eq(base + position),
-                ram.write_data.eq(granule),
-                ram.read_address.eq(self.address),
-                self.granule[k].eq(ram.read_data),
-            ]
-
-        header = data.View(HEADER.shape, granule)
-        index = Signal(32)
-        wrong = Signal()
-        m.d.comb += wrong.eq(self._is_wrong(position, granule))
+        step = parts % self.size
         with m.If(take):
-            m.d.sync += position.eq(Mux(ends, 0, position + 1))
-            with m.If(position == 0):
-                # Weights are not negative: their bits have their order.
-                m.d.sync += index.eq(header.index)
-                with m.If(header.weight > self.weight):
-                    m.d.sync += self.weight.eq(header.weight)
-            with m.Elif(wrong & ~self.bad):
-                m.d.sync += [self.bad.eq(1), self.bad_index.eq(index)]
-            with m.If(ends):
-                m.d.sync += [lane.eq(lane + 1), left.eq(left - 1)]
-                with m.If(lane == config.lanes - 1):
-                    m.d.sync += [base.eq(base + size), lane.eq(0)]
-
-        m.submodules.reciprocal = reciprocal = Float32Reciprocal()
-        open_, asked = Signal(), Signal()  # a batch is under way; its reciprocal too
-        m.d.comb += [
-            reciprocal.i.payload.eq(self.weight),
-            reciprocal.i.valid.eq(open_ & (left == 0) & ~asked),
-            reciprocal.o.ready.eq(1),
-        ]
-        with m.If(reciprocal.i.valid):
-            m.d.sync += asked.eq(1)
-        with m.If(reciprocal.o.valid):
-            m.d.sync += [
-                self.inverse.eq(reciprocal.o.p.result),
-                self.loaded.eq(1),
-                open_.eq(0),
-                asked.eq(0),
-            ]
+            m.d.sync += [row.eq(row + 1), left.eq(Mux(ends, 0, left - parts))]
+            for position in positions:
+                wraps = position >= self.size - step
+                m.d.sync += position.eq(Mux(wraps, position - (self.size - step), position + step))
         with m.If(self.begin):
             m.d.sync += [
-                counting.eq(1),
-                open_.eq(1),
-                left.eq(self.batch),
+                row.eq(0),
+                left.eq(self.batch * self.size),
                 self.loaded.eq(0),
-                self.bad.eq(0),
-                self.weight.eq(0),
-                position.eq(0),
-                lane.eq(0),
-                base.eq(0),
+                *(position.eq(k % self.size) for k, position in enumerate(positions)),
             ]
+        with m.If(self.take):
+            m.d.sync += filled.eq(~filled)
+        self._memories(m, take, Cat(filled, row), ~filled)
+        self._check(m, take, ends, left, positions)
         return m
+
+    def _memories(self, m, take, written, half):
+        """A row is a beat; the halves lie row by row beside each other."""
+        words = self.data_width // 32
+        for lane, (address, word) in enumerate(zip(self.address, self.word, strict=True)):
+            m.submodules[f"lane_{lane}"] = ram = Ram(width=self.data_width, depth=2 * self._rows)
+            row, place = address[words.bit_length() - 1 :], address[: words.bit_length() - 1]
+            m.d.comb += [
+                ram.write_enable.eq(take),
+                ram.write_address.eq(written),
+                ram.write_data.eq(self.records.payload),
+                ram.read_address.eq(Cat(half, row)),
+                word.eq(ram.read_data.word_select(delay(m, place, 1, name=f"place_{lane}"), 32)),
+            ]
+
+    def _check(self, m, take, ends, left, positions):
+        """The first bad experience, the largest weight; then its reciprocal, and ``loaded``."""
+        layout = data.StructLayout({"head": 1, "wrong": 1, "index": 32, "weight": 32})
+        found = [Signal(layout, name=f"found_{k}", reset_less=True) for k in range(len(positions))]
+        for k, (flags, position) in enumerate(zip(found, positions, strict=True)):
+            granule = self.records.payload.word_select(k, GRANULE_WIDTH)
+            header, inside = data.View(HEADER.shape, granule), take & (left > k)
+            head = inside & (position == 0)
+            m.d.sync += [
+                flags.head.eq(head),
+                flags.wrong.eq(inside & self._is_wrong(position, granule)),
+                flags.index.eq(header.index),
+                flags.weight.eq(Mux(head, header.weight, 0)),
+            ]
+
+        # Which experience a granule belongs to: the header before it, in this beat or earlier.
+        index = Signal(32, reset_less=True)
+        bad, bad_index, current = Const(0, 1), Const(0, 32), index
+        for flags in found:
+            current = Mux(flags.head, flags.index, current)
+            bad_index = Mux(bad, bad_index, current)
+            bad = bad | flags.wrong
+        m.d.sync += index.eq(current)
+        with m.If(bad & ~self.bad):
+            m.d.sync += [self.bad.eq(1), self.bad_index.eq(bad_index)]
+
+        # Weights are not negative: their bits have their order.
+        candidates, clocks = [flags.weight for flags in found], 1
+        while len(candidates) > 1:
+            larger = []
+            for k in range(0, len(candidates), 2):
+                a, b = candidates[k : k + 2]
+                larger.append(Signal(32, name=f"larger_{clocks}_{k}", reset_less=True))
+                m.d.sync += larger[-1].eq(Mux(a > b, a, b))
+            candidates, clocks = larger, clocks + 1
+        weight, inverse = Signal(32), Signal(32)
+        with m.If(candidates[0] > weight):
+            m.d.sync += weight.eq(candidates[0])
+        m.submodules.reciprocal = reciprocal = Float32Reciprocal()
+        m.d.comb += [
+            reciprocal.i.payload.eq(weight),
+            reciprocal.i.valid.eq(delay(m, ends, clocks + 1, name="ended", reset=True)),
+            reciprocal.o.ready.eq(1),
+        ]
+        with m.If(reciprocal.o.valid):
+            m.d.sync += [inverse.eq(reciprocal.o.p.result), self.loaded.eq(1)]
+        with m.If(self.begin):
+            m.d.sync += [self.bad.eq(0), weight.eq(0)]
+        with m.If(self.take):
+            m.d.sync += [self.weight.eq(weight), self.inverse.eq(inverse)]
 
     def _is_wrong(self, position, granule):
         """Whether this granule has an infinite number, a NaN, or an action that does not exist."""

@@ -12,7 +12,6 @@ from hw.learner.network.loss import scalars_layout
 from hw.learner.records import record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS
 from hw.nn.layouts import feed_layout
-from hw.replay.config import GRANULE_WIDTH
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
@@ -56,7 +55,7 @@ class SampleReader(wiring.Component):
     ----------
     config : LearnerConfig
     depth : int
-        Granules of a lane's memory.
+        Words of the batch memory.
     scalars_ahead : int
         Samples whose scalars may wait for the loss.
 
@@ -64,8 +63,8 @@ class SampleReader(wiring.Component):
     -------
     start : In(1), samples : In
         Read ``samples`` samples of every lane; ``samples`` is steady until all have begun.
-    address : Out, granule : In(128).array(lanes)
-        The batch memory.
+    address : Out.array(lanes), word : In(32).array(lanes)
+        The batch memory: experience k goes to lane ``k mod lanes``.
     begun : Out(1)
         A sample has begun; a slot is taken in every buffer.
     room : In(1)
@@ -87,8 +86,8 @@ class SampleReader(wiring.Component):
             {
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
-                "address": Out(range(depth)),
-                "granule": In(GRANULE_WIDTH).array(lanes),
+                "address": Out(range(depth)).array(lanes),
+                "word": In(32).array(lanes),
                 "begun": Out(1),
                 "room": In(1),
                 "scalars": Out(stream.Signature(scalars_layout(config))),
@@ -111,38 +110,39 @@ class SampleReader(wiring.Component):
 
         # The walk through the memory: a word a clock while the queue behind it has room.
         left = Signal.like(self.samples)
-        base, position = Signal(range(self.depth)), Signal(range(words))
+        # A base a lane, in granules, so that a word's address is one sum.
+        granules = range(-(-self.depth // WORDS))
+        bases = [Signal(granules, name=f"base_{lane}") for lane in range(lanes)]
+        place, position = (WORDS - 1).bit_length(), Signal(range(words))
         inside, step, last = Signal(), Signal(), Signal()
         waiting = Signal(range(self.scalars_ahead + 1))  # samples begun whose scalars are not taken
         m.d.comb += [
-            self.address.eq(base + (position >> (WORDS.bit_length() - 1))),
+            *(
+                address.eq(Cat(position[:place], base + position[place:]))
+                for address, base in zip(self.address, bases, strict=True)
+            ),
             self.begun.eq((left != 0) & ~inside & self.room & (waiting != self.scalars_ahead)),
             last.eq(step & (position == end)),
         ]
         taken = scalars.o.valid & scalars.o.ready
         m.d.sync += waiting.eq(waiting + self.begun - taken)
         with m.If(self.start):
-            m.d.sync += [left.eq(self.samples), base.eq(0)]
+            m.d.sync += left.eq(self.samples)
+            m.d.sync += [base.eq(lane * size) for lane, base in enumerate(bases)]
         with m.If(self.begun):
             m.d.sync += [inside.eq(1), position.eq(0), left.eq(left - 1)]
         with m.If(step):
             m.d.sync += position.eq(position + 1)
         with m.If(last):
-            m.d.sync += [inside.eq(0), base.eq(base + size)]
+            m.d.sync += [inside.eq(0), *(base.eq(base + lanes * size) for base in bases)]
         s1_valid = delay(m, step, 1, name="step", reset=True)
         s1_position = delay(m, position, 1, name="position")
-        s1_words = []
-        for lane in range(lanes):
-            s1_words.append(Signal(32, name=f"word_{lane}"))
-            place = s1_position[: WORDS.bit_length() - 1]
-            m.d.comb += s1_words[-1].eq(self.granule[lane].word_select(place, 32))
-
-        self._keep_scalars(m, scalars, s1_valid, s1_position, s1_words, end)
-        level = self._feed(m, s1_valid, s1_position, s1_words, words)
+        self._keep_scalars(m, scalars, s1_valid, s1_position, end)
+        level = self._feed(m, s1_valid, s1_position, words)
         m.d.comb += step.eq(inside & (level < _AHEAD - _IN_FLIGHT))
         return m
 
-    def _keep_scalars(self, m, scalars, valid, position, words, end):
+    def _keep_scalars(self, m, scalars, valid, position, end):
         """Keep what the loss needs; hand it over after the last word."""
         config = self.config
         places = {"index": 0, "weight": 2}
@@ -151,11 +151,11 @@ class SampleReader(wiring.Component):
         kept = Signal(scalars_layout(config), reset_less=True)
         for name, place in places.items():
             with m.If(valid & (position == place)):
-                m.d.sync += [kept[lane][name].eq(word) for lane, word in enumerate(words)]
+                m.d.sync += [kept[lane][name].eq(word) for lane, word in enumerate(self.word)]
         whole = delay(m, valid & (position == end), 1, name="whole", reset=True)
         m.d.comb += [scalars.i.payload.eq(kept), scalars.i.valid.eq(whole)]
 
-    def _feed(self, m, valid, position, words, count):
+    def _feed(self, m, valid, position, count):
         """Convert the numbers, and send them where they belong; returns the words that wait."""
         config, places = self.config, record_words(self.config)
         shape = config.arithmetic.shape("activation")
@@ -169,7 +169,7 @@ class SampleReader(wiring.Component):
         m.submodules.words = queue = Queue(layout, _AHEAD)
         arithmetic = config.arithmetic
         latency = 0 if arithmetic.is_float else Quantize.LATENCY
-        for lane, word in enumerate(words):
+        for lane, word in enumerate(self.word):
             value, saturated = word, Const(0)
             if not arithmetic.is_float:
                 value, saturated = quantize(m, word, arithmetic.activation, name=f"value_{lane}")

@@ -18,38 +18,58 @@ GRANULE = (1 << 128) - 1
 async def batches(dut):
     rng = random.Random(1)
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
-    dut.begin.value = dut.batch.value = dut.address.value = dut.records__valid.value = 0
+    for name in ("begin", "batch", "take", "records__valid"):
+        getattr(dut, name).value = 0
+    for lane in range(LANES):
+        getattr(dut, f"address__{lane}").value = 0
     await reset(dut)
+    taken = None
     for number, batch in enumerate(CASE["batches"]):
-        dut.begin.value, dut.batch.value = 1, batch["count"]
-        await RisingEdge(dut.clk)
-        dut.begin.value = 0
+        await pulse(dut, "begin", batch["count"])
         gap = (0, 0.5)[number % 2]
-        put = put_all(dut, "records", batch["beats"], rng, gap)
-        await with_timeout(put, 100, "us")
-        for _ in range(4 * LANES * SIZE + 60):
-            await ReadOnly()
-            loaded = int(dut.loaded.value)
+        # The batch before it is read while this one comes.
+        reading = cocotb.start_soon(check(dut, taken)) if taken else None
+        await with_timeout(put_all(dut, "records", batch["beats"], rng, gap), 100, "us")
+        clocks = 1  # the last beat was taken in the clock before this one
+        while clocks < CASE["latency"]:
+            assert not int(dut.loaded.value), f"batch {number} is loaded after {clocks} clocks"
             await RisingEdge(dut.clk)
-            if loaded:
-                break
-        assert loaded, f"batch {number} is not loaded in time"
-        await check(dut, batch)
+            await ReadOnly()
+            clocks += 1
+        assert int(dut.loaded.value), f"batch {number} is not loaded in time"
+        if reading:
+            await with_timeout(reading, 100, "us")
+        await RisingEdge(dut.clk)
+        bad = [int(dut.bad.value), int(dut.bad_index.value)]
+        assert bad[0] == (batch["bad"] is not None), f"bad is {bad}, not {batch['bad']}"
+        assert not bad[0] or bad[1] == batch["bad"], f"bad is {bad}, not {batch['bad']}"
+        taken = None
+        if number % 5 != 3:  # now and then one is given up
+            await pulse(dut, "take", batch["count"])
+            taken = batch
+    await check(dut, taken)
+
+
+async def pulse(dut, name, count):
+    getattr(dut, name).value, dut.batch.value = 1, count
+    await RisingEdge(dut.clk)
+    getattr(dut, name).value = 0
 
 
 async def check(dut, batch):
-    bad = [int(dut.bad.value), int(dut.bad_index.value)]
-    assert bad[0] == (batch["bad"] is not None), f"bad is {bad}, not {batch['bad']}"
-    assert not bad[0] or bad[1] == batch["bad"], f"bad is {bad}, not {batch['bad']}"
-    assert int(dut.weight.value) == batch["weight"]
-    assert int(dut.inverse.value) == batch["inverse"]
+    await RisingEdge(dut.clk)
     granules = [beat >> at & GRANULE for beat in batch["beats"] for at in range(0, WIDTH, 128)]
-    for address in range(batch["count"] // LANES * SIZE):
-        dut.address.value = address
+    words = batch["count"] // LANES * SIZE * 4
+    for number in range(words):
+        # Lanes read where they want.
+        at = [(number + lane * 7) % words + lane * SIZE * 4 for lane in range(LANES)]
+        for lane, address in enumerate(at):
+            getattr(dut, f"address__{lane}").value = address
         await RisingEdge(dut.clk)
         await ReadOnly()
-        sample, part = divmod(address, SIZE)
-        for lane in range(LANES):
-            expected = granules[(sample * LANES + lane) * SIZE + part]
-            assert int(getattr(dut, f"granule__{lane}").value) == expected, (address, lane)
+        for lane, address in enumerate(at):
+            expected = granules[address // 4] >> 32 * (address % 4) & (1 << 32) - 1
+            assert int(getattr(dut, f"word__{lane}").value) == expected, (address, lane)
+        assert int(dut.weight.value) == batch["weight"]
+        assert int(dut.inverse.value) == batch["inverse"]
         await RisingEdge(dut.clk)

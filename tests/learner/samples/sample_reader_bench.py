@@ -27,16 +27,17 @@ class Surroundings:
         dut = self.dut
         while True:
             await ReadOnly()
-            address, begun = int(dut.address.value), int(dut.begun.value)
+            places = [int(getattr(dut, f"address__{lane}").value) for lane in range(LANES)]
+            begun = int(dut.begun.value)
             assert not begun or int(dut.room.value), "begun without room"
             self.begun += begun
             self.clipped += int(dut.saturations.value)
             await RisingEdge(dut.clk)
-            for lane in range(LANES):
-                granules = VECTORS["memory"][lane]
+            for lane, address in enumerate(places):
+                memory = VECTORS["memory"]
                 # Behind the last record it may look, at anything.
-                granule = granules[address] if address < len(granules) else (1 << 128) - 1
-                getattr(dut, f"granule__{lane}").value = granule
+                word = memory[address] if address < len(memory) else (1 << 32) - 1
+                getattr(dut, f"word__{lane}").value = word
             dut.room.value = int(self.rng.random() >= self.gap)
 
 
@@ -46,7 +47,7 @@ async def start(dut, gap):
     for name in STREAMS:
         getattr(dut, f"{name}__ready").value = 0
     for lane in range(LANES):
-        getattr(dut, f"granule__{lane}").value = 0
+        getattr(dut, f"word__{lane}").value = 0
     await reset(dut)
     around = Surroundings(dut, gap)
     cocotb.start_soon(around.run())

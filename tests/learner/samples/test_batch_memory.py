@@ -32,6 +32,8 @@ def records(config, count, rng):
 def batch(config, data_width, raw, bad=None):
     """What the bench needs; ``bad`` is the position of the first bad record."""
     data = raw.tobytes()
+    rest = -len(data) % (data_width // 8)
+    data += b"\xff" * rest  # numbers that are none, and the largest weight: nobody may look
     beats = [
         int.from_bytes(data[at : at + data_width // 8], "little")
         for at in range(0, len(data), data_width // 8)
@@ -80,11 +82,13 @@ def test_batch(simulate, config, data_width):
     for raw, bad in spoiled(config, rng):
         batches.append(batch(config, data_width, raw, bad))
     batches.append(batch(config, data_width, records(config, config.lanes, rng)))
+    unit = BatchMemory(config, data_width)
     simulate(
-        BatchMemory(config, data_width),
+        unit,
         "learner.samples.batch_memory_bench",
         lanes=config.lanes,
         size=1 + record_granules(config),
         data_width=data_width,
+        latency=unit.LATENCY,
         batches=batches,
     )

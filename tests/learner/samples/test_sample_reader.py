@@ -81,15 +81,11 @@ def test_play(simulate, tmp_path, name, ahead):
     raw = (scale * rng.standard_normal(shape, np.float32)).view(np.uint32)
     streams, clipped = expected(config, raw)
     assert (clipped > 0) != config.arithmetic.is_float
-    memory = raw.reshape(samples, lanes, size, WORDS).transpose(1, 0, 2, 3)
-    memory = [
-        [int.from_bytes(granule.tobytes(), "little") for granule in lane.reshape(-1, WORDS)]
-        for lane in memory
-    ]
+    memory = raw.reshape(-1).tolist()  # experience k of lane k mod lanes
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(dict(streams=streams, memory=memory, clipped=clipped)))
     simulate(
-        SampleReader(config, size * samples, ahead),
+        SampleReader(config, raw.size, ahead),
         "learner.samples.sample_reader_bench",
         vectors=str(file),
         lanes=lanes,
