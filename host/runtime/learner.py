@@ -5,7 +5,6 @@ as many iterations as there are steps, and only reports and, where asked for, pa
 """
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,24 +15,27 @@ from host.runtime.hyperparameters import (
     checked_hyperparameters,
     hyperparameter_records,
 )
+from host.runtime.learned import Learned, Trained
+from host.runtime.learner_checks import (
+    check_actions,
+    check_batch,
+    checked_inserts,
+    warn_of_clipped,
+    wrong_number,
+)
 from host.runtime.parameters import from_image, set_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
+from host.runtime.sent_batches import received_errors, sent_batches
 from hw.designs import DESIGNS
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import REPORT, LearnError
-from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
+from hw.replay.commands import MAX_COUNT
+from hw.replay.records import ITEM
 
-__all__ = ["Diverged", "Learned", "LearningReplay", "learner_fields", "hyperparameter_records"]
-
-
-class Learned(NamedTuple):
-    """``reports``: REPORT records [iterations]; ``parameters``: as ``store`` gives, or None."""
-
-    reports: np.ndarray
-    parameters: dict | None
+__all__ = ["Diverged", "LearningReplay", "learner_fields", "hyperparameter_records"]
 
 
 def learner_fields(kernel):
@@ -108,15 +110,10 @@ class LearningReplay(PrioritizedReplayBuffer):
         exist. Diverged for TD errors that are not finite. In these two cases the iterations before
         stand, and the one that failed changed neither priorities nor parameters.
         """
-        steps = checked_hyperparameters(steps)
-        count = len(steps)
-        if not 1 <= count <= MAX_COUNT:
-            raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
-        check_floor(steps, self.learner)
-        self._check_batch(batch_size)
-        self._check_loaded(PARAMETER_SETS)
+        steps, count = self._checked_steps(steps, batch_size)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
-        inserts = self._checked_inserts(inserts, len(records), count)
+        room = dict(capacity=self.capacity, granules=self._granules)
+        inserts = checked_inserts(inserts, len(records), count, **room)
         rest = len(records) - inserts * count
         fill = min(len(self) + rest, self.capacity)
         if batch_size > fill:
@@ -145,12 +142,35 @@ class LearningReplay(PrioritizedReplayBuffer):
             learn |= given.part(rest, len(records)).put(operands, offset, runs=count)
         program.append((LearnOpcode.LEARN, learn))
         size = count * REPORT.size
-        extra = self._put_store(program, size, store) if store else 0
-        results = self._run(program, operands, size + extra)
-        reports = results[:size].view(REPORT.dtype).copy()
-        self._count_saturations(reports["saturations"][-1])
-        parameters = from_image(self.learner, results[size:], store) if store else None
+        _, reports, parameters = self._launch(program, operands, size, count, store)
         return Learned(reports, parameters)
+
+    def train(self, steps, experiences, *, batch_size, weights=None, store=()):
+        """``len(steps)`` iterations in one launch on batches sent along: for a replay
+        memory elsewhere (CF'22 Fig. 10). Neither the tree nor what is stored is read or written.
+
+        Parameters
+        ----------
+        steps, batch_size, store
+            As ``learn``.
+        experiences : dict of arrays [n, ...], or records [n] of ``dtype``
+            n = iterations * batch_size, the first iteration's batch first.
+        weights : floats [n] or None
+            Importance weights; the largest of a batch divides all of it. None: 1.
+
+        Returns ``Trained``. Errors as ``learn``; nothing is sent where a number is not finite.
+        """
+        steps, count = self._checked_steps(steps, batch_size)
+        records = self._records(experiences)
+        sent = sent_batches(self.learner, records, weights, count, batch_size)
+        batches = aligned(steps.nbytes)
+        operands = [(0, steps.view(np.uint8)), (batches, sent)]
+        lists = count * REPORT.size
+        fields = dict(count=count, batch=batch_size, batches=batches, td_errors=lists)
+        size = lists + count * aligned(batch_size * ITEM.size)
+        program = [(LearnOpcode.TRAIN, fields)]
+        results, *learned = self._launch(program, operands, size, count, store)
+        return Trained(*learned, received_errors(results[lists:], count, batch_size))
 
     def initialize(self, parameters):
         """New weights, for online and target network alike; moments become 0.
@@ -205,43 +225,22 @@ class LearningReplay(PrioritizedReplayBuffer):
     def _records(self, experiences):
         records = super()._records(experiences)
         if self.dtype["action"].kind == "u":
-            actions, limit = np.atleast_1d(experiences["action"]), self.learner.action
-            wrong = ~((actions >= 0) & (actions < limit))
-            if wrong.any():
-                bad = int(np.argmax(wrong))
-                raise ValueError(
-                    f"action must be in 0..{limit - 1}, not {actions[bad]} at position {bad}"
-                )
+            check_actions(self.learner, np.atleast_1d(experiences["action"]))
         return records
+
+    def _checked_steps(self, steps, batch_size):
+        steps = checked_hyperparameters(steps)
+        count = len(steps)
+        if not 1 <= count <= MAX_COUNT:
+            raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
+        check_floor(steps, self.learner)
+        check_batch(self.learner, batch_size)
+        self._check_loaded(PARAMETER_SETS)
+        return steps, count
 
     def _check_loaded(self, sets):
         if set_bits(sets) & ~int(self.status["loaded"]):
             raise ValueError("parameters must be loaded first (initialize, or load), not missing")
-
-    def _check_batch(self, batch_size):
-        limit, lanes = self.learner.batch, self.learner.lanes
-        if (
-            not isinstance(batch_size, (int, np.integer))
-            or not 1 <= batch_size <= limit
-            or batch_size % lanes
-        ):
-            raise ValueError(
-                f"batch_size must be a multiple of {lanes} (the kernel's lanes) in 1..{limit} "
-                f"(its batch), not {batch_size!r}"
-            )
-
-    def _checked_inserts(self, inserts, given, count):
-        if inserts is None:
-            inserts = given // count
-        if not isinstance(inserts, (int, np.integer)) or not 0 <= inserts * count <= given:
-            raise ValueError(
-                f"inserts must be an integer in 0..{given // count} (of {given} experiences for "
-                f"{count} iterations), not {inserts!r}"
-            )
-        limit = min(self.capacity, MAX_COUNT, MAX_TRANSFER // self._granules)
-        if inserts > limit:
-            raise ValueError(f"inserts must be at most {limit}, not {inserts}")
-        return int(inserts)
 
     def _put_store(self, program, offset, sets):
         """Append a STORE to ``offset`` of results; return the bytes that it writes."""
@@ -256,45 +255,35 @@ class LearningReplay(PrioritizedReplayBuffer):
         self.launcher.run([(LearnOpcode.LOAD, command)], [(0, image.view(np.uint8))])
 
     def _run(self, program, operands, size):
-        """The launch of a LEARN; its errors in the words of experiences."""
+        """The launch of a LEARN or TRAIN; its errors in the words of experiences."""
         try:
             return self.launcher.run(program, operands, size)
         except CommandError as error:
             if error.code == LearnError.NUMBER:
-                raise ValueError(self._wrong(error.detail)) from error
+                index = error.detail
+                raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
+                name, rule, value = wrong_number(self.learner, raw.view(self.dtype)[0])
+                raise ValueError(
+                    f"{name} of experience {index} must be {rule}, not {value}; nothing was "
+                    "learned from the batch that drew it"
+                ) from error
             if error.code == LearnError.DIVERGED:
                 raise Diverged(error.detail) from error
             raise
 
-    def _wrong(self, index):
-        """What is wrong with a stored experience."""
-        raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
-        record = raw.view(self.dtype)[0]
-        rule, (name, value) = "finite", ("action", record["action"])
-        if record["action"].dtype.kind == "u" and record["action"] >= self.learner.action:
-            rule = f"in 0..{self.learner.action - 1}"
-        else:
-            name, value = next(
-                (name, value)
-                for name in self.dtype.names
-                for value in np.atleast_1d(record[name])
-                if not np.isfinite(value)
-            )
-        return (
-            f"{name} of experience {index} must be {rule}, not {value}; nothing was learned from "
-            "the batch that drew it"
-        )
+    def _launch(self, program, operands, size, count, store):
+        """``size`` bytes of results, ``count`` REPORTs first; those; the parameters of ``store``,
+        or None."""
+        extra = self._put_store(program, size, store) if store else 0
+        results = self._run(program, operands, size + extra)
+        reports = results[: count * REPORT.size].view(REPORT.dtype).copy()
+        self._count_saturations(reports["saturations"][-1])
+        parameters = from_image(self.learner, results[size:], store) if store else None
+        return results[:size], reports, parameters
 
     def _count_saturations(self, counts):
         clipped = counts.astype(np.int64) - self.saturations
         self.saturations = counts.astype(np.int64)
         if (clipped > 0).any() and not self._warned:
             self._warned = True
-            weights, activations, gradients = clipped.tolist()
-            warnings.warn(
-                f"{weights} weights, {activations} activations and {gradients} gradients were "
-                "clipped to their fixed-point formats; formats with more integer bits "
-                "(learner.arithmetic) avoid it",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+            warn_of_clipped(*clipped.tolist())

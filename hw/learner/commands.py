@@ -10,7 +10,7 @@ from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
-from hw.replay.records import GRANULE_BYTES, ITEM
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import Command, CommandTable, Rule, counted, operands, results, round_up
 from hw.shell.layout import Field
 from hw.shell.program import ShellError
@@ -24,6 +24,7 @@ class LearnOpcode(enum.Enum, shape=8):
     LEARN = 32
     LOAD = 33
     STORE = 34
+    TRAIN = 36
 
 
 def _most_inserts(config):
@@ -41,6 +42,31 @@ def _image_bytes(c, s):
     return wanted * set_bytes(learner)
 
 
+def _record_bytes(config):
+    """Of an experience without its header."""
+    return record_granules(config.learner) * GRANULE_BYTES
+
+
+#: Of LEARN and TRAIN, at the same place in both.
+_BATCH = Field(
+    "batch",
+    "u32",
+    "experiences a gradient step, a multiple of the lanes",
+    low=1,
+    high=lambda config: config.learner.batch,
+    error=LearnError.BATCH,
+)
+_WHOLE_LANES = Rule(
+    LearnError.BATCH,
+    lambda c, s: (c.batch & (s.config.learner.lanes - 1)) != 0,
+    "batch is a multiple of the lanes",
+)
+_ALL_LOADED = Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every set is loaded")
+_HYPERPARAMETERS = operands(
+    lambda c, s: c.count * HYPERPARAMETERS.size, "a record for each iteration", moved=False
+)
+_REPORTS = results(lambda c, s: c.count * REPORT.size, "a REPORT for each iteration", moved=False)
+
 _LEARN = Command(
     LearnOpcode.LEARN,
     "`count` iterations; each draws `batch` experiences, trains on them, gives them their new "
@@ -50,14 +76,7 @@ _LEARN = Command(
     "before stand. A REPORT that it fails ends nothing: all iterations stand.",
     (
         Field("stratum_width", "u64", "as SAMPLE, of `batch` draws", high=1 << 48),
-        Field(
-            "batch",
-            "u32",
-            "experiences a gradient step, a multiple of the lanes",
-            low=1,
-            high=lambda config: config.learner.batch,
-            error=LearnError.BATCH,
-        ),
+        _BATCH,
         FIELDS["alpha"],
         FIELDS["epsilon"],
         Field(
@@ -72,13 +91,12 @@ _LEARN = Command(
         FIELDS["priorities"],
     ),
     count=counted(MAX_COUNT, "iterations"),
-    values={"inserts": lambda c, s: c.inserts},
+    values={
+        "records": lambda c, s: c.inserts,
+        "record": lambda c, s: _record_bytes(s.config),
+    },
     footprints=(
-        operands(
-            lambda c, s: c.count * HYPERPARAMETERS.size,
-            "a record for each iteration",
-            moved=False,
-        ),
+        _HYPERPARAMETERS,
         operands(
             lambda c, s: c.stored,
             "`experiences`: `inserts` for each iteration",
@@ -91,14 +109,10 @@ _LEARN = Command(
             offset="priorities",
             moved=False,
         ),
-        results(lambda c, s: c.count * REPORT.size, "a REPORT for each iteration", moved=False),
+        _REPORTS,
     ),
     rules=(
-        Rule(
-            LearnError.BATCH,
-            lambda c, s: (c.batch & (s.config.learner.lanes - 1)) != 0,
-            "batch is a multiple of the lanes",
-        ),
+        _WHOLE_LANES,
         Rule(
             LearnError.RECORD,
             lambda c, s: s.granules != record_granules(s.config.learner),
@@ -109,8 +123,44 @@ _LEARN = Command(
             lambda c, s: c.inserts > s.capacity,
             "inserts is at most the capacity",
         ),
-        Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every set is loaded"),
+        _ALL_LOADED,
     ),
+)
+
+_TRAIN = Command(
+    LearnOpcode.TRAIN,
+    "`count` iterations on batches that the host sends, as those of LEARN: neither tree nor "
+    "storage is read or written (CF'22 Fig. 10, with the replay memory elsewhere). The next batch "
+    "is read while the last step runs. An iteration whose hyperparameters or batch memory fails "
+    "changes nothing; those before stand. A list or REPORT that it fails ends nothing.",
+    (
+        Field("batches", "u32", "byte offset of them, a multiple of 64"),
+        Field("td_errors", "u32", "byte offset of the lists of TD errors, a multiple of 64"),
+        _BATCH,
+    ),
+    count=counted(MAX_COUNT, "iterations"),
+    values={
+        "records": lambda c, s: c.batch,
+        "record": lambda c, s: HEADER.size + _record_bytes(s.config),
+    },
+    footprints=(
+        _HYPERPARAMETERS,
+        operands(
+            lambda c, s: c.stored,
+            "`batches`: for each iteration `batch` times HEADER and experience, dense; of a "
+            "HEADER index (which comes back) and weight are read",
+            offset="batches",
+            moved=False,
+        ),
+        _REPORTS,
+        results(
+            lambda c, s: c.listed,
+            "`td_errors`: for each iteration `batch` items of index and TD error",
+            offset="td_errors",
+            moved=False,
+        ),
+    ),
+    rules=(_WHOLE_LANES, _ALL_LOADED),
 )
 
 
@@ -149,6 +199,7 @@ def _image(opcode, doc, footprint, *rules):
 LEARNING = CommandTable(
     (
         _LEARN,
+        _TRAIN,
         _image(
             LearnOpcode.LOAD,
             "Parameters from operands: for each network, layer and set of `sets`, in this order, "
@@ -163,9 +214,10 @@ LEARNING = CommandTable(
         ),
     ),
     stages={
-        "run": lambda c, s: c.inserts * (record_granules(s.config.learner) * GRANULE_BYTES),
+        # Bytes of an iteration's experiences, those of all iterations, of all their lists.
+        "run": lambda c, s: c.records * c.record,
         "stored": lambda c, s: c.count * round_up(c.run, 64),
-        "listed": lambda c, s: c.count * round_up(c.inserts * ITEM.size, 64),
+        "listed": lambda c, s: c.count * round_up(c.records * ITEM.size, 64),
     },
 )
 

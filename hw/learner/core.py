@@ -1,7 +1,8 @@
 """The learner's core: the replay core with a learner behind it, and the commands of both.
 
 A command of the replay core passes without latency. An iteration of LEARN is the replay core's
-SAMPLE, whose batch goes to the learner, an UPDATE with what the learner sends back, and an INSERT.
+SAMPLE, whose batch goes to the learner, an UPDATE with what the learner sends back, and an INSERT;
+one of TRAIN takes its batch from operands and writes the TD errors to results.
 LOAD and STORE move a beat of the parameter image as fast as the learner does.
 """
 
@@ -15,9 +16,8 @@ from hw.learner.control.iteration import Iteration
 from hw.learner.network.trainer import Trainer
 from hw.learner.records import LEARNER_STATUS
 from hw.replay.core import ReplayCore
-from hw.replay.records import ITEM, REPLAY_STATUS
+from hw.replay.records import REPLAY_STATUS
 from hw.replay.replay_state import state_shapes
-from hw.shell.command import round_up
 from hw.shell.core import CommandCore
 from hw.shell.ports import mux_ports
 
@@ -25,11 +25,12 @@ __all__ = ["LearnerCore"]
 
 
 class LearnerCore(CommandCore):
-    """The core of the kernels ``dqn`` and ``ddpg``: LEARN, LOAD and STORE, and, passed on to the
-    replay core inside, all of its commands.
+    """The core of the kernels ``dqn`` and ``ddpg``: LEARN, TRAIN, LOAD and STORE, and, passed on to
+    the replay core inside, all of its commands.
 
     What ``make_learner`` returns learns: anything that meets ``LearnerSignature``. A parameter set
-    counts as missing until a LOAD of it has succeeded; LEARN wants all sets, STORE those it names.
+    counts as missing until a LOAD of it has succeeded; LEARN and TRAIN want all sets, STORE those
+    it names.
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ class LearnerCore(CommandCore):
             run.state.granules.eq(state.granules),
             run.state.missing.eq(missing),
             iteration.raw.eq(run.raw),
-            iteration.advance.eq(round_up(run.stages.run, 64)),
-            iteration.advance_list.eq(round_up(learn.inserts * ITEM.size, 64)),
+            iteration.trains.eq(run.selected.train),
+            iteration.run.eq(run.stages.run),
             iteration.operands.eq(self.operands),
             iteration.results.eq(self.results),
             iteration.status.eq(replay.status),
@@ -90,7 +91,8 @@ class LearnerCore(CommandCore):
             ),
             learner.batch.eq(learn.batch),
             learner.sets.eq(command[LearnOpcode.LOAD].sets),
-            redirect.batch.eq(learn.batch),
+            redirect.count.eq(learn.batch),
+            redirect.passing.eq(iteration.trains),
             redirect.start.eq(iteration.learner.train),
             redirect.drawing.eq(iteration.drawing),
             redirect.giving.eq(iteration.giving),
@@ -102,6 +104,8 @@ class LearnerCore(CommandCore):
             run.words.ready.eq(learner.image_i.ready),
         ]  # fmt: skip
         connect(m, iteration.learner, learner.control)
+        connect(m, iteration.batch, redirect.batch)
+        connect(m, redirect.list, iteration.list)
         connect(m, redirect.records, learner.records)
         connect(m, learner.td, redirect.td)
         connect(m, learner.image_o, run.reply_words)
@@ -175,7 +179,7 @@ class LearnerCore(CommandCore):
             ]
             with m.State("IDLE"):
                 m.d.comb += [
-                    iteration.start.eq(run.start & run.selected.learn),
+                    iteration.start.eq(run.start & (run.selected.learn | run.selected.train)),
                     learner.load.eq(run.start & run.selected.load),
                     learner.store.eq(run.start & run.selected.store),
                     run.reply.eq(learner.store),

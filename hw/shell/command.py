@@ -175,16 +175,23 @@ class CommandTable(dict):
     def footprints(self):
         """Name to ``(buffer, offset)`` of all places that the commands touch.
 
-        ValueError where two commands mean different places by one name.
+        ValueError where two commands mean different places by one name, or have its field at
+        different bytes: the decoder reads one of them.
         """
-        places = {}
+        places, fields = {}, {}
         for command in self.values():
             for footprint in command.footprints:
-                place = (footprint.buffer, footprint.offset)
-                if places.setdefault(footprint.name, place) != place:
+                name, place = footprint.name, (footprint.buffer, footprint.offset)
+                if places.setdefault(name, place) != place:
                     raise ValueError(
-                        f"footprint {footprint.name} must be in one buffer, not in {place[0]} and "
-                        f"{places[footprint.name][0]}"
+                        f"footprint {name} must be in one buffer, not in {place[0]} and "
+                        f"{places[name][0]}"
+                    )
+                byte = command.offsets.get(footprint.offset)
+                if fields.setdefault(name, byte) != byte:
+                    raise ValueError(
+                        f"footprint {name} must be at one byte of all commands, not at {byte} of "
+                        f"{command.name} and at {fields[name]} of another"
                     )
         return places
 

@@ -15,8 +15,13 @@ def opcode(source, program):
     program.raw(source.rng.choice([31, 35, 256 + 32, 0x8000_0021, 32 << 8]))
 
 
+def _iterate(programs, program, **fields):
+    """By LEARN or by TRAIN."""
+    programs.rng.choice([programs.learn, programs.train])(program, **fields)
+
+
 def count(source, program):
-    source.learn(program, count=source.rng.choice([0, MAX_COUNT + 1, _WORD]))
+    _iterate(source, program, count=source.rng.choice([0, MAX_COUNT + 1, _WORD]))
 
 
 def batch(source, program):
@@ -24,7 +29,7 @@ def batch(source, program):
     wrong = [0, learner.batch + learner.lanes, _WORD - learner.lanes + 1, 1 << 16]
     if learner.lanes > 1:
         wrong += [1, learner.batch - 1]
-    source.learn(program, batch=source.rng.choice(wrong))
+    _iterate(source, program, batch=source.rng.choice(wrong))
 
 
 def record(source, program):
@@ -83,14 +88,21 @@ def number(source, program):
     value = source.rng.choice([np.inf, -np.inf, np.nan])
     if source.dtype[name].base.kind == "u":
         value = source.rng.choice([source.config.learner.action, 1 << 31, _WORD])
-    source.only(program, **{name: value})
-    source.learn(program)
+    if source.rng.random() < 0.3:
+        source.train(program, wrong={name: value})
+    else:
+        source.only(program, **{name: value})
+        source.learn(program)
 
 
 def diverged(source, program):
     """A reward that ``stand_in`` takes for one, and that overflows where it meets the discount."""
-    source.only(program, reward=3e38, discount=3e38)
-    source.learn(program)
+    fields = dict(reward=3e38, discount=3e38)
+    if source.rng.random() < 0.3:
+        source.train(program, wrong=fields)
+    else:
+        source.only(program, **fields)
+        source.learn(program)
 
 
 def _outside(source, end):
@@ -98,9 +110,11 @@ def _outside(source, end):
 
 
 def operands(source, program):
-    which = source.rng.choice(["steps", "experiences", "load", "short"])
+    which = source.rng.choice(["steps", "experiences", "batches", "load", "short"])
     if which == "steps":
-        source.learn(program, source=_outside(source, 1 << 20))
+        _iterate(source, program, source=_outside(source, 1 << 20))
+    elif which == "batches":
+        source.train(program, batches=_outside(source, 1 << 20))
     elif which == "experiences":
         where = _outside(source, 1 << 20)
         program.learn(source.steps(1), source.records(2), **source.fields(), experiences=where)
@@ -112,9 +126,11 @@ def operands(source, program):
 
 
 def results(source, program):
-    which = source.rng.choice(["learn", "store", "short"])
-    if which == "learn":
-        source.learn(program, destination=_outside(source, 1 << 20))
+    which = source.rng.choice(["reports", "lists", "store", "short"])
+    if which == "reports":
+        _iterate(source, program, destination=_outside(source, 1 << 20))
+    elif which == "lists":
+        source.train(program, td_errors=_outside(source, 1 << 20))
     elif which == "store":
         source.store(program, destination=_outside(source, 1 << 20))
     else:

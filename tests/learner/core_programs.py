@@ -10,7 +10,7 @@ from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack, sections
 from hw.learner.records import HYPERPARAMETERS, LEARNER_STATUS, REPORT, record_granules
 from hw.replay.commands import Opcode
-from hw.replay.records import GRANULE_BYTES
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.program import STATUS
 
 __all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "sets_of", "run_both"]
@@ -45,6 +45,27 @@ class LearnProgram(Program):
             experiences=experiences,
         )
         self.raw(LearnOpcode.LEARN, **{**values, **fields})
+
+    def train(self, steps, sent, **fields):
+        """``sent``: uint8 [iterations, bytes], HEADER and experience each; lists of TD errors
+        follow the REPORTs."""
+        count = len(steps)
+        padded = np.full((count, -(-sent.shape[1] // 64) * 64), 0xFF, np.uint8)
+        padded[:, : sent.shape[1]] = sent
+        place = self.result(0)
+        self.reports += range(place, place + count * REPORT.size, REPORT.size)
+        lists = place + count * REPORT.size
+        batch = sent.shape[1] // (HEADER.size + self.granules * GRANULE_BYTES)
+        self.results_bytes = lists + count * (-(-batch * ITEM.size // 64) * 64)
+        values = dict(
+            count=count,
+            source=self.operand(steps),
+            destination=place,
+            batches=self.operand(padded),
+            td_errors=lists,
+            batch=batch,
+        )
+        self.raw(LearnOpcode.TRAIN, **{**values, **fields})
 
     def load(self, numbers, sets, **fields):
         values = dict(count=numbers.nbytes, source=self.operand(numbers), sets=sets)
@@ -101,8 +122,8 @@ class LearnPrograms:
     def program(self, length, bad=None):
         program = LearnProgram(self.granules)
         while len(program) < length:
-            names = ["learn", "load", "store", "insert", "sample", "set", "get"]
-            (name,) = self.rng.choices(names, [5, 1, 1, 1, 1, 1, 1])
+            names = ["learn", "train", "load", "store", "insert", "sample", "set", "get"]
+            (name,) = self.rng.choices(names, [5, 3, 1, 1, 1, 1, 1, 1])
             getattr(self, name)(program)
         if bad:
             bad(self, program)
@@ -159,6 +180,23 @@ class LearnPrograms:
         records = self.records(count * inserts)
         program.learn(self.steps(count), records, **{**self.fields(), **fields})
         self.fill = min(self.fill + count * inserts, self.capacity)
+
+    def train(self, program, wrong=None, **fields):
+        """``wrong``: fields of the last experience of all."""
+        lanes, most = self.config.learner.lanes, self.config.learner.batch
+        count, batch = self.rng.randint(1, 4), lanes * self.rng.randint(1, most // lanes)
+        program.train(self.steps(count), self.batches(count, batch, wrong), **fields)
+
+    def batches(self, count, batch, wrong=None):
+        """HEADER and experience each: uint8 [count, bytes]."""
+        headers = np.zeros(count * batch, HEADER.dtype)
+        headers["index"] = self.bytes.integers(0, _WORD, count * batch)
+        headers["weight"] = self.bytes.random(count * batch)
+        records = self.records(count * batch).copy()
+        if wrong:
+            records[-1] = self.records(1, **wrong)
+        whole = np.hstack([headers.view(np.uint8).reshape(count * batch, -1), records])
+        return whole.reshape(count, -1)
 
     def image(self, sets):
         """Bytes of the sections of ``sets``."""

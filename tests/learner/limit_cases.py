@@ -16,11 +16,12 @@ GOOD = {
     "SETUP": {"capacity": 20, "granules": 3, "priority": 9},
     "INSERT": {"count": 20},
     "LEARN": {"count": 1, "stratum_width": 2**48, "batch": 2},
+    "TRAIN": {"count": 1, "batch": 2},
     "LOAD": {"count": 1792, "sets": 15},
     "STORE": {"count": 1792, "sets": 15},
 }
 _FULL = ("SETUP", {}), ("INSERT", {})
-BEFORE = dict.fromkeys(("LEARN", "LOAD", "STORE"), (*_FULL, ("LOAD", {})))
+BEFORE = dict.fromkeys(("LEARN", "TRAIN", "LOAD", "STORE"), (*_FULL, ("LOAD", {})))
 
 
 def _records(granules):
@@ -89,6 +90,17 @@ CASES = [
     *footprint("LEARN", "priorities", 384, 16, first=1536, given=2, **_NINE),
     *footprint("LEARN", "priorities", 0, 16, first=128, inserts=1, experiences=64, given=0),
     *footprint("LEARN", "destination", 192, 16, count=3),
+    *counted("TRAIN", outcome=(OPERANDS, 0)),
+    Case("TRAIN", "batch low", (BATCH, 0), ({"batch": 2},), ({"batch": 0},)),
+    highest("TRAIN", "batch", (BATCH, 0), 16, beyond=(18, 32)),
+    padding("TRAIN", 28),
+    rule("TRAIN", 0, (BATCH, 0), [{"batch": 2}, {"batch": 14}], [{"batch": 1}, {"batch": 15}]),
+    *footprint("TRAIN", "source", 64, 16, first=128, count=1),  # behind a batch of 128 bytes
+    # An experience with its header is 64 bytes, an item 8: lists begin on a multiple of 64 too.
+    *footprint("TRAIN", "batches", 1152, 16, first=192, count=3, batch=6),
+    *footprint("TRAIN", "destination", 192, 16, count=3),
+    *footprint("TRAIN", "td_errors", 192, 16, buffer="results", first=192, count=3, batch=8),
+    *footprint("TRAIN", "td_errors", 384, 16, buffer="results", first=192, count=3, batch=10),
     *unused("LOAD", "destination"),
     *_image("LOAD"),
     *footprint("LOAD", "source", 448, 16, sets=2, count=448),
@@ -110,6 +122,8 @@ FRESH = [
     *(rule("LEARN", 3, (UNLOADED, 0), [], [{}], _loaded(15 - kind)) for kind in (1, 2, 4, 8)),
     rule("LEARN", 3, (UNLOADED, 0), [{}], [], _loaded(1, 2, 4, 8)),
     rule("LEARN", 3, (UNLOADED, 0), [{}], [], _loaded(15)),
+    *(rule("TRAIN", 1, (UNLOADED, 0), [], [{}], _loaded(15 - kind)) for kind in (1, 2, 4, 8)),
+    rule("TRAIN", 1, (UNLOADED, 0), [{}], [], _loaded(15)),
     rule("STORE", 1, (UNLOADED, 0), [], [{}, {"sets": 1, "count": 448}], _loaded()),
     rule(
         "STORE",

@@ -50,7 +50,7 @@ def test_sim_equals_model(config, stall):
 def test_the_real_learner():
     """Batches that are refused, and that diverge, among others; also those after them."""
     config = learning_config(algorithm="dqn", **SMALL)
-    source, errors, storage = TrainingPrograms(config, 5), [], 1 << 15
+    source, errors, storage = TrainingPrograms(config, 6), [], 1 << 15
     with cards("sim", config) as kernel, cards("model", config) as twin:
         rigs = [Rig(kernel, storage), Rig(twin, storage)]
         for number in range(30):
@@ -117,11 +117,11 @@ def test_clocks_are_split(latency):
     assert (draw >= WIDE.learner.batch).all()
     assert (draw + gather >= WIDE.learner.batch + latency).all()
     assert (step >= WIDE.learner.batch).all()
-    # The first record and batch are waited for; every other is fetched and drawn ahead, beside the
-    # step's end: here that is shorter than a draw.
-    rest = whole - step
-    assert latency < rest[0] - (draw + gather)[0] < latency + 45
-    assert (5 <= rest[1:]).all() and (rest[1:] < (draw + gather)[1:]).all()
+    # The first record and batch are waited for; every other is fetched and drawn beside the end of
+    # the step before, which here is shorter than new priorities, insertion and draw.
+    rest, own = whole - step, (draw + gather)[0] + latency
+    assert own < rest[0]
+    assert (5 <= rest[1:]).all() and (rest[1:] < rest[0] - own + 45).all()
     assert latency < int(shell["cycles"]) - whole.sum() < latency + 60
 
 

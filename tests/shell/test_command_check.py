@@ -8,6 +8,7 @@ from replay.kernels import NARROW, WIDE
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import Error
 from hw.shell.command import MAX_BEATS, Command, CommandTable, Footprint, counted, operands
+from hw.shell.layout import Field
 from hw.shell.program import ShellError
 from sim.model import command
 from sim.model.command import CommandCheck
@@ -101,3 +102,17 @@ def test_what_is_no_command(wide):
     for _ in range(2):
         for raw in (bytes(64), b"\xff" * 64, (99).to_bytes(4, "little").ljust(64, b"\0")):
             assert wide(raw, state(), None)[2:] == (ShellError.OPCODE, 0)
+
+
+def test_a_place_has_one_byte_in_all_commands():
+    """The decoder reads it there, whichever command it is."""
+    place, other = Field("place", "u32", "where"), Field("other", "u32", "before it")
+    moved = operands(lambda c, s: 64, "bytes", offset="place")
+
+    def table(*fields):
+        first = Command(Opcode.SEED, "First.", (place,), footprints=(moved,))
+        return CommandTable((first, Command(Opcode.SETUP, "Second.", fields, footprints=(moved,))))
+
+    assert table(place, other).footprints == {"place": ("operands", "place")}
+    with pytest.raises(ValueError, match="place must be at one byte of all commands, not at 20"):
+        _ = table(other, place).footprints

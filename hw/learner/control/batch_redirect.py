@@ -18,6 +18,8 @@ __all__ = ["BatchRedirect"]
 class BatchRedirect(wiring.Component):
     """While ``drawing``, what the replay core writes goes to ``records``; while ``giving``, what it
     reads is the items of ``td``. At other times it reads and writes through ``read`` and ``write``.
+    While ``passing``, the batch comes from ``batch`` and the items leave through ``list``; the
+    replay core is at rest.
 
     All TD errors of a batch are kept here until the learner knows that none of them diverged.
 
@@ -35,10 +37,13 @@ class BatchRedirect(wiring.Component):
     read : Out(read_port), write : Out(write_port)
     drawing, giving : In(1)
         Steady while a command of the replay core runs.
+    passing : In(1)
+        Steady from before the first batch to the last item.
+    batch : In(stream of beats), list : Out(stream of beats)
     records : Out(stream.Signature(data_width))
         A batch as SAMPLE writes it.
-    start : In(1), batch : In
-        ``batch`` items come next.
+    start : In(1), count : In
+        ``count`` items come next.
     td : In(stream.Signature(ITEM))
     complete : Out(1)
         All of them have come; the replay core may have read them since.
@@ -56,9 +61,12 @@ class BatchRedirect(wiring.Component):
                 "write": Out(write_port(data_width)),
                 "drawing": In(1),
                 "giving": In(1),
+                "passing": In(1),
+                "batch": In(stream.Signature(unsigned(data_width))),
+                "list": Out(stream.Signature(unsigned(data_width))),
                 "records": Out(stream.Signature(unsigned(data_width))),
                 "start": In(1),
-                "batch": In(range(batch + 1)),
+                "count": In(range(batch + 1)),
                 "td": In(stream.Signature(ITEM.shape)),
                 "complete": Out(1),
                 "drop": In(1),
@@ -84,8 +92,11 @@ class BatchRedirect(wiring.Component):
             inner.request.ready.eq(Mux(self.drawing, ~opened, outer.request.ready)),
             outer.data.payload.eq(inner.data.payload),
             outer.data.valid.eq(inner.data.valid & ~self.drawing),
-            self.records.payload.eq(inner.data.payload),
-            self.records.valid.eq(inner.data.valid & self.drawing & moves),
+            self.records.payload.eq(Mux(self.passing, self.batch.payload, inner.data.payload)),
+            self.records.valid.eq(
+                Mux(self.passing, self.batch.valid, inner.data.valid & self.drawing & moves)
+            ),
+            self.batch.ready.eq(self.records.ready & self.passing),
             inner.data.ready.eq(Mux(self.drawing, self.records.ready & moves, outer.data.ready)),
             inner.done.payload.eq(outer.done.payload & ~self.drawing),
             inner.done.valid.eq(Mux(self.drawing, opened & (left == 0), outer.done.valid)),
@@ -125,15 +136,19 @@ class BatchRedirect(wiring.Component):
             inner.data.p.error.eq(outer.data.p.error & ~self.giving),
             inner.data.valid.eq(Mux(self.giving, queue.o.valid, outer.data.valid)),
             outer.data.ready.eq(inner.data.ready & ~self.giving),
-            queue.o.ready.eq((inner.data.ready & self.giving) | self.drop),
+            self.list.payload.eq(queue.o.payload),
+            self.list.valid.eq(queue.o.valid & self.passing),
+            queue.o.ready.eq(
+                Mux(self.passing, self.list.ready, inner.data.ready & self.giving) | self.drop
+            ),
             taken.eq(queue.o.valid & queue.o.ready),
             self.complete.eq(due == 0),
             self.empty.eq(beats == 0),
         ]
         with m.If(self.start):
             m.d.sync += [
-                due.eq(self.batch),
-                beats.eq(self.batch[shift:] + self.batch[:shift].any()),
+                due.eq(self.count),
+                beats.eq(self.count[shift:] + self.count[:shift].any()),
             ]
         with m.Else():
             with m.If(self.td.valid & self.td.ready):

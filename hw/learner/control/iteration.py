@@ -1,7 +1,7 @@
-"""Iterations of LEARN: commands to the replay core, pulses to the learner, a report each.
+"""Iterations of LEARN and TRAIN: batches asked for, pulses to the learner, a report each.
 
-The batch of the next iteration is drawn while the learner still works on this one. Besides its
-work, and what of the replay core's is not hidden behind it, an iteration takes 5 clocks.
+The batch of the next iteration is drawn, or read, while the learner still works on this one.
+Besides its work, and what of a draw is not hidden behind it, an iteration takes 5 clocks.
 """
 
 from amaranth import *
@@ -10,12 +10,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.contract import LearnerControl
-from hw.learner.control.hyperparameter_reader import HyperparameterReader
+from hw.learner.control.iteration_reader import IterationReader
 from hw.learner.control.iteration_report import IterationReport
-from hw.learner.control.report_writer import ReportWriter
+from hw.learner.control.iteration_writer import IterationWriter
+from hw.learner.control.replay_batches import ReplayBatches
 from hw.learner.records import LearnError
-from hw.replay.commands import MAX_COUNT, Opcode
-from hw.replay.records import REPLAY_STATUS, Error
+from hw.replay.commands import MAX_COUNT
+from hw.replay.records import ITEM, REPLAY_STATUS, Error
+from hw.shell.command import round_up
 from hw.shell.ports import read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
@@ -32,7 +34,8 @@ class Iteration(wiring.Component):
     parameters one by one as these are complete. The last iteration draws nothing ahead, and an
     error of a draw ends the command when the iteration before it is done and reported.
 
-    HYPERPARAMETERS are fetched an iteration ahead.
+    A TRAIN reads its next batch as soon as this one is trained on, and writes TD errors where a
+    LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead.
 
     Parameters
     ----------
@@ -40,9 +43,10 @@ class Iteration(wiring.Component):
 
     Members
     -------
-    start : In(1), raw : In(512), advance, advance_list : In(32)
-        Begin the LEARN ``raw``, which breaks no rule; bytes between iterations' experiences, and
-        between their lists of priorities.
+    start : In(1), raw : In(512), trains : In(1)
+        Begin the LEARN or, with ``trains``, the TRAIN ``raw``, which breaks no rule.
+    run : In(32)
+        Bytes of experiences that an iteration stores, or trains on.
     operands, results : In(64)
     done : Out(1), error, detail : Out(32)
         The command's end, one clock; its outcome.
@@ -52,11 +56,13 @@ class Iteration(wiring.Component):
         Its state.
     drawing, giving, drop : Out(1), complete, empty : In(1)
         See ``BatchRedirect``; ``learner.train`` is its start.
+    batch : Out(stream of beats), list : In(stream of beats)
+        Of a TRAIN: experiences that were read, TD errors to be written.
     learner : Out(LearnerControl)
     iterations : Out(64)
         Gradient steps since reset.
     reading : Out(1), read : Out(read_port), write : Out(write_port)
-        HYPERPARAMETERS and REPORTs; ``reading`` while the former are on their way.
+        What is read, while ``reading``, and written beside the replay core.
     """
 
     def __init__(self, config):
@@ -66,8 +72,8 @@ class Iteration(wiring.Component):
             {
                 "start": In(1),
                 "raw": In(8 * COMMAND_BYTES),
-                "advance": In(32),
-                "advance_list": In(32),
+                "trains": In(1),
+                "run": In(32),
                 "operands": In(64),
                 "results": In(64),
                 "done": Out(1),
@@ -81,6 +87,8 @@ class Iteration(wiring.Component):
                 "drop": Out(1),
                 "complete": In(1),
                 "empty": In(1),
+                "batch": Out(stream.Signature(unsigned(width))),
+                "list": In(stream.Signature(unsigned(width))),
                 "learner": Out(LearnerControl()),
                 "iterations": Out(64),
                 "reading": Out(1),
@@ -91,175 +99,167 @@ class Iteration(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        learner, width = self.learner, self.config.engine.data_width
-        m.submodules.hyperparameters = reader = HyperparameterReader(width)
-        m.submodules.reports = reports = ReportWriter(width)
+        width = self.config.engine.data_width
+        m.submodules.reader = self._reader = reader = IterationReader(width)
+        m.submodules.writer = self._writer = writer = IterationWriter(width)
+        m.submodules.report = self._report = IterationReport()
+        m.submodules.batches = self._batches = batches = ReplayBatches()
         connect(m, reader.read, flipped(self.read))
-        connect(m, reports.write, flipped(self.write))
-        self._learn = learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
+        connect(m, reader.batch, flipped(self.batch))
+        connect(m, writer.write, flipped(self.write))
+        connect(m, flipped(self.list), writer.list)
+        connect(m, batches.command, flipped(self.command))
+        connect(m, flipped(self.outcome), batches.outcome)
         self._left = Signal(range(MAX_COUNT + 1), name="left")
-        self._experiences = Signal(32, name="experiences")
-        self._priorities = Signal(32, name="priorities")
-        training = self._training = Signal()  # from train to the update's end
-        m.submodules.report = report = IterationReport()
-        self._restart = report.restart
+        self._training = Signal(name="training")  # from train to the update's end
+        self._begun = Signal(name="begun")  # a TRAIN's next batch is on its way
+        self._updated = Signal(name="updated")  # since the update was asked for
+        self._stepping = Signal(name="stepping")  # from train to the fall of busy
+        self._addresses(m)
+        self._numbers(m)
+        with m.FSM():
+            self._begin_states(m)
+            self._training_states(m)
+            self._end_states(m)
+        return m
+
+    def _addresses(self, m):
+        """What lies where; beats of a batch and of a list of TD errors."""
+        reader, writer, width = self._reader, self._writer, self.config.engine.data_width
+        learn = self._learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
+        train = data.View(COMMANDS[LearnOpcode.TRAIN].shape, self.raw)
+        listed, shift = train.batch * ITEM.size, (width // 8).bit_length() - 1
         m.d.comb += [
             reader.start.eq(self.start),
             reader.address.eq(self.operands + learn.source),
-            reports.start.eq(self.start),
-            reports.address.eq(self.results + learn.destination),
-            learner.hyperparameters.eq(reader.hyperparameters),
+            reader.batch_address.eq(self.operands + train.batches),
+            reader.beats.eq(round_up(self.run, width // 8) >> shift),
+            reader.advance.eq(round_up(self.run, 64)),
+            writer.start.eq(self.start),
+            writer.address.eq(self.results + learn.destination),
+            writer.list_address.eq(self.results + train.td_errors),
+            writer.beats.eq(round_up(listed, width // 8) >> shift),
+            writer.advance.eq(round_up(listed, 64)),
             self.reading.eq(reader.busy),
-            reports.report.eq(report.report),
-            report.training.eq(training),
+        ]
+
+    def _numbers(self, m):
+        """What learner, replay core and report tell each other."""
+        learner, batches, report = self.learner, self._batches, self._report
+        m.d.comb += [
+            batches.start.eq(self.start),
+            batches.raw.eq(self.raw),
+            batches.run.eq(self.run),
+            batches.beta.eq(self._reader.following.beta),
+            self.drawing.eq(batches.drawing),
+            self.giving.eq(batches.giving),
+            learner.hyperparameters.eq(self._reader.hyperparameters),
+            report.stepping.eq(self._stepping),
             report.train.eq(learner.train),
-            report.drawn.eq(1),
+            report.drawn.eq(~self.trains),
             report.status.eq(self.status),
             *(getattr(report, name).eq(getattr(learner, name)) for name in report.numbers),
+            self._writer.report.eq(report.report),
         ]
-        with m.FSM() as fsm:
-            m.d.comb += [
-                self.drawing.eq(fsm.ongoing("SAMPLE") | fsm.ongoing("SAMPLED")),
-                self.giving.eq(fsm.ongoing("UPDATE") | fsm.ongoing("UPDATED")),
-            ]
-            self._begin_state(m, reader)
-            self._draw_states(m, reader)
-            self._training_states(m, reader)
-            self._insertion_states(m)
-            self._end_states(m, reader, reports)
-        return m
 
-    def _ask(self, m, opcode, then, **fields):
-        """A command to the replay core."""
-        payload = COMMANDS[opcode].encode(opcode=C(opcode.value, 32), **fields)
-        m.d.comb += [self.command.valid.eq(1), self.command.payload.eq(payload)]
-        with m.If(self.command.ready):
-            m.next = then
-
-    def _answer(self, m, then, failed):
-        """Its outcome; with an error, on to ``failed``."""
-        outcome = self.outcome
-        m.d.comb += outcome.ready.eq(1)
-        with m.If(outcome.valid):
-            m.next = then
-            with m.If(outcome.p.error != Error.NONE):
-                self._fail(m, outcome.p.error, outcome.p.detail, failed)
+        with m.If(learner.train):
+            m.d.sync += [self._stepping.eq(1), self._updated.eq(0)]
+        with m.Elif(learner.update):
+            m.d.sync += self._updated.eq(1)
+        with m.Elif(self._updated & ~learner.busy):
+            m.d.sync += self._stepping.eq(0)
 
     def _fail(self, m, error, detail, then="FAIL"):
         m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
         m.next = then
 
-    def _begin_state(self, m, reader):
-        learn = self._learn
+    def _begin_states(self, m):
+        """The command's beginning; the batch of the iteration to come, whose error waits for the
+        end of the one under way."""
+        reader, batches = self._reader, self._batches
         with m.State("IDLE"):
             m.d.sync += self.done.eq(0)
-            m.d.comb += self._restart.eq(1)
+            m.d.comb += self._report.restart.eq(1)
             with m.If(self.start):
                 m.d.sync += [
-                    self._left.eq(learn.count),
-                    self._experiences.eq(learn.experiences),
-                    self._priorities.eq(learn.priorities),
+                    self._left.eq(self._learn.count),
+                    self._begun.eq(0),
                     self.error.eq(Error.NONE),
                     self.detail.eq(0),
-                    self._training.eq(0),
                 ]
                 m.next = "FETCH"
         with m.State("FETCH"):
             m.d.comb += reader.fetch.eq(1)
             m.next = "BEGIN"
-
-    def _draw_states(self, m, reader):
-        """The batch of the iteration to come; an error waits for the end of the one under way."""
-        learn = self._learn
         with m.State("BEGIN"):
-            with m.If(reader.available):
-                m.next = "SAMPLE"
-                with m.If(reader.failed):
-                    self._fail(m, Error.AXI, 0, "SETTLE")
-                with m.Else():
-                    m.d.comb += self.learner.begin.eq(1)
-        with m.State("SAMPLE"):
-            self._ask(
-                m,
-                Opcode.SAMPLE,
-                "SAMPLED",
-                count=learn.batch,
-                stratum_width=learn.stratum_width,
-                beta=reader.following.beta,
-            )
-        with m.State("SAMPLED"):
-            self._answer(m, "SETTLE", "SETTLE")
+            with m.If(self._begun):
+                m.next = "SETTLE"
+            with m.Elif(reader.available & reader.failed):
+                self._fail(m, Error.AXI, 0, "SETTLE")
+            with m.Elif(reader.available):
+                m.d.comb += [
+                    self.learner.begin.eq(1),
+                    batches.draw.eq(~self.trains),
+                    reader.fetch_batch.eq(self.trains),
+                ]
+                m.next = "DRAW"
+                with m.If(self.trains):
+                    m.next = "SETTLE"
+        with m.State("DRAW"):
+            with m.If(batches.done):
+                self._fail(m, batches.error, batches.detail, "SETTLE")
 
-    def _training_states(self, m, reader):
-        """The batch, its TD errors, the update and the new priorities."""
-        learn, learner = self._learn, self.learner
+    def _training_states(self, m):
+        """The batch, its TD errors, the update, and new priorities or a list."""
+        learner, reader, writer = self.learner, self._reader, self._writer
+        last = self._left == 1
         with m.State("TAKE"):
             m.d.comb += reader.take.eq(1)
             m.next = "LOADED"
         with m.State("LOADED"):
-            with m.If(learner.loaded & learner.bad):
+            with m.If(learner.loaded & self.trains & reader.batch_failed):
+                self._fail(m, Error.AXI, 0)
+            with m.Elif(learner.loaded & learner.bad):
                 self._fail(m, LearnError.NUMBER, learner.bad_index)
             with m.Elif(learner.loaded):
-                m.d.comb += [learner.train.eq(1), reader.fetch.eq(self._left != 1)]
-                m.d.sync += self._training.eq(1)
+                m.d.comb += [learner.train.eq(1), reader.fetch.eq(~last)]
+                m.d.sync += [self._training.eq(1), self._begun.eq(0)]
                 m.next = "TD"
         with m.State("TD"):
+            ahead = reader.available & ~reader.failed & ~self._begun
+            with m.If(self.trains & ~last & ahead):
+                m.d.comb += [learner.begin.eq(1), reader.fetch_batch.eq(1)]
+                m.d.sync += self._begun.eq(1)
             with m.If(self.complete & learner.diverged):
                 self._fail(m, LearnError.DIVERGED, learner.diverged_index)
             with m.Elif(self.complete):
                 # Each layer waits for its own gradients; meanwhile, the priorities.
-                m.d.comb += learner.update.eq(1)
-                m.next = "UPDATE"
-        with m.State("UPDATE"):
-            self._ask(
-                m,
-                Opcode.UPDATE,
-                "UPDATED",
-                count=learn.batch,
-                alpha=learn.alpha,
-                epsilon=learn.epsilon,
-            )
-        with m.State("UPDATED"):
-            self._answer(m, "INSERT", "FAIL")
-
-    def _insertion_states(self, m):
-        """The experiences that the iteration stores; then the draw of the next, if there is one."""
-        learn, outcome = self._learn, self.outcome
-        last = self._left == 1
-        with m.State("INSERT"):
-            with m.If(learn.inserts == 0):
+                m.d.comb += [learner.update.eq(1), self._batches.give.eq(~self.trains)]
+                m.next = "GIVE"
+                with m.If(self.trains):
+                    m.next = "LIST"
+        with m.State("GIVE"):
+            # The iteration has learned, whatever becomes of its experiences.
+            with m.If(self._batches.done):
+                m.d.sync += [self.error.eq(self._batches.error)]
+                m.d.sync += [self.detail.eq(self._batches.detail)]
+                m.next = "BEGIN"
+                with m.If(last | (self._batches.error != Error.NONE)):
+                    m.next = "SETTLE"
+        with m.State("LIST"):
+            m.d.comb += writer.send_list.eq(~writer.sending)
+            with m.If(~writer.sending):
+                m.next = "LISTED"
+        with m.State("LISTED"):
+            with m.If(~writer.sending):
                 m.next = "BEGIN"
                 with m.If(last):
                     m.next = "SETTLE"
-            with m.Else():
-                self._ask(
-                    m,
-                    Opcode.INSERT,
-                    "INSERTED",
-                    count=learn.inserts,
-                    source=self._experiences,
-                    alpha=learn.alpha,
-                    epsilon=learn.epsilon,
-                    given=learn.given,
-                    priorities=self._priorities,
-                )
-        with m.State("INSERTED"):
-            # The iteration has learned, whatever became of its experiences.
-            m.d.comb += outcome.ready.eq(1)
-            with m.If(outcome.valid):
-                m.d.sync += [
-                    self._experiences.eq(self._experiences + self.advance),
-                    self._priorities.eq(self._priorities + self.advance_list),
-                    self.error.eq(outcome.p.error),
-                    self.detail.eq(outcome.p.detail),
-                ]
-                m.next = "BEGIN"
-                with m.If(last | (outcome.p.error != Error.NONE)):
-                    m.next = "SETTLE"
 
-    def _end_states(self, m, reader, reports):
+    def _end_states(self, m):
         """The iteration's report and the next iteration, or the command's end."""
-        learner, training, failed = self.learner, self._training, self.error != Error.NONE
+        learner, writer, training = self.learner, self._writer, self._training
+        failed = self.error != Error.NONE
         with m.State("SETTLE"):
             with m.If(training & ~learner.busy):
                 m.d.sync += [
@@ -273,9 +273,9 @@ class Iteration(wiring.Component):
                 with m.If(failed):
                     m.next = "FAIL"
         with m.State("REPORT"):
-            m.d.comb += reports.send.eq(~reports.sending)
-            with m.If(~reports.sending):
-                m.d.comb += self._restart.eq(1)
+            m.d.comb += writer.send.eq(~writer.sending)
+            with m.If(~writer.sending):
+                m.d.comb += self._report.restart.eq(1)
                 m.next = "TAKE"
                 with m.If(failed):
                     m.next = "FAIL"
@@ -285,9 +285,10 @@ class Iteration(wiring.Component):
             # The next command must find nothing on its way, and no TD error in the redirect.
             m.d.comb += self.drop.eq(training)
             settled = ~training | (learner.trained & self.empty & ~learner.busy)
-            with m.If(~reader.busy & settled):
+            with m.If(~self._reader.busy & settled):
+                m.d.sync += training.eq(0)
                 m.next = "END"
         with m.State("END"):
-            with m.If(reports.idle):
+            with m.If(writer.idle):
                 m.d.sync += self.done.eq(1)
                 m.next = "IDLE"

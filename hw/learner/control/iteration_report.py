@@ -21,8 +21,8 @@ class IterationReport(wiring.Component):
     -------
     restart : In(1)
         An iteration, of all its clocks, begins with the next clock.
-    training : In(1)
-        Each such clock is one of the gradient step.
+    train, stepping : In(1)
+        A gradient step begins with the next clock; each clock with ``stepping`` is one of it.
     drawn : In(1)
         The batch comes from the replay core.
     status : In(REPLAY_STATUS)
@@ -37,7 +37,7 @@ class IterationReport(wiring.Component):
             {
                 "restart": In(1),
                 "train": In(1),
-                "training": In(1),
+                "stepping": In(1),
                 "drawn": In(1),
                 "status": In(REPLAY_STATUS.shape),
                 **{name: control[name] for name in self.numbers},
@@ -53,7 +53,7 @@ class IterationReport(wiring.Component):
         with m.If(self.train):
             counted = Cat(status.draw_cycles, status.gather_cycles)
             m.d.sync += [step.eq(0), draw.eq(Mux(self.drawn, counted, 0))]
-        with m.Elif(self.training):
+        with m.Elif(self.stepping):
             m.d.sync += step.eq(step + 1)
         m.d.comb += self.report.eq(
             REPORT.encode(

@@ -1,6 +1,7 @@
 """Bit-exact twin of the kernels ``dqn`` and ``ddpg``: the replay core's twin, and a learner's.
 
-An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one after the other.
+An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one after the other;
+one of TRAIN is the gradient step alone.
 """
 
 import numpy as np
@@ -91,22 +92,29 @@ class LearnerCore(CommandTwin):
             return self.replay.execute(raw, arguments, memory)
         return super().execute(raw, arguments, memory)
 
-    # -- LEARN
+    # -- LEARN and TRAIN
 
     def _learn(self, c):
+        return self._iterations(c, self._iterate)
+
+    def _train(self, c):
+        return self._iterations(c, self._train_on)
+
+    def _iterations(self, c, iterate):
+        """``iterate(c, iteration, step)``: ``(error, detail, result)``, the last None of an
+        iteration that learned nothing."""
         steps = self.at(c, "source")[: c.count * HYPERPARAMETERS.size].view(HYPERPARAMETERS.dtype)
         reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
         for iteration in range(c.count):
-            error, detail, report = self._iterate(c, iteration, steps[iteration])
-            if report is not None:
+            error, detail, result = iterate(c, iteration, steps[iteration])
+            if result is not None:
                 # The whole record, what no field names being zeros.
-                reports[iteration] = np.frombuffer(report.tobytes(), np.uint8)
+                reports[iteration] = np.frombuffer(self._report(result).tobytes(), np.uint8)
             if error:
                 return error, detail
         return Error.NONE, 0
 
     def _iterate(self, c, iteration, step):
-        """One iteration; ``(error, detail, report)``, the last None of one that learned nothing."""
         batch = c.batch
         # Whole beats, as the replay core writes them.
         records = np.zeros(batch * self._record.itemsize + COMMAND_BYTES, np.uint8)
@@ -119,27 +127,12 @@ class LearnerCore(CommandTwin):
         )
         if error:
             return error, detail, None
-        records = records[: batch * self._record.itemsize].view(self._record)
-        indexes, experiences = records["header"]["index"], records["experience"]
-        bad = self._bad(experiences)
-        if bad.any():
-            return LearnError.NUMBER, int(indexes[np.argmax(bad)]), None
-
-        names = experiences.dtype.names
-        result = self.learner.train(
-            {name: experiences[name] for name in names},
-            indexes,
-            records["header"]["weight"],
-            step,
-        )
-        self.saturations += np.asarray(result.saturations, np.uint64)
-        if result.diverged is not None:
-            return LearnError.DIVERGED, int(indexes[result.diverged]), None
-        items = np.zeros(batch, ITEM.dtype)
-        items["index"], items["value"] = indexes, np.asarray(result.td, "<f4").view("<u4")
+        error, detail, result, items = self._gradient_step(records, batch, step)
+        if error:
+            return error, detail, None
         error, detail = self._replay(
             Opcode.UPDATE,
-            operands=items.view(np.uint8),
+            operands=items,
             count=batch,
             alpha=c.alpha,
             epsilon=c.epsilon,
@@ -156,7 +149,40 @@ class LearnerCore(CommandTwin):
                 + iteration * round_up(c.inserts * ITEM.size, COMMAND_BYTES),
             )
         self.iterations += 1
-        return error, detail, self._report(result)
+        return error, detail, result
+
+    def _train_on(self, c, iteration, step):
+        records = self.at(c, "batches")[iteration * round_up(c.run, COMMAND_BYTES) :]
+        error, detail, result, items = self._gradient_step(records, c.batch, step)
+        if error:
+            return error, detail, None
+        size = round_up(len(items), self.config.engine.beat_bytes)
+        place = iteration * round_up(len(items), COMMAND_BYTES)
+        beats = self.at(c, "td_errors")[place : place + size]
+        beats[:], beats[: len(items)] = 0, items
+        self.iterations += 1
+        return Error.NONE, 0, result
+
+    def _gradient_step(self, records, batch, step):
+        """``(error, detail, result, items)``: what UPDATE takes, uint8, or None with an error."""
+        records = records[: batch * self._record.itemsize].view(self._record)
+        indexes, experiences = records["header"]["index"], records["experience"]
+        bad = self._bad(experiences)
+        if bad.any():
+            return LearnError.NUMBER, int(indexes[np.argmax(bad)]), None, None
+        names = experiences.dtype.names
+        result = self.learner.train(
+            {name: experiences[name] for name in names},
+            indexes,
+            records["header"]["weight"],
+            step,
+        )
+        self.saturations += np.asarray(result.saturations, np.uint64)
+        if result.diverged is not None:
+            return LearnError.DIVERGED, int(indexes[result.diverged]), None, None
+        items = np.zeros(batch, ITEM.dtype)
+        items["index"], items["value"] = indexes, np.asarray(result.td, "<f4").view("<u4")
+        return Error.NONE, 0, result, items.view(np.uint8)
 
     def _report(self, result):
         report = np.zeros((), REPORT.dtype)

@@ -1,4 +1,4 @@
-"""Runs inside the simulator: batches drawn, TD errors given, all else passed; see test_capture.py.
+"""Runs inside the simulator: batches drawn, TD errors given, all else passed.
 
 The bench is the replay core on one side and memory, learner on the other.
 """
@@ -148,9 +148,9 @@ def beats_of(items):
 async def arrive(bench, items, more=2):
     """A batch of ``items``; those that come behind it are not taken."""
     dut = bench.dut
-    dut.batch.value = len(items)
+    dut.count.value = len(items)
     await pulse(dut, "start")
-    dut.batch.value = bench.rng.randint(0, BATCH)
+    dut.count.value = bench.rng.randint(0, BATCH)
     put = bench.put("td", items + bench.words(more, 64))
     await ReadOnly()
     assert not int(dut.complete.value) and not int(dut.empty.value)
@@ -230,3 +230,29 @@ async def drops(dut, pauses):
             dut.giving.value = 0
             await none_is_taken(bench, put)
             await bench.silent("replay_read__data")
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(paces=CROSSED)
+async def passing(dut, paces):
+    """A batch of the host's, and a list for it: beside each other, and nothing to memory."""
+    bench = Bench(dut, *paces)
+    await bench.begin()
+    lines = [f"{port}__request__valid" for port in ("read", "write")] + ["write__data__valid"]
+    watch = Watch(dut, *lines)
+    dut.passing.value = 1
+    for count in SIZES:
+        items, words = bench.words(count, 64), bench.words(2 * count + 1)
+        put = await arrive(bench, items)
+        bench.put("batch", words)
+        records = cocotb.start_soon(bench.get("records", len(words)))
+        assert await bench.get("list", len(beats_of(items))) == beats_of(items), f"{count} items"
+        assert await records == words
+        assert await seen(dut, "empty") and await seen(dut, "complete")
+        await none_is_taken(bench, put)
+        await bench.silent("list", "records")
+    assert not any(watch.high.values())
+    dut.passing.value = 0
+    # With nothing to pass, what the host sends waits.
+    bench.put("batch", bench.words(1))
+    await bench.silent("records")

@@ -1,4 +1,4 @@
-"""Runs inside the simulator: REPORTs, their beats and answers; see test_report.py."""
+"""Runs inside the simulator: REPORTs and lists, their beats and answers."""
 
 import json
 import os
@@ -6,11 +6,12 @@ import random
 
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
-from driving import Watch, clocks, pulse, start, until
-from paces import PACES, Gaps
+from driving import Watch, clocks, pulse, seen, start, until
+from paces import CROSSED, PACES, Gaps
 from shell.port_memory import WriteMemory
+from streams import put_all
 
-from hw.learner.control.report_writer import ReportWriter
+from hw.learner.control.iteration_writer import IterationWriter
 
 WIDTH = json.loads(os.environ["CASE"])["data_width"]
 BYTES = WIDTH // 8
@@ -25,7 +26,7 @@ class Bench:
         self.expected, self.requests, self.address = {}, [], 0
 
     async def begin(self, pauses="steady", **options):
-        await start(self.dut, ReportWriter(WIDTH))
+        await start(self.dut, IterationWriter(WIDTH))
         self.memory = WriteMemory(
             self.dut, BYTES, port="write", pauses=Gaps(pauses, 1), lag=None, **options
         )
@@ -118,4 +119,36 @@ async def answers_wait(dut):
     bench.memory.answering = True
     await until(dut, "idle", 200)
     assert len(bench.memory.clocks["done"]) == 70
+    bench.check()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(paces=CROSSED)
+async def lists(dut, paces):
+    """Each ``advance`` bytes behind the one before, its beats as they come; REPORTs in between."""
+    bench = Bench(dut)
+    await bench.begin(paces[0], latency=9)
+    dut.list_address.value = first = 1 << 41
+    dut.advance.value = advance = 256
+    await bench.start((1 << 20) - 64)
+    dut.list_address.value = 0
+    for k, count in enumerate((1, 3, 2, 16, 1)):
+        words = [bench.rng.getrandbits(WIDTH) for _ in range(count)]
+        place = first + k * advance
+        bench.expected |= {place + n * BYTES: word for n, word in enumerate(words)}
+        bench.requests.append((place, count))
+        dut.beats.value = count
+        more = [bench.rng.getrandbits(WIDTH)]  # which is not of this list
+        put = cocotb.start_soon(put_all(dut, "list", words + more, Gaps(paces[1], k), 0.5))
+        await pulse(dut, "send_list")
+        await bench.sent()
+        await clocks(dut, 5)
+        assert not put.done() and not await seen(dut, "list__ready")
+        put.cancel()
+        dut.list__valid.value = 0
+        for _ in range(k % 3):
+            await bench.send()
+            await bench.sent()
+    await until(dut, "idle", 1000)
+    assert len(bench.memory.clocks["done"]) == len(bench.requests), "idle before an answer"
     bench.check()

@@ -1,4 +1,4 @@
-"""Runs inside the simulator: records, each fetched while the last is in use."""
+"""Runs inside the simulator: records, each fetched while the last is in use; and batches."""
 
 import json
 import os
@@ -6,11 +6,12 @@ import random
 
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
-from driving import Watch, clocks, pulse, start, until
-from paces import PACES, Gaps
+from driving import Watch, clocks, pulse, seen, start, until, within
+from paces import CROSSED, PACES, Gaps
 from shell.port_memory import ReadMemory, word_at
+from streams import get_all
 
-from hw.learner.control.hyperparameter_reader import HyperparameterReader
+from hw.learner.control.iteration_reader import IterationReader
 
 WIDTH = json.loads(os.environ["CASE"])["data_width"]
 BYTES = WIDTH // 8
@@ -26,13 +27,14 @@ class Bench:
         self.bad, self.held = set(), 0
 
     async def begin(self):
-        await start(self.dut, HyperparameterReader(WIDTH))
+        await start(self.dut, IterationReader(WIDTH))
         self.memory = ReadMemory(
             self.dut,
             BYTES,
             port="read",
             pauses=self.pauses,
             latency=self.latency,
+            waits=True,
             holds=lambda address, _: word_at(address, WIDTH) | (address in self.bad) << WIDTH,
         )
         cocotb.start_soon(self._steady())
@@ -171,3 +173,33 @@ async def latency_of_a_step(dut, latency):
         assert bench.memory.clocks["request"][-1] == begin + 1
         assert watch.high["available"][0] == begin + 1 + latency + BEATS
         watch.high["available"].clear()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(paces=CROSSED)
+async def batches(dut, paces):
+    """Each ``advance`` bytes behind the one before, as beats; records are fetched in between."""
+    bench = Bench(dut, paces[0])
+    await bench.begin()
+    dut.batch_address.value = first = (1 << 40) - 128
+    dut.advance.value = advance = 448
+    await pulse(dut, "start")
+    dut.batch_address.value = 0
+    for k, count in enumerate((1, 7, 2, 1, 28)):
+        dut.beats.value = count
+        beats = [first + k * advance + n * BYTES for n in range(count)]
+        bench.bad = {beats[-1]} if k % 2 else {beats[0]} if k == 4 else set()
+        await pulse(dut, "fetch_batch")
+        gaps = Gaps(paces[1], k)
+        taken = within(get_all(dut, "batch", count, gaps, 0.5), 100 * count + 100, "batch")
+        assert [word for (word,) in await taken] == [word_at(beat, WIDTH) for beat in beats]
+        await until(dut, "busy", 2, value=0)
+        assert bench.memory.taken[-1] == (beats[0], count)
+        assert await seen(dut, "batch_failed") == bool(bench.bad)
+        assert bench.flags() == dict(available=0, failed=0), "a batch is no record"
+        dut.batch__ready.value = 1
+        await bench.fetch(64 * k)
+        assert not await seen(dut, "batch__valid"), "a record is no batch"
+        assert await seen(dut, "batch_failed") == bool(bench.bad), "until the next batch"
+        dut.batch__ready.value = 0
+        await bench.take(64 * k)

@@ -1,0 +1,73 @@
+"""What a learner's kernel would refuse, found before a launch, and its errors in words."""
+
+import warnings
+
+import numpy as np
+
+from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
+
+__all__ = ["check_actions", "check_batch", "checked_inserts", "warn_of_clipped", "wrong_number"]
+
+
+def check_actions(learner, actions):
+    """ValueError for a discrete action that does not exist."""
+    wrong = ~((actions >= 0) & (actions < learner.action))
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        raise ValueError(
+            f"action must be in 0..{learner.action - 1}, not {actions[bad]} at position {bad}"
+        )
+
+
+def check_batch(learner, batch_size):
+    """ValueError for a batch that the learner has no room or no lanes for."""
+    limit, lanes = learner.batch, learner.lanes
+    if (
+        not isinstance(batch_size, (int, np.integer))
+        or not 1 <= batch_size <= limit
+        or batch_size % lanes
+    ):
+        raise ValueError(
+            f"batch_size must be a multiple of {lanes} (the kernel's lanes) in 1..{limit} "
+            f"(its batch), not {batch_size!r}"
+        )
+
+
+def checked_inserts(inserts, given, count, *, capacity, granules):
+    """Experiences that each of ``count`` iterations stores of ``given``; None: all it can.
+
+    ValueError for more than there are, or than a memory of ``capacity`` records takes at once.
+    """
+    if inserts is None:
+        inserts = given // count
+    if not isinstance(inserts, (int, np.integer)) or not 0 <= inserts * count <= given:
+        raise ValueError(
+            f"inserts must be an integer in 0..{given // count} (of {given} experiences for "
+            f"{count} iterations), not {inserts!r}"
+        )
+    limit = min(capacity, MAX_COUNT, MAX_TRANSFER // granules)
+    if inserts > limit:
+        raise ValueError(f"inserts must be at most {limit}, not {inserts}")
+    return int(inserts)
+
+
+def wrong_number(learner, record):
+    """``(name, rule, value)`` of what is wrong with an experience; None where nothing is."""
+    if record["action"].dtype.kind == "u" and record["action"] >= learner.action:
+        return "action", f"in 0..{learner.action - 1}", record["action"]
+    for name in record.dtype.names:
+        for value in np.atleast_1d(record[name]):
+            if not np.isfinite(value):
+                return name, "finite", value
+    return None
+
+
+def warn_of_clipped(weights, activations, gradients):
+    """RuntimeWarning at the line that asked for the launch, three calls above."""
+    warnings.warn(
+        f"{weights} weights, {activations} activations and {gradients} gradients were "
+        "clipped to their fixed-point formats; formats with more integer bits "
+        "(learner.arithmetic) avoid it",
+        RuntimeWarning,
+        stacklevel=5,
+    )
