@@ -23,7 +23,7 @@ from host.commands.inspecting import inspecting
 from host.commands.listing import LISTS, console
 from host.commands.making import making
 from host.commands.measuring import measuring
-from host.commands.options import BoardName, Learner, Settings, Verbose, options
+from host.commands.options import Act, BoardName, Learner, Settings, Verbose, options
 from host.interrupt import INTERRUPTED, leave
 
 __all__ = ["app", "main"]
@@ -120,6 +120,7 @@ def train(
         typer.Option(help="A gymnasium environment. [default: the algorithm's own]"),
     ] = None,
     learner: Learner = None,
+    act: Act = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
     seed: Annotated[
@@ -176,6 +177,8 @@ def train(
 
     - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
 
+    - `rlfabric train dqn --env CartPole-v1 --act card --set kernel.learner.arithmetic.kind=fixed`
+
     - `rlfabric train dqn --set kernel.lanes=2 --set updates_per_launch=4`
 
     - `rlfabric train dqn --env my_package:MyEnv-v0 --learner cpu --threshold 90`
@@ -186,7 +189,7 @@ def train(
     """
     from host.commands.request import request
 
-    asked = dict(learner=learner, env=env, steps=steps, seed=seed, threshold=threshold)
+    asked = dict(learner=learner, act=act, env=env, steps=steps, seed=seed, threshold=threshold)
     asked["until_solved"] = until_solved or None
     config, kernel = request(
         algorithm,

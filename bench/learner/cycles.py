@@ -10,14 +10,21 @@ from bench import row
 from host.card import open_card
 from host.generate import generate
 from host.runtime.learner import LearningReplay, hyperparameter_records
+from host.runtime.program import aligned
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.commands import LearnOpcode
 from hw.learner.config import LearnerConfig
+from hw.learner.records import action_granules, observation_granules
+from hw.replay.records import GRANULE_BYTES
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CARTPOLE", "cf22_cycles", "kernel", "mac_utilization", "rows"]
 
 CAPACITY = 4096
 BATCHES = (32, 64, 128, 256, 512)
+
+#: What ACT is given at a time.
+OBSERVATIONS = (1, 16, 64)
 
 #: Iterations of a launch; the first, whose batch nothing hides, is left out.
 ITERATIONS = 16
@@ -88,24 +95,54 @@ def kernel(learner):
     )
 
 
+def _buffer(card, learner, rng):
+    """An empty memory on the card, and fresh weights."""
+    buffer = LearningReplay(card.load(kernel(learner) / "kernel.json"), capacity=CAPACITY)
+    buffer.initialize(
+        {
+            name: [
+                (
+                    rng.normal(size=(layer.outputs, layer.inputs)) / np.sqrt(layer.inputs),
+                    np.zeros(layer.outputs),
+                )
+                for layer in layers
+            ]
+            for name, layers in learner.networks.items()
+        }
+    )
+    return buffer
+
+
+@cache
+def measure_acting(learner, counts=OBSERVATIONS):
+    """Clocks by number of observations: of a launch that acts on them, from the card's start to its
+    end, and of the command alone, by which a launch with two takes longer."""
+    rng, result = np.random.default_rng(0), {}
+    with open_card("sim") as card:
+        buffer = _buffer(card, learner, rng)
+
+        def clocks(program, seen, size):
+            before = buffer.device_cycles
+            buffer.launcher.run(program, [(0, seen)], size)
+            return buffer.device_cycles - before
+
+        for count in counts:
+            words = 4 * observation_granules(learner)
+            seen = np.zeros((count, words), np.float32)
+            seen[:, : learner.observation] = rng.normal(size=(count, learner.observation))
+            size = aligned(count * action_granules(learner) * GRANULE_BYTES)
+            acts = [(LearnOpcode.ACT, {"count": count, "destination": k * size}) for k in range(2)]
+            launch, both = clocks(acts[:1], seen, size), clocks(acts, seen, 2 * size)
+            result[count] = launch, both - launch
+    return result
+
+
 @cache
 def measure(learner, batches, iterations=ITERATIONS):
     """``Measured`` by batch size, of all but the first iteration on the simulated card."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
-        buffer = LearningReplay(card.load(kernel(learner) / "kernel.json"), capacity=CAPACITY)
-        buffer.initialize(
-            {
-                name: [
-                    (
-                        rng.normal(size=(layer.outputs, layer.inputs)) / np.sqrt(layer.inputs),
-                        np.zeros(layer.outputs),
-                    )
-                    for layer in layers
-                ]
-                for name, layers in learner.networks.items()
-            }
-        )
+        buffer = _buffer(card, learner, rng)
         size = (CAPACITY, learner.observation)
         buffer.add(
             obs=rng.normal(size=size),
@@ -134,18 +171,38 @@ def measure(learner, batches, iterations=ITERATIONS):
 
 
 def rows():
-    """gradient_step_cycles, iteration_cycles, train_cycles and mac_utilization."""
+    """gradient_step_cycles, iteration_cycles, train_cycles and mac_utilization; of ACT,
+    act_latency_cycles and act_cycles."""
     result = []
     for kind in ("float32", "fixed"):
         arithmetic = Arithmetic(kind=kind)
         for lanes in (2, 1):
             learner = LearnerConfig(**CARTPOLE, lanes=lanes, arithmetic=arithmetic)
             result += _rows("4-64-64-2, 32 PEs", learner, BATCHES)
+            if lanes == 2:
+                result += _acting_rows("4-64-64-2, 32 PEs", learner)
         learner = LearnerConfig(**ONE_LAYER, lanes=2, arithmetic=arithmetic)
         result += _rows("4-64-2, 32 PEs", learner, BATCHES)
     # In fixed point alone: a hundred binary32 PEs take longer to compile than all of the above.
     learner = LearnerConfig(**CHEETAH, arithmetic=Arithmetic(kind="fixed"))
     return result + _rows("17-400-300-6, 100 PEs", learner, (64, 512), iterations=3)
+
+
+def _acting_rows(net, learner):
+    result, source = [], "RTL on the simulated card, default memory"
+    case = f"{net}, DP={learner.lanes}, {learner.arithmetic.kind}"
+    for count, (launch, command) in measure_acting(learner).items():
+        if count == 1:
+            latency = "a launch, from its start to its end"
+            result.append(
+                row("learner", f"{case}, B=1", "act_latency_cycles", launch, "cycles",
+                    source=f"{source}: {latency}")
+            )  # fmt: skip
+        result.append(
+            row("learner", f"{case}, B={count}", "act_cycles", command, "cycles",
+                source=f"{source}: one command more in a launch")
+        )  # fmt: skip
+    return result
 
 
 def _rows(net, learner, batches, iterations=ITERATIONS):

@@ -22,9 +22,12 @@ class Policy:
     ----------
     networks : dict
         What learns of this agent: ``parameters`` of each is one vector, changed in place.
+    infer : callable or None
+        Gives for obs [rows, size] what the network that acts would: a card that has it. None: the
+        host's own does.
     """
 
-    ACTS = None
+    ACTS = infer = None
 
     def __init__(self, config, spec, *, weights=0, exploration=0):
         self.config, self.spec = config, spec
@@ -51,7 +54,7 @@ class Policy:
 
     def predict(self, obs):
         """What the network that acts gives for obs [rows, ...]."""
-        return self.networks[self.ACTS].forward(self.flat(obs))
+        return (self.infer or self.networks[self.ACTS].forward)(self.flat(obs))
 
     def flat(self, obs):
         """``obs`` [rows, ...] as [rows, size] in the spec's dtype; ValueError for another shape."""

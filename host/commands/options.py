@@ -8,8 +8,8 @@ import typer
 
 from host.commands.exits import TRACEBACK
 
-__all__ = ["BoardName", "Capacity", "Design", "Fanout", "Learner", "Output", "Settings", "Verbose"]
-__all__ += ["options"]
+__all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "Learner", "Output", "Settings"]
+__all__ += ["Verbose", "options"]
 
 
 def _verbose(asked: bool):
@@ -29,6 +29,13 @@ Learner = Annotated[
     str | None,
     typer.Option(
         help="What trains: `cpu` or `card`. [default: card, where it has a kernel for it]"
+    ),
+]
+Act = Annotated[
+    str | None,
+    typer.Option(
+        help="What computes actions, also of evaluations: `cpu`, or with `--learner card` `card`. "
+        "[default: cpu]"
     ),
 ]
 Output = Annotated[Path, typer.Option("--out", help="Where `<board>/<design>/` goes.")]

@@ -1,8 +1,10 @@
 """The learner on the card: draw, gradient step and new priorities without the host in between.
 
 The host acts, brings experiences, and says of each step what the schedules say; it acts on a copy
-of the weights, which comes back with a launch.
+of the weights, which comes back with a launch, or has the card say what its own weights do.
 """
+
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -105,6 +107,10 @@ class CardLearner(MemoryLearner):
     launches; targets and moments of the optimizer are the card's alone. The card's weights start as
     the policy's.
 
+    With ``config.act`` card, the policy has the card compute what it does, in turn with the
+    launches: every action is one of the newest weights. The copy is then fetched where it is
+    wanted, for an evaluation and for a checkpoint.
+
     Parameters
     ----------
     algorithm : Algorithm
@@ -126,13 +132,10 @@ class CardLearner(MemoryLearner):
         super().__init__(config, policy, clock, buffer, phases=phases)
         wanted = kernel_settings(algorithm, config.agent, policy.spec, config.env)
         self._check_kernel(wanted)
-        self._begun = Clock()
-        buffer.initialize(
-            {
-                name: [(w.T, b) for w, b in zip(network.weights, network.biases, strict=True)]
-                for name, network in policy.networks.items()
-            }
-        )
+        self._begun, self._acts = Clock(), config.act == "card"
+        if self._acts:
+            policy.infer = self._infer
+        buffer.initialize(_layers(policy))
 
     def _check_kernel(self, wanted):
         learner, batch = self.buffer.learner, self.config.agent.batch_size
@@ -153,7 +156,7 @@ class CardLearner(MemoryLearner):
         if not learning or fill < self.config.agent.batch_size:
             return None
         count, begun = self.config.updates_per_launch, self._begun
-        due = (begun.updates // count + 1) % self.config.weights_interval == 0
+        due = not self._acts and (begun.updates // count + 1) % self.config.weights_interval == 0
         begun.steps = self.clock.steps
         steps = steps_of(self.config.agent, begun, count)
         begun.updates += count
@@ -175,13 +178,39 @@ class CardLearner(MemoryLearner):
         if result is None:
             return {}
         self.clock.updates += len(result["loss"])
-        for name, parameters in (result["weights"] or {}).items():
-            self.policy.networks[name].parameters[...] = parameters
+        self._take(result["weights"] or {})
         batch = self.config.agent.batch_size
         return {
             "loss": float(result["loss"].mean()) / batch,
             "td_error": float((result["td"] / np.float32(batch)).mean()),
         }
+
+    def _take(self, weights):
+        for name, parameters in weights.items():
+            self.policy.networks[name].parameters[...] = parameters
+
+    def _infer(self, obs):
+        return self._card.submit(self.buffer.act, obs).result()
+
+    def fetch(self):
+        if self._acts:
+            stored = self._card.submit(self.buffer.store, ("online",)).result()
+            self._take({name: _flat(layers) for name, layers in stored.items()})
+
+    @contextmanager
+    def acting(self, policy=None):
+        """Another policy acts with its weights in place of those that learn, which come back."""
+        if policy is None or not self._acts:
+            yield policy or self.actor()
+            return
+        own = self._card.submit(self.buffer.store, ("online",)).result()
+        self._card.submit(self.buffer.load, _online(policy)).result()
+        policy.infer = self._infer
+        try:
+            yield policy
+        finally:
+            policy.infer = None
+            self._card.submit(self.buffer.load, own).result()
 
     def progress(self):
         clipped = zip(self.columns[-3:], self.buffer.saturations.tolist(), strict=True)
@@ -193,6 +222,19 @@ class CardLearner(MemoryLearner):
     def load_state_dict(self, state):
         super().load_state_dict(state)
         self._begun.updates = int(state["begun"])
+
+
+def _layers(policy):
+    """Weights [outputs, inputs] and biases of each layer, as the card has them."""
+    return {
+        name: [(w.T, b) for w, b in zip(network.weights, network.biases, strict=True)]
+        for name, network in policy.networks.items()
+    }
+
+
+def _online(policy):
+    """``_layers`` as the set that acts and learns."""
+    return {name: [{"online": pair} for pair in layers] for name, layers in _layers(policy).items()}
 
 
 def _flat(layers):

@@ -3,6 +3,7 @@
 import queue
 import threading
 from concurrent.futures import Future
+from contextlib import contextmanager
 
 from host.interrupt import leaving_behind
 
@@ -55,6 +56,11 @@ class Learner:
     def actor(self):
         """What acts in an evaluation of the policy as it is now: it has ``act``."""
         return self.policy
+
+    @contextmanager
+    def acting(self, policy=None):
+        """``actor()`` for as long as an evaluation takes, or what acts as another ``policy``."""
+        yield policy or self.actor()
 
     def progress(self):
         """Column -> number now."""

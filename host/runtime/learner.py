@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+from host.runtime.acting import Acting
 from host.runtime.experience import in_runs, put_records, record_dtype
 from host.runtime.hyperparameters import (
     Diverged,
@@ -47,7 +48,7 @@ def learner_fields(kernel):
     return DESIGNS[kernel.description.name].config_type.from_dict(kernel.description.config).fields
 
 
-class LearningReplay(PrioritizedReplayBuffer):
+class LearningReplay(Acting, PrioritizedReplayBuffer):
     """
     Parameters
     ----------
@@ -237,10 +238,6 @@ class LearningReplay(PrioritizedReplayBuffer):
         check_batch(self.learner, batch_size)
         self._check_loaded(PARAMETER_SETS)
         return steps, count
-
-    def _check_loaded(self, sets):
-        if set_bits(sets) & ~int(self.status["loaded"]):
-            raise ValueError("parameters must be loaded first (initialize, or load), not missing")
 
     def _put_store(self, program, offset, sets):
         """Append a STORE to ``offset`` of results; return the bytes that it writes."""

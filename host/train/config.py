@@ -19,7 +19,14 @@ from host.rules import (
 )
 from hw.config import ConfigBase, check_range
 
-__all__ = ["CONFIGS", "LEARNERS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig", "RunConfig"]
+__all__ = [
+    "CONFIGS",
+    "LEARNERS",
+    "OffPolicyConfig",
+    "OnPolicyConfig",
+    "RoundsConfig",
+    "RunConfig",
+]
 
 #: name -> what it is
 LEARNERS = {
@@ -137,6 +144,8 @@ class OffPolicyConfig(RunConfig):
     steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: What the CPU's gradient steps run on: cpu, or torch's name of another device, such as cuda.
     device: str = "cpu"
+    #: What computes the actions, also those of evaluations: the CPU, or with learner card the card.
+    act: Annotated[str, Choice(("cpu", "card"))] = "cpu"
     #: Launches that may be under way while the environments are stepped.
     launches_in_flight: Annotated[int, Integer(1, 64)] = 1
     #: Learner card: learner iterations for one launch.
@@ -162,13 +171,17 @@ class OffPolicyConfig(RunConfig):
             check_for_card(self.agent)
             only = {"device": "cpu"}
         else:
-            only = {"updates_per_launch": 1, "weights_interval": 1}
+            only = {"act": "cpu", "updates_per_launch": 1, "weights_interval": 1}
         for name, wanted in only.items():
             value = getattr(self, name)
             if value != wanted:
                 raise ValueError(
                     f"{name} must be {wanted} with learner {self.learner}, not {value!r}"
                 )
+        if self.act == "card" and self.weights_interval != 1:
+            raise ValueError(
+                f"weights_interval must be 1 with act card, not {self.weights_interval!r}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

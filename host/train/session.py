@@ -104,13 +104,14 @@ class Session:
         """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
         comes to be something in ``stop`` before they end. ``policy`` None: the one that learns."""
         self.learner.fetch()
-        return evaluate(
-            policy or self.learner.actor(),
-            self._evaluation_envs,
-            seed=self._seeds.evaluation(attempt),
-            limit=self.config.evaluation_steps,
-            stop=stop,
-        )
+        with self.learner.acting(policy) as actor:
+            return evaluate(
+                actor,
+                self._evaluation_envs,
+                seed=self._seeds.evaluation(attempt),
+                limit=self.config.evaluation_steps,
+                stop=stop,
+            )
 
     def progress(self):
         """Column of progress.csv -> number now."""

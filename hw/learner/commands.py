@@ -7,7 +7,14 @@ these.
 from amaranth.lib import enum
 
 from hw.learner.parameters.parameter_image import set_bytes
-from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError, record_granules
+from hw.learner.records import (
+    HYPERPARAMETERS,
+    REPORT,
+    LearnError,
+    action_granules,
+    observation_granules,
+    record_granules,
+)
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
@@ -24,6 +31,7 @@ class LearnOpcode(enum.Enum, shape=8):
     LEARN = 32
     LOAD = 33
     STORE = 34
+    ACT = 35
     TRAIN = 36
 
 
@@ -196,6 +204,33 @@ def _image(opcode, doc, footprint, *rules):
     )
 
 
+_ACT = Command(
+    LearnOpcode.ACT,
+    "What the online network does with `count` observations: the Q values of all actions, or the "
+    "actor's action. An observation with an infinite number or a NaN refuses all of them. Nothing "
+    "else changes: no parameter, no priority, no draw, no count.",
+    count=Field(
+        "count",
+        "u32",
+        "observations",
+        low=1,
+        high=lambda config: config.learner.batch,
+        error=ShellError.COUNT,
+    ),
+    footprints=(
+        operands(
+            lambda c, s: c.count * (observation_granules(s.config.learner) * GRANULE_BYTES),
+            "the observations, each `observation` f32 and zeros up to a multiple of 16 bytes",
+        ),
+        results(
+            lambda c, s: c.count * (action_granules(s.config.learner) * GRANULE_BYTES),
+            "for each `action` f32, and zeros up to a multiple of 16 bytes",
+        ),
+    ),
+    rules=(Rule(LearnError.UNLOADED, lambda c, s: (s.missing & 1) != 0, "online is loaded"),),
+)
+
+
 LEARNING = CommandTable(
     (
         _LEARN,
@@ -212,6 +247,7 @@ LEARNING = CommandTable(
             results(lambda c, s: c.count, "the sections"),
             Rule(LearnError.UNLOADED, lambda c, s: (c.sets & s.missing) != 0, "they are loaded"),
         ),
+        _ACT,
     ),
     stages={
         # Bytes of an iteration's experiences, those of all iterations, of all their lists.

@@ -113,6 +113,11 @@ class LearnerConfig(ConfigBase):
         """Clocks from sample to sample: the slowest stage."""
         return max(layer.cycles for layers in self.networks.values() for layer in layers)
 
+    @property
+    def acts(self):
+        """The network whose outputs, for an observation, are what the agent does."""
+        return "q" if self.algorithm == "dqn" else "actor"
+
     def backward_groups(self, network):
         """How many forward groups of ``network``, counted from the first, have errors come back."""
         return 2 if network == "critic" else 1

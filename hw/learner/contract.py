@@ -4,8 +4,8 @@ An iteration is ``begin``, the batch as ``records``, ``loaded``, ``train``, a TD
 experience, ``update``, and the fall of ``busy``; gradients may be complete (``trained``) before
 or after ``update``. The next batch may come from the clock after ``train`` on, beside all that
 follows: what is said of a batch that is loaded is not what is said of one that is trained on.
-LOAD and STORE move the parameter sets as an image of the learner's own order, while no iteration
-is under way.
+LOAD and STORE move the parameter sets as an image of the learner's own order, and ACT is a batch of
+observations, ``act`` and what it does with them, while no iteration is under way.
 """
 
 from amaranth import *
@@ -85,6 +85,15 @@ class LearnerSignature(wiring.Signature):
     load, store : In(1), sets : In(parameter_sets)
         Begin to move the image of ``sets``; ``control.busy`` until it has moved.
     image_i, image_o : In, Out(stream of beats)
+    acting : In(1)
+        From ``control.begin`` to the last of ``actions``: what comes are ``batch`` observations,
+        which need not be a multiple of anything, each rounded up to granules. ``control.bad_index``
+        is then the position of one.
+    act : In(1)
+        Once they are ``loaded``: do what the online parameters say. Nothing of it stays.
+    actions : Out(stream of beats)
+        The outputs for each observation, in order, binary32, rounded up to granules, dense; zeros
+        behind them.
     """
 
     def __init__(self, *, batch, data_width, parameter_sets):
@@ -100,5 +109,8 @@ class LearnerSignature(wiring.Signature):
                 "sets": In(parameter_sets),
                 "image_i": In(beats),
                 "image_o": Out(beats),
+                "acting": In(1),
+                "act": In(1),
+                "actions": Out(beats),
             }
         )

@@ -3,7 +3,8 @@
 A command of the replay core passes without latency. An iteration of LEARN is the replay core's
 SAMPLE, whose batch goes to the learner, an UPDATE with what the learner sends back, and an INSERT;
 one of TRAIN takes its batch from operands and writes the TD errors to results.
-LOAD and STORE move a beat of the parameter image as fast as the learner does.
+LOAD and STORE move a beat of the parameter image as fast as the learner does; ACT moves
+observations to it, and what it does with them back.
 """
 
 from amaranth import *
@@ -14,7 +15,7 @@ from hw.learner.commands import COMMANDS, LEARNING, LearnOpcode
 from hw.learner.control.batch_redirect import BatchRedirect
 from hw.learner.control.iteration import Iteration
 from hw.learner.network.trainer import Trainer
-from hw.learner.records import LEARNER_STATUS
+from hw.learner.records import LEARNER_STATUS, LearnError
 from hw.replay.core import ReplayCore
 from hw.replay.records import REPLAY_STATUS
 from hw.replay.replay_state import state_shapes
@@ -25,12 +26,12 @@ __all__ = ["LearnerCore"]
 
 
 class LearnerCore(CommandCore):
-    """The core of the kernels ``dqn`` and ``ddpg``: LEARN, TRAIN, LOAD and STORE, and, passed on to
-    the replay core inside, all of its commands.
+    """The core of the kernels ``dqn`` and ``ddpg``: LEARN, TRAIN, LOAD, STORE and ACT, and, passed
+    on to the replay core inside, all of its commands.
 
     What ``make_learner`` returns learns: anything that meets ``LearnerSignature``. A parameter set
     counts as missing until a LOAD of it has succeeded; LEARN and TRAIN want all sets, STORE those
-    it names.
+    it names, ACT the online parameters.
 
     Parameters
     ----------
@@ -89,7 +90,6 @@ class LearnerCore(CommandCore):
                     iterations=iteration.iterations,
                 )
             ),
-            learner.batch.eq(learn.batch),
             learner.sets.eq(command[LearnOpcode.LOAD].sets),
             redirect.count.eq(learn.batch),
             redirect.passing.eq(iteration.trains),
@@ -99,21 +99,39 @@ class LearnerCore(CommandCore):
             redirect.drop.eq(iteration.drop),
             iteration.complete.eq(redirect.complete),
             iteration.empty.eq(redirect.empty),
-            learner.image_i.payload.eq(run.words.p.data),
-            learner.image_i.valid.eq(run.words.valid),
-            run.words.ready.eq(learner.image_i.ready),
         ]  # fmt: skip
         connect(m, iteration.learner, learner.control)
         connect(m, iteration.batch, redirect.batch)
         connect(m, redirect.list, iteration.list)
-        connect(m, redirect.records, learner.records)
         connect(m, learner.td, redirect.td)
-        connect(m, learner.image_o, run.reply_words)
 
-        modes = Signal(data.StructLayout({"learning": 1, "loading": 1, "storing": 1}))
+        modes = Signal(data.StructLayout({"learning": 1, "moving": 1, "acting": 1}))
+        self._words(m, run, learner, redirect, modes.acting)
         self._commands(m, run, replay, iteration, modes.learning)
         self._memory(m, run, replay, redirect, iteration, modes)
         self._run(m, run, learner, iteration, missing, modes)
+
+    def _words(self, m, run, learner, redirect, acting):
+        """What comes is an image, or observations; what goes is an image, or actions."""
+        command = self.views(run.raw)
+        m.d.comb += [
+            learner.acting.eq(acting),
+            learner.batch.eq(
+                Mux(acting, command[LearnOpcode.ACT].count, command[LearnOpcode.LEARN].batch)
+            ),
+            learner.records.payload.eq(Mux(acting, run.words.p.data, redirect.records.payload)),
+            learner.records.valid.eq(Mux(acting, run.words.valid, redirect.records.valid)),
+            redirect.records.ready.eq(learner.records.ready & ~acting),
+            learner.image_i.payload.eq(run.words.p.data),
+            learner.image_i.valid.eq(run.words.valid & ~acting),
+            run.words.ready.eq(Mux(acting, learner.records.ready, learner.image_i.ready)),
+            run.reply_words.payload.eq(
+                Mux(acting, learner.actions.payload, learner.image_o.payload)
+            ),
+            run.reply_words.valid.eq(Mux(acting, learner.actions.valid, learner.image_o.valid)),
+            learner.actions.ready.eq(run.reply_words.ready & acting),
+            learner.image_o.ready.eq(run.reply_words.ready & ~acting),
+        ]
 
     def _commands(self, m, run, replay, iteration, learning):
         """A command is the dispatcher's or the replay core's, or that of an iteration."""
@@ -158,24 +176,26 @@ class LearnerCore(CommandCore):
         for name in ("storage_read", "storage_write"):
             connect(m, getattr(replay, name), flipped(getattr(self, name)))
         reads = [
-            (~iteration.reading & ~modes.loading, redirect.read),
+            (~iteration.reading & ~modes.moving, redirect.read),
             (iteration.reading, iteration.read),
-            (modes.loading, run.read),
+            (modes.moving, run.read),
         ]
         writes = [
-            (~modes.learning & ~modes.storing, redirect.write),
+            (~modes.learning & ~modes.moving, redirect.write),
             (modes.learning, iteration.write),
-            (modes.storing, run.write),
+            (modes.moving, run.write),
         ]
         mux_ports(m, self.host_read, reads)
         mux_ports(m, self.host_write, writes)
 
     def _run(self, m, run, learner, iteration, missing, modes):
+        acts = Signal()
         with m.FSM() as fsm:
             m.d.comb += [
+                acts.eq(run.start & run.selected.act),
                 modes.learning.eq(fsm.ongoing("LEARN")),
-                modes.loading.eq(fsm.ongoing("LOAD")),
-                modes.storing.eq(fsm.ongoing("STORE")),
+                modes.acting.eq(acts | fsm.ongoing("OBSERVE") | fsm.ongoing("ACT")),
+                modes.moving.eq(modes.acting | fsm.ongoing("LOAD") | fsm.ongoing("STORE")),
             ]
             with m.State("IDLE"):
                 m.d.comb += [
@@ -184,6 +204,9 @@ class LearnerCore(CommandCore):
                     learner.store.eq(run.start & run.selected.store),
                     run.reply.eq(learner.store),
                 ]
+                with m.If(acts):
+                    m.d.comb += learner.control.begin.eq(1)
+                    m.next = "OBSERVE"
                 with m.If(learner.load):
                     # Words stream into the only copy: until the last is in, no copy is whole.
                     m.d.sync += missing.eq(missing | learner.sets)
@@ -205,6 +228,22 @@ class LearnerCore(CommandCore):
                     m.d.comb += run.finish.eq(1)
                     with m.If(~run.failed):
                         m.d.sync += missing.eq(missing & ~learner.sets)
+                    m.next = "IDLE"
+            with m.State("OBSERVE"):
+                refused = run.failed | learner.control.bad
+                m.d.comb += [
+                    run.error.eq(LearnError.NUMBER),
+                    run.detail.eq(learner.control.bad_index),
+                ]
+                with m.If(learner.control.loaded & refused):
+                    m.d.comb += run.finish.eq(1)
+                    m.next = "IDLE"
+                with m.Elif(learner.control.loaded):
+                    m.d.comb += [learner.act.eq(1), run.reply.eq(1)]
+                    m.next = "ACT"
+            with m.State("ACT"):
+                with m.If(run.replied):
+                    m.d.comb += run.finish.eq(1)
                     m.next = "IDLE"
             with m.State("STORE"):
                 with m.If(run.replied & ~learner.control.busy):

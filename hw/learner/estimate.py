@@ -13,6 +13,7 @@ from hw.estimate import Estimate, exceeded
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.forward import Forward
 from hw.learner.network.loss import Loss
+from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.replay.core import ReplayCore
@@ -65,7 +66,7 @@ def _memory_blocks(config, data_width):
 
     # Samples between a layer's inputs and the errors that come back, at most.
     slots = 2 * len(every) + 3
-    blocks = BatchMemory.blocks(config, data_width)
+    blocks = BatchMemory.blocks(config, data_width) + Outputs.blocks(config, config.action)
     for layer, groups, backward, made_by in every:
         wanted = made_by is not None
         blocks += LayerParameters.estimate(config.layer_config, layer, input_gradient=wanted).bram36

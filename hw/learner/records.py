@@ -9,7 +9,7 @@ from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
-__all__ += ["record_words"]
+__all__ += ["action_granules", "observation_granules", "record_words"]
 
 HYPERPARAMETERS = Layout(
     "Hyperparameters",
@@ -73,7 +73,8 @@ ERRORS = {
     LearnError.NUMBER: (
         "number",
         "an experience drawn has a number that is infinite or NaN, or an action that does not "
-        "exist; the detail is its index; nothing was learned from this batch",
+        "exist; the detail is its index; nothing was learned from this batch; or an observation "
+        "of ACT, which has written nothing; the detail is its position",
     ),
     LearnError.DIVERGED: (
         "diverged",
@@ -110,4 +111,18 @@ def record_words(config):
 def record_granules(config):
     """Granules of an experience, which SETUP must give."""
     offset, count = record_words(config)["discount"]
-    return -(-4 * (offset + count) // GRANULE_BYTES)
+    return _granules(offset + count)
+
+
+def observation_granules(config):
+    """Granules of an observation, as ACT takes it."""
+    return _granules(config.observation)
+
+
+def action_granules(config):
+    """Granules of what ACT gives for an observation."""
+    return _granules(config.action)
+
+
+def _granules(words):
+    return -(-4 * words // GRANULE_BYTES)

@@ -12,7 +12,7 @@ _WORD = (1 << 32) - 1
 
 
 def opcode(source, program):
-    program.raw(source.rng.choice([31, 35, 256 + 32, 0x8000_0021, 32 << 8]))
+    program.raw(source.rng.choice([31, 37, 256 + 32, 0x8000_0021, 32 << 8]))
 
 
 def _iterate(programs, program, **fields):
@@ -22,6 +22,12 @@ def _iterate(programs, program, **fields):
 
 def count(source, program):
     _iterate(source, program, count=source.rng.choice([0, MAX_COUNT + 1, _WORD]))
+
+
+def observations(source, program):
+    """More than the learner's batch, or none."""
+    most = source.config.learner.batch
+    source.act(program, count=source.rng.choice([0, most + 1, 1 << 16, _WORD]))
 
 
 def batch(source, program):
@@ -95,6 +101,13 @@ def number(source, program):
         source.learn(program)
 
 
+def seen(source, program):
+    """An observation that is none."""
+    count = source.rng.randint(1, source.config.learner.batch)
+    value = source.rng.choice([np.inf, -np.inf, np.nan])
+    source.act(program, count, bad=(source.rng.randrange(count), value))
+
+
 def diverged(source, program):
     """A reward that ``stand_in`` takes for one, and that overflows where it meets the discount."""
     fields = dict(reward=3e38, discount=3e38)
@@ -110,7 +123,7 @@ def _outside(source, end):
 
 
 def operands(source, program):
-    which = source.rng.choice(["steps", "experiences", "batches", "load", "short"])
+    which = source.rng.choice(["steps", "experiences", "batches", "load", "act", "short"])
     if which == "steps":
         _iterate(source, program, source=_outside(source, 1 << 20))
     elif which == "batches":
@@ -120,19 +133,23 @@ def operands(source, program):
         program.learn(source.steps(1), source.records(2), **source.fields(), experiences=where)
     elif which == "load":
         source.load(program, source=_outside(source, 1 << 20))
+    elif which == "act":
+        source.act(program, source=_outside(source, 1 << 20))
     else:
         source.load(program)
         program.operands_bytes -= 1
 
 
 def results(source, program):
-    which = source.rng.choice(["reports", "lists", "store", "short"])
+    which = source.rng.choice(["reports", "lists", "store", "act", "short"])
     if which == "reports":
         _iterate(source, program, destination=_outside(source, 1 << 20))
     elif which == "lists":
         source.train(program, td_errors=_outside(source, 1 << 20))
     elif which == "store":
         source.store(program, destination=_outside(source, 1 << 20))
+    elif which == "act":
+        source.act(program, destination=_outside(source, 1 << 20))
     else:
         source.store(program)
         program.results_bytes -= 1
@@ -142,6 +159,7 @@ def results(source, program):
 BAD = {
     opcode: Error.OPCODE,
     count: Error.COUNT,
+    observations: Error.COUNT,
     batch: LearnError.BATCH,
     record: LearnError.RECORD,
     inserts: Error.COUNT,
@@ -151,6 +169,7 @@ BAD = {
     fill: Error.FILL,
     empty: Error.EMPTY,
     number: LearnError.NUMBER,
+    seen: LearnError.NUMBER,
     diverged: LearnError.DIVERGED,
     operands: Error.OPERANDS,
     results: Error.RESULTS,

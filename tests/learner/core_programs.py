@@ -8,7 +8,14 @@ from replay.programs import Program, status_of
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack, sections
-from hw.learner.records import HYPERPARAMETERS, LEARNER_STATUS, REPORT, record_granules
+from hw.learner.records import (
+    HYPERPARAMETERS,
+    LEARNER_STATUS,
+    REPORT,
+    action_granules,
+    observation_granules,
+    record_granules,
+)
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.program import STATUS
@@ -19,7 +26,7 @@ _WORD = (1 << 32) - 1
 
 
 class LearnProgram(Program):
-    """Also LEARN, LOAD and STORE; ``reports`` are the places of REPORTs in results."""
+    """Also LEARN, LOAD, STORE and ACT; ``reports`` are the places of REPORTs in results."""
 
     def __init__(self, granules=0):
         super().__init__(granules, COMMANDS)
@@ -76,6 +83,13 @@ class LearnProgram(Program):
         self.results_bytes += count
         self.raw(LearnOpcode.STORE, **{**dict(count=count, destination=place, sets=sets), **fields})
 
+    def act(self, observations, actions_bytes, **fields):
+        """``observations``: float32 [count, words of whole granules]; bytes of all actions."""
+        count, place = len(observations), self.result(0)
+        self.results_bytes += -(-actions_bytes // 64) * 64  # whole beats
+        values = dict(count=count, source=self.operand(observations), destination=place)
+        self.raw(LearnOpcode.ACT, **{**values, **fields})
+
 
 def sets_of(bits):
     return tuple(kind for k, kind in enumerate(PARAMETER_SETS) if bits >> k & 1)
@@ -122,8 +136,8 @@ class LearnPrograms:
     def program(self, length, bad=None):
         program = LearnProgram(self.granules)
         while len(program) < length:
-            names = ["learn", "train", "load", "store", "insert", "sample", "set", "get"]
-            (name,) = self.rng.choices(names, [5, 3, 1, 1, 1, 1, 1, 1])
+            names = ["learn", "train", "load", "store", "act", "insert", "sample", "set", "get"]
+            (name,) = self.rng.choices(names, [5, 3, 1, 1, 3, 1, 1, 1, 1])
             getattr(self, name)(program)
         if bad:
             bad(self, program)
@@ -214,6 +228,19 @@ class LearnPrograms:
     def store(self, program, sets=0, **fields):
         sets = sets or self.rng.randint(1, 15)
         program.store(self.image(sets), sets, **fields)
+
+    def act(self, program, rows=0, bad=None, **fields):
+        """``bad``: the position of an observation, and a number that is none for it."""
+        learner = self.config.learner
+        rows = rows or self.rng.choice([1, self.rng.randint(1, learner.batch), learner.batch])
+        # What fills the granules is nothing that anybody may look at.
+        seen = np.full((rows, 4 * observation_granules(learner)), np.nan, np.float32)
+        seen[:, : learner.observation] = self.bytes.standard_normal((rows, learner.observation))
+        if bad:
+            position, value = bad
+            seen[position, self.rng.randrange(learner.observation)] = value
+            seen[-1, 0] = seen[-1, 0] if position == rows - 1 else value  # the first counts
+        program.act(seen, rows * action_granules(learner) * GRANULE_BYTES, **fields)
 
     def insert(self, program, count=0, **fields):
         count = count or self.rng.randint(1, 20)

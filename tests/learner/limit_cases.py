@@ -1,7 +1,8 @@
 """The learner's commands at and beyond every limit, worked out by hand.
 
 The kernel has 90 places, two lanes, batches of up to 16, and beats of 16 bytes. An experience is 10
-words, 3 granules, 48 bytes. The sections of a kind of parameters are 448 bytes.
+words, 3 granules, 48 bytes; an observation and an action are one, 16 bytes. The sections of a kind
+of parameters are 448 bytes.
 """
 
 from limits import Case, counted, footprint, highest, lowest, padding, rule, unused
@@ -19,9 +20,10 @@ GOOD = {
     "TRAIN": {"count": 1, "batch": 2},
     "LOAD": {"count": 1792, "sets": 15},
     "STORE": {"count": 1792, "sets": 15},
+    "ACT": {"count": 1},
 }
 _FULL = ("SETUP", {}), ("INSERT", {})
-BEFORE = dict.fromkeys(("LEARN", "TRAIN", "LOAD", "STORE"), (*_FULL, ("LOAD", {})))
+BEFORE = dict.fromkeys(("LEARN", "TRAIN", "LOAD", "STORE", "ACT"), (*_FULL, ("LOAD", {})))
 
 
 def _records(granules):
@@ -107,6 +109,11 @@ CASES = [
     *unused("STORE", "source"),
     *_image("STORE"),
     *footprint("STORE", "destination", 448, 16, sets=2, count=448),
+    lowest("ACT", "count", (COUNT, 0), 1),
+    highest("ACT", "count", (COUNT, 0), 16, beyond=(18, 32)),
+    padding("ACT", 16),
+    *footprint("ACT", "source", 48, 16, count=3),
+    *footprint("ACT", "destination", 80, 16, count=5),
 ]
 
 
@@ -137,6 +144,9 @@ FRESH = [
         ],
         _loaded(5),
     ),
+    rule("ACT", 0, (UNLOADED, 0), [], [{}], _loaded()),
+    rule("ACT", 0, (UNLOADED, 0), [], [{}], _loaded(14)),
+    rule("ACT", 0, (UNLOADED, 0), [{}], [], _loaded(1)),
 ]
 
 #: A request has at most 16777215 beats. 88 experiences are 4224 bytes, 264 beats: 16777200 of them

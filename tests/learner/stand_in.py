@@ -2,7 +2,8 @@
 
 TD error of an experience: its reward, the low half of its bits xor that of ``clip``; a reward whose
 exponent is the largest makes it NaN. Sums are checksums. The parameter image is a memory, seen
-through a mask that every update turns by one bit and xors with its HYPERPARAMETERS.
+through a mask that every update turns by one bit and xors with its HYPERPARAMETERS. Action k is
+number k of the observation, and so on in a circle, through that mask.
 """
 
 from types import SimpleNamespace
@@ -16,8 +17,9 @@ from hw.learner.contract import LearnerSignature
 from hw.learner.core import LearnerCore
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import sections
-from hw.learner.records import record_words
+from hw.learner.records import action_granules, observation_granules, record_words
 from hw.learner.samples.batch_memory import BatchMemory
+from hw.stream.pack import Pack
 from hw.stream.ram import Ram
 from sim.model.learner.kernel import LearnerCore as Twin
 from sim.model.program import ProgramTwin
@@ -55,13 +57,14 @@ class StandIn(wiring.Component):
         training, moving = Signal(), Signal()
         m.d.comb += self.control.busy.eq(self.control.update | training | moving)
         mask = Signal(32)
-        self._train(m, pace)
+        m.submodules.batch_memory = batch = BatchMemory(self.config, self.data_width)
+        self._train(m, batch, pace)
+        self._act(m, batch, pace, mask)
         self._update(m, pace, training, mask)
         self._image(m, pace, moving, mask)
         return m
 
-    def _train(self, m, pace):
-        m.submodules.batch_memory = batch = BatchMemory(self.config, self.data_width)
+    def _train(self, m, batch, pace):
         hold, control = Signal(), self.control
         m.d.comb += [
             hold.eq(pace[:2] == 0),
@@ -70,7 +73,8 @@ class StandIn(wiring.Component):
             self.records.ready.eq(batch.records.ready & ~hold),
             batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
-            batch.take.eq(control.train),
+            batch.take.eq(control.train | self.act),
+            batch.acting.eq(self.acting),
             *(
                 getattr(control, name).eq(getattr(batch, name))
                 for name in ("loaded", "bad", "bad_index", "weight")
@@ -90,8 +94,6 @@ class StandIn(wiring.Component):
                         left.eq(self.batch),
                         control.trained.eq(0),
                         control.diverged.eq(0),
-                    ]
-                    m.d.sync += [
                         control.loss.eq(0),
                         control.td_sum.eq(0),
                         control.value.eq(0),
@@ -140,6 +142,43 @@ class StandIn(wiring.Component):
                         control.saturations[2].eq(control.saturations[2] + 1),
                     ]
                     m.next = "IDLE"
+
+    def _act(self, m, batch, pace, mask):
+        config, granules = self.config, observation_granules(self.config)
+        numbers = 4 * action_granules(config)
+        m.submodules.pack = pack = Pack(32, 1, self.data_width // 32)
+        base, left = Signal(range(batch.depth + 1)), Signal.like(self.batch)
+        number, at = Signal(range(numbers)), Signal(range(config.observation))
+        last = number == numbers - 1
+        m.d.comb += [
+            self.actions.payload.eq(pack.o.p.data),
+            self.actions.valid.eq(pack.o.valid),
+            pack.o.ready.eq(self.actions.ready),
+            pack.i.p.data.eq(Mux(number < config.action, batch.word[0] ^ mask, 0)),
+            pack.i.p.count.eq(1),
+            pack.i.p.last.eq(last & (left == 1)),
+        ]
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.sync += [left.eq(self.batch), base.eq(0), number.eq(0), at.eq(0)]
+                with m.If(self.act):
+                    m.next = "SEE"
+            with m.State("SEE"):
+                m.d.comb += batch.address[0].eq(base + at)
+                with m.If(pace[0]):
+                    m.next = "DO"
+            with m.State("DO"):
+                m.d.comb += [batch.address[0].eq(base + at), pack.i.valid.eq(1)]
+                with m.If(pack.i.ready):
+                    m.d.sync += [
+                        number.eq(Mux(last, 0, number + 1)),
+                        at.eq(Mux(last | (at == config.observation - 1), 0, at + 1)),
+                    ]
+                    m.next = "SEE"
+                    with m.If(last):
+                        m.d.sync += [base.eq(base + 4 * granules), left.eq(left - 1)]
+                        with m.If(left == 1):
+                            m.next = "IDLE"
 
     def _update(self, m, pace, training, mask):
         words = [Value.cast(self.control.hyperparameters).word_select(k, 32) for k in range(16)]
@@ -200,7 +239,7 @@ class StandInModel:
     """The same for ``sim.model.learner.kernel.LearnerCore``."""
 
     def __init__(self, config):
-        self.sections, self.mask = sections(config), 0
+        self.config, self.sections, self.mask = config, sections(config), 0
         last = self.sections[-1]
         self.image = np.zeros((last.offset + last.size) // 4, np.uint32)
 
@@ -227,6 +266,11 @@ class StandInModel:
             diverged=int(np.argmax(diverged)) if diverged.any() else None,
             saturations=(int(not diverged.any()), len(td), 1),
         )
+
+    def act(self, observations):
+        seen = np.ascontiguousarray(observations, "<f4").view(np.uint32)
+        numbers = np.arange(self.config.action) % self.config.observation
+        return (seen[:, numbers] ^ np.uint32(self.mask)).view(np.float32)
 
     def _places(self, sets):
         parts = [

@@ -62,7 +62,7 @@ LONG = [
 LONG.append(("dqn", "chain", "fixed", 2, _OTHER))
 
 
-def _config(algorithm, net, kind, lanes, options):
+def config_of(algorithm, net, kind, lanes, options):
     return kernel_config(
         algorithm=algorithm,
         lanes=lanes,
@@ -74,10 +74,10 @@ def _config(algorithm, net, kind, lanes, options):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c[:4])))
 def test_gradient_steps_are_those_of_the_twin(case):
-    compare(_config(*case), batch=8)
+    compare(config_of(*case), batch=8)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", LONG, ids=lambda c: "-".join(map(str, c[:4])))
 def test_all_gradient_steps_are_those_of_the_twin(case):
-    compare(_config(*case), batch=16, iterations=6)
+    compare(config_of(*case), batch=16, iterations=6)

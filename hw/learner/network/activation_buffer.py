@@ -1,7 +1,8 @@
 """The activations that enter a layer: written element by element, read word by word, twice.
 
 Forward reads a sample once as it arrives; backward reads it once more when its errors are there,
-and that frees the sample's slot. One element a clock in, one word a clock out on either side.
+and that frees the sample's slot. Of observations that are only acted on no errors come: forward
+frees the slot. One element a clock in, one word a clock out on either side.
 """
 
 from amaranth import *
@@ -48,6 +49,9 @@ class ActivationBuffer(wiring.Component):
         ``last`` of the feed, and the last output of the chain, end a sample.
     feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
         Of each source: it begins a sample; it may begin one.
+    acting : In(1)
+        Backward reads nothing, and a slot is free again when forward fetches its last word; changes
+        only where every slot is free.
     forward : Out(stream of [groups][lanes][vector])
         The rest of a group of ``interleave`` words follows its first without a gap.
     backward : Out(stream of [backward_groups][lanes][vector])
@@ -87,6 +91,7 @@ class ActivationBuffer(wiring.Component):
                 "chain_begun": In(1),
                 "feed_room": Out(1),
                 "chain_room": Out(1),
+                "acting": In(1),
                 "forward": Out(stream.Signature(data.ArrayLayout(self._word, groups))),
                 "backward": Out(stream.Signature(data.ArrayLayout(self._word, backward_groups))),
             }
@@ -124,11 +129,13 @@ class ActivationBuffer(wiring.Component):
                 m.d.comb += arrived.eq(1)
         m.d.sync += forward.ready.eq(forward.ready + arrived - forward.fetch)
         again = Signal(range(words + 1))  # what forward has read, backward may
-        m.d.comb += again.eq(Mux(forward.fetch & forward.last, words, 0))
+        m.d.comb += again.eq(Mux(forward.done & ~self.acting, words, 0))
         m.d.sync += backward.ready.eq(backward.ready + again - backward.fetch)
+        with m.If(forward.done & self.acting):
+            m.d.sync += backward.base.eq(self._behind(backward.base))
 
         freed = Signal()
-        m.d.comb += freed.eq(backward.fetch & backward.last)
+        m.d.comb += freed.eq(Mux(self.acting, forward.done, backward.done))
         for begun, room, name in (
             (self.feed_begun, self.feed_room, "feed"),
             (self.chain_begun, self.chain_room, "chain"),
@@ -149,17 +156,16 @@ class ActivationBuffer(wiring.Component):
         at = Signal(range(layer.words), name=f"{name}_at", reset_less=True)
         m.d.comb += [
             reader.fetch.eq((reader.ready != 0) & (queue.level < queue.depth - 2)),
-            reader.last.eq(reader.word == layer.words - 1),
+            reader.done.eq(reader.fetch & (reader.word == layer.words - 1)),
             reader.address.eq(reader.base + reader.word),
             queue.i.valid.eq(fetched),
             port.payload.eq(queue.o.payload),
         ]
         m.d.sync += [fetched.eq(reader.fetch), at.eq(reader.word)]
         with m.If(reader.fetch):
-            m.d.sync += reader.word.eq(Mux(reader.last, 0, reader.word + 1))
-            with m.If(reader.last):
-                end = reader.base == (self.slots - 1) * layer.words
-                m.d.sync += reader.base.eq(Mux(end, 0, reader.base + layer.words))
+            m.d.sync += reader.word.eq(Mux(reader.done, 0, reader.word + 1))
+        with m.If(reader.done):
+            m.d.sync += reader.base.eq(self._behind(reader.base))
 
         # A group of words leaves once all of it is here.
         position = Signal(range(ahead), name=f"{name}_position")
@@ -234,10 +240,14 @@ class ActivationBuffer(wiring.Component):
     def _base(self, m, name, last):
         """Where the slot under way of a source begins."""
         base = Signal(range(self.slots * self.layer.words), name=f"{name}_base")
-        end = base == (self.slots - 1) * self.layer.words
         with m.If(last):
-            m.d.sync += base.eq(Mux(end, 0, base + self.layer.words))
+            m.d.sync += base.eq(self._behind(base))
         return base
+
+    def _behind(self, base):
+        """Where the slot behind the one that begins at ``base`` does."""
+        end = base == (self.slots - 1) * self.layer.words
+        return Mux(end, 0, base + self.layer.words)
 
 
 class _Reader:
@@ -248,4 +258,4 @@ class _Reader:
         self.base = Signal(range(slots * words), name=f"{name}_base")
         self.address = Signal(range(slots * words), name=f"{name}_address")
         self.fetch = Signal(name=f"{name}_fetch")
-        self.last = Signal(name=f"{name}_last")
+        self.done = Signal(name=f"{name}_done")  # the last word of a sample is fetched

@@ -43,8 +43,8 @@ class Layer(wiring.Component):
 
     Members
     -------
-    feed, chain, feed_begun, chain_begun, feed_room, chain_room
-        As ``ActivationBuffer``.
+    feed, chain, feed_begun, chain_begun, feed_room, chain_room, acting
+        As ``ActivationBuffer``; while ``acting`` there are no errors and no ``start``.
     o : Out(element_layout), started : Out(1), room : In(1)
         Outputs; ``room`` is of what comes after this layer (``docs/flow_control.md``).
     delta : In(stream of [backward_groups][lanes])
@@ -115,6 +115,7 @@ class Layer(wiring.Component):
                         "chain_begun",
                         "feed_room",
                         "chain_room",
+                        "acting",
                     )
                 },
                 "o": Out(
@@ -157,6 +158,7 @@ class Layer(wiring.Component):
             ring.chain.eq(self.chain),
             ring.feed_begun.eq(self.feed_begun),
             ring.chain_begun.eq(self.chain_begun),
+            ring.acting.eq(self.acting),
             self.feed_room.eq(ring.feed_room),
             self.chain_room.eq(ring.chain_room),
             self.o.eq(forward.o),

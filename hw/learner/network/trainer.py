@@ -12,6 +12,7 @@ from hw.learner.contract import LearnerSignature
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import ON_THEIR_WAY, Loss
+from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds
@@ -69,17 +70,20 @@ class Trainer(wiring.Component):
         connect(m, loss.td, flipped(self.td))
         connect(m, loss.delta, last.delta)
         m.d.comb += [
+            batch.acting.eq(self.acting),
+            play.acting.eq(self.acting),
             batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
             control.loaded.eq(batch.loaded),
             control.bad.eq(batch.bad),
             control.bad_index.eq(batch.bad_index),
             control.weight.eq(batch.weight),
-            batch.take.eq(control.train),
+            batch.take.eq(control.train | self.act),
             *(batch.address[k].eq(play.address[k]) for k in range(config.lanes)),
             *(play.word[k].eq(batch.word[k]) for k in range(config.lanes)),
-            samples.eq(self.batch >> (config.lanes.bit_length() - 1)),
-            play.start.eq(control.train),
+            # Of observations, the last sample may have fewer than there are lanes.
+            samples.eq((self.batch + (config.lanes - 1)) >> (config.lanes.bit_length() - 1)),
+            play.start.eq(control.train | self.act),
             play.samples.eq(samples),
             loss.start.eq(control.train),
             loss.inverse.eq(batch.inverse),
@@ -96,10 +100,13 @@ class Trainer(wiring.Component):
         for name in feeds(config):
             first = networks[name][0]
             connect(m, getattr(play, name), first.feed)
-            m.d.comb += first.feed_begun.eq(play.begun)
-            rooms.append(first.feed_room)
+            # Observations alone go to the network that acts.
+            idle = self.acting & (name != config.acts)
+            m.d.comb += first.feed_begun.eq(play.begun & ~idle)
+            rooms.append(first.feed_room | idle)
         m.d.comb += play.room.eq(Cat(rooms).all())
         self._parameters(m, networks, every)
+        self._act(m, networks, loss)
 
         # Complete: every layer has seen all samples, and so has the loss.
         running = Signal()
@@ -109,7 +116,11 @@ class Trainer(wiring.Component):
         with m.Elif(running & complete):
             m.d.sync += [running.eq(0), control.trained.eq(1)]
         for layer in every:
-            m.d.comb += [layer.start.eq(control.train), layer.samples.eq(samples)]
+            m.d.comb += [
+                layer.start.eq(control.train),
+                layer.samples.eq(samples),
+                layer.acting.eq(self.acting),
+            ]
 
         counts = [[layer.saturations[k] for layer in every] for k in range(3)]
         counts[1].append(play.saturations)
@@ -117,10 +128,31 @@ class Trainer(wiring.Component):
         for k, values in enumerate(counts):
             clipped = Signal(range(1 << 16), name=f"clipped_{k}")
             total = Signal(33, name=f"total_{k}")
-            m.d.sync += clipped.eq(sum(values, Const(0, 1)))
+            m.d.sync += clipped.eq(Mux(self.acting, 0, sum(values, Const(0, 1))))
             m.d.comb += total.eq(control.saturations[k] + clipped)
             m.d.sync += control.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
         return m
+
+    def _act(self, m, networks, loss):
+        """While acting, what comes of observations goes to ``actions`` and nowhere else."""
+        config, layer = self.config, networks[self.config.acts][-1]
+        m.submodules.outputs = outputs = Outputs(config, config.action, self.data_width)
+        connect(m, outputs.o, flipped(self.actions))
+        m.d.comb += [
+            outputs.i.valid.eq(layer.o.valid & self.acting),
+            outputs.i.index.eq(layer.o.index),
+            outputs.i.value[0].eq(layer.o.value[0]),  # the online network's
+            outputs.begun.eq(layer.started & self.acting),
+            outputs.start.eq(self.act),
+            outputs.count.eq(self.batch),
+        ]
+        with m.If(self.acting):
+            m.d.comb += layer.room.eq(outputs.room)
+            if config.algorithm == "dqn":
+                m.d.comb += loss.i.valid.eq(0)
+            else:
+                critic = networks["critic"][0]
+                m.d.comb += [critic.chain.valid.eq(0), critic.chain_begun.eq(0)]
 
     def _layers(self, m):
         """name -> layers, end to end: outputs forward, errors backward."""

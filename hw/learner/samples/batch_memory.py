@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.learner.records import record_granules, record_words
+from hw.learner.records import observation_granules, record_granules, record_words
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.records import HEADER
 from hw.stream.delay import delay
@@ -42,6 +42,9 @@ class BatchMemory(wiring.Component):
 
     Members
     -------
+    acting : In(1)
+        What comes are observations alone, without a header, each rounded up to granules;
+        ``bad_index`` is the position of one. Steady from ``begin`` to ``loaded``.
     begin : In(1), batch : In
         ``batch`` experiences follow; not before the last batch was taken, or is given up. ``batch``
         is steady until ``loaded``.
@@ -70,6 +73,7 @@ class BatchMemory(wiring.Component):
         self.LATENCY = 3 + self._parts.bit_length() - 1 + Float32Reciprocal.LATENCY
         super().__init__(
             {
+                "acting": In(1),
                 "begin": In(1),
                 "batch": In(range(config.batch + 1)),
                 "records": In(stream.Signature(unsigned(data_width))),
@@ -102,30 +106,44 @@ class BatchMemory(wiring.Component):
         left = Signal(range(self.size * self.config.batch + 1))  # granules to come
         row = Signal(range(self._rows))
         positions = [Signal(range(self.size), name=f"position_{part}") for part in range(parts)]
+        # An observation has no granule 0: it goes from 1 to its last, and has a number.
+        last = observation_granules(self.config)
+        numbers = [Signal.like(self.batch, name=f"number_{part}") for part in range(parts)]
         take, ends = Signal(), Signal()
         m.d.comb += [
             self.records.ready.eq(1),
             take.eq(self.records.valid & (left != 0)),
             ends.eq(take & (left <= parts)),
         ]
-        step = parts % self.size
         with m.If(take):
             m.d.sync += [row.eq(row + 1), left.eq(Mux(ends, 0, left - parts))]
-            for position in positions:
-                wraps = position >= self.size - step
-                m.d.sync += position.eq(Mux(wraps, position - (self.size - step), position + step))
+            for position, number in zip(positions, numbers, strict=True):
+                self._advance(m, position, parts, 0, self.size)
+                with m.If(self.acting):
+                    wraps = self._advance(m, position, parts, 1, last)
+                    m.d.sync += number.eq(number + parts // last + wraps)
         with m.If(self.begin):
             m.d.sync += [
                 row.eq(0),
-                left.eq(self.batch * self.size),
+                left.eq(Mux(self.acting, self.batch * last, self.batch * self.size)),
                 self.loaded.eq(0),
-                *(position.eq(k % self.size) for k, position in enumerate(positions)),
             ]
+            for k, (position, number) in enumerate(zip(positions, numbers, strict=True)):
+                begin = Mux(self.acting, 1 + k % last, k % self.size)
+                m.d.sync += [position.eq(begin), number.eq(k // last)]
         with m.If(self.take):
             m.d.sync += filled.eq(~filled)
         self._memories(m, take, Cat(filled, row), ~filled)
-        self._check(m, take, ends, left, positions)
+        self._check(m, take, ends, left, positions, numbers)
         return m
+
+    @staticmethod
+    def _advance(m, position, step, first, size):
+        """``step`` on, among ``size`` positions from ``first`` on; whether it begins anew."""
+        step %= size
+        wraps = position >= first + size - step
+        m.d.sync += position.eq(Mux(wraps, position - (size - step), position + step))
+        return wraps
 
     def _memories(self, m, take, written, half):
         """A row is a beat; the halves lie row by row beside each other."""
@@ -141,19 +159,19 @@ class BatchMemory(wiring.Component):
                 word.eq(ram.read_data.word_select(delay(m, place, 1, name=f"place_{lane}"), 32)),
             ]
 
-    def _check(self, m, take, ends, left, positions):
+    def _check(self, m, take, ends, left, positions, numbers):
         """The first bad experience, the largest weight; then its reciprocal, and ``loaded``."""
         layout = data.StructLayout({"head": 1, "wrong": 1, "index": 32, "weight": 32})
         found = [Signal(layout, name=f"found_{k}", reset_less=True) for k in range(len(positions))]
         for k, (flags, position) in enumerate(zip(found, positions, strict=True)):
             granule = self.records.payload.word_select(k, GRANULE_WIDTH)
             header, inside = data.View(HEADER.shape, granule), take & (left > k)
-            head = inside & (position == 0)
+            head = inside & (position == self.acting)
             m.d.sync += [
                 flags.head.eq(head),
                 flags.wrong.eq(inside & self._is_wrong(position, granule)),
-                flags.index.eq(header.index),
-                flags.weight.eq(Mux(head, header.weight, 0)),
+                flags.index.eq(Mux(self.acting, numbers[k], header.index)),
+                flags.weight.eq(Mux(head & ~self.acting, header.weight, 0)),
             ]
 
         # Which experience a granule belongs to: the header before it, in this beat or earlier.
@@ -200,12 +218,17 @@ class BatchMemory(wiring.Component):
         if self.config.algorithm == "dqn":
             integer = words["action"][0]
             action = granule.word_select(integer % WORDS, 32)
-            wrong.append((position == 1 + integer // WORDS) & (action >= self.config.action))
+            wrong.append(
+                (position == 1 + integer // WORDS) & (action >= self.config.action) & ~self.acting
+            )
         for k in range(WORDS):
             exponent = granule.word_select(k, 32)[23:31]
             inside = [
                 g for g in range(1, self.size) if (w := WORDS * (g - 1) + k) < end and w != integer
             ]
             beyond = [position == g for g in range(1, self.size) if g not in inside]
+            last = observation_granules(self.config)
+            if WORDS * (last - 1) + k >= self.config.observation:
+                beyond.append(self.acting & (position == last))
             wrong.append(exponent.all() & (position != 0) & ~Cat(beyond).any())
         return Cat(wrong).any()

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize, quantize
 from hw.learner.network.loss import scalars_layout
-from hw.learner.records import record_granules, record_words
+from hw.learner.records import observation_granules, record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS
 from hw.nn.layouts import feed_layout
 from hw.stream.delay import delay
@@ -61,6 +61,9 @@ class SampleReader(wiring.Component):
 
     Members
     -------
+    acting : In(1)
+        The batch is of observations: these alone are sent, to the network that acts. Steady while
+        there are samples to begin or under way.
     start : In(1), samples : In
         Read ``samples`` samples of every lane; ``samples`` is steady until all have begun.
     address : Out.array(lanes), word : In(32).array(lanes)
@@ -77,6 +80,7 @@ class SampleReader(wiring.Component):
 
     def __init__(self, config, depth, scalars_ahead):
         self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
+        self._seen = WORDS + config.observation - 1  # the last word of ``obs``
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
         members = {}
         for name in feeds(config):
@@ -84,6 +88,7 @@ class SampleReader(wiring.Component):
             members[name] = Out(stream.Signature(feed_layout(shape, inputs, groups, lanes)))
         super().__init__(
             {
+                "acting": In(1),
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
                 "address": Out(range(depth)).array(lanes),
@@ -102,6 +107,9 @@ class SampleReader(wiring.Component):
         size = 1 + record_granules(config)
         words = size * WORDS
         end = WORDS + sum(record_words(config)["discount"]) - 1  # the last word of a record
+        # An observation lies as if its header were before it.
+        observation = observation_granules(config)
+        stride = Mux(self.acting, observation, size)
 
         m.submodules.scalars_queue = scalars = Queue(
             scalars_layout(config), max(2, self.scalars_ahead)
@@ -122,19 +130,21 @@ class SampleReader(wiring.Component):
                 for address, base in zip(self.address, bases, strict=True)
             ),
             self.begun.eq((left != 0) & ~inside & self.room & (waiting != self.scalars_ahead)),
-            last.eq(step & (position == end)),
+            last.eq(step & (position == Mux(self.acting, self._seen, end))),
         ]
         taken = scalars.o.valid & scalars.o.ready
-        m.d.sync += waiting.eq(waiting + self.begun - taken)
+        m.d.sync += waiting.eq(waiting + (self.begun & ~self.acting) - taken)
         with m.If(self.start):
             m.d.sync += left.eq(self.samples)
-            m.d.sync += [base.eq(lane * size) for lane, base in enumerate(bases)]
+            for lane, base in enumerate(bases):
+                m.d.sync += base.eq(Mux(self.acting, lane * observation - 1, lane * size))
         with m.If(self.begun):
-            m.d.sync += [inside.eq(1), position.eq(0), left.eq(left - 1)]
+            begin = Mux(self.acting, WORDS, 0)
+            m.d.sync += [inside.eq(1), position.eq(begin), left.eq(left - 1)]
         with m.If(step):
             m.d.sync += position.eq(position + 1)
         with m.If(last):
-            m.d.sync += [inside.eq(0), *(base.eq(base + lanes * size) for base in bases)]
+            m.d.sync += [inside.eq(0), *(base.eq(base + lanes * stride) for base in bases)]
         s1_valid = delay(m, step, 1, name="step", reset=True)
         s1_position = delay(m, position, 1, name="position")
         self._keep_scalars(m, scalars, s1_valid, s1_position, end)
@@ -186,12 +196,15 @@ class SampleReader(wiring.Component):
         for name, routes in rings.items():
             feed = getattr(self, name)
             end = max(WORDS + sum(places[route]) - 1 for route, _, _ in routes)
-            m.d.comb += [feed.p.last.eq(at == end), feed.p.value.eq(queue.o.p.value)]
+            m.d.comb += [
+                feed.p.last.eq(at == Mux(self.acting, self._seen, end)),
+                feed.p.value.eq(queue.o.p.value),
+            ]
             for route, targets, first in routes:
                 begin, length = WORDS + places[route][0], places[route][1]
                 with m.If((at >= begin) & (at < begin + length)):
                     m.d.comb += [
-                        feed.valid.eq(move),
+                        feed.valid.eq(move if name == config.acts else move & ~self.acting),
                         feed.p.mask.eq(Cat(C(k in targets, 1) for k in range(len(feed.p.mask)))),
                         feed.p.index.eq(at - begin + first),
                         fed.eq(1),

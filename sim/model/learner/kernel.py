@@ -9,7 +9,15 @@ import numpy as np
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.learner.records import HYPERPARAMETERS, LEARNER_STATUS, REPORT, LearnError, record_granules
+from hw.learner.records import (
+    HYPERPARAMETERS,
+    LEARNER_STATUS,
+    REPORT,
+    LearnError,
+    action_granules,
+    observation_granules,
+    record_granules,
+)
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
@@ -216,6 +224,24 @@ class LearnerCore(CommandTwin):
             if block is not None:
                 arguments[name], memory = _INSIDE, _Inside(memory, block)
         return self.replay.execute(raw, arguments, memory)
+
+    # -- ACT
+
+    def _act(self, c):
+        learner = self.config.learner
+        size = c.count * observation_granules(learner) * GRANULE_BYTES
+        observations = self.at(c, "source")[:size].view("<f4").reshape(c.count, -1)
+        observations = observations[:, : learner.observation]
+        bad = ~np.isfinite(observations).all(axis=1)
+        if bad.any():
+            return LearnError.NUMBER, int(np.argmax(bad))
+        actions = np.zeros((c.count, action_granules(learner) * GRANULE_BYTES // 4), np.float32)
+        actions[:, : learner.action] = self.learner.act(observations)
+        # Whole beats are written.
+        place = self.at(c, "destination")
+        place[:] = 0
+        place[: actions.nbytes] = actions.view(np.uint8).reshape(-1)
+        return Error.NONE, 0
 
     # -- LOAD and STORE
 

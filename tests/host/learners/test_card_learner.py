@@ -14,6 +14,7 @@ from host.phases import Phases
 from host.runtime.learner import LearningReplay, learner_fields
 from host.train.build import build
 from host.train.preset import preset
+from hw.arith.arithmetic import Arithmetic
 
 SPECS = {
     "dqn": Spec(shape=(3,), dtype="float32", discrete=True, action_count=4),
@@ -136,6 +137,8 @@ def session_of(kernel, config):
     return build(config, partial(LearningReplay, kernel))
 
 
+ENVIRONMENTS = [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")]
+
 #: learning starts as early as it may: the first batch needs every experience
 CARTPOLE = dict(capacity=200, learning_starts=BATCH, env_count=2)
 
@@ -157,9 +160,68 @@ def test_weights_come_every_so_many_launches():
         session.close()
 
 
-@pytest.mark.parametrize("algo, env", [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")])
-def test_resumed_session_learns_the_same(algo, env):
-    config = configured(algo, **{**CARTPOLE, "env": env, "alpha": 0.6})
+def weights(session):
+    return np.concatenate([each.parameters for each in session.policy.networks.values()])
+
+
+@pytest.mark.parametrize("algo, env", ENVIRONMENTS)
+@pytest.mark.parametrize("kind", ["float32", "fixed"])
+def test_the_card_acts_on_what_it_has_learned(algo, env, kind):
+    """What it does is what its weights say; the host's copy comes when it is asked for."""
+    config = configured(algo, **{**CARTPOLE, "env": env, "act": "card"})
+    arithmetic = Arithmetic(kind=kind)
+    rng, tolerance = np.random.default_rng(2), {"float32": 1e-5, "fixed": 2e-2}[kind]
+    with opened(kernel_of(config, SPECS[env], arithmetic=arithmetic)) as kernel:
+        session = session_of(kernel, config)
+        buffer, policy = session.learner.buffer, session.policy
+        begun = weights(session).copy()
+        while session.clock.updates < 40:
+            session.iterate()
+        assert (weights(session) == begun).all()
+        obs = rng.normal(size=(7, *policy.spec.shape)).astype(np.float32)
+        found = policy.predict(obs)
+        np.testing.assert_array_equal(found, buffer.act(obs))
+        session.learner.fetch()
+        assert (weights(session) != begun).any()
+        own = policy.networks[policy.ACTS].forward(obs)
+        np.testing.assert_allclose(found, own, atol=tolerance)
+        assert (found != policy.networks[policy.ACTS].forward(0 * obs)).any()
+        assert policy.act(obs, greedy=True).shape[0] == 7
+        session.close()
+
+
+def test_another_policy_acts_in_an_evaluation_and_leaves_nothing():
+    config = configured("dqn", **CARTPOLE, act="card")
+    with opened(kernel_of(config, SPECS[config.env])) as kernel:
+        session = session_of(kernel, config)
+        while session.clock.updates < 5:
+            session.iterate()
+        learner, other = (
+            session.learner,
+            config.algorithm.policy(config.agent, SPECS[config.env], weights=9),
+        )
+        obs = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+        before, wanted = learner.buffer.state_dict(), other.predict(obs)
+        with learner.acting(other) as actor:
+            np.testing.assert_allclose(actor.predict(obs), wanted, atol=1e-5)
+            assert (actor.predict(obs) != session.policy.networks["q"].forward(obs)).any()
+            assert actor.infer is not None
+        np.testing.assert_array_equal(other.predict(obs), wanted)
+        for name, value in learner.buffer.state_dict().items():
+            np.testing.assert_array_equal(value, before[name], name)
+        with pytest.raises(ZeroDivisionError), learner.acting(other):
+            raise ZeroDivisionError
+        np.testing.assert_array_equal(
+            learner.buffer.state_dict()["parameters"], before["parameters"]
+        )
+        assert session.evaluate(policy=other).shape == (1,)
+        session.close()
+
+
+@pytest.mark.parametrize("act", ["cpu", "card"])
+@pytest.mark.parametrize("algo, env", ENVIRONMENTS)
+def test_resumed_session_learns_the_same(algo, env, act):
+    config = configured(algo, **{**CARTPOLE, "env": env, "alpha": 0.6, "act": act})
     kernel = kernel_of(config, SPECS[env])
 
     def losses(session, launches):

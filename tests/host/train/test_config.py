@@ -150,6 +150,12 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
             "^device must be cpu with learner card, not ",
         ),
         (dict(weights_interval=2), "^weights_interval must be 1 with learner cpu, not 2$"),
+        (dict(act="card"), "^act must be cpu with learner cpu, not 'card'$"),
+        (dict(act="gpu"), "^act must be one of cpu, card, not 'gpu'$"),
+        (
+            CARD | dict(act="card", weights_interval=2, agent=PLAIN),
+            "^weights_interval must be 1 with act card, not 2$",
+        ),
         (CARD, "^max_gradient_norm must be None with learner card, not 10.0$"),
         (
             CARD | dict(agent=PLAIN | dict(dueling=True)),

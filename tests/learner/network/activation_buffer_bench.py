@@ -55,7 +55,7 @@ async def groups_are_whole(dut):
 async def start(dut):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     dut.feed_begun.value = dut.chain_begun.value = dut.feed__valid.value = dut.chain.value = 0
-    dut.feed__payload.value = 0
+    dut.feed__payload.value = dut.acting.value = 0
     dut.forward__ready.value = dut.backward__ready.value = 0
     await reset(dut)
     cocotb.start_soon(groups_are_whole(dut))
@@ -104,6 +104,33 @@ async def samples_stay_until_backward_has_read_them(dut):
     assert [word for (word,) in got] == BACKWARD
     assert [word for (word,) in await forward] == FORWARD
     assert int(dut.feed_room.value) and int(dut.chain_room.value)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(gap=[0, 0.6], forward_gap=[0, SOLID])
+async def acting_is_forward_alone(dut, gap, forward_gap):
+    """More samples than slots go through, backward sees none of them, and then all of a batch."""
+    await start(dut)
+    for acting in (1, 0):
+        dut.acting.value = acting
+        for name, begins in begin(dut, gap).items():
+            cocotb.start_soon(send_all(dut, name, begins, gap))
+        get = get_all(dut, "forward", len(FORWARD), random.Random(1), forward_gap)
+        forward = cocotb.start_soon(get)
+        if acting:
+            dut.backward__ready.value = 1
+            for _ in range(100 * len(FORWARD) + 1000):
+                await ReadOnly()
+                assert not int(dut.backward__valid.value), "backward reads while acting"
+                await RisingEdge(dut.clk)
+                if forward.done():
+                    break
+        else:
+            get = get_all(dut, "backward", len(BACKWARD), random.Random(2))
+            assert [word for (word,) in await with_timeout(get, 400, "us")] == BACKWARD
+        assert [word for (word,) in await with_timeout(forward, 10, "us")] == FORWARD
+        await ClockCycles(dut.clk, 20)
+        assert all(int(getattr(dut, f"{name}_room").value) for name in SOURCES)
 
 
 async def valid_within(dut, clocks):

@@ -117,7 +117,15 @@ async def session(dut):
     rng = random.Random(1)
     pulses = "start", "update", "load", "store", "feed_begun", "chain_begun"
     streams = "feed", "delta", "image_i"
-    for name in (*pulses, "parameter_set", "coefficients", "samples", "chain", "image_o__ready"):
+    for name in (
+        *pulses,
+        "parameter_set",
+        "coefficients",
+        "samples",
+        "chain",
+        "acting",
+        "image_o__ready",
+    ):
         getattr(dut, name).value = 0
     for name in streams:
         getattr(dut, f"{name}__valid").value = getattr(dut, f"{name}__payload").value = 0

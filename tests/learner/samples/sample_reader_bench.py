@@ -13,14 +13,16 @@ from streams import get_all, reset
 CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 LANES, SAMPLES, AHEAD, WORDS = (CASE[name] for name in ("lanes", "samples", "ahead", "words"))
-STREAMS = VECTORS["streams"]
+#: What a batch of experiences is, and of observations: words of memory, streams, words clipped.
+TRAIN, ACT = VECTORS["train"], VECTORS["act"]
+STREAMS = TRAIN["streams"]
 
 
 class Surroundings:
     """The memory, a clock behind its address; room as it comes; counts of what happens."""
 
     def __init__(self, dut, gap):
-        self.dut, self.gap, self.rng = dut, gap, random.Random(3)
+        self.dut, self.gap, self.rng, self.memory = dut, gap, random.Random(3), TRAIN["memory"]
         self.begun = self.clipped = 0
 
     async def run(self):
@@ -34,9 +36,9 @@ class Surroundings:
             self.clipped += int(dut.saturations.value)
             await RisingEdge(dut.clk)
             for lane, address in enumerate(places):
-                memory = VECTORS["memory"]
                 # Behind the last record it may look, at anything.
-                word = memory[address] if address < len(memory) else (1 << 32) - 1
+                inside = address < len(self.memory)
+                word = self.memory[address] if inside else (1 << 32) - 1
                 getattr(dut, f"word__{lane}").value = word
             dut.room.value = int(self.rng.random() >= self.gap)
 
@@ -44,6 +46,7 @@ class Surroundings:
 async def start(dut, gap):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     dut.start.value, dut.room.value, dut.samples.value = 0, 0, SAMPLES
+    dut.acting.value = 0
     for name in STREAMS:
         getattr(dut, f"{name}__ready").value = 0
     for lane in range(LANES):
@@ -55,34 +58,48 @@ async def start(dut, gap):
 
 
 async def play(dut):
+    await RisingEdge(dut.clk)
     dut.start.value = 1
     await RisingEdge(dut.clk)
     dut.start.value = 0
 
 
-def collect(dut, gap, names=tuple(STREAMS)):
+def collect(dut, gap, streams=STREAMS):
     """Tasks that take the streams, each with gaps of its own."""
     return {
-        name: cocotb.start_soon(
-            get_all(dut, name, len(STREAMS[name]), random.Random(f"{gap}{name}"), gap)
-        )
-        for name in names
+        name: cocotb.start_soon(get_all(dut, name, len(words), random.Random(f"{gap}{name}"), gap))
+        for name, words in streams.items()
     }
+
+
+async def silent(dut, names):
+    """Streams that may carry nothing, though they could."""
+    for name in names:
+        getattr(dut, f"{name}__ready").value = 1
+    while True:
+        await ReadOnly()
+        for name in names:
+            assert not int(getattr(dut, f"{name}__valid").value), f"a word of {name} while acting"
+        await RisingEdge(dut.clk)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(gap=[0, 0.5, 0.8])
 async def streams_in_order(dut, gap):
-    around = await start(dut, gap)
-    for again in range(2):
-        tasks = collect(dut, gap)
+    around, clipped = await start(dut, gap), 0
+    for time, case in enumerate((TRAIN, TRAIN, ACT, ACT, TRAIN)):
+        dut.acting.value, around.memory = int(case is ACT), case["memory"]
+        tasks = collect(dut, gap, case["streams"])
+        watch = cocotb.start_soon(silent(dut, STREAMS.keys() - tasks.keys()))
         await play(dut)
-        for name, words in STREAMS.items():
+        for name, words in case["streams"].items():
             got = [word for (word,) in await with_timeout(tasks[name], 400, "us")]
-            assert got == words, f"{name}, time {again}"
+            assert got == words, f"{name}, time {time}"
         await ClockCycles(dut.clk, 5)
-        assert around.begun == SAMPLES * (again + 1)
-        assert around.clipped == VECTORS["clipped"] * (again + 1)
+        watch.cancel()
+        clipped += case["clipped"]
+        assert around.begun == SAMPLES * (time + 1)
+        assert around.clipped == clipped
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -103,7 +120,7 @@ async def a_word_in_every_clock(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def no_further_than_the_loss_allows(dut):
     around = await start(dut, 0)
-    collect(dut, 0, [name for name in STREAMS if name != "scalars"])
+    collect(dut, 0, {name: words for name, words in STREAMS.items() if name != "scalars"})
     await play(dut)
     await ClockCycles(dut.clk, 10 * WORDS * AHEAD)
     assert around.begun == min(AHEAD, SAMPLES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hw.learner.config import LearnerConfig
-from hw.learner.records import record_granules, record_words
+from hw.learner.records import observation_granules, record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS, BatchMemory
 from hw.replay.records import HEADER
 from sim.model.arith.float32 import reciprocal
@@ -14,6 +14,10 @@ NAN, INFINITY, MINUS_INFINITY, LARGEST = 0x7FC00000, 0x7F800000, 0xFF800000, 0xF
 DQN = LearnerConfig(observation=4, action=3, batch=8, lanes=2)
 DDPG = LearnerConfig(algorithm="ddpg", observation=3, action=3, batch=8, lanes=4)
 FULL = LearnerConfig(algorithm="ddpg", observation=2, action=2, batch=8, lanes=1)
+# The action lies in the granule of the observation, and observations of two granules.
+ONE = LearnerConfig(observation=1, action=2, batch=8, lanes=1)
+LONG = LearnerConfig(algorithm="ddpg", observation=5, action=1, batch=8, lanes=2)
+CONFIGS = {"dqn": DQN, "ddpg": DDPG, "full": FULL, "one": ONE, "long": LONG}
 
 
 def records(config, count, rng):
@@ -29,8 +33,8 @@ def records(config, count, rng):
     return raw
 
 
-def batch(config, data_width, raw, bad=None):
-    """What the bench needs; ``bad`` is the position of the first bad record."""
+def batch(config, data_width, raw, bad=None, acting=False):
+    """What the bench needs; ``bad`` is the position of the first bad record, or observation."""
     data = raw.tobytes()
     rest = -len(data) % (data_width // 8)
     data += b"\xff" * rest  # numbers that are none, and the largest weight: nobody may look
@@ -39,13 +43,37 @@ def batch(config, data_width, raw, bad=None):
         for at in range(0, len(data), data_width // 8)
     ]
     weight = raw[:, HEADER.offsets["weight"] // 4].view(np.float32).max()
+    if bad is not None and not acting:
+        bad = int(raw[bad, 0])
     return dict(
+        acting=acting,
+        size=raw.shape[1] // WORDS,
         count=len(raw),
         beats=beats,
         weight=int(weight.view(np.uint32)),
         inverse=int(reciprocal(weight).view(np.uint32)),
-        bad=None if bad is None else int(raw[bad, 0]),
+        bad=bad,
     )
+
+
+def observations(config, count, rng):
+    """uint32 [count, words], none behind the last number of an observation."""
+    raw = np.full((count, WORDS * observation_granules(config)), NAN, np.uint32)
+    numbers = rng.standard_normal((count, config.observation), np.float32)
+    raw[:, : config.observation] = numbers.view(np.uint32)
+    return raw
+
+
+def seen(config, rng):
+    """``(raw, first bad)``: as many as there may be, and each number of one in turn is none."""
+    yield observations(config, 1, rng), None
+    yield observations(config, config.batch - 1, rng), None
+    for number in range(config.observation):
+        for place in (0, config.batch // 2, config.batch - 1):
+            raw = observations(config, config.batch, rng)
+            raw[place, number] = (NAN, INFINITY, MINUS_INFINITY)[place % 3]
+            raw[-1, -1] = raw[-1, 0] = raw[place, number]
+            yield raw, place
 
 
 def spoiled(config, rng):
@@ -66,7 +94,7 @@ def spoiled(config, rng):
 
 
 @pytest.mark.parametrize("data_width", [128, 512])
-@pytest.mark.parametrize("config", [DQN, DDPG, FULL], ids=["dqn", "ddpg", "full"])
+@pytest.mark.parametrize("config", list(CONFIGS.values()), ids=list(CONFIGS))
 def test_batch(simulate, config, data_width):
     rng = np.random.default_rng(1)
     batches = []
@@ -81,13 +109,17 @@ def test_batch(simulate, config, data_width):
         batches.append(batch(config, data_width, raw))
     for raw, bad in spoiled(config, rng):
         batches.append(batch(config, data_width, raw, bad))
+    # Observations, and experiences among them.
+    for number, (raw, bad) in enumerate(seen(config, rng)):
+        batches.append(batch(config, data_width, raw, bad, acting=True))
+        if number % 3 == 0:
+            batches.append(batch(config, data_width, records(config, config.batch, rng)))
     batches.append(batch(config, data_width, records(config, config.lanes, rng)))
     unit = BatchMemory(config, data_width)
     simulate(
         unit,
         "learner.samples.batch_memory_bench",
         lanes=config.lanes,
-        size=1 + record_granules(config),
         data_width=data_width,
         latency=unit.LATENCY,
         batches=batches,

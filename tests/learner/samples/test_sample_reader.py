@@ -7,7 +7,7 @@ import pytest
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
-from hw.learner.records import record_granules, record_words
+from hw.learner.records import observation_granules, record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS
 from hw.learner.samples.sample_reader import SampleReader, feeds
 from sim.model.nn.activation import quantize
@@ -70,6 +70,26 @@ def expected(config, raw):
     return streams, int(saturated[:, :, sorted(fed)].sum())
 
 
+def acted(config, raw):
+    """``(streams, clipped)`` of observations uint32 [samples, lanes, words]."""
+    width = 32 if config.arithmetic.is_float else config.arithmetic.activation.width
+    numbers, saturated = quantize(config.arithmetic, "activation", raw.view(np.float32))
+    if config.arithmetic.is_float:
+        numbers = raw
+    inputs, groups = config.observation, len(config.weight_sources(config.acts))
+    words = [
+        packed(
+            (k, (inputs - 1).bit_length()),
+            (1, groups),
+            (k == inputs - 1, 1),
+            *((number, width) for number in sample[:, k]),
+        )
+        for sample in numbers
+        for k in range(inputs)
+    ]
+    return {config.acts: words}, int(saturated[:, :, :inputs].sum())
+
+
 @pytest.mark.parametrize("ahead", [2, 6])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_play(simulate, tmp_path, name, ahead):
@@ -81,9 +101,16 @@ def test_play(simulate, tmp_path, name, ahead):
     raw = (scale * rng.standard_normal(shape, np.float32)).view(np.uint32)
     streams, clipped = expected(config, raw)
     assert (clipped > 0) != config.arithmetic.is_float
-    memory = raw.reshape(-1).tolist()  # experience k of lane k mod lanes
+    seen = rng.standard_normal((samples, lanes, WORDS * observation_granules(config)), np.float32)
+    seen = (scale * seen).view(np.uint32)
+    actions, clipped_seen = acted(config, seen)
+    # Experience or observation k is of lane k mod lanes.
+    cases = dict(
+        train=dict(streams=streams, memory=raw.reshape(-1).tolist(), clipped=clipped),
+        act=dict(streams=actions, memory=seen.reshape(-1).tolist(), clipped=clipped_seen),
+    )
     file = tmp_path / "vectors.json"
-    file.write_text(json.dumps(dict(streams=streams, memory=memory, clipped=clipped)))
+    file.write_text(json.dumps(cases))
     simulate(
         SampleReader(config, raw.size, ahead),
         "learner.samples.sample_reader_bench",

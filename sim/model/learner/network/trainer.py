@@ -118,6 +118,15 @@ class Trainer:
         """dtype in the image."""
         return np.float32 if self._dtype(parameter_set) == np.float32 else np.int32
 
+    # -- acting
+
+    def act(self, observations):
+        """What the online network does with float32 [n, observation]: float32 [n, action]."""
+        arithmetic, name = self.config.arithmetic, self.config.acts
+        x, _ = quantize(arithmetic, "activation", np.asarray(observations, np.float32).T)
+        numbers, _ = self._networks[name].forward(self._weights(name, "online"), x)
+        return to_float(arithmetic, "activation", numbers[-1].T)
+
     # -- a gradient step
 
     def train(self, records, index, weight, step, update=True):

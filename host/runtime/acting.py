@@ -1,0 +1,69 @@
+"""Acting by the card's own arithmetic: what a learner's kernel does with observations."""
+
+import numpy as np
+
+from host.runtime.parameters import set_bits
+from host.runtime.program import aligned
+from hw.learner.commands import LearnOpcode
+from hw.learner.records import action_granules, observation_granules
+from hw.replay.records import GRANULE_BYTES
+
+__all__ = ["Acting"]
+
+
+class Acting:
+    """Of ``host.runtime.learner.LearningReplay``: what its online parameters say."""
+
+    def act(self, observations):
+        """The network's outputs [n, action] for observations [n, observation], float32: the Q
+        values of all actions (dqn), or the actor's action, in [-1, 1] (ddpg).
+
+        One launch for any n, none for 0, a command for as many as the learner's batch. Nothing on
+        the card changes. ValueError for another shape, for a number that is not finite in binary32,
+        and before ``initialize`` or ``load``; then nothing was launched.
+        """
+        learner = self.learner
+        given = np.asarray(observations)
+        if given.ndim != 2 or given.shape[1] != learner.observation:
+            raise ValueError(
+                f"observations must be [n, {learner.observation}], not {list(given.shape)}"
+            )
+        with np.errstate(over="ignore"):
+            seen = given.astype(np.float32)
+        wrong = ~np.isfinite(seen).all(axis=1)
+        if wrong.any():
+            bad = int(np.argmax(wrong))
+            raise ValueError(f"observations must be finite, not {given[bad]} at position {bad}")
+        self._check_loaded(("online",))
+        if not len(seen):
+            return np.zeros((0, learner.action), np.float32)
+        program, operands, places = [], [], []
+        source = destination = 0
+        for begin in range(0, len(seen), learner.batch):
+            part = _padded(seen[begin : begin + learner.batch], observation_granules(learner))
+            fields = {"count": len(part), "source": source, "destination": destination}
+            program.append((LearnOpcode.ACT, fields))
+            operands.append((source, part))
+            places.append((destination, len(part)))
+            source = aligned(source + part.nbytes)
+            destination = aligned(
+                destination + len(part) * action_granules(learner) * GRANULE_BYTES
+            )
+        results = self.launcher.run(program, operands, destination)
+        words = action_granules(learner) * GRANULE_BYTES // 4
+        rows = [
+            results[at:].view(np.float32)[: count * words].reshape(count, words)
+            for at, count in places
+        ]
+        return np.concatenate(rows)[:, : learner.action].copy()
+
+    def _check_loaded(self, sets):
+        if set_bits(sets) & ~int(self.status["loaded"]):
+            raise ValueError("parameters must be loaded first (initialize, or load), not missing")
+
+
+def _padded(rows, granules):
+    """``rows`` with zeros behind, each of so many granules."""
+    padded = np.zeros((len(rows), granules * GRANULE_BYTES // 4), np.float32)
+    padded[:, : rows.shape[1]] = rows
+    return padded

@@ -1,0 +1,169 @@
+"""What an agent does: outputs of a network, side by side as they come, one observation behind the
+other as they leave.
+
+A number a clock; ``latency`` says when the last one leaves.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.to_float import ToFloat, ToFloatConfig
+from hw.learner.samples.batch_memory import WORDS
+from hw.nn.layouts import element_layout
+from hw.shared import SharedModule
+from hw.stream.pack import Pack
+from hw.stream.ram import Ram, memory_blocks, style_of
+
+__all__ = ["Outputs"]
+
+#: Samples that have begun and not left.
+_SAMPLES = 4
+
+
+class Outputs(wiring.Component):
+    """Observation k of a batch is lane ``k mod lanes`` of sample ``k // lanes``; what the last
+    sample has beyond the batch is dropped.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    outputs : int
+        Numbers an observation.
+    data_width : int
+        Bits of a beat.
+
+    Attributes
+    ----------
+    latency : int
+        Clocks from the last output of a batch's only sample, whose lanes are all of the batch, to
+        the last beat.
+
+    Members
+    -------
+    i : In(element_layout)
+        Outputs of a sample in order, all lanes side by side; one group.
+    begun : In(1), room : Out(1)
+        The last layer begins a sample; it may begin one (``docs/flow_control.md``).
+    start : In(1), count : In(range(config.batch + 1))
+        ``count`` observations follow; all of the last batch have left.
+    o : Out(stream.Signature(data_width))
+        Each observation's outputs as binary32, rounded up to granules; dense; zeros behind them.
+    """
+
+    def __init__(self, config, outputs, data_width):
+        self.config, self.outputs, self.data_width = config, outputs, data_width
+        self.numbers = -(-outputs // WORDS) * WORDS  # an observation, with what fills its granules
+        convert = 0 if config.arithmetic.is_float else ToFloat.LATENCY
+        self.latency = 1 + self.numbers * config.lanes + convert + Pack.LATENCY
+        shape = config.arithmetic.shape("activation")
+        super().__init__(
+            {
+                "i": In(element_layout(shape, outputs, 1, config.lanes)),
+                "begun": In(1),
+                "room": Out(1),
+                "start": In(1),
+                "count": In(range(config.batch + 1)),
+                "o": Out(stream.Signature(unsigned(data_width))),
+            }
+        )
+
+    @classmethod
+    def blocks(cls, config, outputs):
+        """RAMB36 of an Outputs with these parameters."""
+        depth = _SAMPLES * outputs
+        width = config.lanes * Shape.cast(config.arithmetic.shape("activation")).width
+        return memory_blocks(width, depth, style_of(depth))
+
+    def elaborate(self, platform):
+        m = Module()
+        lanes, outputs = self.config.lanes, self.outputs
+        depth, numbers = _SAMPLES * outputs, self.numbers
+        lane, place, left = Signal(range(lanes)), Signal(range(numbers)), Signal.like(self.count)
+        came, freed = Signal(), Signal()
+        write_base, read_base = (
+            self._base(m, depth, last, name=name)
+            for name, last in (("write", came), ("read", freed))
+        )
+        used, arrived = Signal(range(_SAMPLES + 1)), Signal(range(_SAMPLES + 1))
+        m.d.comb += [
+            came.eq(self.i.valid & (self.i.index == outputs - 1)),
+            self.room.eq(used != _SAMPLES),
+        ]
+        m.d.sync += [used.eq(used + self.begun - freed), arrived.eq(arrived + came - freed)]
+
+        # The walk: all numbers of a lane, then the next lane.
+        s1_valid = Signal()
+        s1_last, s1_inside = Signal(reset_less=True), Signal(reset_less=True)
+        s1_lane = Signal.like(lane, reset_less=True)
+        advance, taken, step, ends = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            advance.eq(~s1_valid | taken),
+            step.eq(advance & (arrived != 0)),
+            ends.eq(step & (place == numbers - 1)),
+            freed.eq(ends & ((lane == lanes - 1) | (left == 1))),
+        ]
+        with m.If(step):
+            m.d.sync += place.eq(Mux(ends, 0, place + 1))
+        with m.If(ends):
+            m.d.sync += [lane.eq(Mux(freed, 0, lane + 1)), left.eq(left - 1)]
+        with m.If(self.start):
+            m.d.sync += left.eq(self.count)
+        with m.If(advance):
+            m.d.sync += [
+                s1_valid.eq(step),
+                s1_inside.eq(place < outputs),
+                s1_lane.eq(lane),
+                s1_last.eq(ends & (left == 1)),
+            ]
+
+        values = self.i.value[0].as_value()
+        number = Signal(len(values) // lanes)
+        m.submodules.samples = ram = Ram(width=len(values), depth=depth, style=style_of(depth))
+        m.d.comb += [
+            ram.write_enable.eq(self.i.valid),
+            ram.write_address.eq(write_base + self.i.index),
+            ram.write_data.eq(values),
+            ram.read_enable.eq(advance),
+            ram.read_address.eq(read_base + place),
+            number.eq(Mux(s1_inside, ram.read_data.word_select(s1_lane, len(number)), 0)),
+            taken.eq(self._send(m, s1_valid, number, s1_last)),
+        ]
+        return m
+
+    def _base(self, m, depth, last, name):
+        """Where the slot under way begins."""
+        base = Signal(range(depth), name=f"{name}_base")
+        with m.If(last):
+            m.d.sync += base.eq(Mux(base == depth - self.outputs, 0, base + self.outputs))
+        return base
+
+    def _send(self, m, valid, number, last):
+        """Activations leave as binary32 in beats; returns whether this one is taken."""
+        arithmetic = self.config.arithmetic
+        m.submodules.pack = pack = Pack(32, 1, self.data_width // 32)
+        m.d.comb += [
+            pack.i.p.count.eq(1),
+            self.o.payload.eq(pack.o.p.data),
+            self.o.valid.eq(pack.o.valid),
+            pack.o.ready.eq(self.o.ready),
+        ]
+        if arithmetic.is_float:
+            m.d.comb += [
+                pack.i.p.data.eq(number),
+                pack.i.p.last.eq(last),
+                pack.i.valid.eq(valid),
+            ]
+            return pack.i.ready
+        config = ToFloatConfig(source=arithmetic.activation, tag_width=1)
+        m.submodules.to_float = unit = SharedModule(ToFloat, config)
+        m.d.comb += [
+            unit.i.p.raw.eq(number.as_signed()),
+            unit.i.p.tag.eq(last),
+            unit.i.valid.eq(valid),
+            pack.i.p.data.eq(unit.o.p.result),
+            pack.i.p.last.eq(unit.o.p.tag),
+            pack.i.valid.eq(unit.o.valid),
+            unit.o.ready.eq(pack.i.ready),
+        ]
+        return unit.i.ready
