@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from host.algorithms.actor_critic import draw_by_logits, log_softmax
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
@@ -83,10 +84,7 @@ class A3CPolicy(Policy):
     def choose(self, outputs, *, greedy=False):
         """Actions [rows] of the network's outputs [rows, actions + 1]."""
         logits = outputs[:, :-1]
-        if greedy:
-            return logits.argmax(axis=1)
-        # The largest of logits with Gumbel's noise is distributed as their softmax.
-        return (logits + self.rng.gumbel(size=logits.shape)).argmax(axis=1)
+        return logits.argmax(axis=1) if greedy else draw_by_logits(logits, self.rng)
 
 
 class A3CUpdater(Updater):
@@ -106,8 +104,7 @@ class A3CUpdater(Updater):
         agents, outputs], and means of what it is made of, by column."""
         outputs, valid = rollout.outputs.astype(np.float64), rollout.valid
         logits, value = outputs[..., :-1], outputs[..., -1]
-        logarithms = logits - logits.max(-1, keepdims=True)
-        logarithms -= np.log(np.exp(logarithms).sum(-1, keepdims=True))
+        logarithms = log_softmax(logits)
         probabilities = np.exp(logarithms)
         entropy = -(probabilities * logarithms).sum(-1)
         chosen = np.eye(logits.shape[-1])[rollout.action]
