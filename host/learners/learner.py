@@ -58,7 +58,7 @@ class Learner:
 
     def progress(self):
         """Column -> number now."""
-        return {}
+        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
 
     @property
     def device_cycles(self):
@@ -166,10 +166,9 @@ class MemoryLearner(Learner):
 
     def progress(self):
         agent, steps = self.config.agent, self.clock.steps
-        return {
+        return super().progress() | {
             "exploration": self.policy.exploration_at(steps),
             "beta": agent.beta_at(steps),
-            "learning_rate": agent.learning_rate_at(steps),
             "fill": len(self.buffer),
         }
 
