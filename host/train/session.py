@@ -103,9 +103,11 @@ class Session:
     def evaluate(self, attempt=0, policy=None, stop=()):
         """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
         comes to be something in ``stop`` before they end. ``policy`` None: the one that learns."""
-        self.learner.fetch()
+        if policy is None:
+            self.learner.fetch()
+            policy = self.learner.actor()
         return evaluate(
-            policy or self.learner.actor(),
+            policy,
             self._evaluation_envs,
             seed=self._seeds.evaluation(attempt),
             limit=self.config.evaluation_steps,
