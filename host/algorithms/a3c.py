@@ -12,7 +12,7 @@ from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
 from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.policy import Policy
-from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer
+from host.rules import FRACTION, NOT_NEGATIVE, NOTHING, POSITIVE, Choice, Integer
 from host.runtime.a3c_tasks import Infer, Sync, Train
 
 __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
@@ -41,18 +41,13 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     #: Decay of the squares.
     decay: Annotated[float, FRACTION] = 0.99
     #: No limit is known to the card.
-    max_gradient_norm: None = None
+    max_gradient_norm: Annotated[None, NOTHING] = None
     #: Weight of the critic's loss.
     value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.25
     #: Weight of the policy's entropy.
     entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.01
     #: Rewards are clipped to so much, either way, to learn from; none: they are not.
     reward_clip: Annotated[float | None, POSITIVE] = 1.0
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.max_gradient_norm is not None:
-            raise ValueError(f"max_gradient_norm must be none, not {self.max_gradient_norm!r}")
 
 
 class A3CPolicy(Policy):
