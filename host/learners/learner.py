@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 
 from host.interrupt import leaving_behind
 
@@ -95,11 +95,11 @@ class Background:
         return future
 
     def close(self, abort):
-        """End the thread. A call that is under way, which there is after an exception alone, is
-        told to end by ``abort()``, and left behind if it does not."""
+        """End the thread. Calls that do not end soon by themselves, which there are after an
+        exception alone, are told to end by ``abort()``, and left behind if they do not."""
         if self._last is None:
             return
-        if not self._last.done():
+        if wait([self._last], _PATIENCE_S).not_done:
             abort()
         self._calls.put(None)
         with leaving_behind(self._thread):
