@@ -21,7 +21,7 @@ from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
 
-_LUT = {"add": 336, "multiply": 107, "reciprocal": 1028, "rsqrt": 485}
+_LUT = {"add": 329, "multiply": 107, "reciprocal": 1028, "rsqrt": 485}
 
 #: Multipliers, adders, reciprocals and roots of an optimizer; of them all, two multiply for the
 #: target in binary32 alone.

@@ -25,31 +25,11 @@ _EXPONENT = 9
 _BESIDE = ("near", "sign", "infinity", "nan")
 
 
-def _steps(m, value, near, inverted, distance, step, sticky):
-    """``value`` shifted right by ``2 * step`` and ``step``, by the two bits of ``distance``.
-
-    Where ``near``, by as much as its low ``3 * step`` bits allow: they are zeros, or ones if it is
-    ``inverted``. Returns the value, the two bits that count, and ``sticky`` or any that was lost.
-    """
-    none = [Signal(name=f"none_{step}_{k}") for k in range(3)]
-    one, two = Signal(name=f"by_{step}"), Signal(name=f"by_{2 * step}")
-    lost, shifted = Signal(name=f"lost_{step}"), Signal(_SHIFTED, name=f"shifted_{step}")
-    for k, empty in enumerate(none):
-        part = value[k * step : (k + 1) * step]
-        m.d.comb += empty.eq(~(part ^ inverted.replicate(step)).any())
-    m.d.comb += [
-        two.eq(Mux(near, none[0] & none[1], distance[1])),
-        one.eq(Mux(near, Mux(none[0] & none[1], none[2], none[0]), distance[0])),
-        lost.eq(sticky | (two & ~(none[0] & none[1])) | (one & ~Mux(two, none[2], none[0]))),
-        shifted.eq(
-            Mux(
-                two,
-                Mux(one, value >> 3 * step, value >> 2 * step),
-                Mux(one, value >> step, value),
-            )
-        ),
-    ]
-    return shifted, Cat(one, two), lost
+def _none(m, value, inverted, first, last, name):
+    """Whether bits ``first..last - 1`` are zeros, or ones if they are ``inverted``."""
+    none = Signal(name=name)
+    m.d.comb += none.eq(~(value[first:last] ^ inverted.replicate(last - first)).any())
+    return none
 
 
 class Float32Add(Float32Unit):
@@ -106,19 +86,25 @@ class Float32Add(Float32Unit):
 
     def _ordered(self, m, register):
         """Stages 1 and 2: the larger exponent first; the difference of numbers that are near."""
-        # A swapped operand comes a bit further down: the difference's complement is one less.
+        # A swapped operand comes a bit further down: the difference's complement is one less. The
+        # last bit of the distance, which is known before the order, is gone at once.
         a, b = (data.View(FIELDS, operand) for operand in (self.i.p.a, self.i.p.b))
         difference = Signal(signed(_EXPONENT))
-        swap, a_zero, b_zero = Signal(), Signal(), Signal()
-        one = Const(1, 1)
+        swap, odd, a_zero, b_zero = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             difference.eq(a.exponent - b.exponent),
             swap.eq(difference[-1]),
+            odd.eq(difference[0]),
             a_zero.eq(a.exponent == 0),
             b_zero.eq(b.exponent == 0),
         ]
-        large = Cat(Mux(swap, b.fraction, a.fraction), one)
-        small = Mux(swap, Cat(a.fraction, one), Cat(Const(0, 1), b.fraction, one))
+        a_significand, b_significand = (Cat(x.fraction, Const(1, 1)) for x in (a, b))
+        large = Mux(swap, b_significand, a_significand)
+        small = Mux(
+            swap,
+            Mux(odd, a_significand.shift_left(1), a_significand),
+            Mux(odd, b_significand.shift_left(1), b_significand.shift_left(2)),
+        )
         s1_large = register(Mux(a_zero & b_zero, 0, large), "s1_large")
         s1_small = register(Mux(Mux(swap, a_zero, b_zero), 0, small), "s1_small")
         s1_exponent = register(Mux(swap, b.exponent, a.exponent), "s1_exponent")
@@ -133,7 +119,7 @@ class Float32Add(Float32Unit):
             distance.eq(s1_difference ^ s1_swap.replicate(8)),
             close.eq(~distance[1:].any() & ~(s1_swap & distance[0])),
         ]
-        near_difference = Cat(Const(0, 1), s1_large) - Mux(distance[0], s1_small >> 1, s1_small)
+        near_difference = Cat(Const(0, 1), s1_large) - s1_small[1:]
         # Past all bits kept and one more, a number changes no rounding.
         over = distance[5:].any()
         return SimpleNamespace(
@@ -141,7 +127,7 @@ class Float32Add(Float32Unit):
             small=register(Mux(over, 0, s1_small), "s2_small"),
             large=register(s1_large, "s2_large"),
             exponent=register(s1_exponent, "s2_exponent"),
-            distance=register(distance[:5], "s2_distance"),
+            distance=register(distance[1:5], "s2_distance"),
             near=register(s1_subtract & close, "s2_near"),
             same=register(close & ~distance[0] & ~s1_swap, "s2_same"),
             subtract=register(s1_subtract, "s2_subtract"),
@@ -149,37 +135,55 @@ class Float32Add(Float32Unit):
         )
 
     def _shifted(self, m, register, s2):
-        """Stages 3 and 4: the small number down, or the difference, mirrored, up."""
-        inverted, none, far, last = Signal(), Signal(), Signal(), Signal()
-        mirrored = s2.difference[PRECISION::-1]
+        """Stages 3 and 4: the small number down, or the difference, mirrored, up.
+
+        By even distances: the difference's leading one may stay one bit below the top.
+        """
+        inverted, last = Signal(), Signal()
         m.d.comb += [
             inverted.eq(s2.near & s2.difference[-1]),
-            none.eq(~(mirrored[:16] ^ inverted.replicate(16)).any()),
-            far.eq(Mux(s2.near, none, s2.distance[4])),
             # Infinities and NaNs have the largest exponent.
             last.eq(s2.exponent == EXPONENT_MAX),
         ]
-        value = Mux(s2.near, mirrored, Cat(Const(0, 1), s2.small))
-        lost = ~s2.near & s2.distance[4] & s2.small[:15].any()
-        both = s2.same & (s2.subtract | s2.small[1:-1].any())
-        s3_value = register(Mux(far, value >> 16, value), "s3_value")
-        s3_sticky, s3_far = register(lost, "s3_sticky"), register(far, "s3_far")
-        s3_near, s3_inverted = register(s2.near, "s3_near"), register(inverted, "s3_inverted")
-        s3_distance = register(s2.distance[:4], "s3_distance")
-        s3_large = register(s2.large, "s3_large")
+        value = Mux(s2.near, s2.difference[PRECISION::-1], s2.small)
+        both = s2.same & (s2.subtract | s2.small[2:-1].any())
+        by_16 = Signal()
+        m.d.comb += by_16.eq(
+            Mux(s2.near, _none(m, value, inverted, 0, 16, "none_16"), s2.distance[3])
+        )
+        lost = ~s2.near & s2.distance[3] & s2.small[:16].any()
+        value = register(Mux(by_16, value >> 16, value), "s3_value")
+        sticky, s3_by_16 = register(lost, "s3_sticky"), register(by_16, "s3_by_16")
+        near, s3_inverted = register(s2.near, "s3_near"), register(inverted, "s3_inverted")
+        distance = register(s2.distance[:3], "s3_distance")
+        large = register(s2.large, "s3_large")
         complement = register(Mux(s2.near, inverted, s2.subtract), "s3_complement")
 
-        kind = s3_near, s3_inverted
-        upper, by_four, lost = _steps(m, s3_value, *kind, s3_distance[2:], 4, s3_sticky)
-        lower, by_one, lost = _steps(m, upper, *kind, s3_distance[:2], 1, lost)
-        gone = Cat(by_one, by_four, s3_far)
+        # Both steps at once: a 4:1 multiplexer is one LUT.
+        by_8, by_4, by_2, upper = Signal(), Signal(), Signal(), Signal(_SHIFTED)
+        none = [_none(m, value, s3_inverted, k, k + 4, f"none_{k}") for k in (0, 4, 8)]
+        m.d.comb += [
+            by_8.eq(Mux(near, none[0] & none[1], distance[2])),
+            by_4.eq(Mux(near, Mux(none[0] & none[1], none[2], none[0]), distance[1])),
+            upper.eq(
+                Mux(
+                    by_8,
+                    Mux(by_4, value >> 12, value >> 8),
+                    Mux(by_4, value >> 4, value),
+                )
+            ),
+        ]
+        none_2 = _none(m, upper, s3_inverted, 0, 2, "none_2")
+        m.d.comb += by_2.eq(Mux(near, none_2, distance[0]))
+        lost = (by_8 & ~(none[0] & none[1])) | (by_4 & ~Mux(by_8, none[2], none[0]))
+        gone = Cat(Const(0, 1), by_2, by_4, by_8, s3_by_16)
         return SimpleNamespace(
-            value=register(lower, "s4_value"),
-            sticky=register(lost, "s4_sticky"),
-            large=register(Mux(s3_near, 0, s3_large), "s4_large"),
-            gone=register(Mux(s3_near, gone, 0), "s4_gone"),
+            value=register(Mux(by_2, upper >> 2, upper), "s4_value"),
+            sticky=register(sticky | lost | (by_2 & ~none_2), "s4_sticky"),
+            large=register(Mux(near, 0, large), "s4_large"),
+            gone=register(Mux(near, gone, 0), "s4_gone"),
             exponent=register(s2.exponent, "s4_exponent", 2),
-            near=register(s3_near, "s4_near"),
+            near=register(near, "s4_near"),
             complement=register(complement, "s4_complement"),
             sign=register(s2.sign ^ inverted, "s4_sign", 2),
             infinity=register(last, "s4_infinity", 2),
