@@ -96,7 +96,8 @@ def test_estimate():
     one, four = (
         LayerParameters.estimate(LayerConfig(update_units=units), layer) for units in (1, 4)
     )
-    assert one.update - four.update == 6 * layer.depth + 1
+    # The PEs of three units, their biases, and a merge of fewer words.
+    assert one.update - four.update == 6 * layer.depth + 48 + 1
     assert four.dsp == 4 * one.dsp == 4 * 4 * 35
     without = LayerParameters.estimate(LayerConfig(), layer, input_gradient=False)
     assert without.bram36 == four.bram36 - 8 * 2
