@@ -39,9 +39,10 @@ def test_counts_by_hand():
     assert estimate(single).lut == lut
     # A third group, in both layers.
     assert estimate(learner(single, double=True)).dsp == 2 * (products + 2) + 2 * adam + others
-    # One DSP block a product; the optimizer stays in binary32, but for the target's two.
+    # One DSP block a product: of the optimizer's, gains, losses, square, rate and quotient, the two
+    # of its tables, and the target's two.
     fixed = learner(single, arithmetic=FIXED)
-    assert estimate(fixed).dsp == products + 2 * (adam - 2) + others
+    assert estimate(fixed).dsp == products + 2 * (7 + 2 + 2) + others
     assert estimate(learner(single, optimizer="sgd")).dsp == 2 * products + 2 * 12 + others
 
 

@@ -16,8 +16,7 @@ from hw.learner.parameters.parameter_memory import (
 )
 from hw.learner.parameters.parameter_walk import ParameterWalk
 from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
-from hw.nn.optimizer import Optimizer
-from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS, fixed_blend, timing
+from hw.nn.optimizers import optimizer_of
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
@@ -41,8 +40,8 @@ class LayerParameters(wiring.Component):
     -------
     forward, backward
         The memory ports of ``Forward`` and ``Backward``, by their names; see ``attach``.
-    coefficients : In(COEFFICIENTS)
-        Those of the layer's network. Steady while ``busy``.
+    coefficients : In
+        Those of the layer's network, as its optimizers take them. Steady while ``busy``.
     update : In(1)
         Begin; all gradients are complete.
     load, store : In(1), parameter_set : In(2)
@@ -53,7 +52,7 @@ class LayerParameters(wiring.Component):
     i, o : stream of vector words of 32 bits each
         Loaded and stored words; a fixed-point weight is sign-extended.
     saturations : Out
-        Parameters clipped in this clock, by the step's format or the weight's.
+        Parameters clipped in this clock.
     """
 
     def __init__(self, config, layer, *, input_gradient=True):
@@ -66,7 +65,7 @@ class LayerParameters(wiring.Component):
             {
                 "forward": In(forward_signature(config, layer)),
                 "backward": In(backward_signature(config, layer)),
-                "coefficients": In(COEFFICIENTS),
+                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "update": In(1),
                 "load": In(1),
                 "store": In(1),
@@ -100,14 +99,12 @@ class LayerParameters(wiring.Component):
         read = READ_LATENCY + merge_stages(members + 1)
         pe, bias = cls._pe_shape(config, layer, input_gradient), cls._bias_shape(config, layer)
         words = ParameterWalk.words(layer, layer.length)
+        optimizer = optimizer_of(config.arithmetic).estimate(config.optimizer_config)
         return ParametersEstimate(
-            update=ParameterWalk.words(layer, members)
-            + read
-            + timing(config.optimizer_config).latency
-            + 1,
+            update=ParameterWalk.words(layer, members) + read + optimizer.latency + 1,
             load=words + 1,
             store=words + read + merge_stages(units) + 2,
-            dsp=units * layer.vector * Optimizer.estimate(config.optimizer_config).dsp,
+            dsp=units * layer.vector * optimizer.dsp,
             bram36=layer.length * pe.blocks + bias.blocks,
             uram=0,
         )
@@ -120,7 +117,7 @@ class LayerParameters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, layer = self.config, self.layer
-        at = timing(config.optimizer_config)
+        at = optimizer_of(config.arithmetic).timing(config.optimizer_config)
         read_clocks = READ_LATENCY + merge_stages(self.members + 1)
 
         # Which of the three is under way; load and store visit one PE after the other.
@@ -216,9 +213,6 @@ class LayerParameters(wiring.Component):
         bias_gradient = Signal(gradient_sum_shape(self.config))
         shift = 0 if arithmetic.is_float else arithmetic.fraction("activation")
         m.d.comb += bias_gradient.eq(banks[-1].gradient[0] << shift)
-        blend = Signal(BLEND_FORMAT.shape)
-        if not arithmetic.is_float:
-            m.d.comb += blend.eq(fixed_blend(m, self.coefficients.blend))
         selected = {
             name: delay(m, Cat(scan.select, scan.bias), READ_LATENCY, name=f"{name}_selected")
             for name, scan in scans.items()
@@ -232,7 +226,6 @@ class LayerParameters(wiring.Component):
             units.append(unit)
             m.d.comb += [
                 unit.coefficients.eq(self.coefficients),
-                unit.blend.eq(blend),
                 unit.parameter_set.eq(parameter_set),
                 unit.updating.eq(updating),
                 unit.image_i.eq(self.i.payload),
