@@ -12,7 +12,7 @@ import numpy as np
 from host.runtime.experience import in_runs, put_records, record_dtype
 from host.runtime.hyperparameters import (
     Diverged,
-    check_floor,
+    check_optimizer,
     checked_hyperparameters,
     hyperparameter_records,
 )
@@ -112,7 +112,7 @@ class LearningReplay(PrioritizedReplayBuffer):
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
             raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
-        check_floor(steps, self.learner)
+        check_optimizer(steps, self.learner)
         self._check_batch(batch_size)
         self._check_loaded(PARAMETER_SETS)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)

@@ -1,7 +1,7 @@
 """What a step says, of one network, as the optimizers of fixed arithmetic need it.
 
 Once for all parameters of the network: they multiply by mantissas of 17 bits, and by no ``scale``,
-which the gains have in them. Free-running.
+which the gains have in them.
 """
 
 from amaranth import *
@@ -66,7 +66,7 @@ def origins(config, sum_shape):
 
 
 class FixedCoefficients(wiring.Component):
-    """``FIXED_COEFFICIENTS`` of ``COEFFICIENTS``, ``LATENCY`` clocks ago.
+    """``FIXED_COEFFICIENTS`` of ``COEFFICIENTS`` that have been steady for ``LATENCY`` clocks.
 
     Gains are ``scale * first_gain`` (rmsprop: ``scale``) and ``scale**2 * second_gain``, each
     product rounded to binary32. Gains and rate are then rounded to 17 bits, the floor to 20, half

@@ -83,7 +83,7 @@ def test_defaults_fit(board, name):
             "ulx3s",
             "dqn",
             {},
-            r"dsp must be at most 124 on ULX3S-85F .*, not \d+; optimizer sgd fits",
+            r"dsp must be at most 124 on ULX3S-85F .*; kind fixed fits; optimizer sgd fits",
         ),
         ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
         ("ulx3s", "dqn", {"batch": 4096}, r"bram36 .*; batch \d+, hidden .*, optimizer sgd fits"),
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_named_with_what_would(board, name, values, message
 def test_what_is_suggested_fits():
     """Each text is a change that holds by itself, and twice its value does not."""
     config = learner(kernel_config("dqn", hidden=(64, 64)), multipliers=64, lanes=4)
-    numbers = {"bram36": 500, "dsp": 1500, "lut": None}
+    numbers = {"bram36": 500, "dsp": 1400, "lut": None}
     texts = suggest(config, lambda other: fits(other, numbers))
     assert {text.split()[0] for text in texts} == {"lanes", "multipliers", "hidden"}
     for text in texts:
@@ -109,7 +109,7 @@ def test_what_is_suggested_fits():
         check_fit(learner(config, **{name: value}), numbers)
         twice = tuple(2 * x for x in value) if name == "hidden" else 2 * value
         words = rf"\(the usable share\), not \d+; .*{re.escape(text)} fits"
-        with pytest.raises(ValueError, match=f"^dsp must be at most 1500 {words}"):
+        with pytest.raises(ValueError, match=f"^dsp must be at most 1400 {words}"):
             check_fit(learner(config, **{name: twice}), numbers)
 
 

@@ -5,7 +5,7 @@ from arith.float32_cases import floats
 
 from hw.arith.arithmetic import Arithmetic
 from hw.nn.optimizer_config import COEFFICIENTS
-from sim.model.nn.fixed_optimizer import fixed_coefficients
+from sim.model.nn.fixed_coefficients import fixed_coefficients
 
 __all__ = ["FIXED", "NAMES", "given", "normals", "patterns", "raw_gradients", "values"]
 

@@ -1,87 +1,30 @@
-"""Bit-exact reference for ``hw.nn.fixed_optimizer`` and ``hw.nn.fixed_coefficients``: integers.
+"""Bit-exact reference for ``hw.nn.fixed_optimizer``: integers.
 
-A compiled loop over the parameters. Moments are float32 arrays, whose bits are the words.
+Moments are float32 arrays, whose bits are the words. Compiled loops over the parameters, one after
+the other and without branches, as processors take several parameters at a time through them: the
+length of an integer is the exponent of its float64.
 """
-
-from math import frexp
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from hw.arith.fixed import SQ
 from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.nn.fixed_coefficients import FLOOR_WIDTH, LARGEST_EXPONENT, origins
 from hw.nn.fixed_divisor import reciprocal_table, root_table
-from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
-from sim.model.arith import float32
-from sim.model.arith.quantize import quantize
+from hw.nn.optimizer_config import BLEND_FORMAT
+from sim.model.nn.fixed_coefficients import fixed_coefficients
 
-__all__ = ["FixedCoefficients", "fixed_coefficients", "fixed_update"]
+__all__ = ["fixed_update"]
 
 _BLEND_SHIFT = BLEND_FORMAT.fraction
 _HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
+_BEYOND = (1 << 30) - 1
+_NONE = np.zeros(0, np.uint32)
+_ROOTS, _RECIPROCALS = (
+    (table.base, table.slope, table.remainder_width, table.drop)
+    for table in (root_table(), reciprocal_table())
+)
 
 _compiled = njit(cache=True, error_model="numpy")
-
-
-class FixedCoefficients(NamedTuple):
-    """``hw.nn.fixed_coefficients.FIXED_COEFFICIENTS`` as integers; 0 where there is none."""
-
-    first_gain: int
-    first_origin: int
-    first_loss: int
-    first_kept: int
-    second_gain: int
-    second_origin: int
-    second_loss: int
-    second_kept: int
-    rate: int
-    rate_origin: int
-    floor: int
-    floor_exponent: int
-    blend: int
-
-
-def fixed_coefficients(config, values):
-    """``FixedCoefficients`` of float32 ``COEFFICIENTS``."""
-    c = dict(zip(COEFFICIENTS.members, map(np.float32, values), strict=True))
-    added = origins(config, gradient_sum_shape(config))
-    result = dict.fromkeys(FixedCoefficients._fields, 0)
-
-    def mantissa(value, width):
-        drop = 24 - width
-        word = (int(np.float32(value).view(np.uint32)) & 0x7FFFFFFF) + (1 << (drop - 1)) >> drop
-        exponent = word >> (width - 1)
-        fraction = word & ((1 << (width - 1)) - 1)
-        return fraction | (exponent > 0) << (width - 1), exponent
-
-    def decay(name, least):
-        raw = int(quantize(c[f"{name}_decay"], SQ(2, 24))[0])
-        result[f"{name}_loss"] = ((1 << 24) - min(raw, 1 << 24)) & 0xFFFFFF
-        result[f"{name}_kept"] = int(raw >= least and raw > 0)
-
-    words = {"rate": c["rate"]}
-    if config.optimizer == "rmsprop":
-        words["first_gain"] = c["scale"]
-    else:
-        words["first_gain"] = float32.multiply(c["scale"], c["first_gain"])
-        decay("first", 0)
-    if config.optimizer != "sgd":
-        square = float32.multiply(c["scale"], c["scale"])
-        words["second_gain"] = float32.multiply(square, c["second_gain"])
-        decay("second", 1 << 23)
-    for name, word in words.items():
-        result[name], exponent = mantissa(word, 17)
-        if name != "rate":
-            exponent = min(exponent, LARGEST_EXPONENT - added[name])
-        result[f"{name.removesuffix('_gain')}_origin"] = exponent + added[name]
-    value, exponent = mantissa(c["floor"], FLOOR_WIDTH)
-    result["floor"] = value if exponent else 1 << (FLOOR_WIDTH - 1)
-    result["floor_exponent"] = exponent or 1
-    one = 1 << BLEND_FORMAT.fraction
-    result["blend"] = min(int(quantize(c["blend"], SQ(2, BLEND_FORMAT.fraction))[0]), one)
-    return FixedCoefficients(**result)
 
 
 def fixed_update(config, values, gradient, weight, target, first, second):
@@ -92,26 +35,21 @@ def fixed_update(config, values, gradient, weight, target, first, second):
     first, second : float32 arrays, not read where the optimizer has none.
     values : ``COEFFICIENTS`` as float32.
     """
-    sum_shape = gradient_sum_shape(config)
-    c = fixed_coefficients(config, values)
-    largest = sum_shape.width - 1
-    limits = config.arithmetic.weight
+    shape, limits = np.shape(gradient), config.arithmetic.weight
     has_first, has_second = config.optimizer != "rmsprop", config.optimizer != "sgd"
-
-    def words(moments, has):
-        return np.ravel(moments).view(np.uint32) if has else np.zeros(0, np.uint32)
-
-    first, second, raw, target, saturations = _update(
-        c, largest, np.ravel(gradient), np.ravel(weight), np.ravel(target),
-        words(first, has_first), words(second, has_second),
-        has_first, has_second, limits.low, limits.high,
-        root_table().base, root_table().slope, reciprocal_table().base, reciprocal_table().slope,
-        root_table().remainder_width, reciprocal_table().remainder_width,
-        root_table().drop, reciprocal_table().drop,
-    )  # fmt: skip
-    shape = np.shape(gradient)
+    weight, target, first, second, saturations = _update(
+        fixed_coefficients(config, values),
+        np.ravel(gradient),
+        gradient_sum_shape(config).width - 1,
+        np.ravel(weight),
+        np.ravel(target),
+        np.ravel(first).view(np.uint32) if has_first else _NONE,
+        np.ravel(second).view(np.uint32) if has_second else _NONE,
+        (limits.low, limits.high),
+        (_ROOTS, _RECIPROCALS),
+    )
     return (
-        raw.reshape(shape),
+        weight.reshape(shape),
         target.reshape(shape),
         first.view(np.float32).reshape(shape) if has_first else None,
         second.view(np.float32).reshape(shape) if has_second else None,
@@ -120,145 +58,193 @@ def fixed_update(config, values, gradient, weight, target, first, second):
 
 
 @_compiled
-def _length(x):
-    """Bits of ``x``, from 0 to 2^53."""
-    return frexp(float(x))[1]
+def _update(c, gradient, largest, weight, target, first, second, limits, tables):
+    g, shift, sign = _normal(gradient, largest)
+    if first.size:
+        sums, below, exponent = _first_sum(first, g, shift, sign, c)
+        first, sign, product = _first(first, sums, below, exponent, c)
+        cut = 15
+    else:
+        product, exponent = _without_first(g, shift, c)
+        cut = 17
+    if second.size:
+        second, argument = _second(second, g, shift, c)
+        argument, divisor_exponent = _divisor(second, _looked_up(argument, tables[0]), c)
+        inverse = _looked_up(argument, tables[1])
+        step, right = _quotient(product, cut, exponent, inverse, divisor_exponent, c)
+    else:
+        step, right = _alone(product, exponent, c)
+    weight, target, saturations = _moved(step, right, sign, weight, target, c.blend, limits)
+    return weight, target, first, second, saturations
+
+
+@_compiled
+def _normal(gradient, largest):
+    """Mantissa of 24 bits, how far it was shifted, and the sign: -1 or 0."""
+    count = gradient.size
+    real = np.empty(count)
+    bits = real.view(np.int64)
+    g, shift, negative = np.empty(count, np.int64), np.empty(count, np.int64), gradient >> 63
+    for k in range(count):
+        real[k] = gradient[k] ^ negative[k]
+    for k in range(count):
+        length = max((bits[k] >> 52) - 1022, 0)
+        up = max(24 - length, 0)
+        # Behind the complement are ones.
+        wide = ((gradient[k] ^ negative[k]) << up) | (negative[k] & ((1 << up) - 1))
+        g[k] = wide >> max(length - 24, 0)
+        shift[k] = largest - length
+    return g, shift, negative
 
 
 @_compiled
 def _kept(word, kept, loss):
-    """Mantissa of 28 bits less its loss, exponent."""
-    exponent = (word >> 23) & 255
-    if exponent == 0 or not kept:
-        return 0, exponent if kept else 0
+    """Mantissa of 28 bits less its loss, exponent; 0 and 0 of zero."""
+    exponent = ((word >> 23) & 255) * kept
     a = word & 0x7FFFFF | 0x800000
-    return (a << 4) - ((loss * (a >> 8 << 1 | 1)) >> 13), exponent
+    left = (a << 4) - ((loss * (a >> 8 << 1 | 1)) >> 13)
+    return left if exponent else 0, exponent
 
 
 @_compiled
-def _aligned(kept, kept_exponent, gained, distance, nothing):
-    """Sum, and the greater of the exponents, whose difference is ``distance``."""
-    if distance >= 0 or nothing:
-        small = 0 if distance >= 32 else gained >> max(distance, 0)
-        return kept + small, kept_exponent
-    small = 0 if distance < -32 else kept >> -distance
-    return gained + small, kept_exponent - distance
+def _aligned(kept, exponent, gained, other, nothing):
+    """Sum, and the exponent of the greater, which nothing is never."""
+    distance = exponent - other
+    small = gained >> min(max(distance, 0), 63)
+    small = small if distance < 32 else 0
+    old = kept >> min(max(-distance, 0), 63)
+    above = nothing | (distance >= 0)
+    return kept + small if above else gained + old, exponent if above else other
 
 
 @_compiled
-def _first(word, kept, loss, negative, gained, exponent, nothing):
-    """Sign, new word without it."""
-    old, old_exponent = _kept(word, kept, loss)
-    sign = bool(word >> 31)
-    if sign != negative and not nothing:
-        gained = ~gained
-    total, exponent = _aligned(old, old_exponent, gained, old_exponent - exponent, nothing)
-    below = total < 0
-    # The complement is a magnitude with ones behind it.
-    y = ~total if below else total
-    shift = 29 - _length(y)
-    y = (y << shift) | ((1 << shift) - 1 if below else 0)
-    if exponent + 1 - (shift & ~1) < 2 or not y >> 28:
-        return False, 0
-    return sign != below, ((exponent + 1 - shift) << 23) + (y >> 5 & 0x7FFFFF) + (y >> 4 & 1)
+def _first_sum(words, g, shift, negative, c):
+    """Magnitudes, whether they were complements (-1 or 0), and exponents."""
+    count = g.size
+    y, below, exponents = np.empty_like(g), np.empty_like(g), np.empty_like(g)
+    for k in range(count):
+        word = np.int64(words[k])
+        nothing = (g[k] == 0) | (c.first_gain == 0)
+        flip = 0 if nothing else negative[k] ^ -(word >> 31)
+        gained = ((g[k] * c.first_gain) >> 13) ^ flip
+        old, exponent = _kept(word, c.first_kept, c.first_loss)
+        total, exponents[k] = _aligned(old, exponent, gained, c.first_origin - shift[k], nothing)
+        below[k] = total >> 63
+        y[k] = total ^ below[k]
+    return y, below, exponents
 
 
 @_compiled
-def _second(word, kept, loss, gained, exponent, nothing):
-    old, old_exponent = _kept(word, kept, loss)
-    total, exponent = _aligned(old, old_exponent, gained, old_exponent - exponent, nothing)
-    if exponent + 1 < 4 or total < 1 << 25:
-        return 0
-    shift = 29 - _length(total)
-    y = total << shift
-    return ((exponent + 1 - shift) << 23) + (y >> 5 & 0x7FFFFF) + (y >> 4 & 1)
+def _first(words, y, below, exponents, c):
+    """New words, their signs, and their products with the rate; ``exponents`` become theirs."""
+    count = y.size
+    real = y.astype(np.float64)
+    bits = real.view(np.int64)
+    new, signs = np.empty(count, np.uint32), np.empty_like(y)
+    product = np.empty_like(y)
+    for k in range(count):
+        shift = 29 - max((bits[k] >> 52) - 1022, 0)
+        wide = (y[k] << shift) | (below[k] & ((1 << shift) - 1))
+        exponent = exponents[k] + 1 - shift
+        there = (exponent + (shift & 1) >= 2) & (wide >> 28 > 0)
+        word = (exponent << 23) + (wide >> 5 & 0x7FFFFF) + (wide >> 4 & 1)
+        word = word if there else 0
+        signs[k] = below[k] ^ -np.int64(words[k] >> np.uint32(31)) if there else 0
+        new[k] = word | (signs[k] & 0x80000000)
+        product[k] = (word & 0x7FFFFF | 0x800000) * c.rate if there else 0
+        exponents[k] = word >> 23
+    return new, signs, product
 
 
 @_compiled
-def _divisor(word, floor, floor_exponent, base, slope, width, drop):
-    """``sqrt + floor`` as 20 bits and exponent."""
-    biased = word >> 23
-    x = ((~biased & 1) << 23) | (word & 0x7FFFFF)
-    index = x >> width
-    root = (
-        (base[index] << width) + slope[index] * (x & ((1 << width) - 1)) + (1 << drop - 1)
-    ) >> drop
-    exponent = ((biased + 1) >> 1) + 63
-    distance = exponent - floor_exponent
-    if biased == 0:
-        total, exponent = floor, floor_exponent
-    elif distance >= 0:
-        total = root + (0 if distance >= 32 else floor >> distance)
-    else:
-        total, exponent = floor + (0 if distance < -32 else root >> -distance), floor_exponent
-    carry = total >> 20
-    return total >> carry, exponent + carry
+def _without_first(g, shift, c):
+    product, exponents = np.empty_like(g), np.empty_like(g)
+    for k in range(g.size):
+        product[k] = ((g[k] * c.first_gain) >> 15) * c.rate
+        exponents[k] = c.first_origin - shift[k]
+    return product, exponents
 
 
 @_compiled
-def _update(
-    c, largest, gradient, weights, targets, firsts, seconds, has_first, has_second, low, high,
-    root_base, root_slope, inverse_base, inverse_slope,
-    root_width, inverse_width, root_drop, inverse_drop,
-):  # fmt: skip
-    new_first, new_second = np.empty_like(firsts), np.empty_like(seconds)
+def _second(words, g, shift, c):
+    """New words, and where the table has their roots."""
+    new, x = np.empty(g.size, np.uint32), np.empty_like(g)
+    for k in range(g.size):
+        nothing = (g[k] == 0) | (c.second_gain == 0)
+        gained = (((g[k] * (g[k] >> 7)) >> 15) * c.second_gain) >> 15
+        old, exponent = _kept(np.int64(words[k]), c.second_kept, c.second_loss)
+        other = c.second_origin - 2 * shift[k]
+        total, exponent = _aligned(old, exponent, gained, other, nothing)
+        left = np.int64(total < 1 << 28) + np.int64(total < 1 << 27) + np.int64(total < 1 << 26)
+        wide = total << left
+        word = ((exponent + 1 - left) << 23) + (wide >> 5 & 0x7FFFFF) + (wide >> 4 & 1)
+        word = word if (exponent >= 3) & (total >= 1 << 25) else 0
+        new[k] = word
+        x[k] = (~word & 0x800000) | (word & 0x7FFFFF)
+    return new, x
+
+
+@_compiled
+def _looked_up(x, table):
+    base, slope, width, drop = table
+    values = np.empty_like(x)
+    for k in range(x.size):
+        # Unsigned: of a negative one numba would count from the end.
+        index, rest = np.uint64(x[k] >> width), x[k] & ((1 << width) - 1)
+        values[k] = ((base[index] << width) + slope[index] * rest + (1 << (drop - 1))) >> drop
+    return values
+
+
+@_compiled
+def _divisor(words, roots, c):
+    """Where the table has the divisors' reciprocals, and their exponents."""
+    x, exponents = np.empty_like(roots), np.empty_like(roots)
+    for k in range(roots.size):
+        biased = np.int64(words[k] >> np.uint32(23))
+        exponent = ((biased + 1) >> 1) + 63
+        distance = exponent - c.floor_exponent
+        small = roots[k] >> min(max(-distance, 0), 63)
+        total = small + (c.floor >> min(max(distance, 0), 63))
+        total = total if biased else c.floor
+        carry = total >> 20
+        x[k] = ~(total >> carry) & 0x7FFFF
+        exponent = exponent if (biased > 0) & (distance >= 0) else c.floor_exponent
+        exponents[k] = exponent + carry
+    return x, exponents
+
+
+@_compiled
+def _quotient(products, cut, exponents, inverses, divisor_exponents, c):
+    """Steps, and how far they have to move to the right."""
+    steps, right = np.empty_like(products), np.empty_like(products)
+    for k in range(products.size):
+        steps[k] = ((products[k] >> cut) * inverses[k]) >> 13
+        right[k] = divisor_exponents[k] - exponents[k] - c.rate_origin
+    return steps, right
+
+
+@_compiled
+def _alone(products, exponents, c):
+    steps, right = np.empty_like(products), np.empty_like(products)
+    for k in range(products.size):
+        steps[k] = products[k] >> 11
+        right[k] = -exponents[k] - c.rate_origin
+    return steps, right
+
+
+@_compiled
+def _moved(steps, right, negative, weights, targets, blend, limits):
+    low, high = limits
     new_weights, new_targets = np.empty_like(weights), np.empty_like(targets)
     saturations = 0
-    for k in range(gradient.size):
-        # The gradient: mantissa of 24 bits, how far it was shifted.
-        raw = np.int64(gradient[k])
-        sign = raw < 0
-        magnitude = ~raw if sign else raw
-        length = _length(magnitude)
-        if length >= 24:
-            g = magnitude >> (length - 24)
-        else:
-            g = (magnitude << (24 - length)) | ((1 << (24 - length)) - 1 if sign else 0)
-        shift = largest - length
-
-        product = g * c.first_gain
-        exponent = c.first_origin - shift
-        if has_first:
-            nothing = g == 0 or c.first_gain == 0
-            sign, word = _first(
-                np.int64(firsts[k]), c.first_kept, c.first_loss,
-                sign, product >> 13, exponent, nothing,
-            )  # fmt: skip
-            new_first[k] = word | sign << 31
-            exponent = word >> 23
-            product = (word & 0x7FFFFF | 0x800000) * c.rate if word else 0
-        else:
-            product = (product >> 15) * c.rate
-        if has_second:
-            nothing = g == 0 or c.second_gain == 0
-            square = ((g * (g >> 7)) >> 15) * c.second_gain
-            word = _second(
-                np.int64(seconds[k]), c.second_kept, c.second_loss,
-                square >> 15, c.second_origin - 2 * shift, nothing,
-            )  # fmt: skip
-            new_second[k] = word
-            divisor, divisor_exponent = _divisor(
-                word, c.floor, c.floor_exponent, root_base, root_slope, root_width, root_drop
-            )
-            x = ~divisor & 0x7FFFF
-            index, rest = x >> inverse_width, x & ((1 << inverse_width) - 1)
-            inverse = (inverse_base[index] << inverse_width) + inverse_slope[index] * rest
-            inverse = (inverse + (1 << inverse_drop - 1)) >> inverse_drop
-            step = ((product >> (15 if has_first else 17)) * inverse) >> 13
-            right = divisor_exponent - exponent - c.rate_origin
-        else:
-            step = product >> 11
-            right = -exponent - c.rate_origin
-
-        if right < 0:
-            step = ((1 << 30) - 1) << 1 if step else 0
-        else:
-            step = 0 if right >= 32 else (step << 1) >> right
+    for k in range(steps.size):
+        step = (steps[k] << 1) >> min(max(right[k], 0), 63)
         step = (step >> 1) + (step & 1)
-        moved = np.int64(weights[k]) + (step if sign else -step)
+        step = _BEYOND if (right[k] < 0) & (steps[k] > 0) else step
+        moved = weights[k] - ((step ^ negative[k]) - negative[k])
         weight = min(max(moved, low), high)
-        saturations += weight != moved
+        saturations += np.int64(weight != moved)
         new_weights[k] = weight
-        old = np.int64(targets[k])
-        new_targets[k] = old + ((c.blend * (weight - old) + _HALF_BLEND) >> _BLEND_SHIFT)
-    return new_first, new_second, new_weights, new_targets, saturations
+        far = weight - targets[k]
+        new_targets[k] = targets[k] + ((blend * far + _HALF_BLEND) >> _BLEND_SHIFT)
+    return new_weights, new_targets, saturations
