@@ -114,7 +114,8 @@ class FixedCoefficients(wiring.Component):
             rounded = Signal(32 - drop, name="rounded")
             m.d.comb += rounded.eq((word[:31] + (1 << (drop - 1))) >> drop)
             exponent = rounded[width - 1 :]
-            return Cat(rounded[: width - 1], exponent.any()), exponent
+            value = Cat(rounded[: width - 1], C(1, 1))
+            return Mux(exponent.any(), value, 0), exponent
 
         words = {"rate": given.rate}
         if optimizer == "rmsprop":

@@ -8,8 +8,10 @@
 
 rmsprop has ``scale * gradient`` in place of first'. Numbers are mantissas with exponents of their
 own: a gradient of 24 bits, moments are binary32 words, products are cut to 26 to 30 bits. The step
-is rounded half away from zero, weight and target have the weight's format. What a step adds to a
-weight, and what a moment is, lies within ``relative_errors`` of the formula.
+is rounded half away from zero, weight and target have the weight's format. A step is at most 2^-15
+of itself and half a unit of the weight from the formula, apart from what moments are: see
+``FixedMoment``; what one gains is at most 2^-17 off, a square 2^-15.4. A step beyond all weights
+clips, whatever its exponent is.
 
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 """
