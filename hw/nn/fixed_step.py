@@ -23,7 +23,8 @@ STEP_WIDTH = 30
 
 
 class FixedStep(wiring.Component):
-    """
+    """A step moves its weight, which clips at its limits, and the target follows.
+
     Parameters
     ----------
     weight_format : FixedFormat
