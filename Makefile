@@ -35,7 +35,7 @@ demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, unt
 	  --out runs/demo --overwrite --set hidden=32,32 $(DEMO_KERNEL)
 
 test: lint $(READY_TEST) ## lint, then every test but the long ones
-	$(RUN) -m pytest -n $(JOBS) -m "not long"
+	$(RUN) -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
 test-long: $(READY_PEERS) ## what takes minutes: all benches under Verilator, whole trainings
 	$(RUN) -m pytest -n $(JOBS) -m long

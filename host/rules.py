@@ -11,7 +11,8 @@ from typing import Annotated, get_args, get_origin
 
 from hw.config import check_range
 
-__all__ = ["FINITE", "FRACTION", "NOT_NEGATIVE", "POSITIVE", "Choice", "Flag", "Integer", "Number"]
+__all__ = ["FINITE", "FRACTION", "NOTHING", "NOT_NEGATIVE", "POSITIVE"]
+__all__ += ["Choice", "Flag", "Integer", "Nothing", "Number"]
 __all__ += ["check_choice", "check_fields", "check_number", "rules"]
 
 
@@ -86,6 +87,18 @@ class Flag:
         return "true or false"
 
 
+class Nothing:
+    """None alone, of a field that a subclass has no use for."""
+
+    def check(self, name, value):
+        if value is not None:
+            raise ValueError(f"{name} must be none, not {value!r}")
+
+    def __str__(self):
+        return "none"
+
+
+NOTHING = Nothing()
 POSITIVE = Number("positive and finite", lambda x: 0 < x < math.inf)
 NOT_NEGATIVE = Number("at least 0 and finite", lambda x: 0 <= x < math.inf)
 FINITE = Number("finite", math.isfinite)

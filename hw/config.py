@@ -8,13 +8,24 @@ import hashlib
 import json
 from dataclasses import asdict, fields, is_dataclass
 
-__all__ = ["ConfigBase", "check_range"]
+__all__ = ["ConfigBase", "check_range", "freeze_lists"]
 
 
 def check_range(name, value, low, high, why=""):
     """Raise ``ValueError("<name> must be an integer in low..high, not value")`` unless it is."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ValueError(f"{name} must be an integer in {low}..{high}{why}, not {value!r}")
+
+
+def freeze_lists(config, *names):
+    """Make the lists that fields ``names`` of a frozen config have, and those in them, tuples: from
+    JSON they come as lists."""
+    for name in names:
+        object.__setattr__(config, name, _frozen(getattr(config, name)))
+
+
+def _frozen(value):
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
 class ConfigBase:

@@ -31,6 +31,8 @@ _COMPILE = ("g++", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-uniqu
 #: Bytes of C++ from which on a build costs more than it saves: at -O1 a kernel with a learner is
 #: built in a third of the time and runs a fifth slower.
 _LARGE = 4 << 20
+#: Bytes below which the headers, which each unit reads, cost the most: all of it is one unit.
+_SMALL = 1 << 19
 _RUNTIME = ("verilated", "verilated_threads", "verilated_vcd_c")
 _RUNTIME_COCOTB = (*_RUNTIME, "verilated_dpi", "verilated_vpi")
 #: cocotb's library calls functions of the program that it is linked to.
@@ -96,29 +98,39 @@ def _build(work, top, sources, options, trace):
         (work / name).write_text(text)
     say(f"compiling kernel {top} with Verilator; the next run of it will find it compiled")
     run(work, "verilator", *options, "--Mdir", "model", "top.v")
-    # What runs once, constructors and traces, is one unit, not optimized.
-    fast, once = [], []
-    for unit in sorted((work / "model").glob("*.cpp")):
-        slow = unit.name == "Vtop.cpp" or any(x in unit.name for x in ("Slow", "Syms", "Trace"))
-        (once if slow else fast).append(unit.name)
-    (work / "once.cpp").write_text("".join(f'#include "{name}"\n' for name in once))
-    size = sum((work / "model" / name).stat().st_size for name in fast)
-    level = "-O3" if size < _LARGE else "-O1"
-    units = [(level, f"model/{name}") for name in fast] + [("-O3", "harness.cpp")]
-    objects = _compile(work, [*units, ("-O0", "once.cpp")], f"-DVM_TRACE={int(trace)}", "-Imodel")
+    objects = _compile(work, _units(work), f"-DVM_TRACE={int(trace)}", "-Imodel")
     run(
         work, "g++", "-shared", "-pthread", "-o", "out/library.so", *objects,
         *_runtime("verilated", _RUNTIME),
     )  # fmt: skip
 
 
+def _units(work):
+    """Level and source of each unit of the library."""
+    # What runs once, constructors and traces, is one unit, not optimized.
+    fast, once = ["harness.cpp"], []
+    for unit in sorted((work / "model").glob("*.cpp")):
+        slow = unit.name == "Vtop.cpp" or any(x in unit.name for x in ("Slow", "Syms", "Trace"))
+        (once if slow else fast).append(f"model/{unit.name}")
+    size = sum((work / name).stat().st_size for name in fast)
+    if size < _SMALL:
+        return [("-O3", _gathered(work, "whole.cpp", fast + once))]
+    level = "-O3" if size < _LARGE else "-O1"
+    return [*((level, name) for name in fast), ("-O0", _gathered(work, "once.cpp", once))]
+
+
+def _gathered(work, name, sources):
+    (work / name).write_text("".join(f'#include "{source}"\n' for source in sources))
+    return name
+
+
 def _build_program(work, top, verilog, options, main, libraries):
     (work / "top.v").write_text(verilog)
     run(work, "verilator", *options, "--Mdir", "model", "top.v")
     units = [main, *sorted((work / "model").glob("*.cpp"))]
-    (work / "whole.cpp").write_text("".join(f'#include "{unit}"\n' for unit in units))
+    whole = _gathered(work, "whole.cpp", units)
     flags = (_VISIBLE, f"-DVM_TRACE={int('--trace-vcd' in options)}", "-Imodel")
-    objects = _compile(work, [("-O1", "whole.cpp")], *flags)
+    objects = _compile(work, [("-O1", whole)], *flags)
     run(
         work, "g++", "-pthread", "-o", f"out/{top}", *objects,
         *_runtime("cocotb", _RUNTIME_COCOTB, _VISIBLE),

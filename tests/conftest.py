@@ -11,10 +11,13 @@ import re
 from pathlib import Path
 
 import pytest
+import resident_yosys
 from simulators import SIMULATORS, run_bench
 
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY, tool_environment
+
+resident_yosys.stay()
 
 
 def pytest_addoption(parser):

@@ -42,6 +42,8 @@ def run_bench(simulator, verilog, bench, folder, *, name, case, waves=None):
             waves=waves is not None,
             extra_env={
                 "CASE": json.dumps(case),
+                # cocotb has pytest rewrite assertions: plugins would be loaded for each bench.
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
             },
         )

@@ -3,7 +3,9 @@
 import re
 
 import pytest
+import resident_yosys
 from amaranth import *
+from amaranth._toolchain import yosys
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -40,6 +42,18 @@ def test_every_process_is_started_when_all_of_them_wait():
     blocks = re.findall(r"^  always @\*.*\n(.*)", text, re.M)
     assert len(blocks) >= 2 and set(blocks) == {r"    if (\$start ) begin end"}
     assert "verilog_backend" not in text
+
+
+def test_yosys_of_the_tests_writes_what_amaranths_own_writes(monkeypatch):
+    """The one that stays in this process, and the one that Amaranth starts."""
+    here = to_verilog(Parts(), name="dut")
+    with pytest.raises(yosys.YosysError) as refused:
+        yosys._BuiltinYosys.run(["-"], "nonsense")
+    assert yosys._BuiltinYosys.run != resident_yosys.STARTED
+    monkeypatch.setattr(yosys._BuiltinYosys, "run", resident_yosys.STARTED)
+    assert to_verilog(Parts(), name="dut") == here
+    with pytest.raises(yosys.YosysError, match=f"^{re.escape(str(refused.value))}$"):
+        yosys._BuiltinYosys.run(["-"], "nonsense")
 
 
 def test_lint_has_nothing_against_parts(tmp_path):

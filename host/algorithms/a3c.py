@@ -6,12 +6,13 @@ from typing import Annotated
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from host.algorithms.actor_critic import draw_by_logits, log_softmax
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
 from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.policy import Policy
-from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer
+from host.rules import FRACTION, NOT_NEGATIVE, NOTHING, POSITIVE, Choice, Integer
 from host.runtime.a3c_tasks import Infer, Sync, Train
 
 __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
@@ -40,18 +41,13 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     #: Decay of the squares.
     decay: Annotated[float, FRACTION] = 0.99
     #: No limit is known to the card.
-    max_gradient_norm: None = None
+    max_gradient_norm: Annotated[None, NOTHING] = None
     #: Weight of the critic's loss.
     value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.25
     #: Weight of the policy's entropy.
     entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.01
     #: Rewards are clipped to so much, either way, to learn from; none: they are not.
     reward_clip: Annotated[float | None, POSITIVE] = 1.0
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.max_gradient_norm is not None:
-            raise ValueError(f"max_gradient_norm must be none, not {self.max_gradient_norm!r}")
 
 
 class A3CPolicy(Policy):
@@ -83,10 +79,7 @@ class A3CPolicy(Policy):
     def choose(self, outputs, *, greedy=False):
         """Actions [rows] of the network's outputs [rows, actions + 1]."""
         logits = outputs[:, :-1]
-        if greedy:
-            return logits.argmax(axis=1)
-        # The largest of logits with Gumbel's noise is distributed as their softmax.
-        return (logits + self.rng.gumbel(size=logits.shape)).argmax(axis=1)
+        return logits.argmax(axis=1) if greedy else draw_by_logits(logits, self.rng)
 
 
 class A3CUpdater(Updater):
@@ -106,8 +99,7 @@ class A3CUpdater(Updater):
         agents, outputs], and means of what it is made of, by column."""
         outputs, valid = rollout.outputs.astype(np.float64), rollout.valid
         logits, value = outputs[..., :-1], outputs[..., -1]
-        logarithms = logits - logits.max(-1, keepdims=True)
-        logarithms -= np.log(np.exp(logarithms).sum(-1, keepdims=True))
+        logarithms = log_softmax(logits)
         probabilities = np.exp(logarithms)
         entropy = -(probabilities * logarithms).sum(-1)
         chosen = np.eye(logits.shape[-1])[rollout.action]

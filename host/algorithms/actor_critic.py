@@ -11,7 +11,7 @@ import numpy as np
 from host.algorithms.autodiff import torch
 from host.algorithms.network import MLP
 
-__all__ = ["ActorCritic", "log_probability_and_entropy"]
+__all__ = ["ActorCritic", "draw_by_logits", "log_probability_and_entropy", "log_softmax"]
 
 #: Of the output layers at first: actions almost equally likely, or near the middle.
 _ACTOR_GAIN, _CRITIC_GAIN = 0.01, 1.0
@@ -68,11 +68,20 @@ class ActorCritic:
             action = output + np.exp(self.log_deviation) * noise
             logarithm = -noise * noise / 2 - self.log_deviation - np.float32(_HALF_LOG_2PI)
             return action, logarithm.sum(axis=1)
-        # The largest of logits with Gumbel's noise is distributed as their softmax.
-        action = (output + rng.gumbel(size=output.shape)).argmax(axis=1)
-        above = output - output.max(axis=1, keepdims=True)
-        logarithms = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
-        return action, logarithms[np.arange(len(action)), action]
+        action = draw_by_logits(output, rng)
+        return action, log_softmax(output)[np.arange(len(action)), action]
+
+
+def draw_by_logits(logits, rng):
+    """Actions, each distributed as the softmax of the last axis of ``logits`` [..., actions]."""
+    # The largest of logits with Gumbel's noise is distributed so.
+    return (logits + rng.gumbel(size=logits.shape)).argmax(axis=-1)
+
+
+def log_softmax(logits):
+    """Logarithms of the softmax over the last axis."""
+    above = logits - logits.max(axis=-1, keepdims=True)
+    return above - np.log(np.exp(above).sum(axis=-1, keepdims=True))
 
 
 def log_probability_and_entropy(output, log_deviation, action):

@@ -77,9 +77,7 @@ class Trained:
         self._copied = self.parameters.data_ptr() != own.data_ptr()
         self.parameters.grad = torch.zeros_like(self.parameters)
         self.target_parameters = self.parameters.clone()
-        self.arrays = self._views(self.parameters)
-        for array, gradient in zip(self.arrays, self._views(self.parameters.grad), strict=True):
-            array.requires_grad_().grad = gradient
+        self.arrays = self._leaves(self.parameters)
         self._target_arrays = self._views(self.target_parameters)
         self._functions = {
             "affine": torch.addmm,
@@ -97,6 +95,13 @@ class Trained:
             at += array.size
         return views
 
+    def _leaves(self, flat):
+        """Views of ``flat`` whose gradients are added up where the network's own are."""
+        views = self._views(flat)
+        for view, gradient in zip(views, self._views(self.parameters.grad), strict=True):
+            view.requires_grad_().grad = gradient
+        return views
+
     def __call__(self, x, arrays=None):
         """The network's outputs of tensor ``x``; with ``arrays``, by those of a ``snapshot``."""
         arrays = self.arrays if arrays is None else arrays
@@ -105,10 +110,7 @@ class Trained:
     def snapshot(self):
         """Copies of all arrays as they are now; their gradients are added up where the network's
         own are."""
-        arrays = self._views(self.parameters.detach().clone())
-        for array, gradient in zip(arrays, self._views(self.parameters.grad), strict=True):
-            array.requires_grad_().grad = gradient
-        return arrays
+        return self._leaves(self.parameters.detach().clone())
 
     def target(self, x):
         """The target network's."""

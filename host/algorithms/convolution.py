@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from host.algorithms.network import FUNCTIONS, MLP
-from hw.config import check_range
+from hw.config import check_range, freeze_lists
 
 __all__ = ["CONVOLUTIONS", "ConvNet", "ConvolutionConfig", "default_convolutions"]
 
@@ -61,9 +61,7 @@ class ConvolutionConfig:
     convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
 
     def __post_init__(self):
-        if isinstance(self.convolutions, (list, tuple)):  # lists, from JSON
-            whole = (tuple(x) if isinstance(x, list) else x for x in self.convolutions)
-            object.__setattr__(self, "convolutions", tuple(whole))
+        freeze_lists(self, "convolutions")
         super().__post_init__()
 
     def convolutions_for(self, spec):

@@ -1,22 +1,35 @@
 """A launch by way of the control registers, for cards whose host reads and writes them itself.
 
-``run`` is pyxrt's: a kernel of such a card has ``description`` and
+``run`` and ``xclbin`` are pyxrt's. A kernel of such a card has ``description`` and
 
 ``read(offset)``, ``write(offset, value)``
     A 32-bit register of ``s_axi_control``.
 """
 
 import time
+from pathlib import Path
 
 from hw.shell.control_map import CTRL
+from hw.shell.description import KernelDescription
 from sim.card.xrt import ert_cmd_state
 
-__all__ = ["run"]
+__all__ = ["run", "xclbin"]
 
 # pyxrt does not export this state, but returns it.
 _RUNNING = 3
 _DEAD = 0xFFFFFFFF  # what a bus without an answer reads as
 _PAUSE_S = 50e-6
+
+
+class xclbin:
+    """The kernel description at ``path``; ``get_mems`` shows the memory of the card that it met."""
+
+    def __init__(self, path):
+        self.description = KernelDescription.from_json(Path(path).read_text())
+        self.mems = []
+
+    def get_mems(self):
+        return self.mems
 
 
 def _bits(*names):

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from host.card import CardError
-from host.card.control import run
-from hw.shell.description import KernelDescription
+from host.card.control import run, xclbin
 from sim.card.buffer import xclBOSyncDirection
 from sim.card.memory import Allocator, Bank
 from sim.tools import MissingTool
@@ -134,21 +133,10 @@ class _Shared:
         return np.array(words, np.uint32).view(np.uint8)
 
 
-class xclbin:
-    """The kernel description at ``path``; ``get_mems`` shows the memory on chip that it met. PYNQ
-    tells nothing of the size of the processor's."""
-
-    def __init__(self, path):
-        self.description = KernelDescription.from_json(Path(path).read_text())
-        self.mems = []
-
-    def get_mems(self):
-        return self.mems
-
-
 class hw_context:
     def __init__(self, owner, binary):
         self.device, self.description = owner, binary.description
+        # PYNQ tells nothing of the size of the processor's memory.
         binary.mems = [owner.shared] if owner.shared else []
 
 

@@ -4,15 +4,12 @@ pyxrt's names over ``host.card.line``. The board says itself how large its memor
 behind each of the kernel's masters; its bitstream is loaded by other means (openFPGALoader).
 """
 
-from pathlib import Path
-
 import numpy as np
 
 from host.card import CardError, HashMismatch
-from host.card.control import run
+from host.card.control import run, xclbin
 from host.card.line import Line
 from hw.shell.control_map import CTRL
-from hw.shell.description import KernelDescription
 from hw.uart.config import BAUD
 from hw.uart.protocol import (
     BANK_TARGET,
@@ -64,17 +61,6 @@ class device:
 
     def close(self):
         self.line.close()
-
-
-class xclbin:
-    """The kernel description at ``path``; ``get_mems`` shows the banks of the board it met."""
-
-    def __init__(self, path):
-        self.description = KernelDescription.from_json(Path(path).read_text())
-        self.mems = []
-
-    def get_mems(self):
-        return self.mems
 
 
 class hw_context:

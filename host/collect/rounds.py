@@ -45,7 +45,7 @@ class Request:
     plan: RoundPlan
     observations: list
     guests: list
-    finished: dict = field(default_factory=dict)
+    finished: dict
     inferred: list = field(default_factory=list)
     valued: list = field(default_factory=list)
 

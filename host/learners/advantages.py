@@ -67,9 +67,6 @@ class AdvantageLearner(Learner):
             measured = self.updater.update(batch, self.clock)
         return measured | {name: estimated.statistics.get(name) for name in _SEEN}
 
-    def progress(self):
-        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
-
     @property
     def device_cycles(self):
         return self.estimator.device_cycles

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 
 from host.interrupt import leaving_behind
@@ -64,7 +64,7 @@ class Learner:
 
     def progress(self):
         """Column -> number now."""
-        return {}
+        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
 
     @property
     def device_cycles(self):
@@ -101,11 +101,11 @@ class Background:
         return future
 
     def close(self, abort):
-        """End the thread. A call that is under way, which there is after an exception alone, is
-        told to end by ``abort()``, and left behind if it does not."""
+        """End the thread. Calls that do not end soon by themselves, which there are after an
+        exception alone, are told to end by ``abort()``, and left behind if they do not."""
         if self._last is None:
             return
-        if not self._last.done():
+        if wait([self._last], _PATIENCE_S).not_done:
             abort()
         self._calls.put(None)
         with leaving_behind(self._thread):
@@ -172,10 +172,9 @@ class MemoryLearner(Learner):
 
     def progress(self):
         agent, steps = self.config.agent, self.clock.steps
-        return {
+        return super().progress() | {
             "exploration": self.policy.exploration_at(steps),
             "beta": agent.beta_at(steps),
-            "learning_rate": agent.learning_rate_at(steps),
             "fill": len(self.buffer),
         }
 

@@ -158,9 +158,6 @@ class RoundLearner(Learner):
             parts += self._card.submit(self.executor.run, work).result()
         return np.concatenate(parts)
 
-    def progress(self):
-        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
-
     @property
     def device_cycles(self):
         return self.executor.device_cycles

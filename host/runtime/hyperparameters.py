@@ -5,7 +5,7 @@ import numpy as np
 from hw.arith.power import SCALE_FORMAT
 from hw.learner.records import HYPERPARAMETERS
 
-__all__ = ["Diverged", "check_floor", "checked_hyperparameters", "hyperparameter_records"]
+__all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
 
 
 class Diverged(RuntimeError):
@@ -87,11 +87,20 @@ def checked_hyperparameters(steps):
     return steps
 
 
-def check_floor(steps, learner):
-    """ValueError for a divisor of zero: the floor is all of it while a second moment is zero.
+def check_optimizer(steps, learner):
+    """ValueError for a divisor of zero: the floor is all of it while a second moment is zero; and
+    for what a fixed-point optimizer does not do.
 
     learner : LearnerConfig
     """
     floor = steps["floor"][:, : len(learner.networks)]
     if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero
         raise ValueError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")
+    if learner.arithmetic.is_float:
+        return
+    for name, least in (("first_decay", 0), ("second_decay", 0.5)):
+        decay = steps[name]
+        wrong = (decay > 1) | ((decay > 0) & (decay < least))
+        if wrong.any():
+            rule = f"0 or in {least}..1" if least else "in 0..1"
+            raise ValueError(f"{name} must be {rule} in fixed point, not {decay[wrong][0]}")

@@ -12,7 +12,7 @@ from host.runtime.acting import Acting
 from host.runtime.experience import in_runs, put_records, record_dtype
 from host.runtime.hyperparameters import (
     Diverged,
-    check_floor,
+    check_optimizer,
     checked_hyperparameters,
     hyperparameter_records,
 )
@@ -234,7 +234,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
             raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
-        check_floor(steps, self.learner)
+        check_optimizer(steps, self.learner)
         check_batch(self.learner, batch_size)
         self._check_loaded(PARAMETER_SETS)
         return steps, count

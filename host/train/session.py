@@ -103,7 +103,8 @@ class Session:
     def evaluate(self, attempt=0, policy=None, stop=()):
         """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
         comes to be something in ``stop`` before they end. ``policy`` None: the one that learns."""
-        self.learner.fetch()
+        if policy is None:
+            self.learner.fetch()
         with self.learner.acting(policy) as actor:
             return evaluate(
                 actor,

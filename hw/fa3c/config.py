@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_range, freeze_lists
 from hw.fa3c.layer import Layer
 from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
@@ -67,13 +67,11 @@ class Fa3cConfig(ConfigBase):
     engine: EngineConfig = EngineConfig(burst_beats=16)
 
     def __post_init__(self):
-        for name in ("convolutions", "hidden", "units"):  # lists, from JSON
-            whole = getattr(self, name)
-            if not isinstance(whole, (list, tuple)):
-                raise ValueError(f"{name} must be a tuple, not {whole!r}")
-            object.__setattr__(
-                self, name, tuple(tuple(x) if isinstance(x, list) else x for x in whole)
-            )
+        names = ("convolutions", "hidden", "units")
+        freeze_lists(self, *names)
+        for name in names:
+            if not isinstance(getattr(self, name), tuple):
+                raise ValueError(f"{name} must be a tuple, not {getattr(self, name)!r}")
         self._check_network()
         self._check_units()
         for number, layer in enumerate(self.layers):

@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from hw.arith.arithmetic import Arithmetic
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_range, freeze_lists
 from hw.learner.chain.config import MAX_WIDTH, LayerConfig, fit
 from hw.nn.activation import ACTIVATIONS
 
@@ -47,7 +47,7 @@ class LearnerConfig(ConfigBase):
     arithmetic: Arithmetic = Arithmetic()
 
     def __post_init__(self):
-        object.__setattr__(self, "hidden", tuple(self.hidden))  # a list, from JSON
+        freeze_lists(self, "hidden")
         for name, choices in (
             ("algorithm", ALGORITHMS),
             ("hidden_activation", ACTIVATIONS),

@@ -21,11 +21,10 @@ from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
 
-_LUT = {"add": 424, "multiply": 148, "reciprocal": 1024, "rsqrt": 487}
+_LUT = {"add": 329, "multiply": 107, "reciprocal": 1028, "rsqrt": 485}
 
-#: Multipliers, adders, reciprocals and roots of an optimizer; of them all, two multiply for the
-#: target in binary32 alone.
-_OPTIMIZERS = {"sgd": (4, 1, 0, 0), "rmsprop": (7, 2, 1, 1), "adam": (9, 3, 1, 1)}
+#: Multipliers, adders, reciprocals and roots of an optimizer in binary32.
+_OPTIMIZERS = {"sgd": (6, 3, 0, 0), "rmsprop": (9, 4, 1, 1), "adam": (11, 5, 1, 1)}
 
 
 def stages(config):
@@ -92,10 +91,8 @@ def _learner(config, data_width):
         adders += _adders(config, layer, groups, backward, made_by)
         optimizers += shared.units(layer) * layer.vector
     products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
-    if config.arithmetic.is_float:
-        products, sums = products + 2, sums + 2
-    else:
-        multipliers = adders = 0
+    if not config.arithmetic.is_float:
+        multipliers = adders = optimizers = 0
     lut = _LUT["add"] * (adders + optimizers * sums)
     lut += _LUT["multiply"] * (multipliers + optimizers * products)
     lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])

@@ -14,17 +14,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.arithmetic import Arithmetic
-from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
+from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.to_float import ToFloat, to_float
 from hw.stream.delay import delay
 
-__all__ = ["GAP", "TdLoss", "is_finite"]
+__all__ = ["GAP", "TdLoss", "halved", "is_finite"]
 
 _FLOAT = Arithmetic()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
-_HALF = 0x3F00_0000
 
 #: Clocks between samples, at least: an adder and the register of its sum.
 GAP = _ADD + 1
@@ -56,7 +55,7 @@ class TdLoss(wiring.Component):
         Sums since ``clear`` in order: loss, absolute TD error, value.
     """
 
-    DSP = 10  # five products; the one with 1/2 needs none
+    DSP = 10  # five products; a half needs none
 
     def __init__(self, arithmetic):
         self.arithmetic = arithmetic
@@ -120,7 +119,7 @@ class TdLoss(wiring.Component):
         weight = delay(m, weight, clipped_at - _MULTIPLY, name="late_weight")
         gradient = _FLOAT.multiply(m, clipped, weight, name="gradient_product")
 
-        half = _FLOAT.multiply(m, clipped, Const(_HALF, WIDTH), name="half")
+        half = delay(m, halved(clipped), _MULTIPLY, name="half")
         late_td = delay(m, td, 1 + _MULTIPLY, name="late_td")
         excess = _FLOAT.add(m, late_td, half ^ _SIGN, name="excess")
         late_clipped = delay(m, clipped, _MULTIPLY + _ADD, name="late_clipped")
@@ -157,6 +156,19 @@ class TdLoss(wiring.Component):
             return value
         fraction = self.arithmetic.activation.fraction
         return to_float(m, value, fraction, name=f"{name}_float")
+
+
+def halved(number):
+    """32 bits: ``number / 2`` as ``Float32Multiply`` rounds it. Combinational."""
+    x = data.View(FIELDS, number)
+    ones = x.fraction.all()
+    less = (x.exponent - 1)[:8]
+    # What is below twice the smallest normal goes to zero, but for the tie just below.
+    small = Cat(Const(0, PRECISION - 1), (x.exponent == 1) & ones, Const(0, 7))
+    half = Mux(x.exponent <= 1, small, Cat(x.fraction, less))
+    half = Mux(x.exponent == EXPONENT_MAX, number[:-1], half)
+    nan = (x.exponent == EXPONENT_MAX) & x.fraction.any()
+    return Mux(nan, QUIET_NAN, Cat(half, x.sign))
 
 
 def is_finite(number):

@@ -10,7 +10,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_range, freeze_lists
 from hw.estimate import Estimate
 from hw.shell.arbiter import Arbiter, Owners
 from hw.shell.axi import EngineConfig
@@ -40,12 +40,11 @@ class InterconnectConfig(ConfigBase):
 
     def __post_init__(self):
         check_range("ports", self.ports, 1, 16)
-        if isinstance(self.depth, (list, tuple)):  # a list, from JSON
-            object.__setattr__(self, "depth", tuple(self.depth))
-            if len(self.depth) != self.ports:
-                raise ValueError(
-                    f"depth must be one number or {self.ports}, one a port, not {self.depth!r}"
-                )
+        freeze_lists(self, "depth")
+        if isinstance(self.depth, tuple) and len(self.depth) != self.ports:
+            raise ValueError(
+                f"depth must be one number or {self.ports}, one a port, not {self.depth!r}"
+            )
         check_range("tokens", self.tokens, 1, 1024)
         for port in range(self.ports):
             self.port(port)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_range, freeze_lists
 from hw.uart.protocol import BANK_TARGET, MAX_BANKS, TARGET_SHIFT
 
 __all__ = ["BAUD", "UartConfig"]
@@ -33,7 +33,7 @@ class UartConfig(ConfigBase):
     backlog: int = 2048
 
     def __post_init__(self):
-        object.__setattr__(self, "banks", tuple(self.banks))  # a list, from JSON
+        freeze_lists(self, "banks")
         check_range("clock_hz", self.clock_hz, 1_000_000, 1_000_000_000)
         check_range("baud", self.baud, 300, self.clock_hz // 4, " for four clocks a bit")
         error = abs(self.divisor * self.baud / self.clock_hz - 1)

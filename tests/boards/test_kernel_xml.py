@@ -82,7 +82,7 @@ _NARROW = {"engine.depth": 64, "burst_beats": 4, "bursts": 4}
 
 @pytest.mark.parametrize(
     "design",
-    [pytest.param(name, marks=[pytest.mark.long] * (name not in ("replay", "gae")))
+    [pytest.param(name, marks=[pytest.mark.long] * (name != "gae"))
      for name in DESIGNS],
 )  # fmt: skip
 def test_decoder_of_the_verilog(simulate, design):

@@ -15,7 +15,8 @@ from host.commands.report import _largest, _pieces, make, show
 from host.generate import configure
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
-from hw.replay.config import ReplayConfig, ReplayKernelConfig
+from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.shell.axi import EngineConfig
 from sim.tools import BUILD_DIRECTORY
 from tests.boards.vendor import small as small_settings
 
@@ -52,20 +53,22 @@ def test_rejects(tmp_path):
 
 @pytest.fixture(scope="module")
 def small():
-    board = boards.get("zcu106")
-    config = ReplayKernelConfig(replay=ReplayConfig(capacity=64, fanout=4))
-    return report("replay", board, config, work=BUILD_DIRECTORY / "area")
+    """Of the kernel that yosys maps in the least time."""
+    gae = GaeConfig(rows=1, depth=4, code_width=8, result_width=8, lookahead=1)
+    config = GaeKernelConfig(gae=gae, engine=EngineConfig(data_width=128, burst_beats=16))
+    return report("gae", boards.get("zcu106"), config, work=BUILD_DIRECTORY / "area")
 
 
 def test_units_add_up(small):
     units = {row["unit"]: row for row in small["units"]}
-    assert {"replay", "replay.core", "replay.core.manager", "replay.control"} <= set(units)
+    assert {"gae", "gae.core", "gae.core.estimator", "gae.control"} <= set(units)
     for name in RESOURCES:
-        assert units["replay"][name] == small["mapped"][name]
+        shared = 32 if name == "uram" else 0  # the memory on chip, behind the master
+        assert units["gae"][name] + shared == small["mapped"][name]
         parts = sum(row[name] for key, row in units.items() if key.count(".") == 1)
         assert parts <= small["mapped"][name]
-    assert units["replay.core"]["lut"] > units["replay.core.manager"]["lut"] > 0
-    assert 0 < units["replay.core.manager"]["depth"] < 60
+    assert units["gae.core"]["lut"] > units["gae.core.estimator"]["lut"] > 0
+    assert 0 < units["gae.core.estimator"]["depth"] < 60
 
 
 def test_shares_are_of_the_part(small):
@@ -189,21 +192,21 @@ def test_files_and_table(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         "host.commands.report.report", lambda *a, routed, **k: {**small, "routed_mhz": routed}
     )
-    folder = tmp_path / "zcu106" / "replay"
+    folder = tmp_path / "zcu106" / "gae"
     folder.mkdir(parents=True)
-    config = DESIGNS["replay"].default(boards.get("zcu106").numbers)
-    known = DESIGNS["replay"].describe(config).config_hash
+    config = DESIGNS["gae"].default(boards.get("zcu106").numbers)
+    known = DESIGNS["gae"].describe(config).config_hash
     outcome = {"config_hash": known, "clocks_mhz": {"kernel": 91.5}}
     (folder / OUTCOME).write_text(json.dumps(outcome))
-    result = make("replay", "zcu106", tmp_path)
+    result = make("gae", "zcu106", tmp_path)
     assert json.loads((folder / "report.json").read_text()) == result
     assert (folder / "report.png").read_bytes().startswith(b"\x89PNG")
     assert result["routed_mhz"] == {"kernel": 91.5}
     show(result, "zcu106", folder)
     printed = capsys.readouterr().out
     # A unit is whole, below what it is in.
-    assert re.search(r"^│ replay +│.*\n│   control +│", printed, re.M)
-    assert re.search(r"^│     manager +│", printed, re.M) and "91.5 MHz routed" in printed
+    assert re.search(r"^│ gae +│.*\n(│ +│.*\n)?│   control +│", printed, re.M)
+    assert re.search(r"^│     estimator +│", printed, re.M) and "91.5 MHz routed" in printed
     # Of another kernel: not this one's.
     (folder / OUTCOME).write_text(json.dumps({**outcome, "config_hash": 1}))
-    assert make("replay", "zcu106", tmp_path)["routed_mhz"] is None
+    assert make("gae", "zcu106", tmp_path)["routed_mhz"] is None

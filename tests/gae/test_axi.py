@@ -7,14 +7,20 @@ from gae.gae_programs import CLOCKS, RandomRollouts, kernel_config
 
 
 @pytest.mark.parametrize(
-    "data_width, gap", [pytest.param(128, 0.3, marks=pytest.mark.long), (512, 0.4)]
+    "data_width, gap, every",
+    [
+        pytest.param(128, 0.3, 1, marks=pytest.mark.long),
+        pytest.param(512, 0.4, 1, marks=pytest.mark.long),
+        (512, 0.4, 4),
+    ],
 )
-def test_rollouts_under_back_pressure(simulate, tmp_path, data_width, gap):
-    """Every command; each error once. The long one also where other things come first at time 0."""
+def test_rollouts_under_back_pressure(simulate, tmp_path, data_width, gap, every):
+    """Every command; each error once, or each ``every``-th, for ``test_kernel`` has them all. The
+    first also where other things come first at time 0."""
     config = kernel_config(data_width, rows=3, depth=9)
-    source = RandomRollouts(config, seed=data_width)
-    launches = [source.program(bad) for bad in (None, None, *BAD)]
-    codes = [0, 0, *(int(code) for code in BAD.values())]
+    source, bads = RandomRollouts(config, seed=data_width), list(BAD)[::every]
+    launches = [source.program(bad) for bad in (None, None, *bads)]
+    codes = [0, 0, *(int(BAD[bad]) for bad in bads)]
     outcomes = [
         [launch.command_count - (2 if code else 0), code]
         for launch, code in zip(launches, codes, strict=True)

@@ -9,6 +9,7 @@ from host.rules import (
     FINITE,
     FRACTION,
     NOT_NEGATIVE,
+    NOTHING,
     POSITIVE,
     Choice,
     Flag,
@@ -89,6 +90,7 @@ def test_rules_are_in_the_order_of_the_fields():
         (Choice((8, 16)), "8, 16"),
         (POSITIVE, "positive and finite"),
         (Flag(), "true or false"),
+        (NOTHING, "none"),
     ],
 )
 def test_rules_in_words(rule, text):

@@ -10,13 +10,13 @@ nothing saturates. Errors are derived, rounding by rounding, to first order and 
     dx       |W|^T e_delta, plus half a unit of the gradient; where a relu may be on either side
              of zero, dx itself
     G        sum of |delta| e_x + e_delta |x| + e_delta e_x
-    u        e_g times the steepest of the optimizer, first gain / floor
-    w        rate e_u, plus half a unit of the weight
+    step     rate e_g times the steepest of the optimizer, first gain / floor, and what
+             ``nn.exact_optimizer`` says of a step with that gradient
+    w        that, plus half a unit of the weight
 """
 
-from typing import NamedTuple
-
 import numpy as np
+from nn import exact_optimizer
 
 __all__ = ["ExactLearner", "Near"]
 
@@ -24,10 +24,7 @@ _UNIT = 2.0**-24  # of a binary32 rounding, relative
 _TANH_TABLE = 2.0**-20  # relative error of tanh(x) / x, and |tanh| <= 1
 
 
-class Near(NamedTuple):
-    value: np.ndarray
-    error: np.ndarray
-
+class Near(exact_optimizer.Near):
     def __getitem__(self, key):
         if key in (0, 1):
             return tuple.__getitem__(self, key)
@@ -184,20 +181,19 @@ class ExactLearner:
             for field in ("scale", "floor", "rate", "blend")
         )
         first = 1.0 if config.optimizer == "rmsprop" else float(step["first_gain"])
-        root = 0.0 if config.optimizer == "sgd" else np.sqrt(float(step["second_gain"]))
+        names = ("first_decay", "first_gain", "second_decay", "second_gain")
+        c = {field: float(step[field]) for field in names}
+        c |= dict(scale=scale, rate=rate, floor=floor)
         self.updated[name] = []
         for layer, gradients in zip(self.parameters[name], self.gradients[name], strict=True):
             sets = {"online": [], "target": []}
             for w, t, g in zip(layer["online"], layer["target"], gradients, strict=True):
-                g = Near(scale * g.value, scale * g.error)
-                if config.optimizer == "sgd":
-                    u, steepest = first * g.value, first
-                else:
-                    u = first * g.value / (root * np.abs(g.value) + floor)
-                    steepest = first / floor
-                e_u = steepest * (g.error + 2 * _UNIT * np.abs(g.value)) + 12 * _UNIT * np.abs(u)
-                moved = w - rate * u
-                error = rate * (e_u + 2 * _UNIT * (np.abs(u) + e_u)) + self.half["weight"]
+                unit = config.arithmetic.weight.resolution
+                exact = exact_optimizer.ExactOptimizer(config.optimizer, w, unit)
+                exact.update(c, g.value)
+                steepest = first if config.optimizer == "sgd" else first / floor
+                moved, error = exact.weight
+                error = error + (1 + 2.0**-14) * rate * steepest * scale * g.error
                 sets["online"].append(Near(moved, error))
                 # ``blend`` has 17 fraction bits.
                 e_t = (blend + 2.0**-18) * error + 2.0**-18 * np.abs(moved - t)

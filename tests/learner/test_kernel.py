@@ -43,10 +43,14 @@ def compare(config, **options):
 
 
 _OTHER = {"optimizer": "rmsprop", "double": False}
+_DEEP = _OTHER | {"hidden_activation": "tanh", "hidden": (8, 6)}
+#: Compiling them is what takes long.
+_FEW = {"multipliers": 2, "update_units": 2}
+#: Each algorithm and arithmetic, one lane and two.
 CASES = [
     ("dqn", "small", "fixed", 1, {}),
-    ("dqn", "small", "float32", 2, _OTHER | {"hidden_activation": "tanh", "hidden": (8, 6)}),
-    ("ddpg", "small", "fixed", 1, {}),
+    ("dqn", "small", "float32", 1, _DEEP | _FEW),
+    ("ddpg", "small", "fixed", 2, _FEW),
 ]
 _OPTIMIZER = dict(zip(_NETS, ("adam", "rmsprop", "sgd", "adam"), strict=True))
 LONG = [
@@ -59,7 +63,7 @@ LONG = [
     for net, lanes in (("small", 2), ("chain", 1), ("wide", 1))
     for kind in ("float32", "fixed")
 ]
-LONG.append(("dqn", "chain", "fixed", 2, _OTHER))
+LONG += [("dqn", "chain", "fixed", 2, _OTHER), ("dqn", "small", "float32", 2, _DEEP)]
 
 
 def config_of(algorithm, net, kind, lanes, options):

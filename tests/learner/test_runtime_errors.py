@@ -1,5 +1,7 @@
 """host.runtime.learner: what it refuses, with which words, and that nothing has changed after."""
 
+import re
+
 import numpy as np
 import pytest
 from learner.modelled import (
@@ -13,9 +15,12 @@ from learner.modelled import (
     weights,
 )
 
+from host.runtime.hyperparameters import check_optimizer
 from host.runtime.learner import Diverged, LearningReplay, hyperparameter_records, learner_fields
 from host.runtime.program import CommandError
 from host.runtime.replay import PrioritizedReplayBuffer
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import LearnerConfig
 from hw.learner.records import HYPERPARAMETERS
 from hw.replay.config import ReplayKernelConfig
 
@@ -134,6 +139,26 @@ def bad_learns():
         wrong = steps.copy()
         wrong[name][1] = value
         yield {"steps": wrong, "batch_size": 16}, f"{name} must be a number of at least 0, not"
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (dict(first_decay=1.5), "first_decay must be in 0..1 in fixed point, not 1.5"),
+        (dict(second_decay=0.25), "second_decay must be 0 or in 0.5..1 in fixed point, not 0.25"),
+        (dict(second_decay=1.5), "second_decay must be 0 or in 0.5..1 in fixed point, not 1.5"),
+    ],
+)
+def test_decays_of_fixed_point(wrong, message):
+    right = dict(scale=1, rate=1, floor=1, first_gain=1, second_gain=1)
+    learner = LearnerConfig(arithmetic=Arithmetic(kind="fixed"))
+    for decay in (0, 0.5, 1):
+        steps = hyperparameter_records(2, **right, first_decay=0.1, second_decay=decay)
+        check_optimizer(steps, learner)
+    steps = hyperparameter_records(2, **right | wrong)
+    check_optimizer(steps, LearnerConfig())
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        check_optimizer(steps, learner)
 
 
 @pytest.mark.parametrize("options, message", list(bad_learns()))

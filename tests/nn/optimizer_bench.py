@@ -1,4 +1,4 @@
-"""Runs inside the simulator: an ``Optimizer``, a parameter every clock; see test_optimizer.py."""
+"""Runs inside the simulator: an optimizer, a parameter every clock; see test_optimizer.py."""
 
 import json
 import os
@@ -20,12 +20,10 @@ async def stream(dut):
     for port in INPUTS:
         getattr(dut, port).value = 0
     dut.coefficients.value = 0
-    dut.blend.value = 0
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     await reset(dut)
     for number, batch in enumerate(VECTORS):
         dut.coefficients.value = int(batch["step"], 16)
-        dut.blend.value = batch["blend"]
         count = len(batch["gradient"])
         for clock in range(count + max(OUTPUTS.values())):
             for port, after in INPUTS.items():

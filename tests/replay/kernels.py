@@ -46,29 +46,31 @@ def design_of(config):
     return next(design for design in DESIGNS.values() if design.config_type is type(config))
 
 
-def generate(config):
-    """Path of the description ``kernel.json`` of a kernel, its Verilog beside it."""
+def generate(config, *, verilog=True):
+    """Path of the description ``kernel.json`` of a kernel, its Verilog beside it; without
+    ``verilog``, which takes seconds, perhaps not."""
     sources = _sources(inspect.getmodule(type(config)))
     key = hashlib.sha256(f"{sources}{config.to_json()}".encode()).hexdigest()[:20]
     directory = BUILD_DIRECTORY / "tests" / f"kernel-{key}"
-    path = directory / "kernel.json"
-    if not path.exists():
-        design = design_of(config)
-        description = design.describe(config)
-        directory.mkdir(parents=True, exist_ok=True)
-        # The description last, each in one step: parallel tests never see half a kernel.
-        for name, text in (
-            (description.verilog, to_verilog(design.kernel(config), name=description.name)),
-            (path.name, description.to_json()),
-        ):
+    design = design_of(config)
+    description = design.describe(config)
+    files = {"kernel.json": description.to_json}
+    if verilog:
+        files[description.verilog] = lambda: to_verilog(
+            design.kernel(config), name=description.name
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        if not (directory / name).exists():
+            # In one step: parallel tests never see half a file.
             part = directory / f".{name}.{os.getpid()}"
-            part.write_text(text)
+            part.write_text(text())
             part.replace(directory / name)
-    return path
+    return directory / "kernel.json"
 
 
 @contextmanager
 def opened(card, config, **options):
     """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``."""
     with open_card(card, **options) as device:
-        yield device.load(generate(config))
+        yield device.load(generate(config, verilog=card != "model"))

@@ -169,7 +169,9 @@ def test_unpack_pace(run, length):
     run(Unpack(128, 4), words, clocks=[Unpack.LATENCY + k for k in range(20)])
 
 
-def test_unpack_longest_record(run):
+@pytest.mark.parametrize("size", [16, pytest.param(64, marks=pytest.mark.long)])
+def test_unpack_longest_record(run, size):
     """A record of MAX_RECORD granules; the counter has room for it."""
-    words = unpack_case(1, 64, [MAX_RECORD, 5], [0, 1])
-    run(Unpack(8, 64), words, clocks=[Unpack.LATENCY + k for k in range(MAX_RECORD // 64 + 1)])
+    words = unpack_case(1, size, [MAX_RECORD, 5], [0, 1])
+    clocks = [Unpack.LATENCY + k for k in range(MAX_RECORD // size + 1)]
+    run(Unpack(8, size), words, clocks=clocks)

@@ -87,15 +87,13 @@ def rounded(m, side, significand, guard, sticky):
     of any bit further down. Combinational.
     """
     up = Signal(name="round_up")
-    smallest = Signal(name="round_smallest")
     sum_ = Signal(signed(PRECISION - 1 + len(side.exponent)), name="round_sum")
     exponent = Signal(side.exponent.shape(), name="round_exponent")
     result = Signal(WIDTH, name="round_result")
     m.d.comb += [
         # Just below the smallest normal, IEEE rounds one bit further up than above it: a half
-        # unit here, so that all ones already become the smallest normal.
-        smallest.eq((side.exponent == 0) & significand.all()),
-        up.eq((guard & (sticky | significand[0])) | smallest),
+        # unit here, so that all ones already become the smallest normal. All others stay below.
+        up.eq((guard & (sticky | significand[0])) | (side.exponent == 0)),
         # A carry out of the fraction is the carry into the exponent.
         sum_.eq(Cat(significand[:-1], side.exponent).as_signed() + up),
         exponent.eq(sum_[PRECISION - 1 :].as_signed()),

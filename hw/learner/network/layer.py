@@ -12,7 +12,7 @@ from hw.learner.chain.forward import Forward
 from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.nn.layouts import element_layout, vector_layout
-from hw.nn.optimizer_config import COEFFICIENTS
+from hw.nn.optimizers import optimizer_of
 
 __all__ = ["Layer"]
 
@@ -53,7 +53,7 @@ class Layer(wiring.Component):
     start : In(1), samples : In, done : Out(1)
         A batch of ``samples`` samples begins; ``done`` from the completion of all their gradients
         until the next ``start``.
-    coefficients : In(COEFFICIENTS), update : In(1), busy : Out(1)
+    coefficients : In, update : In(1), busy : Out(1)
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
         As ``LayerParameters``.
     saturations : Out, activations and gradients and weights clipped in this clock
@@ -130,7 +130,7 @@ class Layer(wiring.Component):
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
                 "done": Out(1),
-                "coefficients": In(COEFFICIENTS),
+                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "update": In(1),
                 "busy": Out(1),
                 "load": In(1),

@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
+from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.contract import LearnerSignature
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
@@ -17,6 +18,7 @@ from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds
 from hw.nn.optimizer_config import COEFFICIENTS
+from hw.nn.optimizers import optimizer_of
 
 __all__ = ["Trainer"]
 
@@ -248,10 +250,15 @@ class Trainer(wiring.Component):
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
+        config = self.config.layer_config
+        convert, sums = optimizer_of(config.arithmetic).convert, gradient_sum_shape(config)
         for position, name in enumerate(self.config.networks):
+            given = Signal(COEFFICIENTS, name=f"{name}_given")
+            for field in COEFFICIENTS.members:
+                value = self.control.hyperparameters[field]
+                if isinstance(value, data.View):  # one a network
+                    value = value[position]
+                m.d.comb += given[field].eq(value)
+            coefficients = convert(m, config.optimizer_config, sums, given)
             for layer in networks[name]:
-                for field in COEFFICIENTS.members:
-                    value = self.control.hyperparameters[field]
-                    if isinstance(value, data.View):  # one a network
-                        value = value[position]
-                    m.d.comb += layer.coefficients[field].eq(value)
+                m.d.comb += layer.coefficients.eq(coefficients)

@@ -7,17 +7,13 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.chain.config import READ_LATENCY
 from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.bias_banks import BiasBanks
 from hw.learner.parameters.estimate import ParametersEstimate
 from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
-from hw.learner.parameters.parameter_memory import (
-    ParameterMemory,
-    ParameterMemoryShape,
-    bias_sum_shape,
-)
+from hw.learner.parameters.parameter_memory import ParameterMemory, ParameterMemoryShape
 from hw.learner.parameters.parameter_walk import ParameterWalk
 from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
-from hw.nn.optimizer import Optimizer
-from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS, fixed_blend, timing
+from hw.nn.optimizers import optimizer_of
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
@@ -27,8 +23,8 @@ __all__ = ["LayerParameters"]
 class LayerParameters(wiring.Component):
     """Update, load and store visit all words in the order of ``ParameterWalk``, one a cycle.
 
-    An update runs ``units`` PEs side by side, ``vector`` optimizers each; the biases follow through
-    the first unit. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
+    An update runs ``units`` PEs side by side, ``vector`` optimizers each; the biases follow, a bank
+    of ``BiasBanks`` through each unit. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
 
     Parameters
     ----------
@@ -41,8 +37,8 @@ class LayerParameters(wiring.Component):
     -------
     forward, backward
         The memory ports of ``Forward`` and ``Backward``, by their names; see ``attach``.
-    coefficients : In(COEFFICIENTS)
-        Those of the layer's network. Steady while ``busy``.
+    coefficients : In
+        Those of the layer's network, as its optimizers take them. Steady while ``busy``.
     update : In(1)
         Begin; all gradients are complete.
     load, store : In(1), parameter_set : In(2)
@@ -53,20 +49,20 @@ class LayerParameters(wiring.Component):
     i, o : stream of vector words of 32 bits each
         Loaded and stored words; a fixed-point weight is sign-extended.
     saturations : Out
-        Parameters clipped in this clock, by the step's format or the weight's.
+        Parameters clipped in this clock.
     """
 
     def __init__(self, config, layer, *, input_gradient=True):
         self.config, self.layer = config, layer
         self.units, self.members = self._split(config, layer)
         self._pe = self._pe_shape(config, layer, input_gradient)
-        self._bias = self._bias_shape(config, layer)
+        self._biases = BiasBanks(config, layer, self.units)
         word = stream.Signature(unsigned(32 * layer.vector))
         super().__init__(
             {
                 "forward": In(forward_signature(config, layer)),
                 "backward": In(backward_signature(config, layer)),
-                "coefficients": In(COEFFICIENTS),
+                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "update": In(1),
                 "load": In(1),
                 "store": In(1),
@@ -89,26 +85,21 @@ class LayerParameters(wiring.Component):
         sums = gradient_sum_shape(config)
         return ParameterMemoryShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
 
-    @staticmethod
-    def _bias_shape(config, layer):
-        return ParameterMemoryShape(config, layer.outputs, 1, bias_sum_shape(config), dual=False)
-
     @classmethod
     def estimate(cls, config, layer, *, input_gradient=True):
         """``ParametersEstimate``, with the DSP blocks and the RAMB36 of the memories."""
         units, members = cls._split(config, layer)
         read = READ_LATENCY + merge_stages(members + 1)
-        pe, bias = cls._pe_shape(config, layer, input_gradient), cls._bias_shape(config, layer)
+        pe = cls._pe_shape(config, layer, input_gradient)
+        biases = BiasBanks(config, layer, units)
         words = ParameterWalk.words(layer, layer.length)
+        optimizer = optimizer_of(config.arithmetic).estimate(config.optimizer_config)
         return ParametersEstimate(
-            update=ParameterWalk.words(layer, members)
-            + read
-            + timing(config.optimizer_config).latency
-            + 1,
+            update=ParameterWalk.words(layer, members, biases.words) + read + optimizer.latency + 1,
             load=words + 1,
             store=words + read + merge_stages(units) + 2,
-            dsp=units * layer.vector * Optimizer.estimate(config.optimizer_config).dsp,
-            bram36=layer.length * pe.blocks + bias.blocks,
+            dsp=units * layer.vector * optimizer.dsp,
+            bram36=layer.length * pe.blocks + biases.count * biases.shape.blocks,
             uram=0,
         )
 
@@ -120,7 +111,7 @@ class LayerParameters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, layer = self.config, self.layer
-        at = timing(config.optimizer_config)
+        at = optimizer_of(config.arithmetic).timing(config.optimizer_config)
         read_clocks = READ_LATENCY + merge_stages(self.members + 1)
 
         # Which of the three is under way; load and store visit one PE after the other.
@@ -141,7 +132,9 @@ class LayerParameters(wiring.Component):
         }
         scans, begun, elapsed = {}, self.update & ~self.busy, 0
         for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
-            scans[name] = m.submodules[name] = scan = ParameterWalk(layer, self.members)
+            scans[name] = m.submodules[name] = scan = ParameterWalk(
+                layer, self.members, self._biases.words
+            )
             begun = delay(m, begun, clock - elapsed, name=f"{name}_begun", reset=True)
             elapsed = clock
             other, moved = (self.load, take) if name.endswith("write") else (self.store, fetch)
@@ -177,9 +170,8 @@ class LayerParameters(wiring.Component):
 
     def _banks(self, m, scans, scanning):
         """Banks of the PEs, then that of the biases."""
-        shapes = [*[self._pe] * self.layer.length, self._bias]
-        banks = [ParameterMemory(shape) for shape in shapes]
-        for pe, bank in enumerate(banks[:-1]):
+        banks = [ParameterMemory(self._pe) for _ in range(self.layer.length)]
+        for pe, bank in enumerate(banks):
             m.submodules[f"bank_{pe}"] = bank
             m.d.comb += [
                 bank.forward_address.eq(self.forward.address[pe]),
@@ -190,15 +182,7 @@ class LayerParameters(wiring.Component):
                 self.backward.weight[pe].eq(bank.weight),
                 self.backward.gradient[pe].eq(bank.gradient),
             ]
-        m.submodules.bias_bank = bank = banks[-1]
-        m.d.comb += [
-            bank.forward_address.eq(self.forward.bias_address),
-            bank.backward_address.eq(self.backward.bias_address),
-            bank.gradient_write.eq(self.backward.bias_write),
-            self.forward.bias.online.eq(bank.online[0]),
-            self.forward.bias.target.eq(bank.target[0]),
-            self.backward.bias_gradient.eq(bank.gradient[0]),
-        ]
+        banks += self._biases.attach(m, self.forward, self.backward)
         for bank in banks:
             m.d.comb += [
                 bank.scanning.eq(scanning),
@@ -210,29 +194,26 @@ class LayerParameters(wiring.Component):
     def _pes(self, unit):
         return range(unit * self.members, min((unit + 1) * self.members, self.layer.length))
 
+    def _selected(self, scan):
+        """A bit for each bank: ``scan`` visits a word of it."""
+        return Cat(scan.select, self._biases.scanned(scan, scan.parallel))
+
     def _units(self, m, banks, scans, parameter_set, updating):
         arithmetic = self.config.arithmetic
-        # With an activation's fraction below it, a bias gradient is a number as the others are.
-        bias_gradient = Signal(gradient_sum_shape(self.config))
         shift = 0 if arithmetic.is_float else arithmetic.fraction("activation")
-        m.d.comb += bias_gradient.eq(banks[-1].gradient[0] << shift)
-        blend = Signal(BLEND_FORMAT.shape)
-        if not arithmetic.is_float:
-            m.d.comb += blend.eq(fixed_blend(m, self.coefficients.blend))
         selected = {
-            name: delay(m, Cat(scan.select, scan.bias), READ_LATENCY, name=f"{name}_selected")
+            name: delay(m, self._selected(scan), READ_LATENCY, name=f"{name}_selected")
             for name, scan in scans.items()
             if name.endswith("read")
         }
         units = []
         for k in range(self.units):
-            sources = [*self._pes(k), *([self.layer.length] if k == 0 else [])]
+            sources = [*self._pes(k), *([self.layer.length + k] if k < self._biases.count else [])]
             unit = UpdateUnit(self.config, self._pe, len(sources), merge_stages(self.members + 1))
             m.submodules[f"unit_{k}"] = unit
             units.append(unit)
             m.d.comb += [
                 unit.coefficients.eq(self.coefficients),
-                unit.blend.eq(blend),
                 unit.parameter_set.eq(parameter_set),
                 unit.updating.eq(updating),
                 unit.image_i.eq(self.i.payload),
@@ -246,7 +227,10 @@ class LayerParameters(wiring.Component):
             for name in self._pe.memories:
                 for port, source in zip(getattr(unit, f"{name}_i"), sources, strict=True):
                     word = Value.cast(getattr(banks[source], name))
-                    if source == self.layer.length and name == "gradient":
+                    if source >= self.layer.length and name == "gradient":
+                        # With an activation's fraction below it, it is a number as the others are.
+                        bias_gradient = Signal(gradient_sum_shape(self.config))
+                        m.d.comb += bias_gradient.eq(banks[source].gradient[0] << shift)
                         word = bias_gradient.as_unsigned()
                     m.d.comb += Value.cast(port).eq(word)
         return units
@@ -279,8 +263,9 @@ class LayerParameters(wiring.Component):
                 m.d.comb += getattr(bank, f"write_{group}_address").eq(address)
             if group == "weights":
                 counting = updating & scan.active
-                m.d.comb += units[0].bias_counts.eq(counting & scan.bias)
                 for k, unit in enumerate(units):
+                    bias = scan.bias & self._biases.real(scan.address, k)
+                    m.d.comb += unit.bias_counts.eq(counting & bias)
                     real = Cat(scan.select[pe] & scan.rows[pe] for pe in self._pes(k)).any()
                     m.d.comb += unit.counts.eq(counting & real)
             for name in self._pe.sets:
@@ -290,11 +275,12 @@ class LayerParameters(wiring.Component):
                     updating | (take & (parameter_set == PARAMETER_SETS.index(name)))
                 )
                 enables[name] = Signal(len(banks), name=f"{name}_enable")
-                m.d.sync += enables[name].eq(Mux(moved, Cat(scan.select, scan.bias), 0))
-                for pe, bank in enumerate(banks[:-1]):
+                m.d.sync += enables[name].eq(Mux(moved, self._selected(scan), 0))
+                for pe, bank in enumerate(banks[: self.layer.length]):
                     word = Value.cast(getattr(units[pe // self.members], f"{name}_o"))
                     m.d.comb += getattr(bank, f"write_{name}").eq(Mux(rows[pe], word, 0))
-                bias = getattr(units[0], f"{name}_o")[0]
-                m.d.comb += getattr(banks[-1], f"write_{name}").eq(bias)
+                for unit, bank in zip(units, banks[self.layer.length :], strict=False):
+                    bias = getattr(unit, f"{name}_o")[0]
+                    m.d.comb += getattr(bank, f"write_{name}").eq(bias)
         for k, bank in enumerate(banks):
             m.d.comb += bank.write_enable.eq(Cat(enables[name][k] for name in PARAMETER_SETS))

@@ -3,7 +3,7 @@
 Sections follow one another by network, layer and set, each padded with zeros to 64 bytes. A
 section is the memories as they are scanned: PE by PE, address by address, a word of ``vector``
 numbers; then a word for each bias, which stands in its first number. A number is 4 bytes: a f32,
-or the raw weight of a fixed-point learner (its moments are f32 too).
+or the raw weight of a fixed-point learner (its moments are f32 too, see ``FixedMoment``).
 """
 
 from dataclasses import dataclass

@@ -14,8 +14,8 @@ class ParameterWalk(wiring.Component):
     """For each PE, addresses 0, 1, ... of its memory; then biases 0, 1, ...: each word once.
 
     With ``advance`` held high a walk shows ``words(layer, layer.length)`` words, one a cycle, or,
-    if ``parallel``, ``words(layer, members)``: all units walk side by side, and where the last unit
-    has fewer PEs than the others, it has none for a time.
+    if ``parallel``, ``words(layer, members, biases)``: all units walk side by side, and where the
+    last unit has fewer PEs than the others, it has none for a time.
 
     Parameters
     ----------
@@ -23,6 +23,8 @@ class ParameterWalk(wiring.Component):
     members : int
         PEs of a unit; where ``parallel``, PEs 0, members, 2 * members, ... are visited at the same
         time, then those after them.
+    biases : int or None
+        Biases of a unit, where ``parallel``; by default all are one unit's.
 
     Members
     -------
@@ -45,8 +47,9 @@ class ParameterWalk(wiring.Component):
         This word is the last.
     """
 
-    def __init__(self, layer, members):
+    def __init__(self, layer, members, biases=None):
         self.layer, self.members = layer, members
+        self.biases = layer.outputs if biases is None else biases
         super().__init__(
             {
                 "start": In(1),
@@ -63,9 +66,9 @@ class ParameterWalk(wiring.Component):
         )
 
     @staticmethod
-    def words(layer, members):
+    def words(layer, members, biases=None):
         """Words of a parallel scan; with ``members`` = ``layer.length``, of any other."""
-        return members * layer.depth + layer.outputs
+        return members * layer.depth + (layer.outputs if biases is None else biases)
 
     def elaborate(self, platform):
         m = Module()
@@ -80,7 +83,9 @@ class ParameterWalk(wiring.Component):
             row_end.eq(row == layer.rows - 1),
             pe_end.eq(row_end & (word == layer.words - 1)),
             final.eq(member == Mux(self.parallel, self.members - 1, layer.length - 1)),
-            self.last.eq(self.bias & (self.address == layer.outputs - 1)),
+            self.last.eq(
+                self.bias & (self.address == Mux(self.parallel, self.biases, layer.outputs) - 1)
+            ),
         ]
         with m.If(self.start):
             m.d.sync += [

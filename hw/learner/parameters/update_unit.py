@@ -10,8 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS
-from hw.nn.optimizer import Optimizer
-from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
+from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 
 __all__ = ["UpdateUnit", "merge", "merge_stages"]
@@ -70,8 +69,8 @@ class UpdateUnit(wiring.Component):
 
     Members
     -------
-    coefficients : In(COEFFICIENTS), blend : In(BLEND_FORMAT.shape)
-        As ``Optimizer``.
+    coefficients : In
+        As the optimizer takes them.
     weights_select, moments_select : In(sources)
         The bank whose word of online and target, of gradient and moments, counts.
     <memory>_i : In(word).array(sources)
@@ -90,15 +89,14 @@ class UpdateUnit(wiring.Component):
     counts, bias_counts : In(1)
         The result that leaves is one of a PE's outputs, or a bias, and so counts.
     saturations : Out
-        Numbers of it whose step or weight was clipped, a clock later.
+        Numbers of it whose weight was clipped, a clock later.
     """
 
     def __init__(self, config, shape, sources, stages):
         self.config, self.shape, self.sources, self.stages = config, shape, sources, stages
         super().__init__(
             {
-                "coefficients": In(COEFFICIENTS),
-                "blend": In(BLEND_FORMAT.shape),
+                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "weights_select": In(sources),
                 "moments_select": In(sources),
                 **{f"{name}_i": In(shape.words[name]).array(sources) for name in shape.memories},
@@ -149,14 +147,14 @@ class UpdateUnit(wiring.Component):
     def _optimizers(self, m, words):
         """parameter_set -> its new numbers. Of a bias, number 0 counts."""
         config, shape = self.config, self.shape
+        unit = optimizer_of(config.arithmetic)
         results = {parameter_set: [] for parameter_set in shape.sets}
         saturated = []
         for lane in range(shape.vector):
-            optimizer = SharedModule(Optimizer, config.optimizer_config, gradient_sum_shape(config))
+            optimizer = SharedModule(unit, config.optimizer_config, gradient_sum_shape(config))
             m.submodules[f"optimizer_{lane}"] = optimizer
             m.d.comb += [
                 optimizer.coefficients.eq(self.coefficients),
-                optimizer.blend.eq(self.blend),
                 optimizer.gradient.eq(words["gradient"][lane]),
             ]
             for parameter_set in shape.sets:

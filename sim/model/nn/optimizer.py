@@ -1,4 +1,5 @@
-"""Bit-exact reference for ``hw.nn.optimizer``: binary32 in its order, flushed at every step.
+"""Bit-exact reference for the optimizers: of ``hw.nn.optimizer``, binary32 in its order, flushed at
+every step; that of ``hw.nn.fixed_optimizer`` is beside.
 
 A compiled loop over the parameters. Operations are IEEE's, one by one: no contraction, no
 reordering. Subnormals count and leave as zeros of their sign, NaNs leave as 0x7fc00000.
@@ -9,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
-from sim.model.arith.quantize import quantize
+from hw.nn.optimizer_config import COEFFICIENTS
+from sim.model.nn.fixed_optimizer import fixed_update
 
 __all__ = ["Updated", "coefficients", "update"]
 
@@ -18,8 +19,6 @@ _TINY = np.finfo(np.float32).tiny
 _ZERO = np.float32(0)
 _ONE = np.float32(1)
 _NAN = np.array(0x7FC00000, dtype=np.uint32).view(np.float32)[()]
-_BLEND_SHIFT = BLEND_FORMAT.fraction
-_HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
 
 _compiled = njit(cache=True, error_model="numpy")
 
@@ -43,20 +42,26 @@ def coefficients(step, network):
 
 
 def update(config, values, gradient, weight, target, first=None, second=None):
-    """One optimizer step; formulas in ``hw.nn.optimizer``.
+    """One optimizer step, ``Updated``; formulas in ``hw.nn.optimizer``, ``hw.nn.fixed_optimizer``.
 
     Parameters
     ----------
-    config : OptimizerConfig
+    config : LayerConfig or LearnerConfig
     values : tuple of np.float32
         ``coefficients(step, network)``.
-    gradient : float32 array
-        Sum over the batch; of a fixed-point learner, converted to binary32.
+    gradient : array
+        Sum over the batch: float32, of a fixed-point learner raw integers.
     weight, target : arrays of the same shape
         float32; int64 raw of ``config.arithmetic.weight`` in fixed point.
     first, second : float32 arrays
         Moments, not read where the optimizer has none.
     """
+    return Updated(
+        *_UPDATES[config.arithmetic.kind](config, values, gradient, weight, target, first, second)
+    )
+
+
+def _float_update(config, values, gradient, weight, target, first, second):
     first = None if config.optimizer == "rmsprop" else np.ravel(first)
     second = None if config.optimizer == "sgd" else np.ravel(second)
     shape = np.shape(gradient)
@@ -64,31 +69,17 @@ def update(config, values, gradient, weight, target, first=None, second=None):
     moments = (first_decay, first_gain, second_decay, second_gain)
     steps, first, second = _steps(scale, moments, rate, floor, np.ravel(gradient), first, second)
     weight, target = np.ravel(weight), np.ravel(target)
-    if config.arithmetic.is_float:
-        saturations = 0
-        weight, target = _move_float(weight, target, steps, blend, keep)
-    else:
-        target_format = config.arithmetic.weight
-        moves, clipped = quantize(steps, target_format)
-        limits = target_format.low, target_format.high
-        weight, target, saturations = _move_fixed(
-            weight, target, moves, clipped, _blend_raw(blend), *limits
-        )
-    return Updated(
+    weight, target = _move_float(weight, target, steps, blend, keep)
+    return (
         weight.reshape(shape),
         target.reshape(shape),
         None if first is None else first.reshape(shape),
         None if second is None else second.reshape(shape),
-        int(saturations),
+        0,
     )
 
 
-def _blend_raw(blend):
-    """``blend``, 0..1, in ``BLEND_FORMAT``, round half up; NaN is 0."""
-    if not blend > 0:
-        return 0
-    one = 1 << BLEND_FORMAT.fraction
-    return int(min(np.floor(np.float64(blend) * one + 0.5), one))
+_UPDATES = {"float32": _float_update, "fixed": fixed_update}
 
 
 @_compiled
@@ -147,17 +138,3 @@ def _move_float(weight, target, steps, blend, keep):
         new_weight[k] = _leave(w)
         new_target[k] = _leave(_add(_multiply(keep, _flush(target[k])), _multiply(blend, w)))
     return new_weight, new_target
-
-
-@_compiled
-def _move_fixed(weight, target, moves, clipped, blend, low, high):
-    new_weight, new_target = np.empty_like(weight), np.empty_like(target)
-    saturations = 0
-    for k in range(weight.size):
-        moved = np.int64(weight[k]) - moves[k]
-        w = min(max(moved, low), high)
-        saturations += clipped[k] or w != moved
-        new_weight[k] = w
-        t = np.int64(target[k])
-        new_target[k] = t + ((blend * (w - t) + _HALF_BLEND) >> _BLEND_SHIFT)
-    return new_weight, new_target, saturations

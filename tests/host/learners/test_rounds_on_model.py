@@ -55,6 +55,12 @@ def test_an_evaluation_changes_nothing(learner):
         np.testing.assert_array_equal(value, found[1][1][name])
 
 
+def test_another_policy_is_evaluated_without_the_card(monkeypatch):
+    with session_of(configured()) as session:
+        monkeypatch.setattr(session.learner, "fetch", lambda: pytest.fail("nothing is wanted"))
+        assert len(session.evaluate(1, session.policy)) == session.config.evaluation_episodes
+
+
 def test_a_kernel_that_breaks(monkeypatch):
     """Memory fails in a round that trains: the launch that waited for it says so, and so does all
     after it."""

@@ -111,8 +111,7 @@ def test_a_kernel_that_was_used():
             assert_same(state_of(session), found[-1])
             for _ in range(3):
                 session.iterate()
-            session.learner.fetch()  # a launch under way would be given up, and the kernel with it
-            session.close()
+            session.close()  # waits for the round under way, or the kernel would be given up
     assert_same(found[0], wanted)
     assert_same(found[1], wanted)
 

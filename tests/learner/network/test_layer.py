@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from learner.numbers import NARROW, activations, numbers
-from learner.parameters.parameter import STEPS, Parameter, joined
+from learner.parameters.parameter import STEPS, Parameter, given_word
 from packed import packed, port_shapes
 
 from hw.arith.arithmetic import Arithmetic
@@ -16,7 +16,6 @@ from hw.learner.network.layer import Layer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
-from sim.model.nn.optimizer import coefficients
 
 #: Learner, layer, and the layer's options: inputs from experiences, or from a layer before, which
 #: wants gradients.
@@ -104,7 +103,6 @@ class Batches:
         )
         y, clipped = self._forward(x)
         dx, gradients, backward_clipped = self._backward(x, delta, before)
-        raw = np.array(coefficients(step, 1)).view(np.uint32)
         update_clipped = self.parameter.update(step, gradients)
         return dict(
             inputs=self._inputs(x),
@@ -118,7 +116,7 @@ class Batches:
                 for each in delta
             ],
             dx=[] if dx is None else self._dx(dx),
-            step=joined(raw[None], 32)[0],
+            step=given_word(config, step),
             saturations=[update_clipped, clipped, backward_clipped],
             stored=self.parameter.stored(),
         )

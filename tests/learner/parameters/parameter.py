@@ -1,16 +1,24 @@
 """All parameters of one layer: their images, and what the twin makes of them."""
 
 import numpy as np
+from nn.optimizer_cases import given
+from packed import packed
 
 from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import pack
 from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_sets
 from hw.learner.records import HYPERPARAMETERS
-from sim.model.arith.to_float import to_float
+from hw.nn.optimizers import optimizer_of
 from sim.model.nn.optimizer import coefficients, update
 
-__all__ = ["STEPS", "Parameter", "joined"]
+__all__ = ["STEPS", "Parameter", "given_word", "joined"]
+
+
+def given_word(config, step):
+    """What the optimizers of the second network are given, in hexadecimal."""
+    layout = optimizer_of(config.arithmetic).COEFFICIENTS
+    return f"{packed(layout, given(config, coefficients(step, 1)))[0]:x}"
 
 
 def bits(values):
@@ -118,14 +126,13 @@ class Parameter:
         """By the twin; saturations."""
         config, values = self.config, coefficients(step, 1)
         saturations = 0
-        fractions = (config.arithmetic.fraction("activation", "gradient"),) + (
-            config.arithmetic.fraction("gradient"),
-        )
+        # A bias's gradient has an activation's fraction less.
+        lacks = 0 if config.arithmetic.is_float else config.arithmetic.fraction("activation")
         news = []
         for part in range(2):
             g = gradient[part]
-            if not config.arithmetic.is_float:
-                g = to_float(g, fractions[part])
+            if part and lacks:
+                g = g << lacks
             old = {kind: self.values[kind][part] for kind in PARAMETER_SETS}
             new = update(config, values, g, *(old[kind] for kind in PARAMETER_SETS))
             saturations += new.saturations

@@ -6,15 +6,13 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from learner.numbers import NARROW
-from learner.parameters.parameter import STEPS, Parameter, joined
+from learner.parameters.parameter import STEPS, Parameter, given_word
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.parameters.parameter_image import pack, unpack
-from hw.nn.optimizer_config import COEFFICIENTS
-from sim.model.nn.optimizer import coefficients
 
 #: name -> layer, units, optimizer, arithmetic, input_gradient. Padding of both sets, one PE and
 #: several, units of unequal size, an output of padding in the first unit and in another.
@@ -61,7 +59,6 @@ def test_session(simulate, tmp_path, case):
     for step in STEPS:
         gradient = parameter.gradient()
         reads = parameter.reads(gradient)
-        raw = np.array(coefficients(step, 1)).view(np.uint32)
         count = parameter.update(step, gradient)
         saturations += count
         vectors["updates"].append(
@@ -69,7 +66,7 @@ def test_session(simulate, tmp_path, case):
                 gradients=reads["gradient"],
                 biases=reads["bias_gradient"],
                 reads=reads,
-                step=joined(raw[None], 32)[0],
+                step=given_word(config, step),
                 saturations=count,
                 stored=parameter.stored(),
             )
@@ -96,11 +93,11 @@ def test_estimate():
     one, four = (
         LayerParameters.estimate(LayerConfig(update_units=units), layer) for units in (1, 4)
     )
-    assert one.update - four.update == 6 * layer.depth + 1
+    # The PEs of three units, their biases, and a merge of fewer words.
+    assert one.update - four.update == 6 * layer.depth + 48 + 1
     assert four.dsp == 4 * one.dsp == 4 * 4 * 35
     without = LayerParameters.estimate(LayerConfig(), layer, input_gradient=False)
     assert without.bram36 == four.bram36 - 8 * 2
-    assert list(COEFFICIENTS.members)[0] == "scale"
 
 
 def test_image_is_as_it_is_scanned():

@@ -8,8 +8,8 @@ from clocks import Clocks
 from hw.learner.chain.config import LayerShape
 from hw.learner.parameters.parameter_walk import ParameterWalk
 
-#: Layer, PEs of a unit. Padding of inputs and outputs, a PE without an output, units of one PE,
-#: of all, and of unequal size; memories of one word.
+#: Layer, PEs of a unit, biases of one if not all. Padding of inputs and outputs, a PE without an
+#: output, units of one PE, of all, and of unequal size; memories of one word.
 CASES = {
     "one": (dict(inputs=1, outputs=1), 1),
     "padded": (dict(inputs=11, outputs=5, vector=4, length=2), 1),
@@ -18,10 +18,12 @@ CASES = {
     "last unit has one PE": (dict(inputs=13, outputs=10, vector=2, length=5), 2),
     "words of padding": (dict(inputs=5, outputs=3, interleave=4), 1),
     "many biases": (dict(inputs=9, outputs=12, length=6), 4),
+    "biases of four units": (dict(inputs=19, outputs=13, length=4), 1, 4),
+    "a bias of each unit": (dict(inputs=9, outputs=3, length=3), 1, 1),
 }
 
 
-def visits(layer, members, parallel):
+def visits(layer, members, biases, parallel):
     """What a scan shows, word by word."""
     rounds = members if parallel else layer.length
     for member in range(rounds):
@@ -42,18 +44,20 @@ def visits(layer, members, parallel):
                     columns=sum(bit << k for k, bit in enumerate(columns)),
                     last=0,
                 )
-    for output in range(layer.outputs):
+    count = biases if parallel else layer.outputs
+    for output in range(count):
         # A bias is number 0 of its word, and is not padding.
         column = dict(columns=1) if layer.vector == 1 else {}
-        yield dict(select=0, bias=1, address=output, last=output == layer.outputs - 1, **column)
+        yield dict(select=0, bias=1, address=output, last=output == count - 1, **column)
 
 
 class Session:
     """Scans of one layer, and what each clock must show."""
 
     def __init__(self, case):
-        values, self.members = CASES[case]
+        values, self.members, *biases = CASES[case]
         self.layer, self.clocks = LayerShape(**values), Clocks()
+        self.biases = biases[0] if biases else self.layer.outputs
         self.rng = random.Random(1)
         # Before the first of all.
         self.clocks.expect(self.clocks.add(), active=0)
@@ -61,7 +65,7 @@ class Session:
     def scan(self, parallel, gap=0.0, words=None):
         """One scan, or its first ``words``, with pauses between words."""
         self.clocks.add(start=1, parallel=parallel, advance=self.rng.randrange(2))
-        expected = list(visits(self.layer, self.members, parallel))
+        expected = list(visits(self.layer, self.members, self.biases, parallel))
         for shown in expected[:words]:
             advance = 0
             while not advance:
@@ -75,7 +79,8 @@ class Session:
             self.clocks.expect(self.clocks.add(advance=1), active=0)
 
     def run(self, simulate, directory):
-        self.clocks.run(simulate, ParameterWalk(self.layer, self.members), directory)
+        walk = ParameterWalk(self.layer, self.members, self.biases)
+        self.clocks.run(simulate, walk, directory)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -84,7 +89,7 @@ def test_scans(simulate, tmp_path, case):
     session = Session(case)
     layer, members = session.layer, session.members
     for gap in (0.0, 0.6):
-        assert session.scan(1, gap) == ParameterWalk.words(layer, members)
+        assert session.scan(1, gap) == ParameterWalk.words(layer, members, session.biases)
         session.idle()
         assert session.scan(0, gap) == ParameterWalk.words(layer, layer.length)
         session.scan(1, gap)
@@ -96,8 +101,8 @@ def test_scans(simulate, tmp_path, case):
 def test_start_again(simulate, tmp_path, case):
     """A start in the first word, in the middle, in the biases and at the end begins anew."""
     session = Session(case)
-    words = ParameterWalk.words(session.layer, session.members)
-    for begun in (1, words // 2, words - session.layer.outputs, words - 1):
+    words = ParameterWalk.words(session.layer, session.members, session.biases)
+    for begun in (1, words // 2, words - session.biases, words - 1):
         session.scan(1, words=begun)
     session.scan(1)
     session.idle()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from clocks import Clocks
 from learner.numbers import NARROW
+from nn.optimizer_cases import given
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import gradient_sum_shape
@@ -11,8 +12,7 @@ from hw.learner.chain.config import LayerConfig
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_memory import ParameterMemoryShape
 from hw.learner.parameters.update_unit import UpdateUnit, merge_stages
-from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS, timing
-from sim.model.arith.to_float import to_float
+from hw.nn.optimizers import optimizer_of
 from sim.model.nn.optimizer import update
 
 #: optimizer, arithmetic, numbers of a word, banks, register stages of their merge. A unit of few
@@ -33,6 +33,10 @@ WORDS = 40
 EACH_CASE = pytest.mark.parametrize("case", CASES)
 
 
+def _timing(config):
+    return optimizer_of(config.arithmetic).timing(config)
+
+
 class Timeline:
     """A word a clock through an ``UpdateUnit``, and what must come of it, and when."""
 
@@ -42,7 +46,7 @@ class Timeline:
         sums = gradient_sum_shape(self.config)
         self.shape = ParameterMemoryShape(self.config, 4, vector, sums, dual=True)
         self.unit = UpdateUnit(self.config, self.shape, self.sources, self.stages)
-        self.rng, self.clocks, self.at = np.random.default_rng(seed), Clocks(), timing(self.config)
+        self.rng, self.clocks, self.at = np.random.default_rng(seed), Clocks(), _timing(self.config)
         self.sums = sums
         # None is selected in some clocks: those words are zeros.
         self.selected = self.rng.integers(-1, self.sources, WORDS)
@@ -64,10 +68,7 @@ class Timeline:
 
     def results(self, step):
         """kind -> new words; and whether each number was clipped."""
-        arithmetic = self.config.arithmetic
         gradient = self.words["gradient"]
-        if not arithmetic.is_float:
-            gradient = to_float(gradient, arithmetic.fraction("activation", "gradient"))
         values = tuple(np.float32(value) for value in step)
         old = [self.words[kind] for kind in PARAMETER_SETS]
         new = update(self.config, values, gradient, *old)
@@ -80,10 +81,9 @@ class Timeline:
 
     def drive(self, step):
         """All words, each memory's when the optimizer wants it; one bank of all has them."""
-        step_words = dict(zip(COEFFICIENTS.members, map(np.float32, step), strict=True))
-        blend = int(step[-2] * (1 << BLEND_FORMAT.fraction))
+        coefficients = given(self.config, tuple(map(np.float32, step)))
         for clock in range(WORDS + self.at.latency + self.stages + 2):
-            self.clocks.at(clock, coefficients=step_words, blend=blend)
+            self.clocks.at(clock, coefficients=coefficients)
         for group in ("weights", "moments"):
             names = [
                 name

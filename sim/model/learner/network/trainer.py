@@ -45,7 +45,8 @@ class Trainer:
     parameters : network name -> [layer] -> set -> (weights [outputs, inputs], biases [outputs]),
         views to read and to write: float32, of fixed point int64 raw for weights and targets.
         There are the sets that the optimizer has.
-    gradients : the same without sets, float32: sums over the batch trained last.
+    gradients : the same without sets, float32: sums over the batch trained last, of fixed point
+        as binary32 has them.
     """
 
     def __init__(self, config):
@@ -66,8 +67,8 @@ class Trainer:
             }
             for name, size in sizes.items()
         }
-        self._sums = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
-        self.gradients = {name: _views(self._sums[name], layers) for name, layers in plans.items()}
+        kind = np.float32 if config.arithmetic.is_float else np.int64
+        self._sums = {name: np.zeros(size, kind) for name, size in sizes.items()}
         self.parameters = {}
         for name, layers in plans.items():
             views = {
@@ -82,6 +83,15 @@ class Trainer:
     def _dtype(self, parameter_set):
         is_raw = parameter_set in ("online", "target") and not self.config.arithmetic.is_float
         return np.int64 if is_raw else np.float32
+
+    @property
+    def gradients(self):
+        arithmetic = self.config.arithmetic
+        fraction = arithmetic.fraction("activation", "gradient")
+        return {
+            name: _views(to_float(arithmetic, fraction, self._sums[name]), layers)
+            for name, layers in self.config.networks.items()
+        }
 
     # -- the parameter image
 
@@ -240,12 +250,13 @@ class Trainer:
         return *values, sum(int(np.count_nonzero(part)) for part in saturated)
 
     def _keep(self, name, gradients):
-        """Set the gradients of a network, as binary32."""
+        """Set the gradients of a network; a bias's has an activation's fraction less."""
         arithmetic = self.config.arithmetic
-        fraction = arithmetic.fraction("activation", "gradient")
-        for own, new in zip(self.gradients[name], gradients, strict=True):
-            own[0][...] = to_float(arithmetic, fraction, new[0])
-            own[1][...] = to_float(arithmetic, "gradient", new[1])
+        shift = 0 if arithmetic.is_float else arithmetic.fraction("activation")
+        sums = _views(self._sums[name], self.config.networks[name])
+        for (weights, biases), (new_weights, new_biases) in zip(sums, gradients, strict=True):
+            weights[...] = new_weights
+            biases[...] = new_biases << shift if shift else new_biases
 
     def _update(self, step):
         """One optimizer step of every network; weights clipped."""

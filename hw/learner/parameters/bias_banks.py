@@ -1,0 +1,88 @@
+"""The biases of a layer, in banks: one for each update unit, so that all of them update some.
+
+Bank k holds biases ``k * words .. k * words + words - 1``. Forward, backward, load and store see
+one memory of all biases.
+"""
+
+from amaranth import *
+
+from hw.learner.chain.config import READ_LATENCY
+from hw.learner.parameters.parameter_memory import (
+    ParameterMemory,
+    ParameterMemoryShape,
+    bias_sum_shape,
+)
+from hw.stream.delay import delay
+
+__all__ = ["BiasBanks"]
+
+
+class BiasBanks:
+    """Where the biases are.
+
+    Parameters
+    ----------
+    config : LayerConfig
+    layer : LayerShape
+    units : int
+        Update units; banks, at most.
+
+    Attributes
+    ----------
+    words : int
+        Biases of a bank; a power of two where there are several. The last may have fewer.
+    count : int
+        Banks.
+    shape : ParameterMemoryShape
+    """
+
+    def __init__(self, config, layer, units):
+        self.layer = layer
+        share = -(-layer.outputs // units)
+        self.words = min(1 << (share - 1).bit_length(), layer.outputs)
+        self.count = -(-layer.outputs // self.words)
+        sums = bias_sum_shape(config)
+        self.shape = ParameterMemoryShape(config, self.words, 1, sums, dual=False)
+
+    def select(self, address):
+        """Bit k: bias ``address`` is in bank k."""
+        if self.count == 1:
+            return Const(1, 1)
+        number = address >> self.words.bit_length() - 1
+        return Cat(number == k for k in range(self.count))
+
+    def scanned(self, walk, parallel):
+        """Bit k: ``walk`` visits a bias of bank k; if ``parallel``, all banks at the same time."""
+        alone = self.select(walk.address) | parallel.replicate(self.count)
+        return alone & walk.bias.replicate(self.count)
+
+    def real(self, address, bank):
+        """Whether this address of a bank is a bias, and not past the last of all."""
+        last = self.layer.outputs - bank * self.words
+        return Const(1, 1) if last >= self.words else address < last
+
+    def attach(self, m, forward, backward):
+        """The banks, in ``m``, wired to the memory ports of ``Forward`` and ``Backward``."""
+        banks = [ParameterMemory(self.shape) for _ in range(self.count)]
+        written = self.select(backward.bias_write.address)
+        for k, bank in enumerate(banks):
+            m.submodules[f"bias_bank_{k}"] = bank
+            m.d.comb += [
+                bank.forward_address.eq(forward.bias_address),
+                bank.backward_address.eq(backward.bias_address),
+                bank.gradient_write.enable.eq(backward.bias_write.enable & written[k]),
+                bank.gradient_write.address.eq(backward.bias_write.address),
+                Value.cast(bank.gradient_write.value).eq(Value.cast(backward.bias_write.value)),
+            ]
+        reads = (
+            (forward.bias_address, forward.bias.online, "online"),
+            (forward.bias_address, forward.bias.target, "target"),
+            (backward.bias_address, backward.bias_gradient, "gradient"),
+        )
+        for address, port, name in reads:
+            read = delay(m, self.select(address), READ_LATENCY, name=f"bias_{name}_bank")
+            with m.Switch(read):
+                for k, bank in enumerate(banks):
+                    with m.Case("-" * (self.count - 1 - k) + "1" + "-" * k):
+                        m.d.comb += port.eq(getattr(bank, name)[0])
+        return banks

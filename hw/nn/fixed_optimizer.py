@@ -1,0 +1,224 @@
+"""One optimizer in fixed arithmetic: a parameter a clock, free-running.
+
+    first'  = first - (1 - first_decay) * first + first_gain * scale * gradient     (not rmsprop)
+    second' = second - (1 - second_decay) * second + second_gain * (scale * gradient)**2 (not sgd)
+    u       = first' * (1 / (sqrt(second') + floor))                (sgd: u = first')
+    weight' = clip(weight - rate * u)
+    target' = target + blend * (weight' - target)
+
+rmsprop has ``scale * gradient`` in place of first'. Numbers are mantissas with exponents of their
+own: a gradient of 24 bits, moments are binary32 words, products are cut to 26 to 30 bits. The step
+is rounded half away from zero, weight and target have the weight's format. A step is at most 2^-15
+of itself and half a unit of the weight from the formula, apart from what moments are: see
+``FixedMoment``; what one gains is at most 2^-17 off, a square 2^-15.4. A step beyond all weights
+clips, whatever its exponent is.
+
+Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.float32.format import PRECISION, WIDTH
+from hw.arith.multiply import B_LIMB
+from hw.estimate import Estimate
+from hw.nn.fixed_coefficients import FIXED_COEFFICIENTS, FixedCoefficients
+from hw.nn.fixed_divisor import FixedDivisor
+from hw.nn.fixed_moment import SUM_WIDTH, FixedMoment
+from hw.nn.fixed_step import STEP_WIDTH, FixedStep
+from hw.nn.normalise import normalise
+from hw.nn.optimizer_config import Timing
+from hw.stream.delay import delay
+
+__all__ = ["FixedOptimizer"]
+
+#: Shifts of a gradient, and the clock in which its mantissa is there.
+_STEPS = (16, 4, 1)
+_GRADIENT = len(_STEPS)
+
+
+class FixedOptimizer(wiring.Component):
+    """``new_* = f(gradient, first, second, weight, target)`` by the formulas above, one parameter a
+    cycle, without back-pressure.
+
+    Parameters
+    ----------
+    config : OptimizerConfig
+    sum_shape : Shape
+        Of a gradient, at most 48 bits.
+
+    Members
+    -------
+    coefficients : In(FIXED_COEFFICIENTS)
+        Steady while parameters pass.
+    gradient, first, second : In
+        Sum over the batch; moments, words of ``FixedMoment`` (where the optimizer has none, of no
+        effect).
+    new_first, new_second : Out(32)
+        ``timing.moments`` later; 0 where the optimizer has none.
+    weight, target : In
+        ``timing.weights`` after the gradient.
+    new_weight, new_target, saturated : Out
+        ``timing.latency`` after the gradient; whether the weight was clipped.
+    """
+
+    INTERVAL = 1
+    COEFFICIENTS = FIXED_COEFFICIENTS
+
+    def __init__(self, config, sum_shape):
+        self.config, self.sum_shape = config, sum_shape
+        if sum_shape.width - 1 >= 16 * 3:
+            raise ValueError(f"sum_shape must have at most 48 bits, not {sum_shape.width!r}")
+        weight = config.arithmetic.shape("weight")
+        super().__init__(
+            {
+                "coefficients": In(FIXED_COEFFICIENTS),
+                "gradient": In(sum_shape),
+                "first": In(WIDTH),
+                "second": In(WIDTH),
+                "new_first": Out(WIDTH),
+                "new_second": Out(WIDTH),
+                "weight": In(weight),
+                "target": In(weight),
+                "new_weight": Out(weight),
+                "new_target": Out(weight),
+                "saturated": Out(1),
+            }
+        )
+
+    @staticmethod
+    def convert(m, config, sum_shape, coefficients):
+        """``coefficients`` as the optimizers of a network take them, ``FixedCoefficients.LATENCY``
+        clocks ago."""
+        unit = FixedCoefficients(config, sum_shape)
+        m.submodules += unit
+        m.d.comb += unit.i.eq(coefficients)
+        return unit.o
+
+    @staticmethod
+    def timing(config):
+        """``Timing`` of an optimizer of ``config``."""
+        first, second = FixedMoment.SIGNED[1], FixedMoment.UNSIGNED[1]
+        if config.optimizer == "sgd":
+            moments, step = first, first + 1
+        else:
+            moments = max(first, second) if config.optimizer == "adam" else second
+            step = second + FixedDivisor.LATENCY + 1
+        return Timing(moments, step + FixedStep.WEIGHTS, step + FixedStep.LATENCY)
+
+    @classmethod
+    def estimate(cls, config):
+        """Latency, DSP blocks, and halves of a RAMB36 with tables."""
+        first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
+        # Gain and rate; a loss; square, gain, loss, divisor and quotient.
+        dsp = 2 + first + (4 + FixedDivisor.DSP) * second + FixedStep.DSP
+        return Estimate(
+            latency=cls.timing(config).latency,
+            interval=cls.INTERVAL,
+            dsp=dsp,
+            bram36=int(second),
+            uram=0,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        c, optimizer = self.coefficients, self.config.optimizer
+        mantissa, shift, negative, zero = self._gradient(m)
+        gained = self._multiply(m, mantissa, c.first_gain, "gained")
+        if optimizer == "rmsprop":
+            exponent = Signal(signed(10), reset_less=True)
+            m.d.sync += exponent.eq(c.first_origin - shift)
+            moment, clock = gained[-26:], _GRADIENT + 1
+        else:
+            first = self._first(m, gained, shift, negative, zero)
+            moment = Cat(first[: PRECISION - 1], first[PRECISION - 1 : -1].any())
+            exponent, negative = first[PRECISION - 1 : -1], first[-1]
+            clock = FixedMoment.SIGNED[1]
+        rated = self._multiply(m, moment, c.rate, "rated")
+        left = Signal(signed(10), reset_less=True)
+        m.d.sync += left.eq(exponent + c.rate_origin)
+        if optimizer == "rmsprop":
+            negative = delay(m, negative, clock - _GRADIENT, name="negative")
+        clock += 1
+
+        m.submodules.step = step = FixedStep(self.config.arithmetic.weight)
+        at = self.timing(self.config).weights - FixedStep.WEIGHTS
+        m.d.comb += step.negative.eq(delay(m, negative, at - clock + 1, name="step_negative"))
+        if optimizer == "sgd":
+            m.d.comb += [step.step.eq(rated[-STEP_WIDTH:]), step.right.eq(-left)]
+        else:
+            divisor = self._second(m, mantissa, shift, zero)
+            rated = delay(m, rated[-26:], at - 1 - clock, name="rated")
+            left = delay(m, left, at - 1 - clock, name="left")
+            quotient = self._multiply(m, rated, divisor.reciprocal, "quotient")
+            right = Signal(signed(10), reset_less=True)
+            m.d.sync += right.eq(divisor.exponent - left)
+            m.d.comb += [step.step.eq(quotient[-STEP_WIDTH:]), step.right.eq(right)]
+        m.d.comb += [
+            step.weight.eq(self.weight),
+            step.target.eq(self.target),
+            step.blend.eq(c.blend),
+            self.new_weight.eq(step.new_weight),
+            self.new_target.eq(step.new_target),
+            self.saturated.eq(step.saturated),
+        ]
+        return m
+
+    def _multiply(self, m, a, b, name):
+        product = Signal(len(a) + len(b), name=name, reset_less=True)
+        m.d.sync += product.eq(a * b)
+        return product
+
+    def _gradient(self, m):
+        """Mantissa and, a clock before them all, shift; sign; whether it is zero."""
+        negative = self.gradient[-1]
+        magnitude = self.gradient[:-1] ^ negative.replicate(len(self.gradient) - 1)
+        mantissa, shift = normalise(
+            m, magnitude, negative, steps=_STEPS, width=PRECISION, name="gradient"
+        )
+        return (
+            mantissa,
+            delay(m, shift, 1, name="shift"),
+            delay(m, negative, _GRADIENT, name="gradient_negative"),
+            ~mantissa[-1],
+        )
+
+    def _first(self, m, gained, shift, negative, zero):
+        c = self.coefficients
+        m.submodules.first_moment = moment = FixedMoment(True)
+        m.d.comb += [
+            moment.word.eq(self.first),
+            moment.kept.eq(c.first_kept),
+            moment.loss.eq(c.first_loss),
+            moment.shift.eq(shift),
+            moment.origin.eq(c.first_origin),
+            moment.gained.eq(gained[-SUM_WIDTH:]),
+            moment.negative.eq(delay(m, negative, 1, name="gained_negative")),
+            moment.nothing.eq(delay(m, zero | ~c.first_gain[-1], 1, name="first_zero")),
+            self.new_first.eq(moment.new),
+        ]
+        return moment.new
+
+    def _second(self, m, mantissa, shift, zero):
+        """The ``FixedDivisor`` of the new moment."""
+        c = self.coefficients
+        m.submodules.second_moment = moment = FixedMoment(False)
+        m.submodules.divisor = divisor = FixedDivisor()
+        square = self._multiply(m, mantissa, mantissa[-B_LIMB:], "square")
+        gained = self._multiply(m, square[-26:], c.second_gain, "square_gained")
+        late = self.timing(self.config).moments - moment.latency
+        m.d.comb += [
+            moment.word.eq(self.second),
+            moment.kept.eq(c.second_kept),
+            moment.loss.eq(c.second_loss),
+            moment.shift.eq(delay(m, shift, 1, name="second_shift") << 1),
+            moment.origin.eq(c.second_origin),
+            moment.gained.eq(gained[-SUM_WIDTH:]),
+            moment.nothing.eq(delay(m, zero | ~c.second_gain[-1], 2, name="second_zero")),
+            divisor.second.eq(moment.new),
+            divisor.floor.eq(c.floor),
+            divisor.floor_exponent.eq(c.floor_exponent),
+            self.new_second.eq(delay(m, moment.new, late, name="new_second")),
+        ]
+        return divisor

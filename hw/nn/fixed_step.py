@@ -1,0 +1,131 @@
+"""The step of a parameter in fixed arithmetic: aligned with its weight, which moves and clips; then
+the target's.
+
+    weight' = clip(weight - step)
+    target' = target + blend * (weight' - target)
+
+Interval 1, free-running.
+"""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.multiply import B_LIMB
+from hw.nn.optimizer_config import BLEND_FORMAT
+from hw.stream.delay import delay
+
+__all__ = ["STEP_WIDTH", "FixedStep"]
+
+#: Bits of a step: if not 0 it has a one among the upper four, so that moved to the left it is
+#: beyond every weight of 27 bits.
+STEP_WIDTH = 30
+
+
+class FixedStep(wiring.Component):
+    """A step moves its weight, which clips at its limits, and the target follows.
+
+    Parameters
+    ----------
+    weight_format : FixedFormat
+        At most 27 bits.
+
+    Members
+    -------
+    step : In(30), negative : In(1), right : In(signed(10))
+        ``step * 2**-right`` units of the weight, rounded half away from zero.
+    weight, target : In(weight)
+        ``WEIGHTS`` clocks later.
+    blend : In(BLEND_FORMAT.shape)
+    new_weight, new_target : Out(weight), saturated : Out(1)
+        ``LATENCY`` clocks after the step; whether the weight was clipped.
+    """
+
+    INTERVAL = 1
+    WEIGHTS = 2
+    LATENCY = 8
+    DSP = 2
+
+    def __init__(self, weight_format):
+        self.weight_format = weight_format
+        weight = weight_format.shape
+        super().__init__(
+            {
+                "step": In(STEP_WIDTH),
+                "negative": In(1),
+                "right": In(signed(10)),
+                "weight": In(weight),
+                "target": In(weight),
+                "blend": In(BLEND_FORMAT.shape),
+                "new_weight": Out(weight),
+                "new_target": Out(weight),
+                "saturated": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        weight_format = self.weight_format
+        over = self.right[-1] & self.step[-4:].any()
+        s1_step = Signal(STEP_WIDTH + 1, reset_less=True)
+        s1_amount = Signal(3, reset_less=True)
+        s1_far = Signal(reset_less=True)
+        s1_over = Signal(reset_less=True)
+        s2_step = Signal(STEP_WIDTH, reset_less=True)
+        s2_up = Signal(reset_less=True)
+        shifted = s1_step >> s1_amount
+        m.d.sync += [
+            s1_step.eq(Cat(C(0, 1), self.step) >> Cat(C(0, 3), self.right[3:5])),
+            s1_amount.eq(self.right[:3]),
+            s1_far.eq(self.right[5:].any()),
+            s1_over.eq(over),
+            s2_step.eq(Mux(s1_far, s1_over.replicate(STEP_WIDTH), shifted[1:])),
+            s2_up.eq(shifted[0] & ~s1_far),
+        ]
+
+        # weight - (step + up), where the carry in is all that there is to add: minus a number is
+        # its complement and one.
+        s2_plus = delay(m, self.negative, 2, name="negative")
+        carry = s2_up ^ ~s2_plus
+        addend = Cat(carry, s2_step ^ (~s2_plus).replicate(STEP_WIDTH), ~s2_plus).as_signed()
+        s3_moved = Signal(signed(STEP_WIDTH + 2), reset_less=True)
+        s4_weight = Signal(weight_format.shape, reset_less=True)
+        s4_clipped = Signal(reset_less=True)
+        beyond = s3_moved[weight_format.width - 1 :]
+        clipped = Signal()
+        limit = Mux(s3_moved[-1], weight_format.low, weight_format.high)
+        m.d.comb += clipped.eq(~beyond.all() & beyond.any())
+        m.d.sync += [
+            s3_moved.eq((Cat(C(1, 1), self.weight).as_signed() + addend) >> 1),
+            s4_weight.eq(Mux(clipped, limit, s3_moved)),
+            s4_clipped.eq(clipped),
+        ]
+        self._blend(m, s4_weight, delay(m, self.target, 2, name="target"))
+        m.d.comb += self.saturated.eq(delay(m, s4_clipped, 4, name="clipped"))
+        return m
+
+    def _blend(self, m, weight, target):
+        # A blend of 1, the one with its top bit set, is a copy: a DSP block has no room for it.
+        copy, part = self.blend[BLEND_FORMAT.fraction], self.blend[: BLEND_FORMAT.fraction]
+        # At least a limb and the sign, of which narrow weights leave some bits without use.
+        distance_width = max(self.weight_format.width + 1, B_LIMB + 1)
+        s5_distance = Signal(signed(distance_width), reset_less=True)
+        s6_low = Signal(B_LIMB + len(part), reset_less=True)
+        s6_high = Signal(signed(len(s5_distance) - B_LIMB + len(part)), reset_less=True)
+        s7_product = Signal(signed(len(s5_distance) + len(part)), reset_less=True)
+        s7_target = delay(m, target, 3, name="old_target")
+        s7_weight = delay(m, weight, 3, name="old_weight")
+        s8_target = Signal(self.weight_format.shape, reset_less=True)
+        half = 1 << (BLEND_FORMAT.fraction - 1)
+        mixed = s7_target + ((s7_product + half) >> BLEND_FORMAT.fraction)
+        m.d.sync += [
+            s5_distance.eq(weight - target),
+            s6_low.eq(s5_distance[:B_LIMB] * part),
+            s6_high.eq(s5_distance[B_LIMB:].as_signed() * part),
+            s7_product.eq(s6_low + (s6_high << B_LIMB)),
+            s8_target.eq(Mux(copy, s7_weight, mixed)),
+        ]
+        m.d.comb += [
+            self.new_weight.eq(delay(m, s7_weight, 1, name="moved_weight")),
+            self.new_target.eq(s8_target),
+        ]
