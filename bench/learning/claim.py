@@ -77,8 +77,9 @@ class Claim:
         A run is judged by the mean return of its actors' last 100 episodes instead, and the curve
         is theirs.
     falls : str, optional
-        A column of progress.csv whose mean falls from the first fifth of the rows to the last, in
-        the place of a threshold; and all numbers of the run must be finite.
+        "critic's loss" (``critic.py``), or a column of progress.csv whose mean falls from the first
+        fifth of the rows to the last, in the place of a threshold; and all numbers of the run must
+        be finite.
     agree : tuple of str, optional
         Names of two kinds: their means over the seeds must differ by at most twice the standard
         error of the difference.

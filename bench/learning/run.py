@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.learning.critic import critic_losses
 from bench.learning.job import JUDGING_SEED, Job
 from bench.learning.peers import Own
 from host.checkpoint import CheckpointError
@@ -87,7 +88,7 @@ def _card_run(job, resume, console):
     curve = [(row["steps"], row[column]) for row in rows]
     if job.training:  # of the actors' last 100 episodes
         mean = rows[-1][column]
-    falls = {} if job.falls is None else {"falls": _fifths(rows, job.falls)}
+    falls = {} if job.falls is None else {"falls": _falls(job, rows)}
     return 0, {
         "mean_return": mean,
         **{name: done.summary[name] for name in ("steps", "updates", "seconds")},
@@ -96,14 +97,17 @@ def _card_run(job, resume, console):
     }
 
 
-def _fifths(rows, column):
-    """Means of a column over the first and over the last fifth of the rows that have it; ValueError
-    if a number of any row is not finite."""
+def _falls(job, rows):
+    """First and last of what is to fall: of the critic, its losses on the same experiences; of a
+    column, means over a fifth of the rows that have it. ValueError if a number of any row is not
+    finite."""
     for row in rows:
         for name, value in row.items():
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} must be finite, not {value} (step {row['steps']})")
-    values = [row[column] for row in rows if row[column] is not None]
+    if job.falls == "critic's loss":
+        return critic_losses(job.config, job.folder)
+    values = [row[job.falls] for row in rows if row[job.falls] is not None]
     part = max(len(values) // 5, 1)
     return sum(values[:part]) / part, sum(values[-part:]) / part
 

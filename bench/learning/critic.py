@@ -1,0 +1,64 @@
+"""What a critic has learned: its loss on the same experiences, before the run and after it.
+
+The loss that a run logs may rise while its critic learns: a policy that finds more rewards makes
+returns larger, and with them what is left to explain.
+"""
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from host.algorithms.policy_file import load_policy
+from host.collect.environment import Actor, make_envs
+from host.collect.spec import Spec
+from host.train.session import Seeds
+
+__all__ = ["critic_losses", "returns"]
+
+#: Environments that play, steps of each, and how many of the last have no return that is known.
+_ENVS, _STEPS, _UNKNOWN = 4, 600, 100
+
+#: Seed of the episodes.
+_SEED = 1 << 20
+
+
+def critic_losses(config, folder):
+    """``[before, after]``: means of ``(R - V)**2`` by the weights that a run of ``config`` began
+    with, and by those of its best policy, which plays with the exploration of training.
+
+    R is the discounted sum of rewards, clipped as in training, to the episode's end; the last 100
+    steps count where theirs ends in time.
+    """
+    algorithm, agent = config.algorithm, config.agent
+    policy, _ = load_policy(Path(folder) / "best.npz")
+    values, rewards, ended = [], [], []
+    with closing(make_envs(config.env, _ENVS, algorithm)) as envs:
+        weights, exploration, _ = Seeds(config.seed).agent
+        first = algorithm.policy(agent, Spec.of(envs), weights=weights, exploration=exploration)
+        actor = Actor(envs, seed=_SEED)
+        for _ in range(_STEPS):
+            outputs = policy.predict(actor.obs)
+            values.append((first.predict(actor.obs)[:, -1], outputs[:, -1]))
+            step, _ = actor.step(policy.choose(outputs))
+            rewards.append(step.reward)
+            ended.append(step.terminated | step.truncated)
+    rewards, ended = np.array(rewards), np.array(ended)
+    if agent.reward_clip is not None:
+        rewards = np.clip(rewards, -agent.reward_clip, agent.reward_clip)
+    wanted, known = returns(rewards, ended, agent.gamma)
+    known[:-_UNKNOWN] = True
+    errors = (wanted - np.array(values).transpose(1, 0, 2)) ** 2  # [2, steps, environments]
+    return [float(of_one[known].mean()) for of_one in errors]
+
+
+def returns(rewards, ended, gamma):
+    """Discounted sums of rewards [steps, environments] to the end of each episode, or of all; and
+    whether it was that of the episode."""
+    sums, known = np.zeros(rewards.shape), np.zeros(rewards.shape, bool)
+    after, whole = np.zeros(rewards.shape[1]), np.zeros(rewards.shape[1], bool)
+    for step in reversed(range(len(rewards))):
+        after = rewards[step] + gamma * np.where(ended[step], 0, after)
+        whole = whole | ended[step]
+        sums[step], known[step] = after, whole
+    return sums, known
