@@ -13,6 +13,7 @@ from host.algorithms.policy_file import load_policy
 from host.collect.environment import Actor, make_envs
 from host.collect.spec import Spec
 from host.train.session import Seeds
+from host.train.threads import single_threaded
 
 __all__ = ["critic_losses", "returns"]
 
@@ -33,7 +34,7 @@ def critic_losses(config, folder):
     algorithm, agent = config.algorithm, config.agent
     policy, _ = load_policy(Path(folder) / "best.npz")
     values, rewards, ended = [], [], []
-    with closing(make_envs(config.env, _ENVS, algorithm)) as envs:
+    with single_threaded(), closing(make_envs(config.env, _ENVS, algorithm)) as envs:
         weights, exploration, _ = Seeds(config.seed).agent
         first = algorithm.policy(agent, Spec.of(envs), weights=weights, exploration=exploration)
         actor = Actor(envs, seed=_SEED)

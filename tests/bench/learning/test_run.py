@@ -5,6 +5,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,10 +80,11 @@ def test_training_judges_by_the_actors_episodes(tiny):
 
 def test_a_fifth_of_the_rows_and_numbers_that_are_not_finite():
     rows = [{"steps": n, "loss": float(n), "kl": None} for n in range(11)] + [{"loss": None}]
-    assert module._fifths(rows, "loss") == (0.5, 9.5)
+    job = SimpleNamespace(falls="loss")
+    assert module._falls(job, rows) == (0.5, 9.5)
     rows[3]["loss"] = float("nan")
     with pytest.raises(ValueError, match=r"^loss must be finite, not nan \(step 3\)$"):
-        module._fifths(rows, "loss")
+        module._falls(job, rows)
 
 
 def test_without_judges_the_runs_own_evaluation_counts(tiny):
