@@ -1,8 +1,8 @@
 """Resources of a kernel with a learner, and what would fit where it does not.
 
 Counted, not synthesized: multipliers, adders and memory blocks as the units have them. Lookup
-tables are those of binary32 adders, multipliers and roots alone, each as yosys maps it to
-UltraScale+: a whole kernel needs more.
+tables are those of binary32 adders, multipliers and roots alone, or of the optimizers in fixed
+arithmetic, each as yosys maps it to UltraScale+: a whole kernel needs more.
 """
 
 from dataclasses import replace
@@ -22,6 +22,9 @@ from hw.stream.ram import memory_blocks, style_of
 __all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
 
 _LUT = {"add": 329, "multiply": 107, "reciprocal": 1028, "rsqrt": 485}
+
+#: Lookup tables of an optimizer in fixed arithmetic.
+_FIXED_OPTIMIZER_LUT = {"sgd": 916, "rmsprop": 1093, "adam": 1512}
 
 #: Multipliers, adders, reciprocals and roots of an optimizer in binary32.
 _OPTIMIZERS = {"sgd": (6, 3, 0, 0), "rmsprop": (9, 4, 1, 1), "adam": (11, 5, 1, 1)}
@@ -90,12 +93,13 @@ def _learner(config, data_width):
         dsp += sum(chain.dsp for chain in chains)
         adders += _adders(config, layer, groups, backward, made_by)
         optimizers += shared.units(layer) * layer.vector
-    products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
-    if not config.arithmetic.is_float:
-        multipliers = adders = optimizers = 0
-    lut = _LUT["add"] * (adders + optimizers * sums)
-    lut += _LUT["multiply"] * (multipliers + optimizers * products)
-    lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])
+    if config.arithmetic.is_float:
+        products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
+        lut = _LUT["add"] * (adders + optimizers * sums)
+        lut += _LUT["multiply"] * (multipliers + optimizers * products)
+        lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])
+    else:
+        lut = optimizers * _FIXED_OPTIMIZER_LUT[config.optimizer]
     return Estimate(dsp=dsp, lut=lut, bram36=_memory_blocks(config, data_width))
 
 
