@@ -33,6 +33,8 @@ from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import REPORT, LearnError
+from hw.nn.optimizer import Optimizer
+from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import MAX_COUNT
 from hw.replay.records import ITEM
 
@@ -201,7 +203,8 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
 
     @property
     def _identity(self):
-        return {"learner": self.learner.to_json(), **super()._identity}
+        optimizer = optimizer_of(self.learner.arithmetic).NAME
+        return {"learner": self.learner.to_json(), "optimizer": optimizer, **super()._identity}
 
     def state_dict(self):
         """As the parent's, and all parameters as they lie in memory (uint32)."""
@@ -212,7 +215,9 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         return {**super().state_dict(), "parameters": image.view(np.uint32)}
 
     def load_state_dict(self, state):
-        """As the parent's; ValueError too if the state is of another learner."""
+        """As the parent's; ValueError too if the state is of another learner, or of an optimizer
+        that goes on with other bits: states without its name had binary32's in all arithmetics."""
+        state = {"optimizer": Optimizer.NAME, **state}
         self._check_identity(state)
         image = np.asarray(state["parameters"], np.uint32)
         size = self._put_store([], 0, PARAMETER_SETS) // 4

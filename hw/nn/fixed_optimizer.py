@@ -64,6 +64,8 @@ class FixedOptimizer(wiring.Component):
     """
 
     INTERVAL = 1
+    #: Says, in a saved state, by which arithmetic its moments go on.
+    NAME = "fixed point with exponents"
     COEFFICIENTS = FIXED_COEFFICIENTS
 
     def __init__(self, config, sum_shape):

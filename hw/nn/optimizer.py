@@ -63,6 +63,8 @@ class Optimizer(wiring.Component):
     """
 
     INTERVAL = 1
+    #: Says, in a saved state, by which arithmetic its moments go on.
+    NAME = "binary32"
     COEFFICIENTS = COEFFICIENTS
 
     def __init__(self, config, sum_shape):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from learner.modelled import (
     DQN,
+    FIXED,
     adam,
     equal,
     experiences,
@@ -42,6 +43,23 @@ def test_states_of_others_are_refused():
         with pytest.raises(ValueError, match=r"^parameters must be \d+ numbers, not \[3\]"):
             other.load_state_dict({**before, "parameters": np.zeros(3, np.uint32)})
         equal(other.state_dict(), before)
+
+
+def test_a_state_of_the_fixed_optimizer_s_predecessor_is_refused():
+    """Until it had one of its own, fixed arithmetic had binary32's optimizer, and no name for it;
+    binary32's states are as they were."""
+    for arithmetic, refused in ((FIXED, True), (Arithmetic(), False)):
+        config = kernel_config("dqn", arithmetic=arithmetic)
+        with opened(config) as kernel:
+            buffer = filled(kernel, config)
+            old = buffer.state_dict()
+            name = old.pop("optimizer")
+            assert (name != "binary32") == refused
+            if refused:
+                with pytest.raises(ValueError, match="^optimizer must be that of .*, not binary32"):
+                    buffer.load_state_dict(old)
+            else:
+                buffer.load_state_dict(old)
 
 
 @pytest.mark.parametrize(
