@@ -14,6 +14,7 @@ from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.delta_banks import DeltaBanks
 from hw.learner.chain.estimate import ChainEstimate
+from hw.learner.chain.token_issue import next_row
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
@@ -165,7 +166,9 @@ class Backward(wiring.Component):
             banks.bias_gradient.eq(self.bias_gradient),
             self.bias_write.eq(banks.bias_write),
         ]
-        hop, row, token, x = self._issue(m, banks)
+        under_way = Signal(range(self._most() + 1))
+        m.d.sync += under_way.eq(under_way + self.started - self.finished)
+        hop, row, token, x = self._issue(m, banks, under_way == 0)
         pe = self._chain(m, banks, hop, row, token, x)
 
         ends = Signal()  # a word's last row in the last PE
@@ -192,8 +195,15 @@ class Backward(wiring.Component):
         )
         return m
 
-    def _issue(self, m, banks):
-        """A word is taken at the end of a macro-cycle and is the first PE's in the next one."""
+    def _most(self):
+        """Samples that can be started and not finished."""
+        kind = self.input_gradient, self.input_activation
+        figures = self.estimate(self.config, self.layer, self.groups, self.trained, *kind)
+        return figures.finished_latency // figures.interval + 1
+
+    def _issue(self, m, banks, idle):
+        """A word is taken at the end of a macro-cycle and is the first PE's in the next one; an
+        idle chain waits in that clock."""
         layer = self.layer
         spare = _spare(self.config, layer, self.trained)
         row, word = Signal(range(layer.rows)), Signal(range(layer.words))
@@ -209,7 +219,7 @@ class Backward(wiring.Component):
             self.started.eq(take & first),
             banks.release.eq(take & last),
         ]
-        m.d.sync += row.eq(Mux(hop, 0, row + 1))
+        m.d.sync += row.eq(next_row(layer, row, hop, idle & ~take))
         with m.If(hop):
             m.d.sync += [
                 token.valid.eq(take),

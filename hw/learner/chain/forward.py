@@ -129,6 +129,7 @@ class Forward(wiring.Component):
         m.d.comb += [
             issue.valid.eq(self.i.valid),
             issue.room.eq(self.room),
+            issue.idle.eq(self.idle),
             self.i.ready.eq(issue.ready),
             self.started.eq(issue.started),
         ]

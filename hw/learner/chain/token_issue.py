@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.nn.layouts import vector_layout
 
-__all__ = ["FORWARD_TOKEN", "TokenIssue", "sum_shape", "weights_layout"]
+__all__ = ["FORWARD_TOKEN", "TokenIssue", "next_row", "sum_shape", "weights_layout"]
 
 #: A word under way; ``first`` and ``last`` are the first and last ``interleave`` of a sample.
 FORWARD_TOKEN = data.StructLayout({"valid": 1, "first": 1, "last": 1})
@@ -28,6 +28,11 @@ def sum_shape(config, layer):
     return config.arithmetic.sum_shape("weight", "activation", layer.inputs + 1)
 
 
+def next_row(layer, row, hop, waits):
+    """The row of the next clock: where a chain waits, its last row, in which words are taken."""
+    return Mux(hop, Mux(waits, layer.rows - 1, 0), row + 1)
+
+
 class TokenIssue(wiring.Component):
     """Takes a word at the end of a macro-cycle and makes it the token of the next one.
 
@@ -35,12 +40,17 @@ class TokenIssue(wiring.Component):
     that a partial sum meets its next token ``rows * interleave`` clocks later. A group begins where
     its first word is valid; the source has the rest of it ready in time.
 
+    While the chain is ``idle`` it waits in the last clock of a macro-cycle, so that the first word
+    of a sample enters as it comes.
+
     Parameters
     ----------
     layer : LayerShape
 
     Members
     -------
+    idle : In(1)
+        No sample is under way, up to the clock in which one is ``started``.
     valid : In(1), ready : Out(1)
         Of the stream of words; a word is taken where both are high.
     room : In(1)
@@ -58,6 +68,7 @@ class TokenIssue(wiring.Component):
         self.layer = layer
         super().__init__(
             {
+                "idle": In(1),
                 "valid": In(1),
                 "ready": Out(1),
                 "room": In(1),
@@ -82,7 +93,7 @@ class TokenIssue(wiring.Component):
             take.eq(self.valid & self.ready),
             self.started.eq(take & begin),
         ]
-        m.d.sync += self.row.eq(Mux(self.hop, 0, self.row + 1))
+        m.d.sync += self.row.eq(next_row(layer, self.row, self.hop, self.idle & ~take))
         with m.If(self.hop):
             m.d.sync += [
                 turn.eq(Mux(turn == layer.interleave - 1, 0, turn + 1)),

@@ -201,6 +201,19 @@ async def cycles_as_declared(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def an_idle_chain_takes_a_sample_as_it_comes(dut):
+    """Whenever that is: as long after its delta."""
+    session, after = await begin(dut, 2), set()
+    for pause in range(5):
+        before = session.clock
+        starts, _, _ = await session.play(VECTORS["batches"][0])
+        after.add(starts[0] - before)
+        await session.idle(pause)
+    # ``start`` comes with the first delta or a clock before it.
+    assert len(after) <= 2 and max(after) - min(after) <= 1, f"begun after {sorted(after)} clocks"
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_flight(dut):
     session = await begin(dut, 3)
     batch = VECTORS["batches"][0]

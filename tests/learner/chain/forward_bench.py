@@ -95,6 +95,19 @@ async def cycles_as_declared(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def an_idle_chain_takes_a_sample_as_it_comes(dut):
+    """Whenever that is; but for the turn of a group, which goes on."""
+    await begin(dut)
+    for _ in range(CASE["interval"]):  # the macro-cycle that reset begins
+        await RisingEdge(dut.clk)
+    for pause in range(5):
+        _, starts, _, _ = await play(dut, random.Random(0))
+        assert starts[0] < GROUP, f"begun {starts[0]} clocks after it came, pause {pause}"
+        for _ in range(pause):
+            await RisingEdge(dut.clk)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_flight(dut):
     await begin(dut)
     dut.room.value = 1

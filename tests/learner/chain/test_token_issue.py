@@ -43,7 +43,7 @@ def test_stated_clocks(simulate, tmp_path, room_at_start):
             (1, 1, 0, 0, idle),
         ]
     ):
-        clocks.add(valid=valid, room=room)
+        clocks.add(idle=0, valid=valid, room=room)
         clocks.expect(
             clock, ready=ready, started=started, token=token, row=clock % 2, hop=clock % 2
         )
@@ -71,7 +71,8 @@ def test_groups(simulate, tmp_path, name):
                 may = valid if turn == 0 else True
                 waiting |= may and (rng.random() < 0.5 or (hop and (turn == 0 or taken)))
                 looked_at = hop and turn == 0
-                clock = clocks.add(valid=waiting, room=room if looked_at else rng.randrange(2))
+                look = room if looked_at else rng.randrange(2)
+                clock = clocks.add(idle=0, valid=waiting, room=look)
                 clocks.expect(
                     clock,
                     hop=hop,
@@ -85,6 +86,25 @@ def test_groups(simulate, tmp_path, name):
                 first, last = word < interleave, word >= layer.words - interleave
                 token = dict(valid=1, first=first, last=last)
                 word, waiting = (word + 1) % layer.words, False
+    clocks.run(simulate, TokenIssue(layer), tmp_path)
+
+
+def test_an_idle_chain_waits_in_its_last_row(simulate, tmp_path):
+    """Three rows, two words: idle until a word comes, which is taken at once; then as always."""
+    clocks, layer = Clocks(), LayerShape(inputs=2, outputs=3)
+    rows = [0, 1, 2, 2, 2, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 2]
+    idle = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]
+    for clock, (row, waits) in enumerate(zip(rows, idle, strict=True)):
+        comes = 5 <= clock < 9
+        clocks.add(idle=waits, valid=comes, room=1)
+        clocks.expect(
+            clock,
+            row=row,
+            hop=row == 2,
+            ready=row == 2,
+            started=clock == 5,
+            token=dict(valid=6 <= clock < 12),
+        )
     clocks.run(simulate, TokenIssue(layer), tmp_path)
 
 
