@@ -67,12 +67,12 @@ def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_chil
 
 
 def _documents(chosen, claims, docs, console):
-    """Write the pages of claims of which all runs that count are finished; the names of those that
-    do not hold, also for lack of runs."""
+    """Write the pages of claims of which all runs that count are finished, or known so far; the
+    names of those that do not hold, also for lack of runs."""
     missed = []
     for name, (claim, jobs) in chosen.items():
-        results = {key: job.result for key, job in jobs.items()}
-        there = sum(result is not None for result in results.values())
+        results = {key: job.result or job.so_far for key, job in jobs.items()}
+        there = sum(job.result is not None for job in jobs.values())
         if there < len(results):
             _say(console, f"{name}: {there} of {len(results)} runs are finished")
         counting = [kind.name for kind in claim.kinds if kind.counts]

@@ -44,6 +44,10 @@ _TRAINING = (
     "exploration of training. "
 )
 _WHOLE = "Every run has all its steps. "
+_SO_FAR = (
+    "A run of which it says so far is not finished; the command goes on with it, to its {steps} "
+    "steps. "
+)
 _UNTIL = (
     "A run ends when a greedy evaluation reaches the threshold and another one, on other episodes, "
     "confirms it. "
@@ -78,7 +82,7 @@ def found(claim, results):
 def _runs(claim, kind, results):
     """Results of the runs of a kind that are finished."""
     runs = (results[kind.name, seed] for seed in range(claim.seeds))
-    return [result for result in runs if result is not None]
+    return [result for result in runs if result and not result.get("unfinished")]
 
 
 def _means(claim, kind, results):
@@ -106,8 +110,8 @@ def _agreement(claim, results):
 
 
 def write_claim(claim, jobs, results, folder):
-    """Page, figure and line of a Claim, of which all runs that count are finished; what ``found``
-    says."""
+    """Page, figure and line of a Claim, of which all runs that count are finished, or known so far;
+    what ``found`` says."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     line = found(claim, results)
@@ -176,7 +180,7 @@ def _page(claim, jobs, results, line):
     judged = _OWN if claim.episodes is None else _JUDGED
     text += [
         (_TRAINING if claim.training else judged).format(episodes=episodes, seed=JUDGING_SEED)
-        + (_UNTIL if claim.until_solved else _WHOLE)
+        + _ends(claim, jobs, results)
         + "In brackets are environment steps, and gradient steps.",
         "",
     ]
@@ -187,6 +191,14 @@ def _page(claim, jobs, results, line):
     alt = "Returns" if claim.training else "Greedy returns"
     text += ["", f"![{alt} of {claim.algo} on {claim.env}]({claim.name}.png)"]
     return "\n".join(text) + "\n"
+
+
+def _ends(claim, jobs, results):
+    if claim.until_solved:
+        return _UNTIL
+    if not any(result and result.get("unfinished") for result in results.values()):
+        return _WHOLE
+    return _SO_FAR.format(steps=_grouped(next(iter(jobs.values())).config.steps))
 
 
 def _what(claim):
@@ -211,6 +223,8 @@ def _cell(claim, result):
     if result is None:
         return "not run yet"
     mean = "no episode" if result["mean_return"] is None else f"{result['mean_return']:.1f}"
+    if result.get("unfinished"):
+        return f"{mean} so far ({_grouped(result['steps'])})"
     if claim.falls:
         first, last = result["falls"]
         mean = f"{mean}; {claim.falls} {first:.3g} to {last:.3g}"

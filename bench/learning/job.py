@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.learning.peers import PEERS
 from host.checkpoint import atomic_write
 from host.settings import override
+from host.train.log import read_progress
 from host.train.preset import preset
 from host.train.summary import versions
 
@@ -121,6 +122,23 @@ class Job:
         """Whether what was asked for has begun, and not ended."""
         found = _read(Path(self.folder) / _ASKED)
         return self._is_mine(found) and self.result is None
+
+    @property
+    def so_far(self):
+        """Of a run that is judged by its training and was cut, as ``result`` up to there, with
+        ``unfinished``; None where nothing of it is known."""
+        if not (self.training and self.cut and (Path(self.folder) / "progress.csv").exists()):
+            return None
+        rows = [row for row in read_progress(self.folder) if row["return_mean"] is not None]
+        if not rows:
+            return None
+        return {
+            "unfinished": True,
+            "mean_return": rows[-1]["return_mean"],
+            "steps": rows[-1]["steps"],
+            "seconds": rows[-1]["seconds"],
+            "curve": [(row["steps"], row["return_mean"]) for row in rows],
+        }
 
     def forget(self):
         """The folder's run counts no more, neither as finished nor as cut."""

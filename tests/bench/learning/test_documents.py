@@ -62,3 +62,17 @@ def test_a_loss_that_falls_is_the_threshold(tmp_path, first, last, holds):
     page = (tmp_path / "tiny.md").read_text()
     assert f"no episode; loss {first:.3g} to {last:.3g}" in page
     assert "computes finite numbers and a loss that falls" in page
+
+
+def test_a_run_that_is_not_finished_is_shown_so_far(tmp_path):
+    """It solves nothing, however high its return; its curve is in the figure all the same."""
+    row = claim(kinds=BOTH, seeds=1, needed=1, training=True, threshold=-18.0)
+    results = results_of({"card": [21.0], "torch": [-20.0]})
+    del results["card", 0]["updates"]
+    results["card", 0] |= {"unfinished": True, "steps": 123_456}
+    line = found(row, results)
+    assert not line["holds"] and line["kinds"]["card"]["runs"] == 0
+    write_claim(row, jobs_of(row, tmp_path / "runs"), results, tmp_path)
+    page = (tmp_path / "tiny.md").read_text()
+    assert "| 0 | 21.0 so far (123 456) | **-20.0**, not solved (800; 7) |" in page
+    assert "A run of which it says so far is not finished" in page and "It does not hold" in page

@@ -78,6 +78,21 @@ def test_training_judges_by_the_actors_episodes(tiny):
     assert len(losses) < 10 and job.result["falls"] == [losses[0], losses[-1]]
 
 
+def test_what_is_known_of_a_run_that_was_cut(tiny):
+    """As much as it has logged; nothing before it begins, and once it is finished."""
+    job = tiny(training=True)
+    assert job.so_far is None
+    assert perform(job, quiet()) == 0
+    assert job.so_far is None and job.result is not None
+    result = job.result
+    (Path(job.folder) / "result.json").unlink()
+    rows = read_progress(job.folder)
+    so_far = job.so_far
+    assert so_far["unfinished"] and so_far["steps"] == rows[-1]["steps"]
+    assert so_far["mean_return"] == result["mean_return"]
+    assert [list(point) for point in so_far["curve"]] == result["curve"]
+
+
 def test_a_fifth_of_the_rows_and_numbers_that_are_not_finite():
     rows = [{"steps": n, "loss": float(n), "kl": None} for n in range(11)] + [{"loss": None}]
     job = SimpleNamespace(falls="loss")
