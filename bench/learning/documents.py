@@ -150,7 +150,7 @@ def _rows(lines):
     for name, line in lines.items():
         sides = {True: [], False: []}
         for kind in line["kinds"].values():
-            runs = f"{kind['solved']} of {kind['runs']}" if kind["runs"] else "not run yet"
+            runs = f"{kind['solved']} of {kind['runs']}" if kind["runs"] else "no run finished yet"
             sides[kind["counts"]].append(f"{kind['title']} {runs}")
         cells = [
             f"[{name}]({name}.md)",

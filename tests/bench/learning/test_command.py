@@ -222,6 +222,6 @@ def test_what_stands_beside_may_be_missing(held):
     assert "a holds, 1 needed: one 1 of 1; two 0 of 0" in held.words()
     page = (held.docs / "a.md").read_text()
     assert "| 0 | 100.0 (120 000; 77) | not run yet |" in page and "| mean | 100.0 |  |" in page
-    assert "| two not run yet | yes |" in (held.docs / "README.md").read_text()
+    assert "| two no run finished yet | yes |" in (held.docs / "README.md").read_text()
     assert held(claims, {"a/two-0": 5.0}) == 0 and held.begun == ["a/two-0"]
     assert "| mean | 100.0 | 5.0 |" in (held.docs / "a.md").read_text()
