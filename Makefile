@@ -73,5 +73,5 @@ $(READY_TEST): $(READY)
 	@touch $@
 
 $(READY_PEERS): $(READY_TEST)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video,peers,box2d
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video,peers,box2d,mujoco
 	@touch $@

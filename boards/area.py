@@ -18,16 +18,16 @@ __all__ = [
     "count",
     "grouped",
     "modules",
+    "netlist",
     "synthesize",
     "total",
 ]
 
-#: UltraScale+, module by module: synth_xilinx up to its mapper. That is ABC9 for the units of
-#: binary32 arithmetic, of which there are hundreds, and for all else the older one, ABC: the
-#: WebAssembly build of ABC9 does not survive modules of a learner's size. In this order, as the
-#: older one runs in the same process and finds less behind the other.
-_XCUP_MODULES = (
-    "synth_xilinx -family xcup -noiopad -noclkbuf -run begin:map_luts; "
+#: The end of what follows, module by module, behind synth_xilinx up to its mapper. That is ABC9 for
+#: the units of binary32 arithmetic, of which there are hundreds, and for all else the older one,
+#: ABC: the WebAssembly build of ABC9 does not survive modules of a learner's size, nor a shared
+#: memory. In this order, as the older one runs in the same process and finds less behind the other.
+_XCUP_LUTS = (
     "select rlfabric_float32_* %n; abc -luts 2:2,3,6:5,10,20; "
     "select rlfabric_float32_*; opt_expr -mux_undef -noclkinv; abc9 -luts 2:2,3,6:5,10,20; "
     "select -clear; clean; techmap -map +/xilinx/ff_map.v; "
@@ -35,9 +35,12 @@ _XCUP_MODULES = (
     "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; clean -purge"
 )
 
+#: UltraScale+, module by module.
+_XCUP_MODULES = f"synth_xilinx -family xcup -noiopad -noclkbuf -run begin:map_luts; {_XCUP_LUTS}"
+
 #: UltraScale+ with registers and adders packed into its DSP blocks, as the vendor's tools do: yosys
 #: has that for the DSP48E1 alone, of which the DSP48E2 is a wider one.
-_XCUP_DSP = (
+_XCUP_PACKED = (
     "synth_xilinx -family xcup -nodsp -noiopad -noclkbuf -flatten -run begin:coarse; "
     "opt_expr; opt_clean; opt -nodffe -nosdff; wreduce; peepopt; opt_clean; memory_dff; "
     "techmap -map +/mul2dsp.v -map +/xilinx/xcu_dsp_map.v -D DSP_A_MAXWIDTH=27 "
@@ -49,11 +52,12 @@ _XCUP_DSP = (
     "chtype -set DSP48E2 t:DSP48E1; chtype -set $mul t:$__soft_mul; "
     "synth_xilinx -family xcup -nodsp -noiopad -noclkbuf -flatten -run coarse:"
 )
+_XCUP_PACKED_MODULES = f"{_XCUP_PACKED.replace('-flatten ', '')}map_luts; {_XCUP_LUTS}"
 
 #: family -> passes that dissolve all modules first, passes that keep each
 FAMILIES = {
     "xcup": ("synth_xilinx -family xcup -noiopad -noclkbuf -flatten", _XCUP_MODULES),
-    "xcup_dsp": (_XCUP_DSP, _XCUP_DSP.replace("-flatten ", "")),
+    "xcup_dsp": (_XCUP_PACKED, _XCUP_PACKED_MODULES),
     "ecp5": ("synth_ecp5", "synth_ecp5 -noflatten"),
 }
 
@@ -171,6 +175,15 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
             (inside if cell in names.values() else cells)[cell] = number
         result[names[name]] = Module(cells, inside, int(depths.get(name.lstrip("\\"), 0)))
     return alike.restored(result)
+
+
+def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
+    """Cells of ``top`` with all below dissolved, each ``{type, parameters, connections, ...}`` of
+    yosys' JSON: a bit is the number of its net or a constant's text. As ``modules`` otherwise."""
+    passes = f"{FAMILIES[family][0]}; write_json netlist.json"
+    folder = _yosys(verilog, top, passes, work, progress)
+    found = json.loads((folder / "netlist.json").read_text())["modules"]
+    return list(found[top]["cells"].values())
 
 
 def total(found, name):

@@ -120,6 +120,10 @@ def train(
         typer.Option(help="A gymnasium environment. [default: the algorithm's own]"),
     ] = None,
     learner: Learner = None,
+    design: Annotated[
+        str | None,
+        typer.Option(help="`ddpg --learner card`: the kernel that trains, `fixar` or `own`."),
+    ] = None,
     act: Act = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
@@ -185,11 +189,14 @@ def train(
 
     - `rlfabric train dqn --config runs/acrobot/summary.json --seed 4 --out runs/acrobot-4`
 
+    - `rlfabric train ddpg --design fixar --env Pendulum-v1`
+
     - `rlfabric train ppo --env Pendulum-v1 --preset heppo5 --set kernel.lookahead=1`
     """
     from host.commands.request import request
 
-    asked = dict(learner=learner, act=act, env=env, steps=steps, seed=seed, threshold=threshold)
+    asked = dict(learner=learner, design=design, act=act, env=env, steps=steps, seed=seed)
+    asked["threshold"] = threshold
     asked["until_solved"] = until_solved or None
     config, kernel = request(
         algorithm,

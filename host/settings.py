@@ -68,13 +68,21 @@ def _integer(text):
         return int(value)
 
 
+def _number(text, like):
+    """A float; where ``like`` is None, an integer if it is one."""
+    try:
+        return float(text) if like is not None else _integer(text)
+    except ValueError:
+        return float(text)
+
+
 def _parse(name, text, like):
     """``text`` from a command line as a value of the type of ``like``.
 
     A tuple is written with commas between its parts: integers, texts where ``like`` has texts, or
     integers with colons between them, a tuple each (16:8:4,32:4:2); so it is where ``like`` is
     None and the text has colons or nothing in it. ``none`` is None where ``like`` is None or a
-    float, and what is not is then a float.
+    float, and what is not is then a number: an integer, if it is one and ``like`` is None.
     """
     try:
         if isinstance(like, tuple) or (like is None and (":" in text or not text)):
@@ -88,7 +96,7 @@ def _parse(name, text, like):
             )
         kind = f"of type {'float' if like is None else type(like).__name__}"
         if like is None or isinstance(like, float):
-            return None if text.lower() == "none" else float(text)
+            return None if text.lower() == "none" else _number(text, like)
         if isinstance(like, bool):
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         if isinstance(like, int):

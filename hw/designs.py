@@ -4,10 +4,11 @@ A new kernel's package has its ``DESIGN``, and adds its line.
 """
 
 from hw.fa3c.design import DESIGN as A3C
+from hw.fixar.design import DESIGN as FIXAR
 from hw.gae.design import DESIGN as GAE
 from hw.learner.design import DDPG, DQN
 from hw.replay.design import DESIGN as REPLAY
 
 __all__ = ["DESIGNS"]
 
-DESIGNS = {design.name: design for design in (REPLAY, GAE, DQN, DDPG, A3C)}
+DESIGNS = {design.name: design for design in (REPLAY, GAE, DQN, DDPG, FIXAR, A3C)}

@@ -27,6 +27,7 @@ HW_ARROWS = {
     "replay": {"stream", "arith", "shell"},
     "gae": {"stream", "arith", "shell"},
     "learner": {"stream", "arith", "nn", "shell", "replay"},
+    "fixar": {"stream", "arith", "nn", "shell", "replay", "learner"},
     "fa3c": {"stream", "arith", "nn", "shell"},
 }
 #: the same of host, from the card's own side to the command line's
@@ -161,7 +162,7 @@ def wrong_inside(package, folder, paths):
 
 @pytest.mark.parametrize("folder", HW_ARROWS)
 def test_arrows_inside_hw(folder):
-    """A library needs no kernel, and no kernel another, but the learner replay."""
+    """A library needs no kernel, and no kernel another, but the learner replay, and FIXAR both."""
     wrong_inside("hw", folder, files(f"hw/{folder}"))
 
 

@@ -24,6 +24,18 @@ def test_library_example(tmp_path, monkeypatch):
 ROOT = Path(__file__).parent.parent
 
 
+def test_example_of_fixar(tmp_path, monkeypatch):
+    """It learns, and has switched to half precision, in which nothing was clipped."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "fixar.md").read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    shown = {}
+    exec(code, shown)
+    replay = shown["replay"]
+    assert replay.precision.activations and replay.precision.errors
+    assert len(set(replay.precision.error_shifts)) > 1 and max(replay.saturations) == 0
+    assert len(replay) == 40 * 32
+
+
 def misnamed(text):
     """Python files and pages that ``text`` names, and that are not there."""
     folders = ("hw", "sim", "boards", "host", "bench", "tests", "examples")

@@ -25,7 +25,7 @@ from host.train.threads import single_threaded
 from hw.fa3c.round_clocks import round_clocks
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["rows"]
+__all__ = ["InTurn", "rows"]
 
 _ENV = "ALE/Pong-v5"
 #: Periods of 8 rounds of each population: before it is timed, and of a turn.
@@ -59,7 +59,7 @@ class _Answers:
         pass
 
 
-class _InTurn:
+class InTurn:
     """``host.learners.learner.Background`` without a thread: nothing runs beside anything."""
 
     def submit(self, function, *arguments):
@@ -79,7 +79,7 @@ def _host(session):
 
 def _torch(session):
     """All of it on one thread."""
-    session.learner._card = _InTurn()
+    session.learner._card = InTurn()
     return session
 
 

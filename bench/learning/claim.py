@@ -34,6 +34,15 @@ class Kind:
         Whether the claim is about it; else it stands beside.
     peer : str, optional
         Another program learns, as the function of ``bench.learning.peers`` of this name says.
+    seeds : int, optional
+        So many, where they are fewer than the claim's.
+    at_least, at_most : float, optional
+        Share of the returns of the claim's ``reference`` that this one has (``shares.py``).
+    alike : bool
+        Its returns are not below the reference's by more than twice the standard error of the
+        difference.
+    recovers : bool
+        Its returns do not stay below those of the first half for 20 evaluations of the second.
     """
 
     name: str
@@ -46,8 +55,15 @@ class Kind:
     board: str = "u200"
     counts: bool = True
     peer: str | None = None
+    seeds: int | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    alike: bool = False
+    recovers: bool = False
 
     def __post_init__(self):
+        if self.counts and self.seeds is not None:
+            raise ValueError(f"counts must be False with seeds, not {self.counts!r}")
         if self.peer and self.counts:
             raise ValueError(f"counts must be False with a peer, not {self.counts!r}")
 
@@ -83,6 +99,8 @@ class Claim:
     agree : tuple of str, optional
         Names of two kinds: their means over the seeds must differ by at most twice the standard
         error of the difference.
+    reference : str, optional
+        Name of the kind that others have shares of.
     fields : dict
         As a Kind's, for all of them.
     """
@@ -100,6 +118,7 @@ class Claim:
     training: bool = False
     agree: tuple | None = None
     falls: str | None = None
+    reference: str | None = None
     fields: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -109,8 +128,21 @@ class Claim:
         names = [kind.name for kind in self.kinds]
         if not any(kind.counts for kind in self.kinds) or len(set(names)) < len(names):
             raise ValueError(f"kinds must be different, and one of them count, not {names}")
+        shares = any(
+            kind.at_least is not None or kind.at_most is not None or kind.alike
+            for kind in self.kinds
+        )
+        if (shares or self.reference is not None) and self.reference not in names:
+            raise ValueError(f"reference must be one of {', '.join(names)}, not {self.reference!r}")
+        for kind in self.kinds:
+            if kind.seeds is not None:
+                check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")
         if self.agree is not None and (len(self.agree) != 2 or set(self.agree) - set(names)):
             raise ValueError(f"agree must be two of {', '.join(names)}, not {self.agree!r}")
+
+    def seeds_of(self, kind):
+        """Seeds of one of the kinds."""
+        return range(self.seeds if kind.seeds is None else kind.seeds)
 
     @property
     def solved_from(self):

@@ -1,6 +1,7 @@
 """What is claimed of training, a row a claim: ``CLAIMS``. A new row is a new claim."""
 
 from bench.learning.claim import Claim, Kind
+from bench.learning.fixar import FIXAR
 
 __all__ = ["CLAIMS", "select"]
 
@@ -260,6 +261,7 @@ CLAIMS = (
         fields={"steps": 3_000_000},
     ),
     *_GAMES,
+    *FIXAR,
 )
 
 

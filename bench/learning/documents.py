@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from bench.learning.job import JUDGING_SEED
+from bench.learning.shares import compared
 from host.checkpoint import atomic_write
 
 __all__ = ["found", "write_claim", "write_index"]
@@ -73,6 +74,7 @@ def found(claim, results):
         "seeds": claim.seeds,
         "needed": claim.needed,
         "holds": _agreement(claim, results)[0]
+        and compared(claim, results)[0]
         and all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
         "kinds": kinds,
         "seconds": round(sum(result["seconds"] for result in results.values() if result)),
@@ -81,7 +83,7 @@ def found(claim, results):
 
 def _runs(claim, kind, results):
     """Results of the runs of a kind that are finished."""
-    runs = (results[kind.name, seed] for seed in range(claim.seeds))
+    runs = (results[kind.name, seed] for seed in claim.seeds_of(kind))
     return [result for result in runs if result and not result.get("unfinished")]
 
 
@@ -177,6 +179,8 @@ def _page(claim, jobs, results, line):
     episodes = claim.episodes or jobs[claim.kinds[0].name, 0].config.evaluation_episodes
     if claim.agree:
         text += [_agreement(claim, results)[1], ""]
+    for sentence in compared(claim, results)[1]:
+        text += [sentence, ""]
     judged = _OWN if claim.episodes is None else _JUDGED
     text += [
         (_TRAINING if claim.training else judged).format(episodes=episodes, seed=JUDGING_SEED)
@@ -212,7 +216,10 @@ def _table(claim, results):
     yield f"| seed | {' | '.join(kind.title for kind in claim.kinds)} |"
     yield f"| ---: |{' ---: |' * len(claim.kinds)}"
     for seed in range(claim.seeds):
-        cells = [_cell(claim, results[kind.name, seed]) for kind in claim.kinds]
+        cells = [
+            _cell(claim, results[kind.name, seed]) if seed in claim.seeds_of(kind) else ""
+            for kind in claim.kinds
+        ]
         yield f"| {seed} | {' | '.join(cells)} |"
     columns = [_means(claim, kind, results) for kind in claim.kinds]
     means = [f"{sum(means) / len(means):.1f}" if means else "" for means in columns]
@@ -244,7 +251,7 @@ def _figure(claim, results, path):
     FigureCanvasAgg(drawn)
     (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)
     for panel, kind in zip(panels, claim.kinds, strict=True):
-        for seed in range(claim.seeds):
+        for seed in claim.seeds_of(kind):
             curve = (results[kind.name, seed] or {}).get("curve")
             panel.plot(*zip(*curve, strict=True) if curve else ([], []), lw=1.2, label=f"{seed}")
         if claim.solved_from is not None:

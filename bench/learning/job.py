@@ -59,7 +59,9 @@ class Job:
     @property
     def config(self):
         """The run's config; ValueError for a field that is not one, or out of its range."""
-        base = preset(self.algo, self.learner, self.preset, self.env)
+        base = preset(
+            self.algo, self.learner, self.preset, self.env, self.fields.get("design", "own")
+        )
         values = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in self.fields.items()
@@ -186,7 +188,7 @@ def jobs_of(claim, runs):
         shared |= {} if claim.threshold is None else {"threshold": claim.threshold}
     found = {}
     for kind in claim.kinds:
-        for seed in range(claim.seeds):
+        for seed in claim.seeds_of(kind):
             name = f"{claim.name}/{kind.name}-{seed}"
             found[kind.name, seed] = Job(
                 name=name,

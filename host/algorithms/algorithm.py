@@ -39,6 +39,8 @@ class Algorithm:
         ``kernel(config)`` gives the fields of ``hw.learner.config.LearnerConfig``, or of another
         kernel's config, that are this algorithm's alone. None: there is no kernel of its name, and
         the card does not train it.
+    designs : dict
+        Kernel that trains it besides the one of its name -> what differs again with it.
     defaults : dict
         Of a run, where they differ from the fields' own.
     card : dict
@@ -64,6 +66,7 @@ class Algorithm:
     learns_from: str = "replay"
     images: bool = False
     kernel: Callable | None = None
+    designs: dict = field(default_factory=dict)
     defaults: dict = field(default_factory=dict)
     card: dict = field(default_factory=dict)
     continuous: dict = field(default_factory=dict)

@@ -67,17 +67,24 @@ class Trained:
     network : MLP, or another with ``parameters``, ``arrays`` and ``apply``
     config : AgentConfig
     device : str
+    dtype : torch.dtype, optional
+        Of the parameters; None: binary32, as the network's own.
+
+    Attributes
+    ----------
+    constants : list of tensors
+        ``arrays``, of which no gradient is wanted.
     """
 
-    def __init__(self, network, config, device="cpu"):
+    def __init__(self, network, config, device="cpu", dtype=None):
         self.network, self.config = network, config
         own = torch.from_numpy(network.parameters)
-        self.parameters = own.to(device)
-        # A copy on the CPU too, where the device has a number.
+        self.parameters = own.to(device=device, dtype=dtype)
+        # A copy on the CPU too, where the device has a number, or the numbers another type.
         self._copied = self.parameters.data_ptr() != own.data_ptr()
         self.parameters.grad = torch.zeros_like(self.parameters)
         self.target_parameters = self.parameters.clone()
-        self.arrays = self._leaves(self.parameters)
+        self.arrays, self.constants = self._leaves(self.parameters), self._views(self.parameters)
         self._target_arrays = self._views(self.target_parameters)
         self._functions = {
             "affine": torch.addmm,
@@ -103,7 +110,8 @@ class Trained:
         return views
 
     def __call__(self, x, arrays=None):
-        """The network's outputs of tensor ``x``; with ``arrays``, by those of a ``snapshot``."""
+        """The network's outputs of tensor ``x``; with ``arrays``, by those of a ``snapshot``, or by
+        its ``constants``."""
         arrays = self.arrays if arrays is None else arrays
         return self.network.apply(x, arrays, self._functions)
 
@@ -190,9 +198,15 @@ class Updater:
         self.policy, self.config, self.spec = policy, policy.config, policy.spec
         check_device(device)
         self.rng, self.device = np.random.default_rng(seed), device
-        self.networks = {
-            name: Trained(network, self.config, device) for name, network in policy.networks.items()
-        }
+        self.networks = {name: self.trained(network) for name, network in policy.networks.items()}
+
+    def trained(self, network):
+        """The Trained of a network of the policy."""
+        return Trained(network, self.config, self.device)
+
+    def inference(self, policy):
+        """What computes the actions of another policy of this agent: ``Policy.infer``; None, the
+        policy itself."""
 
     def update(self, batch, clock):
         """One optimizer step of each network.

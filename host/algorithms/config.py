@@ -1,6 +1,6 @@
 """Hyperparameters of agents, with their reasons and rules; the clock that their schedules go by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from host.algorithms.network import ACTIVATIONS
@@ -16,10 +16,12 @@ _DECAY = Number("in [0, 1)", lambda x: 0 <= x < 1)
 
 @dataclass
 class Clock:
-    """How far a training is: environment steps taken, all actors together, and gradient steps."""
+    """How far a training is: environment steps taken, all actors together, and gradient steps; and
+    ``total``, the environment steps that the run shall have, 0 where nobody knows."""
 
     steps: int = 0
     updates: int = 0
+    total: int = field(default=0, compare=False)
 
 
 def linear(step, start, end, steps):

@@ -1,6 +1,7 @@
 """DDPG: continuous actions in [-1, 1], learned from prioritized batches."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -8,127 +9,77 @@ from gymnasium.spaces import Box
 
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
-from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
-from host.algorithms.network import MLP
-from host.algorithms.policy import Policy
-from host.rules import POSITIVE, Choice, Number
+from host.algorithms.config import SCHEDULE
+from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
+from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
+from host.rules import Choice, Flag
+from hw.config import check_range
 
-__all__ = ["DDPG", "DDPGConfig", "DDPGUpdater", "DeterministicPolicy"]
-
-_DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
-
-#: Of the actor's output layer at first: actions near 0, where tanh has its full slope.
-_ACTOR_GAIN = 0.01
+__all__ = ["DDPG", "DDPGConfig", "DDPGUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DDPGConfig(TemporalDifferenceConfig):
+class DDPGConfig(DeterministicConfig):
     """Deep deterministic policy gradient (Lillicrap et al., 2016).
 
     ``y = r + discount Q'(s', mu'(s'))``, ``td = y - Q(s, a)``; the actor ascends
     ``mean Q(s, mu(s))``. ``Q'`` and ``mu'`` are the target networks; the discount is 0 where the
-    episode terminated. Actions are ``clip(mu(s) + noise, -1, 1)``.
+    episode terminated.
     """
 
-    hidden: tuple = (64, 64)
-    n_step: int = 3
-    gamma: float = 0.98
-    reward_scale: float = 0.1
-    #: Step size of the critic.
-    learning_rate: float = 4e-3
-    #: Step size of the actor; falls in proportion to the critic's.
-    actor_learning_rate: Annotated[float, POSITIVE] = 2e-3
-    max_gradient_norm: float | None = None
-    target_interval: int = 1
-    target_tau: float = 0.02
-    beta_steps: int = 20_000
-    #: Standard deviation of the Gaussian noise on each component of an action, which is in [-1, 1],
-    #: at first.
-    noise_start: Annotated[float, _DEVIATION] = 1.0
-    #: Standard deviation of the noise from ``noise_steps`` on.
-    noise_end: Annotated[float, _DEVIATION] = 0.1
-    #: Environment steps from ``noise_start`` to ``noise_end``.
-    noise_steps: Annotated[int, SCHEDULE] = 5_000
-    #: gaussian: new in every step; ornstein_uhlenbeck: it wanders (``DeterministicPolicy``).
-    noise: Annotated[str, Choice(("gaussian", "ornstein_uhlenbeck"))] = "gaussian"
-    #: ornstein_uhlenbeck: share of the noise that a step forgets.
-    noise_theta: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.15
+    #: What networks compute with, on the CPU: float32; or FIXAR's fixed point: fixed32; qat, which
+    #: goes from 32 bits to 16 at ``quantization_delay``; qat_errors_full, which leaves 32 to the
+    #: errors that go back; or 16 bits from the first gradient steps on, by the ranges in the very
+    #: first (fixed16_captured), of one format (fixed16_static), or the weights' too (fixed16_all).
+    precision: Annotated[str, Choice(PRECISIONS)] = "float32"
+    #: Precision qat and qat_errors_full: environment steps to the switch; None: half of the run's.
+    quantization_delay: Annotated[int | None, SCHEDULE] = None
+    #: The actor climbs the critic as it was before its step, so that both can learn at once; false:
+    #: as it is after it (FIXAR, III).
+    lagged_critic: Annotated[bool, Flag()] = True
 
-    def noise_at(self, steps):
-        """Standard deviation of the noise after ``steps``."""
-        return linear(steps, self.noise_start, self.noise_end, self.noise_steps)
-
-    def learning_rates_at(self, steps):
-        critic = self.learning_rate_at(steps)
-        return critic, critic / self.learning_rate * self.actor_learning_rate
-
-
-class DeterministicPolicy(Policy):
-    """``clip(mu(s) + noise, -1, 1)``; the critics see observation and action side by side.
-
-    Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
-    environment, 0 at the start of an episode, with ``d`` the deviation that it has in the long run
-    (Lillicrap et al., 2016, 7: theta 0.15, and 0.2 before the normal number, which is d = 0.38;
-    where a step takes the time dt, as in stable-baselines3, theta is theirs times dt).
-    """
-
-    ACTS, CRITICS = "actor", ("critic",)
-
-    def __init__(self, config, spec, **seeds):
-        super().__init__(config, spec, **seeds)
-        self._wandering = np.zeros((0, spec.action_count))
-
-    def make_networks(self, rng):
-        size, count, hidden = self.spec.size, self.spec.action_count, self.config.hidden
-        options = dict(activation=self.config.activation, rng=rng)
-        critics = {name: MLP(size + count, 1, hidden, **options) for name in self.CRITICS}
-        actor = MLP(
-            size, count, hidden, output_activation="tanh", output_gain=_ACTOR_GAIN, **options
-        )
-        return critics | {"actor": actor}
-
-    def exploration_at(self, steps):
-        return self.config.noise_at(steps)
-
-    def act(self, obs, *, greedy=False, steps=0):
-        actions = self.predict(obs)
-        if greedy:
-            return actions
-        noise = self.rng.normal(0, self.config.noise_at(steps), actions.shape)
-        if self.config.noise == "ornstein_uhlenbeck":
-            noise = self._wandered(noise)
-        return np.clip(actions + noise.astype(np.float32), -1, 1)
-
-    def _wandered(self, noise):
-        if self._wandering.shape != noise.shape:
-            self._wandering = np.zeros(noise.shape)
-        kept = 1 - self.config.noise_theta
-        self._wandering = kept * self._wandering + (1 - kept**2) ** 0.5 * noise
-        return self._wandering
-
-    def ended(self, which):
-        if self._wandering.shape[0] == len(which):
-            self._wandering[which] = 0
-
-    def state_dict(self):
-        return super().state_dict() | {"wandering": self._wandering.copy()}
-
-    def load_state_dict(self, state):
-        """Continue, in new episodes."""
-        super().load_state_dict(state)
-        self._wandering = np.zeros_like(state["wandering"])
-
-
-def beside(obs, action):
-    """What a critic sees of tensors [rows, size] and [rows, action_count]."""
-    return torch.cat([obs, action], 1)
+    def __post_init__(self):
+        super().__post_init__()
+        if self.precision == "float32":
+            return
+        why = f" with precision {self.precision}"
+        if self.activation != "relu":
+            raise ValueError(f"activation must be relu{why}, not {self.activation!r}")
+        for width in self.hidden:
+            check_range("hidden", width, 1, FIXED_SUMS, why)
+        check_range("batch_size", self.batch_size, 1, FIXED_SUMS, why)
 
 
 class DDPGUpdater(Updater):
     """The critic descends ``mean(weights * loss(td))``, the actor ``-mean Q(s, mu(s))``, through
-    the critic as it was before the step, as on the card (lagged critic)."""
+    the critic as it was before its step, as on the card, or without ``lagged_critic`` after it.
+
+    In a precision of fixed point the policy acts in it too, while it is trained.
+    """
+
+    def __init__(self, policy, **options):
+        self.schedule = PrecisionSchedule(policy.config)
+        super().__init__(policy, **options)
+        self._mlps = {}
+        if self.schedule.quantized:
+            self._mlps = {name: each.mlp for name, each in self.networks.items()}
+            policy.infer = self.networks[policy.ACTS].infer
+
+    def trained(self, network):
+        if not self.schedule.quantized:
+            return super().trained(network)
+        from host.algorithms.fake_quantization import FakeQuantized  # which imports torch
+
+        return FakeQuantized(network, self.config, self.device, self.schedule.weight)
+
+    def inference(self, policy):
+        if not self.schedule.quantized:
+            return None
+        own = policy.networks[policy.ACTS].parameters
+        return partial(self.networks[policy.ACTS].infer, parameters=own)
 
     def update(self, batch, clock):
+        self.schedule.begin(self._mlps, clock)
         batch, critic, actor = self.tensors(batch), self.networks["critic"], self.networks["actor"]
         obs, next_obs = batch["obs"], batch["next_obs"]
         with torch.no_grad():
@@ -137,15 +88,54 @@ class DDPGUpdater(Updater):
         td = wanted - critic(beside(obs, batch["action"]))[:, 0]
         errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
+        critic_rate, actor_rate = self.config.learning_rates_at(clock.steps)
         critic.backward(loss)
-        actor.backward(-critic(beside(obs, actor(obs))).mean())
-        for trained, rate in zip(
-            (critic, actor), self.config.learning_rates_at(clock.steps), strict=True
-        ):
-            trained.descend(rate)
+        if not self.config.lagged_critic:
+            critic.descend(critic_rate)
+        actor.backward(-critic(beside(obs, actor(obs)), critic.constants).mean())
+        if self.config.lagged_critic:
+            critic.descend(critic_rate)
+        actor.descend(actor_rate)
         self.synchronize(clock)
-        return errors, {"loss": loss.item()}
+        return errors.astype(np.float32), {"loss": loss.item()}
 
+    def state_dict(self):
+        return super().state_dict() | {"precision": self.schedule.state_dict(self._mlps)}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.schedule.load_state_dict(state["precision"], self._mlps)
+
+
+# FIXAR's tasks as the paper trains them (VI-B), uniform draws and rewards as they are. Of its noise
+# it says nothing: here Gaussian, wide until there is something to learn from, for an actor near 0
+# would show the memory little else. Its order is ``lagged_critic`` false, that of kernel ``fixar``.
+_LOCOMOTION = dict(
+    steps=1_000_000,
+    env_count=1,
+    capacity=1 << 20,
+    alpha=0.0,
+    learning_starts=10_000,
+    evaluation_interval_steps=5000,
+    evaluation_episodes=10,
+    log_interval_steps=5000,
+    checkpoint_interval_steps=50_000,
+    agent=dict(
+        hidden=(400, 300),
+        gamma=0.99,
+        n_step=1,
+        reward_scale=1.0,
+        batch_size=64,
+        learning_rate=1e-4,
+        actor_learning_rate=1e-4,
+        loss="squared",
+        target_tau=1e-3,
+        noise_start=1.0,
+        noise_end=0.1,
+        noise_steps=20_000,
+        first_weights="lillicrap",
+    ),
+)
 
 DDPG = Algorithm(
     name="ddpg",
@@ -156,6 +146,10 @@ DDPG = Algorithm(
     actions=(Box,),
     columns={"loss": "weighted loss of the TD errors"},
     kernel=lambda config: {},
+    designs={
+        # the paper's order and precision; the policy that acts is the quantized one
+        "fixar": dict(act="card", agent=dict(lagged_critic=False, precision="qat")),
+    },
     defaults=dict(
         env="Pendulum-v1",
         steps=40_000,
@@ -183,6 +177,7 @@ DDPG = Algorithm(
                 noise_end=0.9,
             ),
         ),
+        **dict.fromkeys(("HalfCheetah-v5", "Hopper-v5", "Swimmer-v5"), _LOCOMOTION),
     },
     card_environments={
         "MountainCarContinuous-v0": dict(steps_per_launch=4, updates_per_launch=4),

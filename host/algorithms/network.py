@@ -41,8 +41,8 @@ class MLP:
     Dueling Network Architectures, 2016, eq. 9).
 
     Weights start Kaiming-uniform, ``U(-g sqrt(3 / fan_in), g sqrt(3 / fan_in))`` with g the
-    activation's gain (``output_gain`` for the output), or orthogonal with gain sqrt(2) (Saxe et
-    al., 2014); biases start at 0.
+    activation's gain, or ``gain`` (``output_gain`` for the output), or orthogonal with gain sqrt(2)
+    (Saxe et al., 2014); biases start at 0.
 
     Parameters
     ----------
@@ -54,6 +54,7 @@ class MLP:
     dueling : bool
     output_activation : str
         ``linear``, or one of the hidden layers' (not with ``dueling``).
+    gain : float, optional
     output_gain : float
     orthogonal : bool
         How weights start.
@@ -76,6 +77,7 @@ class MLP:
         activation="relu",
         dueling=False,
         output_activation="linear",
+        gain=None,
         output_gain=1.0,
         orthogonal=False,
         rng,
@@ -101,8 +103,9 @@ class MLP:
         shapes += [(hidden[-1], 1), (hidden[-1], outputs)] if dueling else [(last, outputs)]
         self._shapes = shapes
         self.move(np.zeros(sum((fan_in + 1) * out for fan_in, out in shapes), np.float32))
+        hidden_gain = _GAINS[activation] if gain is None else gain
         for i, weight in enumerate(self.weights):
-            gain = _GAINS[activation] if i < len(hidden) else output_gain
+            gain = hidden_gain if i < len(hidden) else output_gain
             if orthogonal:
                 gain = 2**0.5 if i < len(hidden) else output_gain
                 weight[...] = gain * _orthogonal(rng, weight.shape)

@@ -9,7 +9,8 @@ from gymnasium.spaces import Box
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
-from host.algorithms.ddpg import DDPG, beside
+from host.algorithms.ddpg import DDPG
+from host.algorithms.deterministic import beside
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FINITE, POSITIVE, Flag

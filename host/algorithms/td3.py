@@ -7,14 +7,15 @@ from gymnasium.spaces import Box
 
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
-from host.algorithms.ddpg import DDPG, DDPGConfig, DeterministicPolicy, beside
+from host.algorithms.ddpg import DDPG
+from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
 from host.rules import NOT_NEGATIVE, Integer
 
 __all__ = ["TD3", "TD3Config", "TD3Policy", "TD3Updater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TD3Config(DDPGConfig):
+class TD3Config(DeterministicConfig):
     """Twin delayed deep deterministic policy gradient (Fujimoto et al., 2018).
 
     ``y = r + discount min(Q1'(s', a'), Q2'(s', a'))``, ``a' = clip(mu'(s') + clip(noise, -c, c),

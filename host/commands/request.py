@@ -58,9 +58,10 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
     if asked.get("algo", algo) != algo:
         raise ValueError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
     learner, env = (asked.get(name) for name in _FIRST)
+    design = asked.get("design", "own")
     kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in asked.items() if name not in kernel}
-    base = preset(algo, learner or default_learner(algo), preset_name, env)
+    base = preset(algo, learner or default_learner(algo), preset_name, env, design)
     config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
     if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
         raise ValueError(f"threshold must be given to stop when solved, for {config.env} has none")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from host.algorithms.config import Clock
+from host.algorithms.precision import check_arithmetic
 from host.learners.learner import MemoryLearner
 from host.runtime.hyperparameters import hyperparameter_records
 from hw.config import check_range
@@ -19,8 +20,8 @@ __all__ = ["CardLearner", "check_for_card", "kernel_settings", "steps_of"]
 _WIDTH, _LAYERS = 512, 4
 
 
-def check_for_card(agent):
-    """ValueError for what no kernel trains; ``agent`` is its config."""
+def check_for_card(agent, design):
+    """ValueError for what the kernel of ``design`` does not train; ``agent`` is its config."""
     if not 1 <= len(agent.hidden) <= _LAYERS:
         raise ValueError(f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}")
     for width in agent.hidden:
@@ -29,6 +30,7 @@ def check_for_card(agent):
         raise ValueError(
             f"max_gradient_norm must be None with learner card, not {agent.max_gradient_norm!r}"
         )
+    check_arithmetic(agent, design)
     if getattr(agent, "dueling", False):
         raise ValueError("dueling must be False with learner card, not True")
     if getattr(agent, "convolutions", None):

@@ -1,5 +1,7 @@
 """The learner beside the card: it draws batches, the updater learns from them."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from host.learners.learner import MemoryLearner
@@ -37,6 +39,12 @@ class ReplayLearner(MemoryLearner):
         self.clock.updates += 1
         self._errors = result["indexes"], errors
         return measured | {"td_error": float(np.abs(errors).mean())}
+
+    @contextmanager
+    def acting(self, policy=None):
+        if policy is not None:
+            policy.infer = self.updater.inference(policy)
+        yield policy or self.actor()
 
     def state_dict(self):
         errors = None if self._errors is None else list(self._errors)

@@ -22,6 +22,10 @@ class Acting:
         the card changes. ValueError for another shape, for a number that is not finite in binary32,
         and before ``initialize`` or ``load``; then nothing was launched.
         """
+        return self._act(observations)
+
+    def _act(self, observations, **options):
+        """``options`` : fields of ACT, of the first command; each after it has a seed one up."""
         learner = self.learner
         given = np.asarray(observations)
         if given.ndim != 2 or given.shape[1] != learner.observation:
@@ -41,7 +45,9 @@ class Acting:
         source = destination = 0
         for begin in range(0, len(seen), learner.batch):
             part = _padded(seen[begin : begin + learner.batch], observation_granules(learner))
-            fields = {"count": len(part), "source": source, "destination": destination}
+            fields = {"count": len(part), "source": source, "destination": destination, **options}
+            if "seed" in options:  # no noise twice
+                fields["seed"] = (options["seed"] + len(program)) % (1 << 64)
             program.append((LearnOpcode.ACT, fields))
             operands.append((source, part))
             places.append((destination, len(part)))

@@ -4,6 +4,7 @@ import numpy as np
 
 from hw.arith.power import SCALE_FORMAT
 from hw.learner.records import HYPERPARAMETERS
+from hw.nn.optimizers import optimizer_of
 
 __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
 
@@ -96,9 +97,7 @@ def check_optimizer(steps, learner):
     floor = steps["floor"][:, : len(learner.networks)]
     if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero
         raise ValueError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")
-    if learner.arithmetic.is_float:
-        return
-    for name, least in (("first_decay", 0), ("second_decay", 0.5)):
+    for name, least in optimizer_of(learner.arithmetic).LEAST_DECAYS.items():
         decay = steps[name]
         wrong = (decay > 1) | ((decay > 0) & (decay < least))
         if wrong.any():

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from hw.arith.binary32 import Binary32
 from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_image import pack, sections, unpack
+from hw.learner.parameters.parameter_image import sections
 
 __all__ = ["from_image", "set_bits", "to_image", "zero_moments"]
 
-#: Kinds that are weights: fixed-point numbers where the learner's are.
+#: Sets of weights: numbers of the learner's arithmetic.
 _WEIGHTS = ("online", "target")
 
 
@@ -44,13 +45,9 @@ def to_image(learner, parameters):
     parts, clipped = [], 0
     for section in sections(learner, sets):
         arrays = parameters[section.network][section.position][section.parameter_set]
-        if _is_raw(learner, section.parameter_set):
-            pairs = [learner.arithmetic.weight.quantize(x) for x in arrays]
-            clipped += sum(int(saturated.sum()) for _, saturated in pairs)
-            arrays = [raw.astype(np.int32) for raw, _ in pairs]
-        else:
-            arrays = [np.asarray(x, np.float32) for x in arrays]
-        parts.append(pack(section.layer, *arrays).view(np.uint32))
+        words, counts = zip(*map(_arithmetic(learner, section).weight_words, arrays), strict=True)
+        clipped += sum(counts)
+        parts.append(section.layer.pack(*words))
     return np.concatenate(parts), sets, clipped
 
 
@@ -59,17 +56,16 @@ def from_image(learner, image, sets):
     result = {name: [{} for _ in layers] for name, layers in learner.networks.items()}
     for section in sections(learner, sets):
         raw = image[section.offset : section.offset + section.size]
-        if _is_raw(learner, section.parameter_set):
-            arrays = unpack(section.layer, raw.view(np.int32))
-            arrays = [learner.arithmetic.weight.to_float(x).astype(np.float32) for x in arrays]
-        else:
-            arrays = unpack(section.layer, raw.view(np.float32))
-        result[section.network][section.position][section.parameter_set] = tuple(arrays)
+        weights_of = _arithmetic(learner, section).weights_of
+        arrays = section.layer.unpack(raw.view(np.uint32))
+        arrays = tuple(map(weights_of, arrays))
+        result[section.network][section.position][section.parameter_set] = arrays
     return result
 
 
-def _is_raw(learner, parameter_set):
-    return parameter_set in _WEIGHTS and not learner.arithmetic.is_float
+def _arithmetic(learner, section):
+    """Of the numbers of a section: moments are binary32."""
+    return learner.arithmetic if section.parameter_set in _WEIGHTS else Binary32()
 
 
 def _checked(learner, parameters):

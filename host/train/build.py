@@ -38,7 +38,8 @@ def build(config, factory):
 
 
 def _joined(config, family, factory, envs, evaluation_envs):
-    algorithm, seeds, phases, clock = config.algorithm, Seeds(config.seed), Phases(), Clock()
+    algorithm, seeds, phases = config.algorithm, Seeds(config.seed), Phases()
+    clock = Clock(total=config.steps)
     spec = Spec.of(envs[0])
     weights, exploration, steps = seeds.agent
     policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)

@@ -140,6 +140,8 @@ class OffPolicyConfig(RunConfig):
     LEARNS_FROM = "replay"
 
     algo: str = "dqn"
+    #: Learner card: the kernel that trains; own: the one of the algorithm's name.
+    design: str = "own"
     #: Steps of each environment for one launch.
     steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: What the CPU's gradient steps run on: cpu, or torch's name of another device, such as cuda.
@@ -161,6 +163,13 @@ class OffPolicyConfig(RunConfig):
     #: Experiences in the buffer before learning starts: batch_size to capacity.
     learning_starts: int = 1000
 
+    @property
+    def kernel(self):
+        """Name of the design that the card has."""
+        if self.learner == "cpu":
+            return "replay"
+        return self.algo if self.design == "own" else self.design
+
     def __post_init__(self):
         super().__post_init__()
         batch = self.agent.batch_size
@@ -168,10 +177,11 @@ class OffPolicyConfig(RunConfig):
         why = " (batch_size..capacity)"
         check_range("learning_starts", self.learning_starts, batch, self.capacity, why)
         if self.learner == "card":
-            check_for_card(self.agent)
+            check_choice("design", self.design, ("own", *self.algorithm.designs))
+            check_for_card(self.agent, self.kernel)
             only = {"device": "cpu"}
         else:
-            only = {"act": "cpu", "updates_per_launch": 1, "weights_interval": 1}
+            only = {"design": "own", "act": "cpu", "updates_per_launch": 1, "weights_interval": 1}
         for name, wanted in only.items():
             value = getattr(self, name)
             if value != wanted:

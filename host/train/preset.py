@@ -13,7 +13,7 @@ def default_learner(algo):
     return find(algo).learners[0]
 
 
-def preset(algo, learner, name=None, env=None):
+def preset(algo, learner, name=None, env=None, design="own"):
     """The default config of an algorithm on a learner, in an environment.
 
     Parameters
@@ -23,6 +23,8 @@ def preset(algo, learner, name=None, env=None):
         Of the algorithm's presets, of which the first is the default.
     env : str, optional
         None is the algorithm's own.
+    design : str
+        Of the kernels that train it.
 
     ValueError, besides for the arguments, as of ``has_continuous_actions``.
     """
@@ -39,6 +41,9 @@ def preset(algo, learner, name=None, env=None):
         raise ValueError(f"preset must be one of {', '.join(names)}, not {name!r}")
     layers = [algorithm.defaults, *_in_environment(algorithm, learner, env)]
     layers += [{} if env is None else {"env": env}]
+    if design != "own":
+        check_choice("design", design, ("own", *algorithm.designs))
+        layers.append({"design": design, **algorithm.designs[design]})
     if names:
         layers.append({"agent": names[name or next(iter(names))]})
     values = {"algo": algo, "learner": learner}

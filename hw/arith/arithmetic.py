@@ -1,38 +1,48 @@
 """The arithmetic of a tensor unit: binary32, or fixed point at one DSP block a product.
 
-A unit is written once against this object. Everything here is free-running: no handshake, no
-stall, an operation a clock, and a latency that is a number.
+A unit is written once against ``Arithmetic``, and asks it for whatever differs from kind to kind.
+Everything here is free-running: no handshake, no stall, an operation a clock, and a latency that is
+a number.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from amaranth import *
 
 from hw.arith.fixed import SQ, FixedFormat
-from hw.arith.float32.add import Float32Add
-from hw.arith.float32.format import WIDTH
-from hw.arith.float32.multiply import Float32Multiply
 from hw.config import ConfigBase
-from hw.shared import SharedModule
 
-__all__ = ["KINDS", "Arithmetic"]
-
-KINDS = ("float32", "fixed")
-
-# A DSP48E2 multiplies signed 27 x 18.
-_WIDE, _NARROW = 27, 18
+__all__ = ["Arithmetic"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Arithmetic(ConfigBase):
     """Formats of the three kinds of numbers that a tensor unit moves, and their operations.
 
-    kind : "float32" or "fixed".
-    weight, activation, gradient : SQ formats, read where kind is "fixed". A weight has at most 27
-        bits, the others at most 18: every product of two kinds that meet is one DSP block.
+    kind : "float32", "fixed" or "dual": the class, whichever of the classes is asked for it.
+    weight, activation, gradient : SQ formats, read in fixed point.
 
-    In float32 a sum is rounded at every step, in the order that the unit's docstring gives. In
-    fixed point products and sums are exact, and rounded (half up, saturating) once at their end.
+    An operation takes ``m``, which gets its registers, and ``name`` for them; its result is of
+    ``<operation>_latency`` clocks ago.
+
+    multiply(m, a, b), add(m, a, b, shape=None) : product, and sum, in ``shape`` or wide enough.
+    times_one(value) : its product with an activation of 1, at once: a bias among products.
+    requantize(m, value, *source, kind) : a sum of products of the ``source`` kinds as a number of
+        ``kind``, and whether it was clipped.
+    quantize(m, bits, kind) : binary32 as a number of ``kind``, and whether it was clipped.
+    to_float(m, value, kind) : the binary32 bits of a number.
+    stream_to_float(m, source, sink) : wires (activation, tag, valid) to (bits, tag, valid, ready),
+        with back-pressure; returns the ready of the source.
+    tanh(m, value) : of an activation.
+    derived_by_tanh(m, dx, x) : gradient times ``1 - x**2``, where tanh gave the activation ``x``.
+    positive(m, x) : whether an activation is above zero, at once.
+    order_key(value) : signed integer in the order of the numbers; NaN aside, -0 below +0.
+    weight_words(x), weights_of(words) : real numbers as weights in a parameter image, uint32, and
+        how many were clipped; and back, float32.
+
+    ``zero`` leaves every number as it is when added; ``minus_one`` is a gradient. ``saturates``:
+    numbers are clipped, which is counted. ``product_dsp``, ``tanh_dsp``, ``product_lut`` and
+    ``add_lut`` are for estimates, lookup tables as yosys maps them to UltraScale+.
     """
 
     kind: str = "float32"
@@ -40,104 +50,63 @@ class Arithmetic(ConfigBase):
     activation: FixedFormat = SQ(8, 10)
     gradient: FixedFormat = SQ(4, 14)
 
+    #: Bits of a format, at most: a DSP48E2 multiplies signed 27 x 18, and every product of two
+    #: kinds that meet is one block.
+    LIMITS = {"weight": 27, "activation": 18, "gradient": 18}
+
+    def __new__(cls, *, kind=None, **formats):
+        other = _class_of(cls.kind if kind is None else kind)
+        if {*formats} & _names(cls) - _names(other):
+            raise ValueError(f"kind must be {cls.kind}, not {kind!r}")
+        return super().__new__(other) if issubclass(other, cls) else other(kind=kind, **formats)
+
     def __post_init__(self):
-        if self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
-        for name, limit in (("weight", _WIDE), ("activation", _NARROW), ("gradient", _NARROW)):
+        for name, limit in self.LIMITS.items():
             value = getattr(self, name)
             if not isinstance(value, FixedFormat) or not value.signed or value.width > limit:
                 raise ValueError(f"{name} must be SQ of at most {limit} bits, not {value!r}")
 
-    @property
-    def is_float(self):
-        return self.kind == "float32"
+    def __repr__(self):
+        values = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"Arithmetic({', '.join(values)})"
 
-    @property
-    def multiply_latency(self):
-        return Float32Multiply.LATENCY if self.is_float else 2
-
-    @property
-    def add_latency(self):
-        return Float32Add.LATENCY if self.is_float else 1
-
-    @property
-    def requantize_latency(self):
-        return 0 if self.is_float else 2
-
-    @property
-    def zero(self):
-        """What leaves every number as it is when added: -0 in binary32 (+0 would lose a -0)."""
-        return 1 << (WIDTH - 1) if self.is_float else 0
+    @classmethod
+    def from_dict(cls, values):
+        return super(Arithmetic, _class_of(values.get("kind", cls.kind))).from_dict(values)
 
     def shape(self, kind):
         """Shape of a "weight", an "activation" or a "gradient"."""
-        return unsigned(WIDTH) if self.is_float else getattr(self, kind).shape
+        return getattr(self, kind).shape
 
     def fraction(self, *kinds):
         """Fraction bits of a product of numbers of these kinds."""
         return sum(getattr(self, kind).fraction for kind in kinds)
 
-    def sum_shape(self, a_kind, b_kind, count):
-        """Shape that holds every sum of ``count`` products of the two kinds."""
-        if self.is_float:
-            return unsigned(WIDTH)
-        product = getattr(self, a_kind).width + getattr(self, b_kind).width - 1
-        return signed(product + count.bit_length())
+    def sum_shape(self, *kinds, count):
+        """Shape that holds every sum of ``count`` numbers of a kind, or products of two kinds."""
+        width = sum(getattr(self, kind).width for kind in kinds) - (len(kinds) - 1)
+        return signed(width + count.bit_length())
 
-    def multiply(self, m, a, b, *, name):
-        """``a * b`` of ``multiply_latency`` clocks ago."""
-        if self.is_float:
-            return self._float(m, Float32Multiply, a, b, name)
-        shape = signed(len(a) + len(b))
-        s1_a = Signal(a.shape(), name=f"{name}_a", reset_less=True)
-        s1_b = Signal(b.shape(), name=f"{name}_b", reset_less=True)
-        product = Signal(shape, name=name, reset_less=True)
-        m.d.sync += [s1_a.eq(a), s1_b.eq(b), product.eq(s1_a * s1_b)]
-        return product
+    def gradient_sum_shape(self, batch):
+        """Shape of the sum over a batch that an optimizer takes as a weight's gradient."""
+        return self.sum_shape("activation", "gradient", count=batch)
 
-    def add(self, m, a, b, *, name, shape=None):
-        """``a + b`` of ``add_latency`` clocks ago, in ``shape`` (default: wide enough)."""
-        if self.is_float:
-            return self._float(m, Float32Add, a, b, name)
-        total = Signal((a + b).shape() if shape is None else shape, name=name, reset_less=True)
-        m.d.sync += total.eq(a + b)
-        return total
+    @property
+    def gradient_sum_fraction(self):
+        """Fraction bits of that sum."""
+        return self.fraction("activation", "gradient")
 
-    def requantize(self, m, value, *source, kind, name):
-        """``value``, a sum of products of the ``source`` kinds, as a number of ``kind``.
 
-        Returns ``(result, saturated)`` of ``requantize_latency`` clocks ago.
-        """
-        if self.is_float:
-            return value, Const(0)
-        target = getattr(self, kind)
-        shift = self.fraction(*source) - target.fraction
-        rounded = (value + (1 << (shift - 1))) >> shift if shift > 0 else value << -shift
-        s1_value = Signal(rounded.shape(), name=f"{name}_rounded", reset_less=True)
-        result = Signal(target.shape, name=name, reset_less=True)
-        saturated = Signal(name=f"{name}_saturated", reset_less=True)
-        under, over = s1_value < target.low, s1_value > target.high
-        m.d.sync += [
-            s1_value.eq(rounded),
-            saturated.eq(under | over),
-            result.eq(Mux(under, target.low, Mux(over, target.high, s1_value))),
-        ]
-        return result, saturated
+def _names(cls):
+    return {field.name for field in fields(cls)}
 
-    def order_key(self, value):
-        """Signed integer in the order of the numbers; NaN aside, -0 below +0."""
-        if not self.is_float:
-            return value
-        magnitude = value[:-1]
-        return Cat(magnitude ^ value[-1].replicate(len(magnitude)), value[-1]).as_signed()
 
-    def _float(self, m, cls, a, b, name):
-        m.submodules[f"{name}_unit"] = unit = SharedModule(cls)
-        result = Signal(WIDTH, name=name)
-        m.d.comb += [
-            unit.i.payload.eq(Cat(a, b)),
-            unit.i.valid.eq(1),
-            unit.o.ready.eq(1),
-            result.eq(unit.o.p.result),
-        ]
-        return result
+def _class_of(kind):
+    # Not above, for they are made of the class above.
+    from hw.arith.binary32 import Binary32
+    from hw.arith.fixed_point import DualPrecision, FixedPoint
+
+    classes = {each.kind: each for each in (Binary32, FixedPoint, DualPrecision)}
+    if not isinstance(kind, str) or kind not in classes:
+        raise ValueError(f"kind must be one of {', '.join(classes)}, not {kind!r}")
+    return classes[kind]

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hw.config import ConfigBase, check_range
 from hw.estimate import Estimate
 
-__all__ = ["SQ", "UQ", "FixedFormat", "Requantize", "RequantizeConfig"]
+__all__ = ["SQ", "UQ", "FixedFormat", "Requantize", "RequantizeConfig", "requantize"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,3 +188,20 @@ class Requantize(wiring.Component):
         with m.If(self.o.valid & self.o.ready & self.saturated & ~full):
             m.d.sync += self.saturations.eq(self.saturations + 1)
         return m
+
+
+def requantize(m, value, fraction, target, *, name):
+    """``(result, saturated)`` of ``value`` with so many fraction bits, as of ``Requantize.LATENCY``
+    clocks ago: free-running."""
+    shift = fraction - target.fraction
+    rounded = (value + (1 << (shift - 1))) >> shift if shift > 0 else value << -shift
+    s1_value = Signal(rounded.shape(), name=f"{name}_rounded", reset_less=True)
+    result = Signal(target.shape, name=name, reset_less=True)
+    saturated = Signal(name=f"{name}_saturated", reset_less=True)
+    under, over = s1_value < target.low, s1_value > target.high
+    m.d.sync += [
+        s1_value.eq(rounded),
+        saturated.eq(under | over),
+        result.eq(Mux(under, target.low, Mux(over, target.high, s1_value))),
+    ]
+    return result, saturated

@@ -16,7 +16,7 @@ from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["ToFloat", "ToFloatConfig", "to_float"]
+__all__ = ["ToFloat", "ToFloatConfig", "to_float", "to_float_stream"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,3 +130,20 @@ def to_float(m, raw, fraction, *, name):
         result.eq(unit.o.p.result),
     ]
     return result
+
+
+def to_float_stream(m, format, source, sink, *, name):
+    """A ``ToFloat`` between ``source``, (raw of ``format``, tag, valid), and ``sink``, (bits, tag,
+    valid, ready); returns the ready of the source."""
+    raw, tag, valid = source
+    config = ToFloatConfig(source=format, tag_width=len(tag))
+    m.submodules[name] = unit = SharedModule(ToFloat, config)
+    results = unit.o.p.result, unit.o.p.tag, unit.o.valid
+    m.d.comb += [
+        unit.i.p.raw.eq(raw.as_signed()),
+        unit.i.p.tag.eq(tag),
+        unit.i.valid.eq(valid),
+        *(port.eq(result) for port, result in zip(sink, results, strict=False)),
+        unit.o.ready.eq(sink[-1]),
+    ]
+    return unit.i.ready

@@ -83,13 +83,6 @@ class LearnerCore(CommandCore):
             iteration.operands.eq(self.operands),
             iteration.results.eq(self.results),
             iteration.status.eq(replay.status),
-            self.status.eq(
-                LEARNER_STATUS.encode(
-                    **{field.name: state[field.name] for field in REPLAY_STATUS.fields},
-                    loaded=~missing,
-                    iterations=iteration.iterations,
-                )
-            ),
             learner.sets.eq(command[LearnOpcode.LOAD].sets),
             redirect.count.eq(learn.batch),
             redirect.passing.eq(iteration.trains),
@@ -110,6 +103,19 @@ class LearnerCore(CommandCore):
         self._commands(m, run, replay, iteration, modes.learning)
         self._memory(m, run, replay, redirect, iteration, modes)
         self._run(m, run, learner, iteration, missing, modes)
+        status = {field.name: state[field.name] for field in REPLAY_STATUS.fields}
+        status |= {"loaded": ~missing, "iterations": iteration.iterations}
+        m.d.comb += self.status.eq(self.STATUS.encode(**status, **self.extend(m, run, learner)))
+
+    def extend(self, m, run, learner):
+        """What a design has besides: commands that end in the clock after their start are
+        ``at_once``. Returns the other fields of its status."""
+        return {}
+
+    @staticmethod
+    def at_once(run):
+        """Whether the command that starts is one of them."""
+        return Const(0)
 
     def _words(self, m, run, learner, redirect, acting):
         """What comes is an image, or observations; what goes is an image, or actions."""
@@ -138,7 +144,7 @@ class LearnerCore(CommandCore):
         arriving = data.View(LEARNING[LearnOpcode.LEARN].shape, self.command.payload).opcode
         own = Signal()
         m.d.comb += [
-            own.eq(Cat(arriving == opcode.value for opcode in LEARNING).any()),
+            own.eq(Cat(arriving == opcode.value for opcode in self.table).any()),
             run.command.payload.eq(self.command.payload),
             run.command.valid.eq(self.command.valid & own),
             replay.command.payload.eq(
@@ -204,6 +210,8 @@ class LearnerCore(CommandCore):
                     learner.store.eq(run.start & run.selected.store),
                     run.reply.eq(learner.store),
                 ]
+                with m.If(run.start & self.at_once(run)):
+                    m.next = "DONE"
                 with m.If(acts):
                     m.d.comb += learner.control.begin.eq(1)
                     m.next = "OBSERVE"
@@ -215,6 +223,9 @@ class LearnerCore(CommandCore):
                     m.next = "STORE"
                 with m.Elif(iteration.start):
                     m.next = "LEARN"
+            with m.State("DONE"):
+                m.d.comb += run.finish.eq(1)
+                m.next = "IDLE"
             with m.State("LEARN"):
                 m.d.comb += [
                     run.finish.eq(iteration.done),

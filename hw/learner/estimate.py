@@ -11,23 +11,17 @@ from amaranth import Shape
 
 from hw.estimate import Estimate, exceeded
 from hw.learner.chain.backward import Backward
+from hw.learner.chain.config import KINDS
 from hw.learner.chain.forward import Forward
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.batch_memory import BatchMemory
+from hw.nn.optimizers import optimizer_of
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
-
-_LUT = {"add": 329, "multiply": 107, "reciprocal": 1028, "rsqrt": 485}
-
-#: Lookup tables of an optimizer in fixed arithmetic.
-_FIXED_OPTIMIZER_LUT = {"sgd": 916, "rmsprop": 1093, "adam": 1512}
-
-#: Multipliers, adders, reciprocals and roots of an optimizer in binary32.
-_OPTIMIZERS = {"sgd": (6, 3, 0, 0), "rmsprop": (9, 4, 1, 1), "adam": (11, 5, 1, 1)}
 
 
 def stages(config):
@@ -93,13 +87,10 @@ def _learner(config, data_width):
         dsp += sum(chain.dsp for chain in chains)
         adders += _adders(config, layer, groups, backward, made_by)
         optimizers += shared.units(layer) * layer.vector
-    if config.arithmetic.is_float:
-        products, sums, reciprocals, roots = _OPTIMIZERS[config.optimizer]
-        lut = _LUT["add"] * (adders + optimizers * sums)
-        lut += _LUT["multiply"] * (multipliers + optimizers * products)
-        lut += optimizers * (reciprocals * _LUT["reciprocal"] + roots * _LUT["rsqrt"])
-    else:
-        lut = optimizers * _FIXED_OPTIMIZER_LUT[config.optimizer]
+    arithmetic = config.arithmetic
+    optimizer = optimizer_of(arithmetic).estimate(shared.optimizer_config)
+    lut = adders * arithmetic.add_lut + multipliers * arithmetic.product_lut
+    lut += optimizers * optimizer.lut
     return Estimate(dsp=dsp, lut=lut, bram36=_memory_blocks(config, data_width))
 
 
@@ -168,7 +159,7 @@ def _smaller(learner):
             for width in halves(max(learner.hidden))
             if width >= 8
         ],
-        "kind": ["fixed"] * learner.arithmetic.is_float,
+        "kind": KINDS[KINDS.index(learner.arithmetic.kind) + 1 :],
         "optimizer": ["sgd"] * (learner.optimizer != "sgd"),
     }
     return [(name, values) for name, values in lists.items() if values]

@@ -8,12 +8,13 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
+from hw.arith.binary32 import Binary32
 from hw.arith.fixed import SQ
 from hw.arith.float32.format import BIAS, PRECISION
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
+from hw.nn.fixed_step import step_width
 from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
 
 __all__ = ["FIXED_COEFFICIENTS", "FLOOR_WIDTH", "LARGEST_EXPONENT", "FixedCoefficients", "origins"]
@@ -55,9 +56,10 @@ def origins(config, sum_shape):
     ``LARGEST_EXPONENT``; the rate's, less moment's and divisor's exponents, is how far the step has
     to move to the left.
     """
-    fraction = config.arithmetic.fraction("activation", "gradient")
+    fraction = config.arithmetic.gradient_sum_fraction
     largest = Shape.cast(sum_shape).width - 1
-    point = 282 if config.optimizer == "sgd" else 155
+    point = 252 if config.optimizer == "sgd" else 125
+    point += step_width(config.arithmetic.weight)
     return {
         "first_gain": largest - fraction,
         "second_gain": 2 * (largest - fraction),
@@ -98,7 +100,7 @@ class FixedCoefficients(wiring.Component):
         optimizer, added = self.config.optimizer, origins(self.config, self.sum_shape)
 
         def multiply(a, b, name):
-            return Arithmetic(kind="float32").multiply(m, a, b, name=name)
+            return Binary32().multiply(m, a, b, name=name)
 
         def decay(name, least):
             """1 - decay, and whether it counts."""

@@ -26,7 +26,7 @@ from hw.estimate import Estimate
 from hw.nn.fixed_coefficients import FIXED_COEFFICIENTS, FixedCoefficients
 from hw.nn.fixed_divisor import FixedDivisor
 from hw.nn.fixed_moment import SUM_WIDTH, FixedMoment
-from hw.nn.fixed_step import STEP_WIDTH, FixedStep
+from hw.nn.fixed_step import FixedStep
 from hw.nn.normalise import normalise
 from hw.nn.optimizer_config import Timing
 from hw.stream.delay import delay
@@ -36,6 +36,9 @@ __all__ = ["FixedOptimizer"]
 #: Shifts of a gradient, and the clock in which its mantissa is there.
 _STEPS = (16, 4, 1)
 _GRADIENT = len(_STEPS)
+
+#: Lookup tables, as yosys maps them to UltraScale+.
+_LUT = {"sgd": 916, "rmsprop": 1093, "adam": 1512}
 
 
 class FixedOptimizer(wiring.Component):
@@ -67,6 +70,7 @@ class FixedOptimizer(wiring.Component):
     #: Says, in a saved state, by which arithmetic its moments go on.
     NAME = "fixed point with exponents"
     COEFFICIENTS = FIXED_COEFFICIENTS
+    LEAST_DECAYS = {"first_decay": 0, "second_decay": 0.5}
 
     def __init__(self, config, sum_shape):
         self.config, self.sum_shape = config, sum_shape
@@ -111,7 +115,7 @@ class FixedOptimizer(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Latency, DSP blocks, and halves of a RAMB36 with tables."""
+        """Latency, DSP blocks, lookup tables, and halves of a RAMB36 with tables."""
         first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
         # Gain and rate; a loss; square, gain, loss, divisor and quotient.
         dsp = 2 + first + (4 + FixedDivisor.DSP) * second + FixedStep.DSP
@@ -119,6 +123,7 @@ class FixedOptimizer(wiring.Component):
             latency=cls.timing(config).latency,
             interval=cls.INTERVAL,
             dsp=dsp,
+            lut=_LUT[config.optimizer],
             bram36=int(second),
             uram=0,
         )
@@ -148,7 +153,7 @@ class FixedOptimizer(wiring.Component):
         at = self.timing(self.config).weights - FixedStep.WEIGHTS
         m.d.comb += step.negative.eq(delay(m, negative, at - clock + 1, name="step_negative"))
         if optimizer == "sgd":
-            m.d.comb += [step.step.eq(rated[-STEP_WIDTH:]), step.right.eq(-left)]
+            m.d.comb += [step.step.eq(rated[-step.width :]), step.right.eq(-left)]
         else:
             divisor = self._second(m, mantissa, shift, zero)
             rated = delay(m, rated[-26:], at - 1 - clock, name="rated")
@@ -156,7 +161,7 @@ class FixedOptimizer(wiring.Component):
             quotient = self._multiply(m, rated, divisor.reciprocal, "quotient")
             right = Signal(signed(10), reset_less=True)
             m.d.sync += right.eq(divisor.exponent - left)
-            m.d.comb += [step.step.eq(quotient[-STEP_WIDTH:]), step.right.eq(right)]
+            m.d.comb += [step.step.eq(quotient[-step.width :]), step.right.eq(right)]
         m.d.comb += [
             step.weight.eq(self.weight),
             step.target.eq(self.target),

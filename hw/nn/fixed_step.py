@@ -15,11 +15,16 @@ from hw.arith.multiply import B_LIMB
 from hw.nn.optimizer_config import BLEND_FORMAT
 from hw.stream.delay import delay
 
-__all__ = ["STEP_WIDTH", "FixedStep"]
+__all__ = ["FixedStep", "step_width"]
 
-#: Bits of a step: if not 0 it has a one among the upper four, so that moved to the left it is
-#: beyond every weight of 27 bits.
-STEP_WIDTH = 30
+#: Bits of a step, at least.
+_LEAST_WIDTH = 30
+
+
+def step_width(weight_format):
+    """Bits of a step: if not 0 it has a one among the upper four, so that moved to the left it is
+    beyond every weight."""
+    return max(_LEAST_WIDTH, weight_format.width + 3)
 
 
 class FixedStep(wiring.Component):
@@ -28,11 +33,11 @@ class FixedStep(wiring.Component):
     Parameters
     ----------
     weight_format : FixedFormat
-        At most 27 bits.
+        At most 32 bits.
 
     Members
     -------
-    step : In(30), negative : In(1), right : In(signed(10))
+    step : In(step_width(weight_format)), negative : In(1), right : In(signed(10))
         ``step * 2**-right`` units of the weight, rounded half away from zero.
     weight, target : In(weight)
         ``WEIGHTS`` clocks later.
@@ -47,11 +52,11 @@ class FixedStep(wiring.Component):
     DSP = 2
 
     def __init__(self, weight_format):
-        self.weight_format = weight_format
+        self.weight_format, self.width = weight_format, step_width(weight_format)
         weight = weight_format.shape
         super().__init__(
             {
-                "step": In(STEP_WIDTH),
+                "step": In(self.width),
                 "negative": In(1),
                 "right": In(signed(10)),
                 "weight": In(weight),
@@ -65,21 +70,22 @@ class FixedStep(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        weight_format = self.weight_format
+        weight_format, width = self.weight_format, self.width
+        places = width.bit_length()  # of an amount that leaves something
         over = self.right[-1] & self.step[-4:].any()
-        s1_step = Signal(STEP_WIDTH + 1, reset_less=True)
+        s1_step = Signal(width + 1, reset_less=True)
         s1_amount = Signal(3, reset_less=True)
         s1_far = Signal(reset_less=True)
         s1_over = Signal(reset_less=True)
-        s2_step = Signal(STEP_WIDTH, reset_less=True)
+        s2_step = Signal(width, reset_less=True)
         s2_up = Signal(reset_less=True)
         shifted = s1_step >> s1_amount
         m.d.sync += [
-            s1_step.eq(Cat(C(0, 1), self.step) >> Cat(C(0, 3), self.right[3:5])),
+            s1_step.eq(Cat(C(0, 1), self.step) >> Cat(C(0, 3), self.right[3:places])),
             s1_amount.eq(self.right[:3]),
-            s1_far.eq(self.right[5:].any()),
+            s1_far.eq(self.right[places:].any()),
             s1_over.eq(over),
-            s2_step.eq(Mux(s1_far, s1_over.replicate(STEP_WIDTH), shifted[1:])),
+            s2_step.eq(Mux(s1_far, s1_over.replicate(width), shifted[1:])),
             s2_up.eq(shifted[0] & ~s1_far),
         ]
 
@@ -87,8 +93,8 @@ class FixedStep(wiring.Component):
         # its complement and one.
         s2_plus = delay(m, self.negative, 2, name="negative")
         carry = s2_up ^ ~s2_plus
-        addend = Cat(carry, s2_step ^ (~s2_plus).replicate(STEP_WIDTH), ~s2_plus).as_signed()
-        s3_moved = Signal(signed(STEP_WIDTH + 2), reset_less=True)
+        addend = Cat(carry, s2_step ^ (~s2_plus).replicate(width), ~s2_plus).as_signed()
+        s3_moved = Signal(signed(width + 2), reset_less=True)
         s4_weight = Signal(weight_format.shape, reset_less=True)
         s4_clipped = Signal(reset_less=True)
         beyond = s3_moved[weight_format.width - 1 :]

@@ -18,10 +18,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
-from hw.arith.float32.add import Float32Add
+from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH, decode
-from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.estimate import Estimate
@@ -31,8 +29,11 @@ from hw.stream.delay import delay
 
 __all__ = ["Optimizer"]
 
-_FLOAT = Arithmetic(kind="float32")
-_MULTIPLY, _ADD = Float32Multiply.LATENCY, Float32Add.LATENCY
+_FLOAT = Binary32()
+_MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
+
+#: Of reciprocal and root, as yosys maps them to UltraScale+.
+_INVERSE_LUT = 1028 + 485
 
 
 class Optimizer(wiring.Component):
@@ -66,6 +67,8 @@ class Optimizer(wiring.Component):
     #: Says, in a saved state, by which arithmetic its moments go on.
     NAME = "binary32"
     COEFFICIENTS = COEFFICIENTS
+    #: Decays that it takes, by name: 0, or from here to 1.
+    LEAST_DECAYS = {}
 
     def __init__(self, config, sum_shape):
         self.config, self.sum_shape = config, sum_shape
@@ -105,13 +108,18 @@ class Optimizer(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Latency, and DSP blocks."""
-        multiplies = {"sgd": 6, "rmsprop": 9, "adam": 11}[config.optimizer]
-        blocks = 0 if config.optimizer == "sgd" else Float32Rsqrt.DSP + Float32Reciprocal.DSP
+        """Latency, DSP blocks and lookup tables."""
+        products, sums = {"sgd": (6, 3), "rmsprop": (9, 4), "adam": (11, 5)}[config.optimizer]
+        dsp, lut = products * _FLOAT.product_dsp, products * _FLOAT.product_lut
+        lut += sums * _FLOAT.add_lut
+        if config.optimizer != "sgd":
+            dsp += Float32Rsqrt.DSP + Float32Reciprocal.DSP
+            lut += _INVERSE_LUT
         return Estimate(
             latency=cls.timing(config).latency,
             interval=cls.INTERVAL,
-            dsp=multiplies * Float32Multiply.DSP + blocks,
+            dsp=dsp,
+            lut=lut,
         )
 
     def elaborate(self, platform):

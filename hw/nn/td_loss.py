@@ -13,15 +13,13 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
+from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
-from hw.arith.quantize import Quantize, quantize
-from hw.arith.to_float import ToFloat, to_float
 from hw.stream.delay import delay
 
 __all__ = ["GAP", "TdLoss", "halved", "is_finite"]
 
-_FLOAT = Arithmetic()
+_FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
 
@@ -59,11 +57,9 @@ class TdLoss(wiring.Component):
 
     def __init__(self, arithmetic):
         self.arithmetic = arithmetic
-        exact = arithmetic.is_float
         activation = arithmetic.shape("activation")
-        self._converted = 0 if exact else ToFloat.LATENCY
-        self.td_latency = self._converted + _MULTIPLY + 2 * _ADD
-        self.gradient_latency = self.td_latency + 1 + _MULTIPLY + (0 if exact else Quantize.LATENCY)
+        self.td_latency = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
+        self.gradient_latency = self.td_latency + 1 + _MULTIPLY + arithmetic.quantize_latency
         self.latency = self.td_latency + 1 + 3 * _MULTIPLY + _ADD + GAP
         number = {"valid": 1, "value": WIDTH}
         gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
@@ -97,9 +93,10 @@ class TdLoss(wiring.Component):
         for clock in range(1, self.latency + 1):
             valid_at[clock] = valid = delay(m, valid, 1, name=f"valid_{clock}", reset=True)
 
-        start = self._converted
+        start = arithmetic.to_float_latency
         q, bootstrap, value = (
-            self._binary32(m, getattr(i, name), name) for name in ("q", "bootstrap", "value")
+            arithmetic.to_float(m, getattr(i, name), kind="activation", name=f"{name}_float")
+            for name in ("q", "bootstrap", "value")
         )
         reward, discount = i.reward, delay(m, i.discount, start, name="discount")
 
@@ -128,9 +125,7 @@ class TdLoss(wiring.Component):
         loss = _FLOAT.multiply(m, square, late_weight, name="loss")
         loss_at = self.latency - GAP
 
-        saturated = Const(0)
-        if not arithmetic.is_float:
-            gradient, saturated = quantize(m, gradient, arithmetic.gradient, name="gradient_raw")
+        gradient, saturated = arithmetic.quantize(m, gradient, kind="gradient", name="gradient_raw")
         m.d.comb += [
             self.td.valid.eq(valid_at[td_at]),
             self.td.value.eq(td),
@@ -150,12 +145,6 @@ class TdLoss(wiring.Component):
             with m.Elif(valid_at[at + _ADD]):
                 m.d.sync += total.eq(result)
         return m
-
-    def _binary32(self, m, value, name):
-        if self.arithmetic.is_float:
-            return value
-        fraction = self.arithmetic.activation.fraction
-        return to_float(m, value, fraction, name=f"{name}_float")
 
 
 def halved(number):

@@ -90,8 +90,9 @@ class MemoryConfig(ConfigBase):
     period: int = 1
     #: Of the random stalls and of the pauses.
     seed: int = 0
-    #: Clocks without any AXI transfer after which a launch counts as standing still.
-    max_idle: int = 1_000_000
+    #: Clocks without any AXI transfer after which a launch counts as standing still. There are more
+    #: than a million in an iteration of ``fixar`` with a large batch.
+    max_idle: int = 4_000_000
     faults: tuple[Fault, ...] = ()
 
     def __post_init__(self):

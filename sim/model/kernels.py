@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from sim.model.fa3c.kernel import A3cKernel
+from sim.model.fixar.kernel import FixarKernel
 from sim.model.gae.kernel import GaeKernel
 from sim.model.learner.kernel import LearnerKernel
 from sim.model.replay.kernel import ReplayKernel
@@ -32,6 +33,7 @@ KERNELS: dict[str, type[KernelTwin]] = {
     "replay": ReplayKernel,
     "dqn": LearnerKernel,
     "ddpg": LearnerKernel,
+    "fixar": FixarKernel,
     "gae": GaeKernel,
     "a3c": A3cKernel,
 }

@@ -2,38 +2,79 @@
 
 import numpy as np
 import pytest
-from amaranth import Const, unsigned
+from amaranth import Const, Shape, Signal, unsigned
 from arith.float32_cases import bits, corners, floats, random_operands
 from arith.free_running import FreeRunning, check, dsp_blocks
 
 from hw.arith.arithmetic import Arithmetic
-from hw.arith.fixed import SQ, UQ, RequantizeConfig
+from hw.arith.binary32 import Binary32
+from hw.arith.fixed import SQ, RequantizeConfig
+from hw.arith.fixed_point import DualPrecision, FixedPoint
 from sim.model.arith import float32
+from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.fixed import requantize
 
-FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
+FLOAT, FIXED, DUAL = Binary32(), FixedPoint(), DualPrecision()
 #: A product with fewer fraction bits than some results.
 COARSE = Arithmetic(kind="fixed", weight=SQ(5, 2), activation=SQ(6, 3), gradient=SQ(2, 9))
 FORMATS = [FIXED, COARSE]
 
 
-@pytest.mark.parametrize(
-    "values, rule",
-    [
-        (dict(kind="double"), "kind must be one of float32, fixed, not 'double'"),
-        (dict(weight=SQ(5, 23)), r"weight must be SQ of at most 27 bits, not SQ\(5, 23\)"),
-        (dict(activation=SQ(2, 17)), r"activation must be SQ of at most 18 bits, not SQ\(2, 17\)"),
-        (dict(gradient=UQ(2, 10)), r"gradient must be SQ of at most 18 bits, not UQ\(2, 10\)"),
-        (dict(gradient=8), "gradient must be SQ of at most 18 bits, not 8"),
-    ],
-)
-def test_rejects(values, rule):
-    with pytest.raises(ValueError, match=rule):
-        Arithmetic(**values)
+@pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=["float", "fixed", "dual"])
+def test_conversions(simulate, tmp_path, arithmetic):
+    """To and from binary32 at once, one as an activation of a product, what a sign says."""
 
+    def build(m, ports):
+        bits, value = ports["bits"], ports["value"]
+        one = Signal(outputs["one"])
+        m.d.comb += one.eq(arithmetic.times_one(value))
+        number, clipped = arithmetic.quantize(m, bits, kind="gradient", name="number")
+        return dict(
+            number=number,
+            clipped=clipped,
+            real=arithmetic.to_float(m, value, kind="activation", name="real"),
+            positive=arithmetic.positive(m, value, name="positive"),
+            one=one,
+            minus_one=Const(arithmetic.minus_one, arithmetic.shape("gradient")),
+        )
 
-def test_json_round_trip():
-    assert Arithmetic.from_json(COARSE.to_json()) == COARSE
+    twin, shape = twin_of(arithmetic), arithmetic.shape("activation")
+    one_width = shape.width + (arithmetic.activation.fraction if arithmetic.saturates else 0)
+    outputs = dict(number=arithmetic.shape("gradient"), clipped=1, real=32, positive=1)
+    outputs |= dict(one=Shape(one_width, shape.signed), minus_one=outputs["number"])
+    raw = np.concatenate([x[::9] for x in corners(1)] + [random_operands(1, 300, seed=3)[0]])
+    values = floats(raw)
+    if arithmetic.saturates:
+        values = operands(arithmetic.activation, np.random.default_rng(3), len(raw))
+    number, clipped = twin.quantize(floats(raw), "gradient")
+    assert clipped.any() == arithmetic.saturates and not clipped.all()
+    minus_one, _ = twin.quantize(np.full(len(raw), -1, np.float32), "gradient")
+
+    def shown(array):
+        return bits(array) if array.dtype == np.float32 else array
+
+    check(
+        simulate,
+        tmp_path,
+        FreeRunning(dict(bits=32, value=shape), outputs, build),
+        dict(bits=raw, value=shown(values)),
+        dict(
+            number=raw if not arithmetic.saturates else number,
+            clipped=clipped,
+            real=shown(twin.to_float(values, "activation")),
+            positive=twin.positive(values),
+            one=shown(twin.times_one(values)),
+            minus_one=shown(minus_one),
+        ),
+        dict(
+            number=arithmetic.quantize_latency,
+            clipped=arithmetic.quantize_latency,
+            real=arithmetic.to_float_latency,
+            positive=0,
+            one=0,
+            minus_one=0,
+        ),
+    )
 
 
 def test_float32(simulate, tmp_path):
@@ -84,7 +125,8 @@ def test_float32(simulate, tmp_path):
     )
     assert (FLOAT.multiply_latency, FLOAT.add_latency, FLOAT.requantize_latency) == (5, 6, 0)
     assert FLOAT.zero == bits([np.float32(-0.0)])[0]
-    assert FLOAT.shape("weight") == FLOAT.sum_shape("weight", "activation", 64) == unsigned(32)
+    assert FLOAT.shape("weight") == unsigned(32)
+    assert FLOAT.sum_shape("weight", "activation", count=64) == unsigned(32)
 
 
 @pytest.mark.parametrize("arithmetic", FORMATS, ids=["fine", "coarse"])
@@ -94,7 +136,7 @@ def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
     """Product, sum of products, and the sum in the target's format."""
     count = 6
     a_format, b_format = getattr(arithmetic, a_kind), getattr(arithmetic, b_kind)
-    sums = arithmetic.sum_shape(a_kind, b_kind, count)
+    sums = arithmetic.sum_shape(a_kind, b_kind, count=count)
 
     def build(m, ports):
         a, b, c = (ports[name] for name in ("a", "b", "c"))
@@ -193,7 +235,7 @@ def test_dsp_blocks_of_multiply_accumulates():
     }
     inputs, outputs = {}, {}
     for name, (arithmetic, kind, _) in cases.items():
-        outputs[name] = arithmetic.sum_shape(kind, "activation", 512)
+        outputs[name] = arithmetic.sum_shape(kind, "activation", count=512)
         inputs[f"{name}_a"], inputs[f"{name}_b"] = map(arithmetic.shape, (kind, "activation"))
         inputs[f"{name}_c"] = outputs[name]
 

@@ -65,7 +65,7 @@ def generated(tmp_path_factory):
 @pytest.mark.parametrize(
     "design",
     [
-        pytest.param(name, marks=[pytest.mark.long] * (name in ("dqn", "ddpg", "a3c")))
+        pytest.param(name, marks=[pytest.mark.long] * (name in ("dqn", "ddpg", "fixar", "a3c")))
         for name in DESIGNS
     ],
 )
@@ -80,7 +80,7 @@ def test_defaults(tmp_path, design, board):
     try:
         directory = generate(design, board, tmp_path)
     except DoesNotFit:
-        assert board == "ulx3s" and design in ("dqn", "ddpg", "a3c")
+        assert board == "ulx3s" and design in ("dqn", "ddpg", "a3c", "fixar")
         return
     for tool in TOOLS:
         tool(directory, design)

@@ -22,11 +22,16 @@ _ROUNDS = {
     "lanes": 1, "units": ("any",), "batch": 1, "rms_units": 1, "drain_words": 1,
     "parameter_rows": 256,
 }  # fmt: skip
+_ARRAYS = {
+    "capacity": 128, "fanout": 4, "ultra_ram": False, "observation": 3, "action": 1, "hidden": (4,),
+    "cores": 1, "side": 4, "batch": 8,
+}  # fmt: skip
 _SMALL = {
     "replay": {"capacity": 37, "fanout": 4, "ultra_ram": False},
     "gae": {"rows": 4, "gae.depth": 16},
     "dqn": _NET,
     "ddpg": _NET,
+    "fixar": _ARRAYS,
     "a3c": _ROUNDS,
 }
 

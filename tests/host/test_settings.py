@@ -6,6 +6,7 @@ import pytest
 
 from host.settings import flat, leaves, override
 from host.train.config import OffPolicyConfig, OnPolicyConfig
+from host.train.preset import preset
 from hw.fa3c.config import Fa3cConfig
 from tests.host.stub_designs import StubConfig
 
@@ -135,3 +136,11 @@ def test_leaves_know_where_they_are():
     value, path = found["read.depth"]
     assert value == StubConfig().read.depth
     assert path == ((StubConfig, "read"), (type(StubConfig().read), "depth"))
+
+
+@pytest.mark.parametrize(
+    "text, value", [("50000", 50_000), ("5e4", 50_000), ("0x10", 16), ("none", None)]
+)
+def test_an_integer_in_the_place_of_none(text, value):
+    found = override(preset("ddpg", "cpu"), {"quantization_delay": text}).agent.quantization_delay
+    assert found == value and type(found) is type(value)

@@ -7,7 +7,7 @@ from replay.programs import Program, status_of
 
 from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_image import pack, sections
+from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,
@@ -28,8 +28,8 @@ _WORD = (1 << 32) - 1
 class LearnProgram(Program):
     """Also LEARN, LOAD, STORE and ACT; ``reports`` are the places of REPORTs in results."""
 
-    def __init__(self, granules=0):
-        super().__init__(granules, COMMANDS)
+    def __init__(self, granules=0, commands=COMMANDS):
+        super().__init__(granules, commands)
         self.reports = []
 
     def learn(self, steps, records, **fields):
@@ -119,6 +119,10 @@ class LearnPrograms:
     config : LearnerKernelConfig
     """
 
+    PROGRAM = LearnProgram
+    #: Methods, and how often each is called.
+    COMMON = dict(learn=5, train=3, load=1, store=1, act=3, insert=1, sample=1, set=1, get=1)
+
     def __init__(self, config, seed):
         self.config, self.rng = config, random.Random(seed)
         self.bytes = np.random.default_rng(seed)
@@ -134,10 +138,9 @@ class LearnPrograms:
         )
 
     def program(self, length, bad=None):
-        program = LearnProgram(self.granules)
+        program = self.PROGRAM(self.granules)
         while len(program) < length:
-            names = ["learn", "train", "load", "store", "act", "insert", "sample", "set", "get"]
-            (name,) = self.rng.choices(names, [5, 3, 1, 1, 3, 1, 1, 1, 1])
+            (name,) = self.rng.choices(list(self.COMMON), self.COMMON.values())
             getattr(self, name)(program)
         if bad:
             bad(self, program)
@@ -146,7 +149,7 @@ class LearnPrograms:
 
     def first(self):
         """Fill the memory and load all parameters."""
-        program = LearnProgram()
+        program = self.PROGRAM()
         program.setup(self.capacity, self.granules, self.config.replay.one)
         program.raw(Opcode.SEED, state=[self.rng.getrandbits(64) for _ in range(4)])
         self.insert(program, self.capacity - 2)
@@ -279,8 +282,8 @@ class TrainingPrograms(LearnPrograms):
             if section.parameter_set == "second":
                 weights = weights**2
             weights = weights.astype(np.float32)
-            if section.parameter_set in ("online", "target") and not learner.arithmetic.is_float:
+            if section.parameter_set in ("online", "target") and learner.arithmetic.saturates:
                 fraction = learner.arithmetic.weight.fraction
                 weights = np.round(weights * 2.0**fraction).astype("<i4")
-            parts.append(pack(layer, weights[:, :-1], weights[:, -1]).view(np.uint32))
+            parts.append(layer.pack(weights[:, :-1], weights[:, -1]).view(np.uint32))
         return np.concatenate(parts)

@@ -64,7 +64,8 @@ class Lesson:
 
     def __init__(self, config, given=False):
         self.config, self.given = config, given
-        kind = TrainingPrograms if config is REAL else LearnPrograms
+        self.stand_in = config in (WIDE, NARROW)
+        kind = LearnPrograms if self.stand_in else TrainingPrograms
         self.source = source = kind(config, 9)
         self.steps = source.steps(self.ITERATIONS)
         self.records = source.records(self.ITERATIONS * self.INSERTS)
@@ -142,7 +143,7 @@ class Lesson:
         return program.launch(), program.reports
 
     def course(self, *launches, **memory):
-        opened = opened_kernel if self.config is REAL else opened_stand_in
+        opened = opened_stand_in if self.stand_in else opened_kernel
         return Course(
             functools.partial(opened, config=self.config),
             lambda kernel: _Small(kernel, 1 << 14),

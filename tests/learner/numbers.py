@@ -14,7 +14,7 @@ NARROW = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(3, 5), gradien
 
 def numbers(arithmetic, kind, shape, rng):
     """Most of moderate size, some zero, some that saturate or overflow with others."""
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         corners = np.array([0, -0.0, 1e-39, 1.2e-38, -3e19, 1e25], np.float32)
         usual = rng.standard_normal(shape).astype(np.float32)
         return np.where(rng.random(shape) < 0.1, rng.choice(corners, shape), usual)
@@ -27,7 +27,7 @@ def activations(arithmetic, activation, shape, rng):
     x = numbers(arithmetic, "activation", shape, rng)
     if activation in (None, "linear"):
         return x
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         # What a function's unit gives is never subnormal.
         return float32.flush(x if activation == "relu" else np.clip(x, -1, 1))
     if activation == "relu":

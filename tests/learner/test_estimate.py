@@ -69,7 +69,7 @@ def test_defaults_fit(board, name):
     design, numbers = DESIGNS[name], boards.get(board).numbers
     config = configure(design, boards.get(board), {})
     check_fit(config, numbers)
-    assert config.learner.algorithm == name and config.learner.arithmetic.is_float
+    assert config.learner.algorithm == name and config.learner.arithmetic == Arithmetic()
     assert config.engine.data_width == numbers["data_width"]
     if (board, name) != ("u50", "ddpg") and board != "zcu106":
         assert config.learner.multipliers == 32

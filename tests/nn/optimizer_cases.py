@@ -1,16 +1,31 @@
 """What optimizers are tested with: coefficients, and numbers of all magnitudes."""
 
+from typing import NamedTuple
+
 import numpy as np
 from arith.float32_cases import floats
 
 from hw.arith.arithmetic import Arithmetic
-from hw.nn.optimizer_config import COEFFICIENTS
+from hw.arith.fixed_point import DualPrecision
+from hw.nn.optimizer import Optimizer
+from hw.nn.optimizer_config import COEFFICIENTS, OptimizerConfig
+from hw.nn.optimizers import optimizer_of
 from sim.model.nn.fixed_coefficients import fixed_coefficients
 
-__all__ = ["FIXED", "NAMES", "given", "normals", "patterns", "raw_gradients", "values"]
+__all__ = [
+    "DUAL",
+    "FIXED",
+    "NAMES",
+    "Case",
+    "given",
+    "normals",
+    "patterns",
+    "raw_gradients",
+    "values",
+]
 
 NAMES = list(COEFFICIENTS.members)
-FIXED = Arithmetic(kind="fixed")
+FIXED, DUAL = Arithmetic(kind="fixed"), DualPrecision()
 #: As torch's defaults, on the first step of Adam.
 USUAL = dict(
     scale=1 / 64,
@@ -25,13 +40,29 @@ USUAL = dict(
 )
 
 
+class Case(NamedTuple):
+    """An optimizer, its arithmetic and the largest batch: what its twin asks of a config."""
+
+    optimizer: str = "adam"
+    arithmetic: Arithmetic = FIXED
+    batch: int = 64
+
+    @property
+    def config(self):
+        return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
+
+    @property
+    def sum_shape(self):
+        return self.arithmetic.gradient_sum_shape(self.batch)
+
+
 def values(**changes):
     return tuple(np.float32({**USUAL, **changes}[name]) for name in NAMES)
 
 
 def given(config, c):
     """``COEFFICIENTS`` as the optimizers of ``config`` take them, by name."""
-    if config.arithmetic.is_float:
+    if optimizer_of(config.arithmetic) is Optimizer:
         return dict(zip(NAMES, c, strict=True))
     return fixed_coefficients(config, c)._asdict()
 

@@ -7,6 +7,7 @@ from arith.free_running import FreeRunning, check, dsp_blocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
+from hw.arith.fixed_point import DualPrecision
 from hw.nn.activation import (
     ACTIVATIONS,
     activate,
@@ -14,18 +15,23 @@ from hw.nn.activation import (
     derivative,
     derivative_latency,
 )
+from sim.model.arith.arithmetic import twin_of
 from sim.model.nn import activation as twin
 
 FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
 # 1 - x**2 has more fraction bits than a DSP block takes; and none at all.
 FINE = Arithmetic(kind="fixed", activation=SQ(1, 17), gradient=SQ(1, 17))
 WHOLE = Arithmetic(kind="fixed", activation=SQ(8, 0), gradient=SQ(3, 3))
+#: Wide formats; and those of 16 bits, fewer fraction bits than its tanh has.
+DUAL = DualPrecision()
+NARROW = DualPrecision(activation=SQ(6, 10), gradient=SQ(4, 12))
 ALL = {"float32": FLOAT, "fixed": FIXED, "fine": FINE, "whole": WHOLE}
+ALL |= {"dual": DUAL, "narrow dual": NARROW}
 
 
 def numbers(arithmetic, kind, rng, rows):
     """Numbers of a kind, limits first, as the twin takes them."""
-    if arithmetic.is_float:
+    if arithmetic is FLOAT:
         x = np.concatenate([CORNERS, random_operands(1, rows, seed=int(rng.integers(99)))[0]])
         x = floats(x)
         return np.where(np.isnan(x), floats([0x7FC00000]), x)
@@ -35,7 +41,7 @@ def numbers(arithmetic, kind, rng, rows):
 
 
 def ports(arithmetic, values):
-    return bits(values) if arithmetic.is_float else values
+    return bits(values) if arithmetic is FLOAT else values
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -69,7 +75,7 @@ def test_derivative(simulate, tmp_path, name, activation):
     rng = np.random.default_rng(2)
     dx = numbers(arithmetic, "gradient", rng, 300)
     x = rng.permutation(numbers(arithmetic, "activation", rng, len(dx)))[: len(dx)]
-    if arithmetic.is_float:
+    if arithmetic is FLOAT:
         pairs = [part[::11] for part in corners(2)]
         some = [np.where(np.isnan(part), floats([0x7FC00000]), part) for part in map(floats, pairs)]
         dx, x = np.concatenate([dx, some[0]]), np.concatenate([x, some[1]])
@@ -100,10 +106,10 @@ def test_derivative(simulate, tmp_path, name, activation):
 
 
 def test_latencies():
-    expected = {"linear": (0, 0), "relu": (1, 1), "tanh": (13, 9)}
-    backward = {"linear": (0, 0), "relu": (1, 1), "tanh": (16, 6)}
+    expected = {"linear": (0, 0, 0), "relu": (1, 1, 1), "tanh": (13, 9, 11)}
+    backward = {"linear": (0, 0, 0), "relu": (1, 1, 1), "tanh": (16, 6, 6)}
     for activation in ACTIVATIONS:
-        for k, arithmetic in enumerate((FLOAT, FIXED)):
+        for k, arithmetic in enumerate((FLOAT, FIXED, DUAL)):
             assert activation_latency(arithmetic, activation) == expected[activation][k]
             assert derivative_latency(arithmetic, activation) == backward[activation][k]
 
@@ -131,8 +137,8 @@ def test_twin_derivative_is_the_slope(activation):
     active = twin.activate(FLOAT, activation, wide)
     got = twin.derivative(FLOAT, activation, dx.astype(np.float32), active)
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=2e-6)
-    raw, _ = twin.quantize(FIXED, "activation", wide)
-    error, _ = twin.quantize(FIXED, "gradient", dx.astype(np.float32))
+    raw, _ = twin_of(FIXED).quantize(wide, "activation")
+    error, _ = twin_of(FIXED).quantize(dx.astype(np.float32), "gradient")
     got = twin.derivative(FIXED, activation, error, twin.activate(FIXED, activation, raw))
     # Half a unit of x goes twice into its square, half a unit of dx comes and goes.
     away = np.abs(y) > 2.0**-11 if activation == "relu" else slice(None)
@@ -140,28 +146,19 @@ def test_twin_derivative_is_the_slope(activation):
     assert np.all((np.abs(got * 2.0**-14 - expected) <= bound)[away])
 
 
-def test_quantize_and_to_float_leave_binary32():
-    x = np.array([1.5, -2], np.float32)
-    values, saturated = twin.quantize(FLOAT, "gradient", x)
-    assert values is x and not saturated.any() and twin.to_float(FLOAT, "gradient", x) is x
-    values, saturated = twin.quantize(FIXED, "gradient", np.array([0.5, 9, np.nan], np.float32))
-    assert values.tolist() == [8192, 131071, 0] and saturated.tolist() == [False, True, True]
-    assert twin.to_float(FIXED, "gradient", values).tolist()[:1] == [0.5]
-    assert twin.to_float(FIXED, 2, np.array([3])).tolist() == [0.75]
-
-
 @pytest.mark.long
 def test_dsp_blocks():
     """As the docstrings say: tanh 4 and 3, its derivative 4 and one a product."""
+    cases = {"float": (FLOAT, 8), "fixed": (FIXED, 5), "dual": (DUAL, 5)}
     inputs, outputs, expected = {}, {}, 0
-    for name, arithmetic in (("float", FLOAT), ("fixed", FIXED)):
+    for name, (arithmetic, dsp) in cases.items():
         inputs[f"{name}_x"] = outputs[f"{name}_y"] = arithmetic.shape("activation")
         inputs[f"{name}_dx"] = outputs[f"{name}_back"] = arithmetic.shape("gradient")
-        expected += 8 if arithmetic.is_float else 5
+        expected += dsp
 
     def build(m, ports):
         results = {}
-        for name, arithmetic in (("float", FLOAT), ("fixed", FIXED)):
+        for name, (arithmetic, _) in cases.items():
             x, dx = ports[f"{name}_x"], ports[f"{name}_dx"]
             results[f"{name}_y"], _ = activate(m, arithmetic, "tanh", x, name=f"{name}_tanh")
             results[f"{name}_back"], _ = derivative(m, arithmetic, "tanh", dx, x, name=name)

@@ -21,14 +21,14 @@ class WindowTop(wiring.Component):
 
     def __init__(self, arithmetic, stride):
         self.arithmetic, self.stride = arithmetic, stride
-        width = 32 if arithmetic.is_float else WIDTH
+        width = WIDTH if arithmetic.saturates else 32
         ports = {f"o_{count}": Out(max(width, SUM_WIDTH)) for count in COUNTS}
         positions = {f"position_{count}": In(4) for count in COUNTS}
         super().__init__({"value": In(width), **positions, **ports})
 
     def elaborate(self, platform):
         m = Module()
-        value = self.value if self.arithmetic.is_float else self.value.as_signed()
+        value = self.value.as_signed() if self.arithmetic.saturates else self.value
         m.d.sync += Signal().eq(0)  # a clock, also where no window has a register
         for count in COUNTS:
             total, latency = interleaved_sum(
@@ -47,7 +47,7 @@ class WindowTop(wiring.Component):
 
 
 def numbers(arithmetic, count, rng):
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         corners = np.array([-0.0, 0.0, 1e-39, np.inf, np.nan, 3e38], np.float32)
         values = rng.standard_normal(count).astype(np.float32)
         return np.where(rng.random(count) < 0.2, rng.choice(corners, count), values)
@@ -63,8 +63,8 @@ def test_sums(simulate, tmp_path, kind, stride):
     arithmetic, rng, clocks = Arithmetic(kind=kind), np.random.default_rng(stride), Clocks()
     length = 260 * stride
     values = numbers(arithmetic, length, rng)
-    values[: 20 * stride] = -0.0 if arithmetic.is_float else -(1 << (WIDTH - 1))
-    raw = values.view(np.uint32) if arithmetic.is_float else values % (1 << WIDTH)
+    values[: 20 * stride] = -(1 << (WIDTH - 1)) if arithmetic.saturates else -0.0
+    raw = values % (1 << WIDTH) if arithmetic.saturates else values.view(np.uint32)
     positions = {count: rng.integers(0, 16, length) for count in COUNTS}
     checked = dict.fromkeys(COUNTS, 0)
     for count in COUNTS:
@@ -74,8 +74,8 @@ def test_sums(simulate, tmp_path, kind, stride):
             positions[count][window] = np.repeat(np.arange(count), stride)
             sums = twin(arithmetic, values[window].reshape(count, stride))
             for k, total in enumerate(sums):
-                bits = total.view(np.uint32) if arithmetic.is_float else total
-                width = 32 if arithmetic.is_float else SUM_WIDTH
+                bits = total if arithmetic.saturates else total.view(np.uint32)
+                width = SUM_WIDTH if arithmetic.saturates else 32
                 clock = at + (count - 1) * stride + k + latency
                 clocks.expect(clock, **{f"o_{count}": int(bits) % (1 << width)})
                 checked[count] += 1

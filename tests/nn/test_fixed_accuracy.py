@@ -5,16 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nn.exact_optimizer import ExactOptimizer, Near, moment, step
-from nn.optimizer_cases import FIXED, NAMES, raw_gradients, values
+from nn.optimizer_cases import DUAL, FIXED, NAMES, Case, raw_gradients, values
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import LearnerConfig
 from hw.nn.optimizer_config import OPTIMIZERS
 from sim.model.nn.optimizer import update
 
-UNIT = 2.0 ** -FIXED.fraction("activation", "gradient")
+UNIT = 2.0**-FIXED.gradient_sum_fraction
 RESOLUTION = FIXED.weight.resolution
-WIDTH = gradient_sum_shape(LearnerConfig(arithmetic=FIXED)).width
+WIDTH = Case().sum_shape.width
 STEPS = 3000
 
 
@@ -30,14 +28,14 @@ def moved_from_zero(config, c, gradient, first, second):
     """What the twin's weights, all 0 at first, move by; and its new moments."""
     zero = np.zeros(len(gradient), np.int64)
     new = update(config, c, gradient, zero, zero, first, second)
-    return -FIXED.weight.to_float(new.weight), new
+    return -config.arithmetic.weight.to_float(new.weight), new
 
 
-def check_step(optimizer, c, gradient, first, second):
-    config = LearnerConfig(optimizer=optimizer, arithmetic=FIXED)
+def check_step(optimizer, c, gradient, first, second, arithmetic=FIXED):
+    config, weight = Case(optimizer, arithmetic), arithmetic.weight
     got, new = moved_from_zero(config, c, gradient, first, second)
     c, none = named(c), np.zeros(len(gradient))
-    g = c["scale"] * UNIT * gradient
+    g = c["scale"] * 2.0**-arithmetic.gradient_sum_fraction * gradient
     near = Near(g, 2.0**-16 * np.abs(g))
     if optimizer != "rmsprop":
         old = Near(first.astype(np.float64), none)
@@ -49,9 +47,9 @@ def check_step(optimizer, c, gradient, first, second):
         divided = moment("second", old, c["second_decay"], c["second_gain"] * g**2)
         assert within(new.second, divided)
     expected = step(near, divided, c["rate"], c["floor"])
-    limit = FIXED.weight.high * RESOLUTION
+    limit = weight.high * weight.resolution
     inside = np.abs(expected.value) + expected.error < limit
-    error = expected.error + RESOLUTION / 2
+    error = expected.error + weight.resolution / 2
     assert (np.abs(got - expected.value) <= error)[inside].all()
     assert (np.abs(got) >= limit)[np.abs(expected.value) - expected.error > 2 * limit].all()
     return np.abs(got - expected.value)[inside] / error[inside]
@@ -90,15 +88,16 @@ def test_one_step(optimizer, numbers, decays, scale, floor):
     check_step(optimizer, c, raw >> drop, first, second)
 
 
+@pytest.mark.parametrize("arithmetic", [FIXED, DUAL], ids=lambda a: a.kind)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_bound_is_not_loose(optimizer):
+def test_bound_is_not_loose(optimizer, arithmetic):
     """Of a hundred thousand random steps, the worst comes to an eighth of the bound, or further."""
     rng, count = np.random.default_rng(1), 100_000
-    gradient = raw_gradients(rng, count, WIDTH)
+    gradient = raw_gradients(rng, count, arithmetic.gradient_sum_shape(64).width)
     first = (rng.standard_normal(count) * np.exp2(rng.integers(-24, 6, count))).astype(np.float32)
     second = np.exp2(rng.uniform(-50, 10, count)).astype(np.float32)
     c = values(rate=0.3, scale=0.3, floor=3e-3)
-    worst = check_step(optimizer, c, gradient, first, second).max()
+    worst = check_step(optimizer, c, gradient, first, second, arithmetic).max()
     assert 1 / 8 < worst <= 1, worst
 
 
@@ -117,7 +116,7 @@ def runs(rng):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_runs(optimizer, decays):
     """Moments and weights of thousands of steps do not drift beyond the sum of their errors."""
-    config = LearnerConfig(optimizer=optimizer, arithmetic=FIXED)
+    config = Case(optimizer)
     gains = [1 - np.float64(np.float32(decay)) for decay in decays]
     gradients = runs(np.random.default_rng(2))
     count = gradients.shape[1]
@@ -154,7 +153,7 @@ def test_runs(optimizer, decays):
 def test_against_torch(optimizer):
     """200 steps of torch's own optimizers in float64."""
     torch = pytest.importorskip("torch")
-    config = LearnerConfig(optimizer=optimizer, arithmetic=FIXED)
+    config = Case(optimizer)
     decays = [float(np.float32(decay)) for decay in (0.9, 0.999)]
     rng, count, rate, scale = np.random.default_rng(3), 50, 1e-3, 1 / 64
     own = torch.zeros(count, dtype=torch.float64, requires_grad=True)

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from clocks import Clocks
-from nn.optimizer_cases import FIXED, NAMES, values
+from nn.optimizer_cases import DUAL, FIXED, NAMES, Case, values
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import LearnerConfig
 from hw.nn.fixed_coefficients import LARGEST_EXPONENT, FixedCoefficients, origins
 from hw.nn.optimizer_config import OPTIMIZERS
 from sim.model.nn.fixed_coefficients import fixed_coefficients
@@ -18,6 +16,7 @@ CORNERS = np.array(
     + [1e30, INFINITY, 0.9, 0.999, 0.9999],
     np.float32,
 )
+EACH_ARITHMETIC = pytest.mark.parametrize("arithmetic", [FIXED, DUAL], ids=lambda a: a.kind)
 
 
 def cases():
@@ -31,10 +30,11 @@ def cases():
         yield tuple((rng.random(9) * np.exp2(rng.integers(-30, 10, 9))).astype(np.float32))
 
 
+@EACH_ARITHMETIC
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_hardware(simulate, tmp_path, optimizer):
-    config = LearnerConfig(optimizer=optimizer, arithmetic=FIXED)
-    unit = FixedCoefficients(config.layer_config.optimizer_config, gradient_sum_shape(config))
+def test_hardware(simulate, tmp_path, optimizer, arithmetic):
+    case = Case(optimizer, arithmetic)
+    unit = FixedCoefficients(case.config, case.sum_shape)
     clocks = Clocks()
     unread = {"sgd": ("second",), "rmsprop": ("first_loss", "first_kept"), "adam": ("none",)}
     unread = unread[optimizer]
@@ -42,18 +42,19 @@ def test_hardware(simulate, tmp_path, optimizer):
         clock = len(clocks.inputs)
         for k in range(unit.LATENCY):
             clocks.at(clock + k, i=dict(zip(NAMES, c, strict=True)))
-        expected = fixed_coefficients(config, c)._asdict()
+        expected = fixed_coefficients(case, c)._asdict()
         # What the optimizer does not read may be anything.
         read = {k: v for k, v in expected.items() if not k.startswith(unread)}
         clocks.expect(clock + unit.LATENCY, o=read)
     clocks.run(simulate, unit, tmp_path)
 
 
+@EACH_ARITHMETIC
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_values(optimizer):
+def test_values(optimizer, arithmetic):
     """Within their roundings, or as the docstring has it at the limits."""
-    config = LearnerConfig(optimizer=optimizer, arithmetic=FIXED)
-    added = origins(config, gradient_sum_shape(config))
+    case = Case(optimizer, arithmetic)
+    added = origins(case.config, case.sum_shape)
 
     def number(mantissa, exponent, bits):
         return mantissa * 2.0 ** (exponent - 127 - bits + 1)
@@ -61,7 +62,7 @@ def test_values(optimizer):
     for c in cases():
         given, got = (
             dict(zip(NAMES, map(np.float64, c), strict=True)),
-            fixed_coefficients(config, c),
+            fixed_coefficients(case, c),
         )
         gains = {"rate": given["rate"], "first_gain": given["scale"]}
         if optimizer != "rmsprop":

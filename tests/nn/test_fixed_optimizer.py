@@ -7,15 +7,13 @@ import pytest
 from arith.float32_cases import bits, floats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nn.optimizer_cases import DUAL, Case, normals, patterns, raw_gradients, values
 from nn.optimizer_cases import given as given_coefficients
-from nn.optimizer_cases import normals, patterns, raw_gradients, values
 from packed import packed
 
 from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
-from hw.learner.chain.backward_pe import gradient_sum_shape
-from hw.learner.config import LearnerConfig
 from hw.nn.fixed_coefficients import FIXED_COEFFICIENTS
 from hw.nn.fixed_optimizer import FixedOptimizer
 from hw.nn.optimizer_config import OPTIMIZERS
@@ -23,7 +21,8 @@ from hw.verilog import to_verilog
 from sim.model.nn.optimizer import update
 from sim.tools import BUILD_DIRECTORY
 
-#: Sums of 42 bits, of 24, which a gradient's mantissa holds, and of 48, the most there are.
+#: Sums of 42 bits, of 24, which a gradient's mantissa holds, and of 48, the most there are; and
+#: weights of 32 bits.
 LEARNERS = {
     "usual": dict(arithmetic=Arithmetic(kind="fixed"), batch=64),
     "narrow": dict(
@@ -38,6 +37,7 @@ LEARNERS = {
         ),
         batch=4096,
     ),
+    "dual": dict(arithmetic=DUAL),
 }
 #: Steps that are ordinary, large, without memory, hardly without, and with next to no divisor.
 STEPS = [
@@ -50,10 +50,10 @@ STEPS = [
 ]
 
 
-def at_the_limits(config, c, gradient, weight, target, first, second):
+def at_the_limits(case, c, gradient, weight, target, first, second):
     """``weight``, of which some land on a limit and some one beyond; how far beyond, or 2: any."""
-    limits = config.arithmetic.weight
-    step = -update(config, c, gradient, 0 * weight, target, first, second).weight
+    limits = case.arithmetic.weight
+    step = -update(case, c, gradient, 0 * weight, target, first, second).weight
     beyond = np.arange(len(weight)) % 3
     start = step + np.where(step < 0, limits.high + beyond, limits.low - beyond)
     fits = (abs(step) < limits.high) & (step != 0) & (beyond < 2)
@@ -61,52 +61,52 @@ def at_the_limits(config, c, gradient, weight, target, first, second):
     return np.where(fits, start, weight), np.where(fits, beyond, 2)
 
 
-def ports_of(config, c, gradient, weight, target, first, second):
+def ports_of(case, c, gradient, weight, target, first, second):
     """Inputs and the twin's outputs by port; integers for JSON."""
-    new = update(config, c, gradient, weight, target, first, second)
+    new = update(case, c, gradient, weight, target, first, second)
     alone = zip(gradient, weight, target, first, second, strict=True)
     ports = dict(
-        step=f"{packed(FIXED_COEFFICIENTS, given_coefficients(config, c))[0]:x}",
-        saturated=[update(config, c, *(np.array([x]) for x in one)).saturations for one in alone],
+        step=f"{packed(FIXED_COEFFICIENTS, given_coefficients(case, c))[0]:x}",
+        saturated=[update(case, c, *(np.array([x]) for x in one)).saturations for one in alone],
     )
     assert sum(ports["saturated"]) == new.saturations
     for name in ("first", "second"):
         if getattr(new, name) is not None:
             ports[f"new_{name}"] = bits(getattr(new, name)).tolist()
-    widths = {"gradient": gradient_sum_shape(config).width}
+    widths = {"gradient": case.sum_shape.width}
     numbers = dict(gradient=gradient, weight=weight, target=target)
     numbers |= dict(new_weight=new.weight, new_target=new.target)
     for name, array in numbers.items():
-        mask = (1 << widths.get(name, config.arithmetic.weight.width)) - 1
+        mask = (1 << widths.get(name, case.arithmetic.weight.width)) - 1
         ports[name] = [int(x) & mask for x in array]
     return ports | dict(first=bits(first).tolist(), second=bits(second).tolist())
 
 
-def batch(config, c, rng, count, numbers):
-    limits = config.arithmetic.weight
-    gradient = raw_gradients(rng, count, gradient_sum_shape(config).width)
+def batch(case, c, rng, count, numbers):
+    limits = case.arithmetic.weight
+    gradient = raw_gradients(rng, count, case.sum_shape.width)
     first, second = numbers(rng, count), numbers(rng, count)
     for moment in (first, second):
         moment[rng.random(count) < 0.05] = 0
     weight, target = rng.integers(limits.low, limits.high + 1, (2, count))
-    weight, beyond = at_the_limits(config, c, gradient, weight, target, first, second)
-    ports = ports_of(config, c, gradient, weight, target, first, second)
+    weight, beyond = at_the_limits(case, c, gradient, weight, target, first, second)
+    ports = ports_of(case, c, gradient, weight, target, first, second)
     # On the limit is not clipped, one beyond is.
     landed = zip(beyond, ports["saturated"], strict=True)
     return ports, {(int(far), clipped) for far, clipped in landed if far < 2}
 
 
-def run(simulate, tmp_path, config, batches):
+def run(simulate, tmp_path, case, batches):
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(batches))
-    at = FixedOptimizer.timing(config)
-    assert FixedOptimizer.estimate(config).latency == at.latency
+    at = FixedOptimizer.timing(case)
+    assert FixedOptimizer.estimate(case).latency == at.latency
     outputs = {name: at.latency for name in ("new_weight", "new_target", "saturated")}
     outputs |= {name: at.moments for name in ("new_first", "new_second")}
     inputs = dict(gradient=0, first=0, second=0, weight=at.weights, target=at.weights)
     # Ports that this optimizer does not read are driven all the same.
     simulate(
-        FixedOptimizer(config.layer_config.optimizer_config, gradient_sum_shape(config)),
+        FixedOptimizer(case.config, case.sum_shape),
         "nn.optimizer_bench",
         vectors=str(file),
         inputs=inputs,
@@ -118,20 +118,18 @@ def run(simulate, tmp_path, config, batches):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_hardware(simulate, tmp_path, optimizer, learner):
     """A parameter every clock, latencies as ``timing`` says."""
-    config = LearnerConfig(optimizer=optimizer, **LEARNERS[learner])
+    case = Case(optimizer, **LEARNERS[learner])
     rng = np.random.default_rng(4)
     cases = [(c, normals) for c in STEPS] + [(STEPS[0], patterns), (STEPS[3], patterns)]
-    batches, landed = zip(
-        *(batch(config, c, rng, 120, numbers) for c, numbers in cases), strict=True
-    )
+    batches, landed = zip(*(batch(case, c, rng, 120, numbers) for c, numbers in cases), strict=True)
     assert set.union(*landed) == {(0, 0), (1, 1)}
-    run(simulate, tmp_path, config, batches)
+    run(simulate, tmp_path, case, batches)
 
 
 def test_hardware_by_hypothesis(simulate, tmp_path):
     """What hypothesis finds worth a try, in one simulation."""
-    config = LearnerConfig(**LEARNERS["usual"])
-    limits, width = config.arithmetic.weight, gradient_sum_shape(config).width
+    case = Case(**LEARNERS["usual"])
+    limits, width = case.arithmetic.weight, case.sum_shape.width
     found = []
     raw = st.integers(limits.low, limits.high)
     word = st.integers(0, (1 << 32) - 1)
@@ -145,14 +143,14 @@ def test_hardware_by_hypothesis(simulate, tmp_path):
     collect()
     columns = [np.array(column) for column in zip(*found, strict=True)]
     columns[3:] = [floats(column.astype(np.uint32)) for column in columns[3:]]
-    run(simulate, tmp_path, config, [ports_of(config, STEPS[0], *columns)])
+    run(simulate, tmp_path, case, [ports_of(case, STEPS[0], *columns)])
 
 
 def test_sum_too_wide():
-    config = LearnerConfig(arithmetic=Arithmetic(kind="fixed"))
-    shape = type(gradient_sum_shape(config))(49, True)
+    case = Case()
+    shape = type(case.sum_shape)(49, True)
     with pytest.raises(ValueError, match="^sum_shape must have at most 48 bits, not 49"):
-        FixedOptimizer(config.layer_config.optimizer_config, shape)
+        FixedOptimizer(case.config, shape)
 
 
 #: optimizer -> LUT, FF as yosys maps it to UltraScale+.
@@ -163,11 +161,11 @@ AREA = {"adam": (1512, 1630), "rmsprop": (1093, 1224), "sgd": (916, 898)}
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_area(optimizer):
     """Within a tenth: yosys changes from version to version; DSP blocks to the one."""
-    config = LearnerConfig(optimizer=optimizer, **LEARNERS["usual"])
-    unit = FixedOptimizer(config.layer_config.optimizer_config, gradient_sum_shape(config))
+    case = Case(optimizer, **LEARNERS["usual"])
+    unit = FixedOptimizer(case.config, case.sum_shape)
     text = to_verilog(unit, name="unit")
     found = synthesize(text, "unit", work=BUILD_DIRECTORY / "area")
-    estimate = FixedOptimizer.estimate(config)
+    estimate = FixedOptimizer.estimate(case)
     assert (found["dsp"], found["bram36"]) == (estimate.dsp, estimate.bram36)
     assert found["lut"] <= 1800
     for resource, expected in zip(("lut", "ff"), AREA[optimizer], strict=True):

@@ -7,7 +7,6 @@ import pytest
 from arith.float32_cases import bits
 from nn.optimizer_cases import NAMES, normals, patterns, values
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import LearnerConfig
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizer import Optimizer
@@ -117,7 +116,7 @@ def test_hardware(simulate, tmp_path, optimizer):
     inputs = dict(gradient=0, first=0, second=0, weight=at.weights, target=at.weights)
     # Ports that this optimizer does not read are driven all the same.
     simulate(
-        Optimizer(config, gradient_sum_shape(config)),
+        Optimizer(config, config.arithmetic.gradient_sum_shape(config.batch)),
         "nn.optimizer_bench",
         vectors=str(file),
         inputs=inputs,

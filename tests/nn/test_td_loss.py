@@ -7,13 +7,12 @@ from arith.free_running import FreeRunning, check
 from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
-from hw.arith.quantize import Quantize
-from hw.arith.to_float import ToFloat
+from hw.arith.fixed_point import DualPrecision
 from hw.nn.td_loss import GAP, TdLoss, halved, is_finite
 from sim.model.arith import float32
 
-FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
-BOTH = pytest.mark.parametrize("arithmetic", [FLOAT, FIXED], ids=lambda a: a.kind)
+FLOAT, FIXED, DUAL = Arithmetic(), Arithmetic(kind="fixed"), DualPrecision()
+ALL = pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=lambda a: a.kind)
 MULTIPLY, ADD = FLOAT.multiply_latency, FLOAT.add_latency
 NAMES = "q", "bootstrap", "value", "weight", "reward", "discount"
 ACTIVATIONS = NAMES[:3]
@@ -50,7 +49,7 @@ class Timeline:
     def batch(self, samples, inverse, clip, gaps, multiply=float32.multiply, add=float32.add):
         """``samples``: name -> numbers, as float32; ``gaps`` [n] clocks between two of them."""
         wide = dict(samples)
-        if not self.arithmetic.is_float:
+        if self.arithmetic.saturates:
             for name in ACTIVATIONS:
                 raw, _ = quantized(self.arithmetic.activation, samples[name])
                 samples = {**samples, name: raw}
@@ -58,7 +57,7 @@ class Timeline:
         operands = (wide[name] for name in NAMES if name != "value")
         td, gradient, loss = formulas(*operands, inverse, clip, multiply, add)
         saturated = np.zeros(len(td), bool)
-        if not self.arithmetic.is_float:
+        if self.arithmetic.saturates:
             gradient, saturated = quantized(self.arithmetic.gradient, gradient)
 
         unit, start = self.unit, self.clock
@@ -128,11 +127,11 @@ WILD = [
 ]
 
 
-@BOTH
+@ALL
 def test_stated_cases(simulate, tmp_path, arithmetic):
     """A batch of each; the reference of the other tests has the same results."""
     timeline = Timeline(arithmetic)
-    for row, clip, td, gradient, loss in STATED + WILD * arithmetic.is_float:
+    for row, clip, td, gradient, loss in STATED + WILD * (not arithmetic.saturates):
         samples = of_rows([row])
         operands = (samples[name] for name in NAMES if name != "value")
         result = formulas(*operands, np.float32(1), np.float32(clip), float32.multiply, float32.add)
@@ -149,7 +148,7 @@ def ordinary(rng, count):
     return samples
 
 
-@BOTH
+@ALL
 def test_random(simulate, tmp_path, arithmetic):
     """NumPy's own float32: as close as samples may come, at any distance, one at a time."""
     timeline = Timeline(arithmetic)
@@ -164,7 +163,7 @@ def test_random(simulate, tmp_path, arithmetic):
     timeline.run(simulate, tmp_path)
 
 
-@BOTH
+@ALL
 def test_corners(simulate, tmp_path, arithmetic):
     """Limits of float32, subnormals, infinities and NaNs among the numbers; gradients clipped."""
     timeline = Timeline(arithmetic, 2)
@@ -174,18 +173,18 @@ def test_corners(simulate, tmp_path, arithmetic):
         for name, numbers in samples.items():
             wild = floats(rng.choice(CORNERS, count))
             samples[name] = np.where(rng.random(count) < share, wild, numbers)
-        samples["weight"][::7] = 64
+        samples["weight"][::7] = 4 << arithmetic.gradient.integer
         timeline.batch(samples, np.float32(0.9), np.float32(1), [GAP] * count)
     saturated = sum(left["saturated"] for left in timeline.leaves["gradient"].values())
-    assert arithmetic.is_float or saturated > 10
+    assert not arithmetic.saturates or saturated > 10
     timeline.run(simulate, tmp_path)
 
 
-@BOTH
+@ALL
 def test_latencies(arithmetic):
     """Worked by hand from the formulas."""
     unit = TdLoss(arithmetic)
-    converted, quantize = (0, 0) if arithmetic.is_float else (ToFloat.LATENCY, Quantize.LATENCY)
+    converted, quantize = {"float32": (0, 0)}.get(arithmetic.kind, (4, 3))
     assert unit.td_latency == converted + MULTIPLY + 2 * ADD
     assert unit.gradient_latency == unit.td_latency + 1 + MULTIPLY + quantize
     # Clip; half, excess, square, loss; the sum and its register.

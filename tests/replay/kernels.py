@@ -41,9 +41,8 @@ def _sources(design):
 
 def design_of(config):
     """The design that ``config`` configures."""
-    if hasattr(config, "learner"):
-        return DESIGNS[config.learner.algorithm]
-    return next(design for design in DESIGNS.values() if design.config_type is type(config))
+    designs = [design for design in DESIGNS.values() if design.config_type is type(config)]
+    return DESIGNS[config.learner.algorithm] if len(designs) > 1 else designs[0]
 
 
 def generate(config, *, verilog=True):

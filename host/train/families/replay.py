@@ -1,28 +1,34 @@
 """Runs that learn from a replay memory on the card."""
 
+from dataclasses import fields
 from functools import partial
 
 from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
 from host.learners.card import CardLearner, kernel_settings
+from host.learners.fixar import FixarLearner
 from host.learners.replay import ReplayLearner
 from host.runtime.experience import record_dtype
+from host.runtime.fixar import FixarReplay
 from host.runtime.learner import LearningReplay
 from host.runtime.program import aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train.families.family import Family, spec_of
+from hw.designs import DESIGNS
 
 __all__ = ["Replay"]
 
-#: learner -> what the kernel's memory is to the host
-_BUFFERS = {"cpu": PrioritizedReplayBuffer, "card": LearningReplay}
+#: Design -> what its memory is to the host; another design learns.
+_BUFFERS = {"replay": PrioritizedReplayBuffer, "fixar": FixarReplay}
+#: Design -> what learns; another design's learner is CardLearner.
+_LEARNERS = {"fixar": FixarLearner}
 
 
 class Replay(Family):
-    """The card draws (kernel ``replay``), or learns too (the kernel of the algorithm's name)."""
+    """The card draws (kernel ``replay``), or learns too (another kernel: ``config.kernel``)."""
 
     def design(self, config):
-        return "replay" if config.learner == "cpu" else config.algo
+        return config.kernel
 
     def kernel_values(self, config, spec=None):
         values = {"capacity": config.capacity}
@@ -30,7 +36,9 @@ class Replay(Family):
             spec = spec or spec_of(config)
             learner = kernel_settings(config.algorithm, config.agent, spec, config.env)
             learner["batch"] = config.agent.batch_size
-            values |= {f"learner.{name}": value for name, value in learner.items()}
+            kind = DESIGNS[self.design(config)].config_type().learner
+            own = {field.name for field in fields(kind)}  # what else is asked has no choice there
+            values |= {f"learner.{name}": learner[name] for name in learner if name in own}
         return values
 
     def stored_bytes(self, config, spec, beat):
@@ -39,7 +47,7 @@ class Replay(Family):
     def factory(self, config, kernel):
         """``factory(fields, *, capacity, alpha, epsilon, seed)`` gives the replay memory;
         ``fields`` as of ``Spec.fields``."""
-        return partial(_BUFFERS[config.learner], kernel)
+        return partial(_BUFFERS.get(self.design(config), LearningReplay), kernel)
 
     def join(self, parts, factory):
         config, agent, phases = parts.config, parts.config.agent, parts.phases
@@ -63,5 +71,6 @@ class Replay(Family):
         )
         own = config, parts.policy, parts.clock, memory
         if config.learner == "card":
-            return collector, CardLearner(*own, config.algorithm, phases=phases)
+            learner = _LEARNERS.get(self.design(config), CardLearner)
+            return collector, learner(*own, config.algorithm, phases=phases)
         return collector, ReplayLearner(*own, parts.updater(), phases=phases)

@@ -9,9 +9,10 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.float32.format import WIDTH
 from hw.config import ConfigBase, check_range
 from hw.estimate import Estimate
+from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["Float32Config", "Float32Unit"]
+__all__ = ["Float32Config", "Float32Unit", "free_running"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,3 +73,16 @@ class Float32Unit(wiring.Component):
             self.o.p.tag.eq(delay(m, tag, clocks, name="tag", enable=advance)),
         ]
         return advance
+
+
+def free_running(m, cls, a, b, *, name):
+    """Result of a ``Float32Unit`` with the operands a and b of ``cls.LATENCY`` clocks ago."""
+    m.submodules[f"{name}_unit"] = unit = SharedModule(cls)
+    result = Signal(WIDTH, name=name)
+    m.d.comb += [
+        unit.i.payload.eq(Cat(a, b)),
+        unit.i.valid.eq(1),
+        unit.o.ready.eq(1),
+        result.eq(unit.o.p.result),
+    ]
+    return result

@@ -10,7 +10,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
+from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.rsqrt import Float32Rsqrt
@@ -23,7 +23,7 @@ __all__ = ["RMS_COEFFICIENTS", "RmsUnit"]
 #: What an update says: binary32. FA3C has 1 - decay in place of the gain.
 RMS_COEFFICIENTS = data.StructLayout(dict.fromkeys(("rate", "decay", "gain", "epsilon"), WIDTH))
 
-_FLOAT = Arithmetic(kind="float32")
+_FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 
 

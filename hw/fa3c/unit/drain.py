@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
+from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import FIELDS, WIDTH
 from hw.estimate import Estimate
 from hw.fa3c.config import SLOTS
@@ -32,7 +32,7 @@ GROUP = data.StructLayout(
 #: Clocks from the address of a sum to the words that are taken of it.
 READ = 2
 
-_MINUS_ZERO = Arithmetic().zero
+_MINUS_ZERO = Binary32().zero
 
 
 class Drain(wiring.Component):

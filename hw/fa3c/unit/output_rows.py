@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
+from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
 from hw.fa3c.rows import ROW, ROW_WIDTH
@@ -17,7 +17,7 @@ from hw.stream.queue import Queue
 
 __all__ = ["SUMS", "OutputRows", "sums_layout"]
 
-_ARITHMETIC = Arithmetic()
+_ARITHMETIC = Binary32()
 
 #: What rides beside the sums. ``valid``: of the last partial sum. ``partial``: its number.
 #: ``relu``: a negative output becomes +0.

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.arithmetic import Arithmetic
+from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
 from hw.arith.float32.multiply import Float32Multiply
 from hw.estimate import Estimate
@@ -16,7 +16,7 @@ from hw.stream.ram import Ram
 
 __all__ = ["PE"]
 
-_ARITHMETIC = Arithmetic()
+_ARITHMETIC = Binary32()
 
 
 class PE(wiring.Component):

@@ -7,9 +7,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.multiply import Float32Multiply
 from hw.config import check_range
-from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE, gradient_sum_shape
+from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.delta_banks import DeltaBanks
@@ -101,7 +100,7 @@ class Backward(wiring.Component):
 
         lanes, vector, length = config.lanes, layer.vector, layer.length
         activation, gradient = arithmetic.shape("activation"), arithmetic.shape("gradient")
-        total, bias = gradient_sum_shape(config), bias_sum_shape(config)
+        total, bias = config.arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
         ports = {
             "delta": In(stream.Signature(vector_layout(gradient, groups, lanes))),
             "x": In(stream.Signature(vector_layout(activation, groups, lanes, vector))),
@@ -133,7 +132,6 @@ class Backward(wiring.Component):
             ``dx``, when no word is late; None without ``input_gradient``.
         finished_latency : to ``finished``.
         """
-        arithmetic = config.arithmetic
         spare = _spare(config, layer, trained)
         pause = DeltaBanks.pause_of(config, layer, trained)
         chain = layer.length * layer.rows
@@ -153,7 +151,7 @@ class Backward(wiring.Component):
             last_latency=last,
             finished_latency=chain + (layer.words - 1) * layer.rows + written + _APART,
             multipliers=multipliers,
-            dsp=multipliers * (Float32Multiply.DSP if arithmetic.is_float else 1),
+            dsp=multipliers * config.arithmetic.product_dsp,
         )
 
     def elaborate(self, platform):

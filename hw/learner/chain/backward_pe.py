@@ -16,21 +16,16 @@ from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
-__all__ = ["BACKWARD_TOKEN", "BackwardPE", "gradient_sum_shape", "partial_layout"]
+__all__ = ["BACKWARD_TOKEN", "BackwardPE", "partial_layout"]
 
 #: A word under way, of a sample with its delta in ``bank``; ``fresh`` in the first of a batch.
 BACKWARD_TOKEN = data.StructLayout({"valid": 1, "last": 1, "bank": 1, "fresh": 1})
 
 
-def gradient_sum_shape(config):
-    """Shape that holds the products of a batch for one weight."""
-    return config.arithmetic.sum_shape("activation", "gradient", config.batch)
-
-
 def partial_layout(config, layer, groups):
     """Sums of the products of all outputs for an input word."""
     count = layer.rows * layer.length
-    shape = config.arithmetic.sum_shape("weight", "gradient", count)
+    shape = config.arithmetic.sum_shape("weight", "gradient", count=count)
     return vector_layout(shape, groups, config.lanes, layer.vector)
 
 
@@ -79,7 +74,7 @@ class BackwardPE(wiring.Component):
         arithmetic = config.arithmetic
         word = vector_layout(arithmetic.shape("activation"), groups, config.lanes, layer.vector)
         load = load_layout(config, layer, groups)
-        gradient = gradient_sum_shape(config)
+        gradient = arithmetic.gradient_sum_shape(config.batch)
         ports = {
             "position": In(range(layer.length)),
             "hop": In(1),
@@ -170,7 +165,7 @@ class BackwardPE(wiring.Component):
         config, arithmetic = self.config, self.config.arithmetic
         latency = self.write_latency(config, self.trained)
         waiting = latency - READ_LATENCY - arithmetic.add_latency
-        shape = gradient_sum_shape(config)
+        shape = config.arithmetic.gradient_sum_shape(config.batch)
         s2_fresh = delay(m, self.token.fresh, READ_LATENCY, name="fresh")
         write = self.gradient_write
         m.d.comb += [

@@ -5,15 +5,20 @@ The unroll factor (CF'22 3.2.3, PEARL VI-A) of a layer is ``vector * length`` mu
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_range
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.optimizer_config import OptimizerConfig
 
-__all__ = ["MAX_WIDTH", "READ_LATENCY", "LayerConfig", "LayerShape", "fit"]
+__all__ = ["KINDS", "MAX_WIDTH", "READ_LATENCY", "LayerConfig", "LayerShape", "fit"]
 
 #: Clocks from an address to the word of a parameter memory: the memory's register and one more.
 READ_LATENCY = 2
+
+#: Arithmetics that chains have, the largest first: a product is one DSP block in fixed point.
+KINDS = ("float32", "fixed")
 
 #: Inputs and outputs of a layer, at most.
 MAX_WIDTH = 512
@@ -39,6 +44,10 @@ class LayerConfig(ConfigBase):
     update_units: int = 4
 
     def __post_init__(self):
+        if self.arithmetic.kind not in KINDS:
+            raise ValueError(
+                f"arithmetic.kind must be one of {', '.join(KINDS)}, not {self.arithmetic.kind!r}"
+            )
         check_range("lanes", self.lanes, 1, 16)
         if self.lanes & (self.lanes - 1):
             raise ValueError(f"lanes must be a power of two, not {self.lanes!r}")
@@ -138,6 +147,40 @@ class LayerShape(ConfigBase):
     @property
     def weights(self):
         return self.inputs * self.outputs
+
+    @property
+    def image_words(self):
+        """Words of a section of the parameter image: those of all memories, one for each bias."""
+        return self.depth * self.length + self.outputs
+
+    @property
+    def numbers(self):
+        """4-byte numbers of a section of the parameter image, whole 64 bytes."""
+        return -(-self.image_words * self.vector // 16) * 16
+
+    def pack(self, weights, biases):
+        """A section's numbers of weights [outputs, inputs] and biases [outputs].
+
+        The memories as they are scanned: PE by PE, address by address, a word of ``vector``
+        numbers; then a word for each bias, which stands in its first number; zeros behind.
+        """
+        vector, rows, length = self.vector, self.rows, self.length
+        padded = np.zeros((length * rows, self.words * vector), weights.dtype)
+        padded[: self.outputs, : self.inputs] = weights
+        memory = padded.reshape(length, rows, self.words, vector).transpose(0, 2, 1, 3)
+        bias = np.zeros((self.outputs, vector), weights.dtype)
+        bias[:, 0] = biases
+        numbers = np.concatenate([memory.reshape(-1), bias.reshape(-1)])
+        return np.concatenate([numbers, np.zeros(self.numbers - len(numbers), weights.dtype)])
+
+    def unpack(self, numbers):
+        """``(weights, biases)`` of a section's numbers; inverse of ``pack``."""
+        vector, rows, length = self.vector, self.rows, self.length
+        count = length * self.depth * vector
+        memory = numbers[:count].reshape(length, self.words, rows, vector).transpose(0, 2, 1, 3)
+        weights = memory.reshape(length * rows, self.words * vector)
+        biases = numbers[count : count + self.outputs * vector].reshape(-1, vector)[:, 0]
+        return weights[: self.outputs, : self.inputs].copy(), biases.copy()
 
 
 def fit(inputs, outputs, *, multipliers, arithmetic, activation="linear", cycles=0):

@@ -7,8 +7,6 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.multiply import Float32Multiply
-from hw.arith.tanh import Tanh, TanhFixed
 from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
@@ -113,14 +111,13 @@ class Forward(wiring.Component):
         latency += _head_latency(arithmetic, layer)
         last = layer.outputs - 1
         hops = last // layer.rows
-        tanh = Tanh if arithmetic.is_float else TanhFixed
         return ChainEstimate(
             interval=layer.cycles,
             latency=latency,
             last_latency=latency + last + hops,
             multipliers=multipliers,
-            dsp=multipliers * (Float32Multiply.DSP if arithmetic.is_float else 1)
-            + (paths * tanh.DSP if layer.activation == "tanh" else 0),
+            dsp=multipliers * arithmetic.product_dsp
+            + (paths * arithmetic.tanh_dsp if layer.activation == "tanh" else 0),
         )
 
     def elaborate(self, platform):
@@ -190,9 +187,7 @@ class Forward(wiring.Component):
 
         clipped = []
         for group, network in enumerate(self.weight_sources):
-            bias = self.bias[network]
-            if not arithmetic.is_float:
-                bias = bias << arithmetic.activation.fraction
+            bias = arithmetic.times_one(self.bias[network])
             for lane in range(self.config.lanes):
                 name = f"{group}_{lane}"
                 total, _ = interleaved_sum(

@@ -25,7 +25,7 @@ def weights_layout(config, vector):
 
 def sum_shape(config, layer):
     """Shape of a forward sum: the products of all inputs, and the bias as one more."""
-    return config.arithmetic.sum_shape("weight", "activation", layer.inputs + 1)
+    return config.arithmetic.sum_shape("weight", "activation", count=layer.inputs + 1)
 
 
 def next_row(layer, row, hop, waits):

@@ -278,9 +278,7 @@ class Loss(wiring.Component):
         waiting = queue.o.payload
         words = [Mux(waiting[k].output == output, waiting[k].value, 0) for k in range(lanes)]
         if config.algorithm == "ddpg":
-            minus_one = 0xBF80_0000
-            if not config.arithmetic.is_float:
-                minus_one = -1 << config.arithmetic.gradient.fraction
+            minus_one = Const(config.arithmetic.minus_one, gradient.value.shape())
             words = [waiting[k].value for k in range(lanes)]
-            words += [Const(minus_one, gradient.value.shape())] * lanes
+            words += [minus_one] * lanes
         m.d.comb += Value.cast(self.delta.payload).eq(Cat(words))

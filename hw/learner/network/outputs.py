@@ -8,17 +8,27 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.to_float import ToFloat, ToFloatConfig
 from hw.learner.samples.batch_memory import WORDS
 from hw.nn.layouts import element_layout
-from hw.shared import SharedModule
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram, memory_blocks, style_of
 
-__all__ = ["Outputs"]
+__all__ = ["Outputs", "pack_numbers"]
 
 #: Samples that have begun and not left.
 _SAMPLES = 4
+
+
+def pack_numbers(m, o):
+    """The ``Pack`` from 32-bit numbers, one at a time, to the beats of the stream ``o``."""
+    m.submodules.pack = pack = Pack(32, 1, len(o.payload) // 32)
+    m.d.comb += [
+        pack.i.p.count.eq(1),
+        o.payload.eq(pack.o.p.data),
+        o.valid.eq(pack.o.valid),
+        pack.o.ready.eq(o.ready),
+    ]
+    return pack
 
 
 class Outputs(wiring.Component):
@@ -54,9 +64,9 @@ class Outputs(wiring.Component):
     def __init__(self, config, outputs, data_width):
         self.config, self.outputs, self.data_width = config, outputs, data_width
         self.numbers = -(-outputs // WORDS) * WORDS  # an observation, with what fills its granules
-        convert = 0 if config.arithmetic.is_float else ToFloat.LATENCY
-        self.latency = 1 + self.numbers * config.lanes + convert + Pack.LATENCY
-        shape = config.arithmetic.shape("activation")
+        arithmetic, walk = config.arithmetic, self.numbers * config.lanes
+        self.latency = 1 + walk + arithmetic.to_float_latency + Pack.LATENCY
+        shape = arithmetic.shape("activation")
         super().__init__(
             {
                 "i": In(element_layout(shape, outputs, 1, config.lanes)),
@@ -140,30 +150,8 @@ class Outputs(wiring.Component):
 
     def _send(self, m, valid, number, last):
         """Activations leave as binary32 in beats; returns whether this one is taken."""
-        arithmetic = self.config.arithmetic
-        m.submodules.pack = pack = Pack(32, 1, self.data_width // 32)
-        m.d.comb += [
-            pack.i.p.count.eq(1),
-            self.o.payload.eq(pack.o.p.data),
-            self.o.valid.eq(pack.o.valid),
-            pack.o.ready.eq(self.o.ready),
-        ]
-        if arithmetic.is_float:
-            m.d.comb += [
-                pack.i.p.data.eq(number),
-                pack.i.p.last.eq(last),
-                pack.i.valid.eq(valid),
-            ]
-            return pack.i.ready
-        config = ToFloatConfig(source=arithmetic.activation, tag_width=1)
-        m.submodules.to_float = unit = SharedModule(ToFloat, config)
-        m.d.comb += [
-            unit.i.p.raw.eq(number.as_signed()),
-            unit.i.p.tag.eq(last),
-            unit.i.valid.eq(valid),
-            pack.i.p.data.eq(unit.o.p.result),
-            pack.i.p.last.eq(unit.o.p.tag),
-            pack.i.valid.eq(unit.o.valid),
-            unit.o.ready.eq(pack.i.ready),
-        ]
-        return unit.i.ready
+        pack = pack_numbers(m, self.o)
+        sink = pack.i.p.data, pack.i.p.last, pack.i.valid, pack.i.ready
+        return self.config.arithmetic.stream_to_float(
+            m, (number, last, valid), sink, name="to_float"
+        )

@@ -8,7 +8,6 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.contract import LearnerSignature
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
@@ -251,7 +250,8 @@ class Trainer(wiring.Component):
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
         config = self.config.layer_config
-        convert, sums = optimizer_of(config.arithmetic).convert, gradient_sum_shape(config)
+        convert = optimizer_of(config.arithmetic).convert
+        sums = config.arithmetic.gradient_sum_shape(config.batch)
         for position, name in enumerate(self.config.networks):
             given = Signal(COEFFICIENTS, name=f"{name}_given")
             for field in COEFFICIENTS.members:

@@ -96,7 +96,10 @@ class ImageTransfer(wiring.Component):
                         for k, section in enumerate(layers):
                             with m.Case(k):
                                 count = section.size // (4 * section.layer.vector)
-                                m.d.sync += [slots.eq(count), padding.eq(count - section.words)]
+                                m.d.sync += [
+                                    slots.eq(count),
+                                    padding.eq(count - section.layer.image_words),
+                                ]
                                 m.d.comb += [
                                     self.store_layer[k].eq(storing),
                                     self.load_layer[k].eq(~storing),

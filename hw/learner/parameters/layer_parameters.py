@@ -4,7 +4,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.chain.config import READ_LATENCY
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.bias_banks import BiasBanks
@@ -82,7 +81,7 @@ class LayerParameters(wiring.Component):
 
     @staticmethod
     def _pe_shape(config, layer, input_gradient):
-        sums = gradient_sum_shape(config)
+        sums = config.arithmetic.gradient_sum_shape(config.batch)
         return ParameterMemoryShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
 
     @classmethod
@@ -199,8 +198,7 @@ class LayerParameters(wiring.Component):
         return Cat(scan.select, self._biases.scanned(scan, scan.parallel))
 
     def _units(self, m, banks, scans, parameter_set, updating):
-        arithmetic = self.config.arithmetic
-        shift = 0 if arithmetic.is_float else arithmetic.fraction("activation")
+        arithmetic, batch = self.config.arithmetic, self.config.batch
         selected = {
             name: delay(m, self._selected(scan), READ_LATENCY, name=f"{name}_selected")
             for name, scan in scans.items()
@@ -228,9 +226,10 @@ class LayerParameters(wiring.Component):
                 for port, source in zip(getattr(unit, f"{name}_i"), sources, strict=True):
                     word = Value.cast(getattr(banks[source], name))
                     if source >= self.layer.length and name == "gradient":
-                        # With an activation's fraction below it, it is a number as the others are.
-                        bias_gradient = Signal(gradient_sum_shape(self.config))
-                        m.d.comb += bias_gradient.eq(banks[source].gradient[0] << shift)
+                        # So it is a sum as the others are.
+                        bias_gradient = Signal(arithmetic.gradient_sum_shape(batch))
+                        gradient = arithmetic.times_one(banks[source].gradient[0])
+                        m.d.comb += bias_gradient.eq(gradient)
                         word = bias_gradient.as_unsigned()
                     m.d.comb += Value.cast(port).eq(word)
         return units

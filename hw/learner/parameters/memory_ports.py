@@ -4,7 +4,6 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.chain.token_issue import weights_layout
 from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
@@ -27,7 +26,7 @@ def forward_signature(config, layer):
 
 def backward_signature(config, layer):
     """Addresses out, weights and gradients in, READ_LATENCY later; gradients out, to be written."""
-    sums, bias_sums = gradient_sum_shape(config), bias_sum_shape(config)
+    sums, bias_sums = config.arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
     weight = vector_layout(config.arithmetic.shape("weight"), layer.vector)
     write = gradient_write_layout(sums, layer.depth, layer.vector)
     return wiring.Signature(

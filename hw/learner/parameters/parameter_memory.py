@@ -28,10 +28,7 @@ def stored_sets(config):
 
 def bias_sum_shape(config):
     """Shape of a bias gradient: the sum of a batch of gradients."""
-    arithmetic = config.arithmetic
-    if arithmetic.is_float:
-        return arithmetic.shape("gradient")
-    return signed(arithmetic.gradient.width + config.batch.bit_length())
+    return config.arithmetic.sum_shape("gradient", count=config.batch)
 
 
 def gradient_write_layout(shape, depth, vector=None):

@@ -8,7 +8,6 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
@@ -151,7 +150,9 @@ class UpdateUnit(wiring.Component):
         results = {parameter_set: [] for parameter_set in shape.sets}
         saturated = []
         for lane in range(shape.vector):
-            optimizer = SharedModule(unit, config.optimizer_config, gradient_sum_shape(config))
+            optimizer = SharedModule(
+                unit, config.optimizer_config, config.arithmetic.gradient_sum_shape(config.batch)
+            )
             m.submodules[f"optimizer_{lane}"] = optimizer
             m.d.comb += [
                 optimizer.coefficients.eq(self.coefficients),
@@ -162,7 +163,7 @@ class UpdateUnit(wiring.Component):
                 m.d.comb += getattr(optimizer, port).eq(words[parameter_set][lane])
                 results[parameter_set].append(getattr(optimizer, f"new_{port}"))
             saturated.append(optimizer.saturated)
-        if not config.arithmetic.is_float:
+        if config.arithmetic.saturates:
             counted = Signal(shape.vector)
             columns = self.weights_columns & self.counts.replicate(shape.vector)
             m.d.comb += counted.eq(Cat(*saturated) & (columns | self.bias_counts))

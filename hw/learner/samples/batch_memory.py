@@ -61,6 +61,8 @@ class BatchMemory(wiring.Component):
         Its largest importance weight and the reciprocal of that, binary32; steady until ``take``.
     address : In.array(lanes), word : Out(32).array(lanes)
         A word of the batch that is read, for each lane, one clock after its address.
+    beat : Out(data_width)
+        The whole row that lane 0's ``word`` lies in, for a reader of more than a word a clock.
     """
 
     def __init__(self, config, data_width):
@@ -68,7 +70,7 @@ class BatchMemory(wiring.Component):
         self.size = 1 + record_granules(config)
         self._parts = data_width // GRANULE_WIDTH
         self._rows = self._row_count(config, data_width)
-        self.depth = self._rows * self._parts * WORDS
+        self.depth = self.depth_of(config, data_width)
         # Flags, the tree of the largest weight, the largest so far; the reciprocal, its register.
         self.LATENCY = 3 + self._parts.bit_length() - 1 + Float32Reciprocal.LATENCY
         super().__init__(
@@ -85,6 +87,7 @@ class BatchMemory(wiring.Component):
                 "inverse": Out(32),
                 "address": In(range(self.depth)).array(config.lanes),
                 "word": Out(32).array(config.lanes),
+                "beat": Out(data_width),
             }
         )
 
@@ -92,6 +95,11 @@ class BatchMemory(wiring.Component):
     def _row_count(config, data_width):
         granules = (1 + record_granules(config)) * config.batch
         return -(-granules * GRANULE_WIDTH // data_width)
+
+    @classmethod
+    def depth_of(cls, config, data_width):
+        """``depth`` of a BatchMemory with these parameters."""
+        return cls._row_count(config, data_width) * data_width // 32
 
     @classmethod
     def blocks(cls, config, data_width):
@@ -158,6 +166,8 @@ class BatchMemory(wiring.Component):
                 ram.read_address.eq(Cat(half, row)),
                 word.eq(ram.read_data.word_select(delay(m, place, 1, name=f"place_{lane}"), 32)),
             ]
+            if lane == 0:
+                m.d.comb += self.beat.eq(ram.read_data)
 
     def _check(self, m, take, ends, left, positions, numbers):
         """The first bad experience, the largest weight; then its reciprocal, and ``loaded``."""

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.quantize import Quantize, quantize
+from hw.arith.quantize import Quantize
 from hw.learner.network.loss import scalars_layout
 from hw.learner.records import observation_granules, record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS
@@ -177,12 +177,11 @@ class SampleReader(wiring.Component):
             }
         )
         m.submodules.words = queue = Queue(layout, _AHEAD)
-        arithmetic = config.arithmetic
-        latency = 0 if arithmetic.is_float else Quantize.LATENCY
+        latency = config.arithmetic.quantize_latency
         for lane, word in enumerate(self.word):
-            value, saturated = word, Const(0)
-            if not arithmetic.is_float:
-                value, saturated = quantize(m, word, arithmetic.activation, name=f"value_{lane}")
+            value, saturated = config.arithmetic.quantize(
+                m, word, kind="activation", name=f"value_{lane}"
+            )
             m.d.comb += [queue.i.p.value[lane].eq(value), queue.i.p.saturated[lane].eq(saturated)]
         m.d.comb += [
             queue.i.valid.eq(delay(m, valid, latency, name="converted", reset=True)),

@@ -31,8 +31,6 @@ __all__ = ["LearnerCore", "LearnerKernel"]
 
 #: Where the replay core finds what a LEARN keeps inside the kernel: no buffer is there.
 _INSIDE = 1 << 64
-#: Opcodes that are no replay core's.
-_OWN = {opcode.value for opcode in LEARNING}
 
 
 class _Inside:
@@ -62,6 +60,7 @@ class LearnerCore(CommandTwin):
 
     def __init__(self, config, make_learner=Trainer):
         self.config = config
+        self._own = {opcode.value for opcode in self.COMMANDS}  # those that are no replay core's
         self.replay = ReplayCore(config)
         self.learner = make_learner(config.learner)
         self.iterations, self.missing = 0, (1 << len(PARAMETER_SETS)) - 1
@@ -96,7 +95,7 @@ class LearnerCore(CommandTwin):
 
     def execute(self, raw, arguments, memory):
         """Run one command; return ``(error, detail)``."""
-        if int.from_bytes(raw[:4], "little") not in _OWN:
+        if int.from_bytes(raw[:4], "little") not in self._own:
             return self.replay.execute(raw, arguments, memory)
         return super().execute(raw, arguments, memory)
 
@@ -236,12 +235,16 @@ class LearnerCore(CommandTwin):
         if bad.any():
             return LearnError.NUMBER, int(np.argmax(bad))
         actions = np.zeros((c.count, action_granules(learner) * GRANULE_BYTES // 4), np.float32)
-        actions[:, : learner.action] = self.learner.act(observations)
+        actions[:, : learner.action] = self.acted(c, observations)
         # Whole beats are written.
         place = self.at(c, "destination")
         place[:] = 0
         place[: actions.nbytes] = actions.view(np.uint8).reshape(-1)
         return Error.NONE, 0
+
+    def acted(self, c, observations):
+        """Actions of finite observations."""
+        return self.learner.act(observations)
 
     # -- LOAD and STORE
 

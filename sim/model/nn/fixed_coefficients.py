@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.nn.fixed_coefficients import FLOOR_WIDTH, LARGEST_EXPONENT, origins
 from hw.nn.optimizer_config import BLEND_FORMAT
 
@@ -37,7 +36,7 @@ class FixedCoefficients(NamedTuple):
 
 def fixed_coefficients(config, values):
     """``FixedCoefficients`` of float32 ``COEFFICIENTS``."""
-    added = origins(config, gradient_sum_shape(config))
+    added = origins(config, config.arithmetic.gradient_sum_shape(config.batch))
     first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
     numbers = _coefficients(
         np.array(values, np.float32), first, second,

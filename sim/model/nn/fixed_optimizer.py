@@ -8,8 +8,8 @@ length of an integer is the exponent of its float64.
 import numpy as np
 from numba import njit
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.nn.fixed_divisor import reciprocal_table, root_table
+from hw.nn.fixed_step import step_width
 from hw.nn.optimizer_config import BLEND_FORMAT
 from sim.model.nn.fixed_coefficients import fixed_coefficients
 
@@ -17,8 +17,9 @@ __all__ = ["fixed_update"]
 
 _BLEND_SHIFT = BLEND_FORMAT.fraction
 _HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
-_BEYOND = (1 << 30) - 1
 _NONE = np.zeros(0, np.uint32)
+#: Parameters at a time.
+_BLOCK = 4096
 _ROOTS, _RECIPROCALS = (
     (table.base, table.slope, table.remainder_width, table.drop)
     for table in (root_table(), reciprocal_table())
@@ -37,15 +38,16 @@ def fixed_update(config, values, gradient, weight, target, first, second):
     """
     shape, limits = np.shape(gradient), config.arithmetic.weight
     has_first, has_second = config.optimizer != "rmsprop", config.optimizer != "sgd"
-    weight, target, first, second, saturations = _update(
+    weight, target, first, second, saturations = _in_blocks(
         fixed_coefficients(config, values),
         np.ravel(gradient),
-        gradient_sum_shape(config).width - 1,
+        config.arithmetic.gradient_sum_shape(config.batch).width - 1,
         np.ravel(weight),
         np.ravel(target),
         np.ravel(first).view(np.uint32) if has_first else _NONE,
         np.ravel(second).view(np.uint32) if has_second else _NONE,
         (limits.low, limits.high),
+        step_width(limits),
         (_ROOTS, _RECIPROCALS),
     )
     return (
@@ -58,7 +60,36 @@ def fixed_update(config, values, gradient, weight, target, first, second):
 
 
 @_compiled
-def _update(c, gradient, largest, weight, target, first, second, limits, tables):
+def _in_blocks(c, gradient, largest, weight, target, first, second, limits, width, tables):
+    """``_update`` of as many parameters at a time as stay in a processor's cache."""
+    new_weight, new_target = np.empty_like(weight), np.empty_like(target)
+    new_first, new_second = np.empty_like(first), np.empty_like(second)
+    saturations = 0
+    for begin in range(0, gradient.size, _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        results = _update(
+            c,
+            gradient[block],
+            largest,
+            weight[block],
+            target[block],
+            first[block],
+            second[block],
+            limits,
+            width,
+            tables,
+        )
+        new_weight[block], new_target[block] = results[0], results[1]
+        if first.size:
+            new_first[block] = results[2]
+        if second.size:
+            new_second[block] = results[3]
+        saturations += results[4]
+    return new_weight, new_target, new_first, new_second, saturations
+
+
+@_compiled
+def _update(c, gradient, largest, weight, target, first, second, limits, width, tables):
     g, shift, sign = _normal(gradient, largest)
     if first.size:
         sums, below, exponent = _first_sum(first, g, shift, sign, c)
@@ -71,10 +102,10 @@ def _update(c, gradient, largest, weight, target, first, second, limits, tables)
         second, argument = _second(second, g, shift, c)
         argument, divisor_exponent = _divisor(second, _looked_up(argument, tables[0]), c)
         inverse = _looked_up(argument, tables[1])
-        step, right = _quotient(product, cut, exponent, inverse, divisor_exponent, c)
+        step, right = _quotient(product, cut, exponent, inverse, divisor_exponent, c, width)
     else:
-        step, right = _alone(product, exponent, c)
-    weight, target, saturations = _moved(step, right, sign, weight, target, c.blend, limits)
+        step, right = _alone(product, exponent, c, width)
+    weight, target, saturations = _moved(step, right, sign, weight, target, c.blend, limits, width)
     return weight, target, first, second, saturations
 
 
@@ -214,33 +245,33 @@ def _divisor(words, roots, c):
 
 
 @_compiled
-def _quotient(products, cut, exponents, inverses, divisor_exponents, c):
+def _quotient(products, cut, exponents, inverses, divisor_exponents, c, width):
     """Steps, and how far they have to move to the right."""
     steps, right = np.empty_like(products), np.empty_like(products)
     for k in range(products.size):
-        steps[k] = ((products[k] >> cut) * inverses[k]) >> 13
+        steps[k] = ((products[k] >> cut) * inverses[k]) >> (43 - width)
         right[k] = divisor_exponents[k] - exponents[k] - c.rate_origin
     return steps, right
 
 
 @_compiled
-def _alone(products, exponents, c):
+def _alone(products, exponents, c, width):
     steps, right = np.empty_like(products), np.empty_like(products)
     for k in range(products.size):
-        steps[k] = products[k] >> 11
+        steps[k] = products[k] >> (41 - width)
         right[k] = -exponents[k] - c.rate_origin
     return steps, right
 
 
 @_compiled
-def _moved(steps, right, negative, weights, targets, blend, limits):
-    low, high = limits
+def _moved(steps, right, negative, weights, targets, blend, limits, width):
+    (low, high), beyond = limits, (1 << width) - 1
     new_weights, new_targets = np.empty_like(weights), np.empty_like(targets)
     saturations = 0
     for k in range(steps.size):
         step = (steps[k] << 1) >> min(max(right[k], 0), 63)
         step = (step >> 1) + (step & 1)
-        step = _BEYOND if (right[k] < 0) & (steps[k] > 0) else step
+        step = beyond if (right[k] < 0) & (steps[k] > 0) else step
         moved = weights[k] - ((step ^ negative[k]) - negative[k])
         weight = min(max(moved, low), high)
         saturations += np.int64(weight != moved)

@@ -46,7 +46,7 @@ def update(config, values, gradient, weight, target, first=None, second=None):
 
     Parameters
     ----------
-    config : LayerConfig or LearnerConfig
+    config : LayerConfig or LearnerConfig, or another with optimizer, arithmetic and batch
     values : tuple of np.float32
         ``coefficients(step, network)``.
     gradient : array
@@ -79,7 +79,7 @@ def _float_update(config, values, gradient, weight, target, first, second):
     )
 
 
-_UPDATES = {"float32": _float_update, "fixed": fixed_update}
+_UPDATES = {"float32": _float_update, "fixed": fixed_update, "dual": fixed_update}
 
 
 @_compiled

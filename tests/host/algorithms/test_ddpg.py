@@ -49,10 +49,12 @@ def test_td_errors_by_hand():
     assert td.dtype == np.float32
 
 
-def test_actor_climbs_the_critic_from_before_the_step():
+@pytest.mark.parametrize("lagged", [True, False])
+def test_actor_climbs_the_critic_from_before_the_step_or_after(lagged):
     """One step of plain descent: the actor's change is the gradient of mean Q(s, mu(s))."""
     rates = dict(learning_rate=0.5, actor_learning_rate=1e-3)
-    agent, batch = make(optimizer="sgd", activation="tanh", **rates), make_batch()
+    options = dict(optimizer="sgd", activation="tanh", lagged_critic=lagged, **rates)
+    agent, batch = make(**options), make_batch()
     network, actor = (agent.policy.networks[name] for name in ("critic", "actor"))
     critic = network.parameters
     before, old_critic = actor.parameters.copy(), critic.copy()
@@ -61,12 +63,17 @@ def test_actor_climbs_the_critic_from_before_the_step():
         return float(q_of(network, batch["obs"], actor.forward(batch["obs"])).mean())
 
     slope = np.empty(len(before))
+    if not lagged:
+        new = make(**options)
+        new.learn(batch)
+        critic[...] = new.policy.networks["critic"].parameters
     for i in range(len(before)):
         actor.parameters[i] = before[i] + 2e-3
         high = value()
         actor.parameters[i] = before[i] - 2e-3
         slope[i] = (high - value()) / 4e-3
         actor.parameters[i] = before[i]
+    critic[...] = old_critic
     agent.learn(batch)
     assert abs(critic - old_critic).max() > 0.01, "the critics of before and after differ"
     step = (actor.parameters - before) / 1e-3
@@ -181,3 +188,18 @@ def test_trains_resumes_and_keeps_a_policy(tmp_path):
     policy, info = load_policy(tmp_path / "best.npz")
     assert info["algo"] == "ddpg" and info["env"] == "Pendulum-v1"
     assert policy.act(np.zeros((1, 3), np.float32), greedy=True).shape == (1, 1)
+
+
+@pytest.mark.parametrize("hidden", [(400, 300), (7,), ()])
+def test_first_weights_of_lillicrap(hidden):
+    """Section 7: within 1 / sqrt(fan_in), of output layers within 3e-3."""
+    policy = agents.make("ddpg", hidden=hidden, first_weights="lillicrap").policy
+    for network in policy.networks.values():
+        *inner, last = network.weights
+        bounds = [len(weight) ** -0.5 for weight in inner]
+        bounds.append(3e-3)
+        for weight, bound in zip([*inner, last], bounds, strict=True):
+            assert abs(weight).max() <= bound * 1.0001
+            if weight.size > 1000:
+                assert abs(weight).max() > 0.95 * bound and abs(weight.mean()) < 0.05 * bound
+                assert weight.std() == pytest.approx(bound / 3**0.5, rel=0.05)

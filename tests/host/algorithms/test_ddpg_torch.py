@@ -13,6 +13,28 @@ CASES = [
     for rule in ("adam", "rmsprop", "sgd")
 ]
 CASES += [dict(target_tau=1.0, target_interval=6), dict(max_gradient_norm=0.05)]
+CASES += [
+    dict(lagged_critic=False),
+    dict(lagged_critic=False, loss="squared", optimizer="sgd"),
+    dict(lagged_critic=False, max_gradient_norm=0.05),
+]
+
+
+def seen_with(actor, obs):
+    """What the critic sees of the actor's own actions."""
+    return torch.cat([obs, actor(obs)], 1)
+
+
+def gradient_of(net, loss):
+    return torch.autograd.grad(loss, list(net.parameters()))
+
+
+def step(net, gradient, rule, config):
+    for parameter, each in zip(net.parameters(), gradient, strict=True):
+        parameter.grad = each
+    if config.max_gradient_norm:
+        torch.nn.utils.clip_grad_norm_(net.parameters(), config.max_gradient_norm)
+    rule.step()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
@@ -41,24 +63,22 @@ def test_training_is_torchs(case):
         batch = make_batch(CONTINUOUS, seed=i)
         t = {name: torch.from_numpy(array) for name, array in batch.items()}
         with torch.no_grad():
-            following = torch.cat([t["next_obs"], actor_target(t["next_obs"])], 1)
-            y = t["reward"] + t["discount"] * critic_target(following).squeeze(1)
+            following = critic_target(seen_with(actor_target, t["next_obs"])).squeeze(1)
+            y = t["reward"] + t["discount"] * following
         q = critic(torch.cat([t["obs"], t["action"]], 1)).squeeze(1)
         if config.loss == "huber":
             each = torch.nn.functional.huber_loss(q, y, reduction="none", delta=0.7)
         else:
             each = 0.5 * torch.nn.functional.mse_loss(q, y, reduction="none")
         objective = (t["weights"] * each).mean()
-        # Both gradients before either step: the actor's is the old critic's.
-        ascent = -critic(torch.cat([t["obs"], actor(t["obs"])], 1)).mean()
-        pairs = [(critic, objective), (actor, ascent)]
-        gradients = [torch.autograd.grad(loss, list(net.parameters())) for net, loss in pairs]
-        for (net, _), values, rule in zip(pairs, gradients, rules, strict=True):
-            for parameter, gradient in zip(net.parameters(), values, strict=True):
-                parameter.grad = gradient
-            if config.max_gradient_norm:
-                torch.nn.utils.clip_grad_norm_(net.parameters(), config.max_gradient_norm)
-            rule.step()
+        slope = gradient_of(critic, objective)
+        if config.lagged_critic:  # both gradients before either step
+            climb = gradient_of(actor, -critic(seen_with(actor, t["obs"])).mean())
+            step(critic, slope, rules[0], config)
+        else:
+            step(critic, slope, rules[0], config)
+            climb = gradient_of(actor, -critic(seen_with(actor, t["obs"])).mean())
+        step(actor, climb, rules[1], config)
         if (i + 1) % config.target_interval == 0:
             critic_target.follow(critic, config.target_tau)
             actor_target.follow(actor, config.target_tau)

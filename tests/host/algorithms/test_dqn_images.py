@@ -146,8 +146,8 @@ def test_the_card_takes_no_images():
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         kernel_settings(config.algorithm, config.agent, spec, NAME)
     with pytest.raises(ValueError, match=r"^convolutions must be none with learner card, not \(\("):
-        check_for_card(replace(config.agent, convolutions=LAYERS))
-    check_for_card(replace(config.agent, convolutions=()))
+        check_for_card(replace(config.agent, convolutions=LAYERS), "dqn")
+    check_for_card(replace(config.agent, convolutions=()), "dqn")
 
 
 def test_that_is_what_a_user_reads(run, tmp_path):

@@ -17,6 +17,7 @@ PARSED = {
     "rlfabric report ": "minutes of yosys; tests/boards/test_report.py runs a small design",
     "rlfabric verilog ": "long: below",
     "rlfabric train ppo --env Hopper-v5": "needs MuJoCo, an extra that no test installs",
+    "rlfabric train ddpg --design fixar --env HalfCheetah-v5": "the same; Pendulum-v1 is run",
     "rlfabric -v ...": "no line: a place for one",
 }
 

@@ -161,6 +161,14 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
             CARD | dict(agent=PLAIN | dict(dueling=True)),
             "^dueling must be False with learner card, not True$",
         ),
+        (
+            dict(algo="ddpg", learner="card", agent=dict(precision="qat")),
+            "^precision must be float32 with learner card.*, not 'qat' .--learner cpu has ",
+        ),
+        (
+            dict(algo="ddpg", learner="card", agent=dict(lagged_critic=False)),
+            "^lagged_critic must be True with learner card and kernel ddpg, not False: its actor",
+        ),
     ],
 )
 def test_rules_across_fields(values, message):

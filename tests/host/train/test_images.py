@@ -75,6 +75,9 @@ class Watcher:
     def __init__(self, policy, *, seed, device):
         self.batches = []
 
+    def inference(self, policy):
+        """The policy itself acts."""
+
     def update(self, batch, clock):
         self.batches.append(batch)
         return np.ones(len(batch["action"]), np.float32), {"loss": 0.5}

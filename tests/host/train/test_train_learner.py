@@ -44,11 +44,12 @@ def configured(algo, env, **agent):
 class Recorder:
     """A buffer factory that keeps the reports of every launch, and strikes at launch ``at``."""
 
-    def __init__(self, kernel, at=None, strike=None):
-        self.kernel, self.at, self.strike, self.reports = kernel, at, strike, []
+    def __init__(self, kernel, at=None, strike=None, kind=LearningReplay):
+        self.kernel, self.at, self.strike, self.kind = kernel, at, strike, kind
+        self.reports = []
 
     def __call__(self, fields, **options):
-        buffer = LearningReplay(self.kernel, fields, **options)
+        self.buffer = buffer = self.kind(self.kernel, fields, **options)
         learn = buffer.learn
 
         def recorded(steps, **values):

@@ -10,7 +10,7 @@ from learner.numbers import activations, numbers
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.config import LayerConfig, LayerShape
-from hw.learner.parameters.parameter_image import pack
+from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
 
@@ -84,7 +84,7 @@ def batch_of(config, layer, groups, trained, activation, weights, samples, rng):
     paths = samples, groups, config.lanes
     delta = np.zeros((*paths, whole.outputs), weights.dtype)
     delta[..., : layer.outputs] = numbers(arithmetic, "gradient", (*paths, layer.outputs), rng)
-    if samples == 1 and arithmetic.is_float:
+    if samples == 1 and not arithmetic.saturates:
         delta[..., 0] = -0.0  # the sum of a batch of one -0 is -0
     x = np.zeros((*paths, whole.inputs), weights.dtype)
     x[..., : layer.inputs] = activations(arithmetic, activation, (*paths, layer.inputs), rng)
@@ -92,9 +92,9 @@ def batch_of(config, layer, groups, trained, activation, weights, samples, rng):
         config, layer, trained, activation, weights, delta, x
     )
     widths = {kind: arithmetic.shape(kind).width for kind in ("activation", "gradient")}
-    sums = arithmetic.sum_shape("activation", "gradient", config.batch).width
-    bias_width = 32 if arithmetic.is_float else widths["gradient"] + config.batch.bit_length()
-    scan = pack(whole, gradients, biases).reshape(-1, layer.vector)
+    sums = arithmetic.sum_shape("activation", "gradient", count=config.batch).width
+    bias_width = arithmetic.sum_shape("gradient", count=config.batch).width
+    scan = whole.pack(gradients, biases).reshape(-1, layer.vector)
 
     def words(values, kind):
         split = values.reshape(*paths, layer.words, layer.vector)
@@ -127,9 +127,7 @@ def test_backward(simulate, tmp_path, kind, lanes, groups, trained, activation, 
     config, layer = LayerConfig(arithmetic=arithmetic, lanes=lanes), LayerShape(**shape)
     rng = np.random.default_rng(3)
     whole = padded(layer)
-    weights = np.zeros(
-        (whole.outputs, whole.inputs), np.float32 if arithmetic.is_float else np.int64
-    )
+    weights = np.zeros((whole.outputs, whole.inputs), twin_of(arithmetic).dtype)
     inside = layer.outputs, layer.inputs
     weights[: layer.outputs, : layer.inputs] = numbers(arithmetic, "weight", inside, rng)
     batches = [
@@ -140,7 +138,7 @@ def test_backward(simulate, tmp_path, kind, lanes, groups, trained, activation, 
         kind == "float32" or layer.outputs == 1 or activation is None or batches[0]["saturations"]
     )
 
-    scan = pack(whole, weights, np.zeros(whole.outputs, weights.dtype)).reshape(-1, layer.vector)
+    scan = whole.pack(weights, np.zeros(whole.outputs, weights.dtype)).reshape(-1, layer.vector)
     width = arithmetic.shape("weight").width
     file = tmp_path / "vectors.json"
     file.write_text(
@@ -169,8 +167,8 @@ def test_backward(simulate, tmp_path, kind, lanes, groups, trained, activation, 
         input_gradient=activation is not None,
         address_width=(layer.depth - 1).bit_length(),
         bias_address_width=(layer.outputs - 1).bit_length(),
-        garbage=word(garbage, 32) if arithmetic.is_float else "1234567",
-        bias_garbage=word(garbage[:1], 32) if arithmetic.is_float else "12345",
+        garbage="1234567" if arithmetic.saturates else word(garbage, 32),
+        bias_garbage="12345" if arithmetic.saturates else word(garbage[:1], 32),
         **{
             name: value
             for name, value in asdict(estimate).items()

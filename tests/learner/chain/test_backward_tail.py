@@ -57,7 +57,7 @@ def made(case):
 
 def rounded(arithmetic, partials):
     """``(gradients, clipped)`` of sums over axis 0; fixed point half up, by Python's integers."""
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         total = interleaved_sum(arithmetic, partials)
         return total, np.zeros(total.shape, bool)
     target, shift = arithmetic.gradient, arithmetic.weight.fraction
@@ -79,10 +79,10 @@ def words(case, rng, count):
     """``count`` times (partials [rows, groups, lanes, vector], x [groups, lanes, vector])."""
     config, layer, groups, activation = made(case)
     arithmetic, sizes = config.arithmetic, (groups, config.lanes, layer.vector)
-    special = [] if arithmetic.is_float else limits(arithmetic)
+    special = [] if not arithmetic.saturates else limits(arithmetic)
     for number in range(count):
         x = activations(arithmetic, activation, sizes, rng)
-        if arithmetic.is_float:
+        if not arithmetic.saturates:
             yield numbers(arithmetic, "gradient", (layer.rows, *sizes), rng), x
             continue
         # Products of a row's PEs; where all are the largest, the sum still has its bits.
@@ -128,7 +128,7 @@ def test_words(simulate, tmp_path, case):
             # Counted the clock after they are rounded.
             saturations = clipped.sum() if hop and valid else 0
             clocks.expect(leaves - into_derivative + 1, saturations=saturations)
-    assert arithmetic.is_float or clipped_words > 2
+    assert not arithmetic.saturates or clipped_words > 2
     clocks.run(simulate, BackwardTail(config, layer, groups, activation), tmp_path)
 
 

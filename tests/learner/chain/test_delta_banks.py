@@ -8,7 +8,7 @@ from learner.numbers import numbers
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from hw.learner.chain.delta_banks import DeltaBanks
-from sim.model.arith import float32
+from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.adder_tree import adder_tree
 
 ADD = Arithmetic().add_latency
@@ -71,7 +71,7 @@ class Timeline:
             assert self.clock < limit, "samples must be released in time"
             if held is None and self.loaded < end and self.rng.random() >= gap:
                 held = self.draw(self.groups, self.config.lanes)
-                if lowest and not self.config.arithmetic.is_float:
+                if lowest and self.config.arithmetic.saturates:
                     held[:] = self.config.arithmetic.gradient.low
             if self.step(held, self.rng.random() < rate):
                 held = None
@@ -127,9 +127,8 @@ class Timeline:
                 self.memory[output],
             )
             # Of a first sample even -0 stays what it is.
-            zero = np.float32(-0.0) if arithmetic.is_float else 0
-            add = float32.add if arithmetic.is_float else np.add
-            self.memory[output] = add(total, zero if self.fresh[-1] else before)
+            twin = twin_of(arithmetic)
+            self.memory[output] = twin.add(total, twin.zeros(()) if self.fresh[-1] else before)
             self.written[output] = self.clock + self.latency
             clocks.at(self.clock + READ_LATENCY, bias_gradient=before)
             write |= dict(address=output, value=self.memory[output])

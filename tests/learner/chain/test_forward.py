@@ -10,7 +10,6 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.tanh import TanhFixed
 from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.forward import Forward
-from hw.learner.parameters.parameter_image import pack
 from sim.model.learner.chain.forward import forward
 
 NETWORKS = ("online", "target")
@@ -42,7 +41,7 @@ def configs(kind, lanes, layer):
 
 def numbers(arithmetic, kind, shape, rng):
     """Of moderate size, so that most sums neither cancel nor overflow."""
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         return rng.standard_normal(shape).astype(np.float32)
     return rng.integers(-1, 2, shape) * rng.integers(0, getattr(arithmetic, kind).high // 6, shape)
 
@@ -52,8 +51,8 @@ def parameters(arithmetic, layer, rng):
     weights = numbers(arithmetic, "weight", (layer.outputs, layer.inputs), rng)
     biases = numbers(arithmetic, "weight", layer.outputs, rng)
     weights[0] = -np.abs(weights[0])
-    biases[0] = -0.0 if arithmetic.is_float else arithmetic.weight.low
-    weights[-1, 0] = 3e38 if arithmetic.is_float else arithmetic.weight.low
+    biases[0] = arithmetic.weight.low if arithmetic.saturates else -0.0
+    weights[-1, 0] = arithmetic.weight.low if arithmetic.saturates else 3e38
     return weights, biases
 
 
@@ -61,7 +60,7 @@ def inputs(arithmetic, layer, paths, rng):
     """Samples [SAMPLES, *paths, inputs]: random, zeros, extremes that saturate, random again."""
     x = numbers(arithmetic, "activation", (SAMPLES, *paths, layer.inputs), rng)
     x[1] = 0
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         corners = np.array([np.inf, -0.0, 1e-39, np.nan, -2e38, 1.2e-38], np.float32)
         x[3] = rng.choice(corners, x[3].shape)
     else:
@@ -72,13 +71,13 @@ def inputs(arithmetic, layer, paths, rng):
 def word(arithmetic, kind, values):
     """Numbers as one integer, the first lowest."""
     width = arithmetic.shape(kind).width
-    raw = values.view(np.uint32) if arithmetic.is_float else values
+    raw = values.view(np.uint32) if values.dtype == np.float32 else values
     return sum((int(v) % (1 << width)) << width * k for k, v in enumerate(raw.reshape(-1)))
 
 
 def memories(arithmetic, layer, networks):
     """``(contents, biases)`` of a ForwardTop."""
-    scan = [pack(layer, *networks[name]).reshape(-1, layer.vector) for name in NETWORKS]
+    scan = [layer.pack(*networks[name]).reshape(-1, layer.vector) for name in NETWORKS]
     words = [word(arithmetic, "weight", np.stack(pair)) for pair in zip(*scan, strict=True)]
     contents = [words[k * layer.depth :][: layer.depth] for k in range(layer.length)]
     pairs = np.stack([networks[name][1] for name in NETWORKS], axis=1)
@@ -142,7 +141,7 @@ def test_twin_of_matmul(kind, weight_sources, lanes, shape):
     biases = numbers(arithmetic, "weight", layer.outputs, rng)
     x = numbers(arithmetic, "activation", (20, layer.inputs), rng)
     y, saturated = forward(arithmetic, layer, weights, biases, x)
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         wide = weights.astype(np.float64), biases.astype(np.float64), x.astype(np.float64)
         exact = wide[2] @ wide[0].T + wide[1]
         magnitude = np.abs(wide[2]) @ np.abs(wide[0]).T + np.abs(wide[1])

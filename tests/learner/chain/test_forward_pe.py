@@ -8,7 +8,7 @@ from learner.numbers import numbers
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from hw.learner.chain.forward_pe import ForwardPE
-from sim.model.arith import float32
+from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.adder_tree import accumulate, adder_tree
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency
@@ -59,7 +59,7 @@ def sums(config, layer, weight_sources, weights, x):
     weights : name -> [words, rows, vector]; x : [words, groups, lanes, vector]
     """
     arithmetic = config.arithmetic
-    multiply = float32.multiply if arithmetic.is_float else np.multiply
+    multiply = twin_of(arithmetic).multiply
     result = []
     for group, network in enumerate(weight_sources):
         # [vector, words, rows, lanes]
@@ -172,7 +172,7 @@ def test_no_number_of_another_sample(simulate, tmp_path, case):
         if number % 2:
             x[:] = 0
         else:
-            x[:] = np.nan if arithmetic.is_float else arithmetic.activation.low
+            x[:] = arithmetic.activation.low if arithmetic.saturates else np.nan
         timeline.sample(x)
         timeline.bubbles(timeline.layer.interleave * (number % 3))
     timeline.run(simulate, tmp_path)

@@ -73,7 +73,7 @@ def side_by_side(numbers, width):
 def test_ring(simulate, tmp_path, name):
     config, layer, ring, routes, chain_last = CASES[name]
     rng, count = np.random.default_rng(1), 3 * ring["slots"] + 2
-    width = 32 if config.arithmetic.is_float else config.arithmetic.activation.width
+    width = config.arithmetic.shape("activation").width
     # One element past the inputs is one that is in no experience.
     numbers = np.zeros((count, ring["groups"], layer.words * layer.vector, config.lanes), np.uint64)
     sources = {}

@@ -40,7 +40,7 @@ CASES = {
 def test_errors(simulate, name):
     values, shape, options = CASES[name]
     config, layer = LayerConfig(**values), LayerShape(**shape)
-    width = 32 if config.arithmetic.is_float else config.arithmetic.gradient.width
+    width = config.arithmetic.shape("gradient").width
     groups, lanes = options["backward_groups"], config.lanes
     count = 9
     rng = np.random.default_rng(1)

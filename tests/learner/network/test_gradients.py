@@ -26,7 +26,7 @@ def make(seed, optimizer="sgd", hidden=(12, 20), **config):
     """``(learner, records, weights)`` with random parameters and float32 records."""
     config = LearnerConfig(hidden=hidden, multipliers=8, optimizer=optimizer, **config)
     learner, rng = Trainer(config), np.random.default_rng(seed)
-    scale = 1 if config.arithmetic.is_float else 1 << config.arithmetic.weight.fraction
+    scale = 1 << config.arithmetic.weight.fraction if config.arithmetic.saturates else 1
     for kind in ("online", "target"):
         for name, layers in parameters(config, rng).items():
             for own, pair in zip(learner.parameters[name], layers, strict=True):

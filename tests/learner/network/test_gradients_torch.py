@@ -44,7 +44,7 @@ class Reference:
             linear = nn.Linear(layer.inputs, layer.outputs, dtype=self.dtype)
             with self.torch.no_grad():
                 for own, array in zip((linear.weight, linear.bias), numbers[kind], strict=True):
-                    if not self.config.arithmetic.is_float:
+                    if self.config.arithmetic.saturates:
                         array = self.config.arithmetic.weight.to_float(array)
                     own.copy_(self.torch.tensor(array))
             modules.append(linear)

@@ -13,9 +13,9 @@ from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.network.loss import Loss, scalars_layout
 from hw.replay.records import ITEM
+from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.float32 import add
-from sim.model.learner.network.loss import ddpg_loss, dqn_loss, order_key, ordered_sum
-from sim.model.nn.activation import quantize, to_float
+from sim.model.learner.network.loss import ddpg_loss, dqn_loss, ordered_sum
 
 FIXED = Arithmetic(kind="fixed")
 SHORT = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(4, 8), gradient=SQ(1, 11))
@@ -37,9 +37,8 @@ def made(config, rng, batch, *, wild=0.0, spread=1.5):
         ties = rng.random(x.shape) < 0.2
         with np.errstate(invalid="ignore"):
             x = np.where(ties, np.round(x), x).astype(np.float32)
-        if config.arithmetic.is_float:
-            x = add(x, np.float32(-0.0))  # what a unit gives: no subnormals, one NaN
-        outputs.append(quantize(config.arithmetic, "activation", x)[0])
+        x = add(x, np.float32(-0.0))  # what a unit gives: no subnormals, one NaN
+        outputs.append(twin_of(config.arithmetic).quantize(x, "activation")[0])
     scalars = dict(
         index=rng.integers(0, 1 << 32, batch),
         weight=numbers(batch, low=0.05),
@@ -114,7 +113,7 @@ def test_twin_of_stated_cases():
 
 def test_twin_order_key():
     x = floats([0xFF800000, 0xBF800000, 0x80000000, 0, 1, 0x3F800000, 0x7F800000, 0x7FC00000])
-    key = order_key(Arithmetic(), x)
+    key = twin_of(Arithmetic()).order_key(x)
     assert np.all(np.diff(key[[0, 1, 2, 3, 5, 6, 7]]) > 0) and key[3] == key[4]
 
 
@@ -136,7 +135,7 @@ def vectors(config, batch, arguments):
 
     def packed(kind, parts):
         """[groups][batch, outputs] as words [super-samples][outputs]."""
-        raw = [bits(x) if arithmetic.is_float else x for x in parts]
+        raw = [bits(x) if x.dtype == np.float32 else x for x in parts]
         width = Shape.cast(arithmetic.shape(kind)).width
         raw = np.stack(raw).reshape(len(raw), batch // lanes, lanes, -1)
         return [
@@ -260,4 +259,4 @@ def test_matches_twin(simulate, tmp_path, options):
 
 def test_to_float_is_exact_for_activations():
     raw = np.arange(FIXED.activation.low, FIXED.activation.high + 1)
-    np.testing.assert_array_equal(to_float(FIXED, "activation", raw), raw / 1024)
+    np.testing.assert_array_equal(twin_of(FIXED).to_float(raw, "activation"), raw / 1024)

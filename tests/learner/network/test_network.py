@@ -7,7 +7,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.chain.config import LayerShape
 from hw.learner.config import LearnerConfig
-from sim.model.arith import float32
+from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.chain.forward import forward
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
@@ -42,7 +42,7 @@ def same(a, b):
 
 def numbers(rng, arithmetic, kind, shape, scale):
     """Random numbers of a kind with zeros, negative zeros and the smallest ones."""
-    if not arithmetic.is_float:
+    if arithmetic.saturates:
         target = getattr(arithmetic, kind)
         return rng.integers(target.low, target.high + 1, shape)
     values = (rng.normal(size=shape) * scale).astype(np.float32)
@@ -51,16 +51,16 @@ def numbers(rng, arithmetic, kind, shape, scale):
 
 
 def multiply(arithmetic, a, b):
-    return float32.multiply(a, b) if arithmetic.is_float else a * b
+    return twin_of(arithmetic).multiply(a, b)
 
 
 def add(arithmetic, a, b):
-    return float32.add(a, b) if arithmetic.is_float else a + b
+    return twin_of(arithmetic).add(a, b)
 
 
 def rounded(arithmetic, total, kind):
     """Half up and saturated, from a product of a weight and a ``kind``."""
-    if arithmetic.is_float:
+    if not arithmetic.saturates:
         return total
     target = getattr(arithmetic, kind)
     return np.clip((total + 2 ** (9 - 1)) >> 9, target.low, target.high)

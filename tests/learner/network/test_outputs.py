@@ -8,7 +8,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.network.outputs import Outputs
-from sim.model.nn.activation import to_float
+from sim.model.arith.arithmetic import twin_of
 
 FIXED = Arithmetic(kind="fixed", activation=SQ(3, 8))
 #: Learner, outputs an observation, bits of a beat.
@@ -33,16 +33,15 @@ def batch_of(config, outputs, data_width, count, rng):
     arithmetic, lanes = config.arithmetic, config.lanes
     padded = -(-count // lanes) * lanes
     raw = numbers(arithmetic, "activation", (padded, outputs), rng)
-    bits, width = raw, arithmetic.activation.width
-    if arithmetic.is_float:
-        bits, width = raw.view(np.uint32), 32
+    bits = raw.view(np.uint32) if raw.dtype == np.float32 else raw
+    width = arithmetic.shape("activation").width
     index_width = (outputs - 1).bit_length()
     samples = [
         [1 | k << 1 | side_by_side(group[:, k], width) << 1 + index_width for k in range(outputs)]
         for group in bits.reshape(-1, lanes, outputs)
     ]
     granules = np.zeros((count, -(-outputs // 4) * 4), np.float32)
-    granules[:, :outputs] = to_float(arithmetic, "activation", raw[:count])
+    granules[:, :outputs] = twin_of(arithmetic).to_float(raw[:count], "activation")
     words = granules.view(np.uint32).reshape(-1)
     size = data_width // 32
     beats = [side_by_side(words[at : at + size], 32) for at in range(0, len(words), size)]

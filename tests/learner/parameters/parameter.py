@@ -4,12 +4,11 @@ import numpy as np
 from nn.optimizer_cases import given
 from packed import packed
 
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_image import pack
 from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_sets
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
+from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.optimizer import coefficients, update
 
 __all__ = ["STEPS", "Parameter", "given_word", "joined"]
@@ -59,16 +58,21 @@ class Parameter:
         return values.astype(np.float32)
 
     def _numbers(self, kind, shape):
-        if kind in ("online", "target") and not self.config.arithmetic.is_float:
+        if kind in ("online", "target") and self.config.arithmetic.saturates:
             limits = self.config.arithmetic.weight
             return self.rng.integers(limits.low, limits.high + 1, shape)
         values = self._floats(shape)
         return np.abs(values) if kind == "second" else values
 
+    def _sum_widths(self):
+        """Of gradients of weights and biases."""
+        sums = self.config.arithmetic.gradient_sum_shape(self.config.batch)
+        return sums.width, bias_sum_shape(self.config).width
+
     def gradient(self):
-        if self.config.arithmetic.is_float:
+        if not self.config.arithmetic.saturates:
             return tuple(map(self._floats, self._shapes()))
-        widths = (shape(self.config).width for shape in (gradient_sum_shape, bias_sum_shape))
+        widths = self._sum_widths()
         return tuple(
             self.rng.integers(-(1 << (width - 1)), 1 << (width - 1), shape)
             >> self.rng.integers(0, width, shape)
@@ -78,7 +82,7 @@ class Parameter:
     def image(self, kind):
         """Words of ``vector`` numbers, without the section's padding."""
         layer = self.layer
-        numbers = bits(pack(layer, *self.values[kind]))
+        numbers = bits(layer.pack(*self.values[kind]))
         count = (layer.depth * layer.length + layer.outputs) * layer.vector
         return joined(numbers[:count].reshape(-1, layer.vector), 32)
 
@@ -91,14 +95,14 @@ class Parameter:
     def memory(self, weights, width):
         """[PE][address] words."""
         layer = self.layer
-        numbers = bits(pack(layer, weights, np.zeros(layer.outputs, weights.dtype)))
+        numbers = bits(layer.pack(weights, np.zeros(layer.outputs, weights.dtype)))
         words = numbers[: layer.length * layer.depth * layer.vector]
         return [joined(pe, width) for pe in words.reshape(layer.length, layer.depth, -1)]
 
     def wide_memory(self, weights, width):
         """As ``memory``, of numbers that may have more than 32 bits."""
         layer = self.layer
-        numbers = pack(layer, weights, np.zeros(layer.outputs, weights.dtype))
+        numbers = layer.pack(weights, np.zeros(layer.outputs, weights.dtype))
         if weights.dtype == np.float32:
             numbers = bits(numbers)
         words = numbers[: layer.length * layer.depth * layer.vector]
@@ -106,7 +110,7 @@ class Parameter:
 
     def reads(self, gradient):
         width = self.config.arithmetic.shape("weight").width
-        sums, bias = gradient_sum_shape(self.config).width, bias_sum_shape(self.config).width
+        sums, bias = self._sum_widths()
         online, target = (self.memory(self.values[k][0], width) for k in ("online", "target"))
         word = width * self.layer.vector
         biases = (bits(self.values[kind][1]) for kind in ("online", "target"))
@@ -126,13 +130,11 @@ class Parameter:
         """By the twin; saturations."""
         config, values = self.config, coefficients(step, 1)
         saturations = 0
-        # A bias's gradient has an activation's fraction less.
-        lacks = 0 if config.arithmetic.is_float else config.arithmetic.fraction("activation")
         news = []
         for part in range(2):
             g = gradient[part]
-            if part and lacks:
-                g = g << lacks
+            if part:
+                g = twin_of(config.arithmetic).times_one(g)
             old = {kind: self.values[kind][part] for kind in PARAMETER_SETS}
             new = update(config, values, g, *(old[kind] for kind in PARAMETER_SETS))
             saturations += new.saturations

@@ -28,8 +28,8 @@ def command(config, data_width, sets, store, rng):
         numbers = rng.integers(0, 1 << 32, section.size // 4, dtype="<u4")
         vector = section.layer.vector
         if store:
-            numbers[section.words * vector :] = 0
-        words = numbers[: section.words * vector].reshape(-1, vector)
+            numbers[section.layer.image_words * vector :] = 0
+        words = numbers[: section.layer.image_words * vector].reshape(-1, vector)
         words = [int.from_bytes(word.tobytes(), "little") for word in words]
         layer = order.index((section.network, section.position))
         found.append((layer, PARAMETER_SETS.index(section.parameter_set), words))

@@ -4,7 +4,6 @@ import pytest
 
 from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.chain.config import LayerConfig
 from hw.learner.parameters.parameter_memory import (
     ParameterMemory,
@@ -30,7 +29,7 @@ def test_bias_sum_holds_every_batch():
         width = bias_sum_shape(config).width
         assert fixed.gradient.low * batch >= -(1 << (width - 1))
         # As a number of the weights' gradients, it fits among them.
-        assert width + fixed.fraction("activation") <= gradient_sum_shape(config).width
+        assert width + fixed.fraction("activation") <= fixed.gradient_sum_shape(batch).width
 
 
 @pytest.mark.parametrize(
@@ -75,6 +74,7 @@ def test_dual_port_is_one_copy(tmp_path):
 def test_bank_blocks(depth, blocks):
     """Adam with words of 128 bits: weights with two ports, four memories with one."""
     config = LayerConfig()
-    shape = ParameterMemoryShape(config, depth, 4, gradient_sum_shape(config), dual=True)
+    sums = config.arithmetic.gradient_sum_shape(config.batch)
+    shape = ParameterMemoryShape(config, depth, 4, sums, dual=True)
     assert shape.blocks == blocks
     assert ParameterMemory(shape).shape is shape

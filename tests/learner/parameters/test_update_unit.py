@@ -7,7 +7,6 @@ from learner.numbers import NARROW
 from nn.optimizer_cases import given
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.backward_pe import gradient_sum_shape
 from hw.learner.chain.config import LayerConfig
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_memory import ParameterMemoryShape
@@ -43,7 +42,7 @@ class Timeline:
     def __init__(self, case, seed):
         optimizer, arithmetic, vector, self.sources, self.stages = CASES[case]
         self.config = LayerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=16)
-        sums = gradient_sum_shape(self.config)
+        sums = self.config.arithmetic.gradient_sum_shape(self.config.batch)
         self.shape = ParameterMemoryShape(self.config, 4, vector, sums, dual=True)
         self.unit = UpdateUnit(self.config, self.shape, self.sources, self.stages)
         self.rng, self.clocks, self.at = np.random.default_rng(seed), Clocks(), _timing(self.config)
@@ -57,7 +56,7 @@ class Timeline:
     def draw(self, name, count):
         """[count, vector] numbers of a memory."""
         rng, arithmetic, shape = self.rng, self.config.arithmetic, (count, self.shape.vector)
-        if arithmetic.is_float or name in ("first", "second"):
+        if not arithmetic.saturates or name in ("first", "second"):
             usual = rng.standard_normal(shape) * np.exp2(rng.integers(-20, 3, shape))
             values = np.where(rng.random(shape) < 0.1, 0, usual).astype(np.float32)
             return np.abs(values) if name == "second" else values
@@ -165,7 +164,7 @@ def test_updates(simulate, tmp_path, case, step):
     timeline = Timeline(case, 1)
     timeline.drive(step)
     results, clipped = timeline.results(step)
-    assert timeline.config.arithmetic.is_float or step is STEPS[0] or clipped.any()
+    assert not timeline.config.arithmetic.saturates or step is STEPS[0] or clipped.any()
     timeline.watch_image()
     timeline.watch_results(results, clipped, loads=0)
     timeline.clocks.run(simulate, timeline.unit, tmp_path)

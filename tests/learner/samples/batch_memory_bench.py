@@ -71,6 +71,7 @@ async def check(dut, batch):
         for lane, address in enumerate(at):
             expected = granules[address // 4] >> 32 * (address % 4) & (1 << 32) - 1
             assert int(getattr(dut, f"word__{lane}").value) == expected, (address, lane)
+        assert int(dut.beat.value) == batch["beats"][at[0] * 32 // WIDTH], at[0]
         if not batch["acting"]:
             assert int(dut.weight.value) == batch["weight"]
             assert int(dut.inverse.value) == batch["inverse"]

@@ -10,7 +10,7 @@ from hw.learner.config import LearnerConfig
 from hw.learner.records import observation_granules, record_granules, record_words
 from hw.learner.samples.batch_memory import WORDS
 from hw.learner.samples.sample_reader import SampleReader, feeds
-from sim.model.nn.activation import quantize
+from sim.model.arith.arithmetic import twin_of
 
 FIXED = Arithmetic(kind="fixed")
 CONFIGS = {
@@ -36,10 +36,10 @@ def packed(*fields):
 
 def expected(config, raw):
     """``(streams, clipped)`` of uint32 ``raw`` [samples, lanes, words]."""
-    width = 32 if config.arithmetic.is_float else config.arithmetic.activation.width
-    numbers, saturated = quantize(config.arithmetic, "activation", raw.view(np.float32))
-    if config.arithmetic.is_float:
-        numbers = raw
+    width = config.arithmetic.shape("activation").width
+    twin = twin_of(config.arithmetic)
+    numbers, saturated = twin.quantize(raw.view(np.float32), "activation")
+    numbers = twin.words(numbers)
     places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
     streams, fed = {}, set()
     for ring, routes in feeds(config).items():
@@ -72,10 +72,10 @@ def expected(config, raw):
 
 def acted(config, raw):
     """``(streams, clipped)`` of observations uint32 [samples, lanes, words]."""
-    width = 32 if config.arithmetic.is_float else config.arithmetic.activation.width
-    numbers, saturated = quantize(config.arithmetic, "activation", raw.view(np.float32))
-    if config.arithmetic.is_float:
-        numbers = raw
+    width = config.arithmetic.shape("activation").width
+    twin = twin_of(config.arithmetic)
+    numbers, saturated = twin.quantize(raw.view(np.float32), "activation")
+    numbers = twin.words(numbers)
     inputs, groups = config.observation, len(config.weight_sources(config.acts))
     words = [
         packed(
@@ -96,11 +96,11 @@ def test_play(simulate, tmp_path, name, ahead):
     config, rng = CONFIGS[name], np.random.default_rng(1)
     lanes, samples = config.lanes, config.batch // config.lanes
     size = 1 + record_granules(config)
-    scale = 100 if config.arithmetic.is_float else 200  # some are clipped
+    scale = 200 if config.arithmetic.saturates else 100  # some are clipped
     shape = (samples, lanes, size * WORDS)
     raw = (scale * rng.standard_normal(shape, np.float32)).view(np.uint32)
     streams, clipped = expected(config, raw)
-    assert (clipped > 0) != config.arithmetic.is_float
+    assert (clipped > 0) == config.arithmetic.saturates
     seen = rng.standard_normal((samples, lanes, WORDS * observation_granules(config)), np.float32)
     seen = (scale * seen).view(np.uint32)
     actions, clipped_seen = acted(config, seen)

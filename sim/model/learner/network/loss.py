@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.model.arith.float32 import add, flush, multiply
-from sim.model.nn.activation import quantize, to_float
+from sim.model.arith.arithmetic import twin_of
+from sim.model.arith.float32 import add, multiply
 
-__all__ = ["LossResult", "dqn_loss", "ddpg_loss", "order_key", "ordered_sum"]
+__all__ = ["LossResult", "dqn_loss", "ddpg_loss", "ordered_sum"]
 
 _HALF, _MINUS_ONE = np.float32(0.5), np.float32(-1)
 _MAGNITUDE = np.int32(0x7FFF_FFFF)
@@ -47,18 +47,18 @@ def dqn_loss(config, outputs, scalars, inverse, clip):
     inverse : float32, reciprocal of the batch's largest weight.
     clip : float32, TD errors beyond it have its gradient; infinity for none.
     """
-    arithmetic = config.arithmetic
+    arithmetic = twin_of(config.arithmetic)
     online, target = outputs[0], outputs[1]
     row = np.arange(len(online))
     action = np.asarray(scalars["action"], dtype=np.int64)
-    chosen = np.argmax(order_key(arithmetic, outputs[-1]), axis=1)
+    chosen = np.argmax(arithmetic.order_key(outputs[-1]), axis=1)
     # An action that is no output has no Q value and no error.
     is_output = action < online.shape[1]
     action = np.where(is_output, action, 0)
-    q = to_float(arithmetic, "activation", np.where(is_output, online[row, action], 0))
-    following = to_float(arithmetic, "activation", target[row, chosen])
+    q = arithmetic.to_float(np.where(is_output, online[row, action], 0), "activation")
+    following = arithmetic.to_float(target[row, chosen], "activation")
     td, gradient, loss = _huber(q, following, scalars, inverse, clip)
-    gradient, saturated = quantize(arithmetic, "gradient", gradient)
+    gradient, saturated = arithmetic.quantize(gradient, "gradient")
     delta = np.zeros(online.shape, gradient.dtype)
     delta[row, action] = np.where(is_output, gradient, 0)
     return _result((delta,), td, loss, q, saturated)
@@ -70,22 +70,12 @@ def ddpg_loss(config, outputs, scalars, inverse, clip):
     outputs : [B, 1] activations each of critic(s, a), critic(s, actor(s)) and target(s', ..).
     scalars, inverse, clip : as ``dqn_loss``, without "action".
     """
-    arithmetic = config.arithmetic
-    q, value, following = (to_float(arithmetic, "activation", part[:, 0]) for part in outputs)
+    arithmetic = twin_of(config.arithmetic)
+    q, value, following = (arithmetic.to_float(part[:, 0], "activation") for part in outputs)
     td, gradient, loss = _huber(q, following, scalars, inverse, clip)
-    gradient, saturated = quantize(arithmetic, "gradient", gradient)
-    policy, _ = quantize(arithmetic, "gradient", np.full(q.shape, _MINUS_ONE))
+    gradient, saturated = arithmetic.quantize(gradient, "gradient")
+    policy, _ = arithmetic.quantize(np.full(q.shape, _MINUS_ONE), "gradient")
     return _result((gradient[:, None], policy[:, None]), td, loss, value, saturated)
-
-
-def order_key(arithmetic, values):
-    """Integers in the order of the numbers, as ``Arithmetic.order_key``; no subnormals."""
-    if not arithmetic.is_float:
-        return values
-    if not np.isfinite(values).all():
-        values = flush(values)  # one NaN for all
-    bits = values.view(np.int32)
-    return bits ^ (bits >> 31 & _MAGNITUDE)
 
 
 def ordered_sum(values):

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hw.arith.fixed import SQ, RequantizeConfig
-from sim.model.arith.fixed import requantize
+from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.activation import activate, derivative
 from sim.model.nn.product import add_bias, product_fixed, product_float
 
@@ -35,7 +34,7 @@ class Network:
 
     def __init__(self, config, layers):
         self.arithmetic, self.lanes, self.layers = config.arithmetic, config.lanes, layers
-        kind = _Float if self.arithmetic.is_float else _Fixed
+        kind = _LAYERS[self.arithmetic.kind]
         self._units = [kind(self.arithmetic, layer, config.lanes) for layer in layers]
 
     def forward(self, parameters, x):
@@ -125,26 +124,21 @@ class _Fixed:
     """A fixed-point layer: exact sums, each requantized once."""
 
     def __init__(self, arithmetic, layer, lanes):
-        self.shift = arithmetic.activation.fraction
-
-        def rounding(kind):
-            fraction = arithmetic.fraction("weight", kind)
-            target = getattr(arithmetic, kind)
-            return RequantizeConfig(source=SQ(64 - fraction, fraction), target=target)
-
-        self.to_activation, self.to_gradient = rounding("activation"), rounding("gradient")
+        self.twin = twin_of(arithmetic)
 
     def forward(self, weights, biases, x):
-        total = product_fixed(weights, x) + (biases << self.shift)[:, None]
-        return self._counted(requantize(total, self.to_activation))
+        total = product_fixed(weights, x) + self.twin.times_one(biases)[:, None]
+        return self._rounded(total, "activation")
 
     def input_gradient(self, weights, delta):
-        return self._counted(requantize(product_fixed(weights.T, delta), self.to_gradient))
+        return self._rounded(product_fixed(weights.T, delta), "gradient")
 
     def gradients(self, delta, x):
         return product_fixed(delta, x.T), delta.sum(axis=1)
 
-    @staticmethod
-    def _counted(result):
-        raw, saturated = result
+    def _rounded(self, total, kind):
+        raw, saturated = self.twin.requantize(total, "weight", kind, kind=kind)
         return raw, int(np.count_nonzero(saturated))
+
+
+_LAYERS = {"float32": _Float, "fixed": _Fixed}

@@ -1,0 +1,13 @@
+"""FIXAR: clocks of iterations and of ACT, software, timesteps with MuJoCo, area of the kernel."""
+
+from bench.fixar import area as area_rows
+from bench.fixar import cycles, platform, software
+
+__all__ = ["rows"]
+
+
+def rows(area=False):
+    """All rows, twenty minutes of one core; ``area`` adds what yosys maps, as long again."""
+    measured = cycles.rows()
+    result = [*measured, *software.rows(cycles.largest_ips(measured)), *platform.rows()]
+    return [*result, *(area_rows.rows() if area else [])]

@@ -1,0 +1,103 @@
+"""Resources of the whole kernel ``fixar``, by the rows of FIXAR's Table I: what yosys maps it to,
+registers and adders packed into DSP blocks, what it estimates, and what the paper's takes."""
+
+import re
+from dataclasses import replace
+
+from bench import row
+from bench.fixar.cycles import case_of, config_of
+from boards.area import grouped, modules
+from hw.designs import DESIGNS
+from hw.estimate import RESOURCES
+from hw.fixar.config import FixarKernelConfig
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["BARS", "TABLE_I", "mapped", "rows"]
+
+#: FIXAR, Table I, of a U50: LUTs, flip-flops, RAMB36, URAM, DSP blocks.
+TABLE_I = {
+    "PEs": (216_300, 161_800, 0, 0, 2295),
+    "on-chip memory": (10_300, 0, 584, 128, 0),
+    "Adam": (46_700, 70_200, 0, 0, 3),
+    "control": (69_000, 45_400, 0, 0, 0),
+    "kernel interface": (68_800, 15_200, 12, 0, 0),
+    "HBM interface": (8_200, 13_100, 2, 0, 0),
+}
+#: Its LUTs less those of PCIe and of the HBM interface, and all of its DSP blocks.
+_PAPER = {"lut": 411_000, "dsp": 2302}
+#: What the whole kernel of two cores may take.
+BARS = {"lut": 220_000, "dsp": 1650, "uram": 486, "bram36": 902}
+
+#: Module, by its path in the kernel -> the row that has it and what is in it.
+_ROWS = {
+    r"core\.learner\.core_\d\.(array|foot)": "PEs",
+    r"core\.learner\.core_\d\.(x|e|action)": "on-chip memory",
+    r"core\.learner\.core_\d\.results\.(next_)?q_memory": "on-chip memory",
+    r"core\.learner\.core_\d\.foot\.psum": "on-chip memory",
+    r"core\.learner\.parameters\.memories": "on-chip memory",
+    r"core\.learner\.batch_memory": "on-chip memory",
+    r"core\.learner\.parameters\.update": "Adam",
+    r"core\.learner": "control",
+    r"core\.replay": "replay memory",
+    r"core": "kernel interface",
+    r"\w+_(reader|writer)": "HBM interface",
+}
+_SOURCE = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
+
+
+def _row_of(name):
+    name = name.removeprefix("fixar.").split("$")[0]
+    return next((group for path, group in _ROWS.items() if re.fullmatch(path, name)), None)
+
+
+def mapped(config):
+    """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; a quarter of an hour."""
+    verilog = to_verilog(DESIGNS["fixar"].kernel(config), name="fixar")
+    found = modules(verilog, "fixar", work=BUILD_DIRECTORY / "area", family="xcup_dsp")
+    return grouped(
+        found, "fixar", lambda name: "kernel interface" if name == "fixar" else _row_of(name)
+    )
+
+
+def rows():
+    """Of the kernel of two cores for batches of 512 and 2^20 experiences."""
+    config = replace(FixarKernelConfig(), learner=config_of("HalfCheetah"))
+    case = f"{case_of(config.learner, 'both', 512)}, N={config.replay.capacity}"
+    units = mapped(config)
+    whole = {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
+    result = [
+        row("fixar", case, name, whole[name], "cells",
+            reference=_PAPER.get(name) and "FIXAR, Table I",
+            reference_value=_PAPER.get(name), source=_SOURCE)
+        for name in RESOURCES
+    ]  # fmt: skip
+    result += [
+        row("fixar", case, name, whole[name], "cells", reference="at most", reference_value=limit,
+            source=_SOURCE)
+        for name, limit in BARS.items()
+    ]  # fmt: skip
+    estimate = DESIGNS["fixar"].estimate(config).resources
+    result += [
+        row("fixar", case, f"{name}_estimate", value, "cells", reference="mapped",
+            reference_value=whole[name], source="the kernel's own estimate")
+        for name, value in estimate.items()
+        if value is not None
+    ]  # fmt: skip
+    pes = config.learner.cores * config.learner.side**2
+    for name, paper, most in (("dsp", 4.48, 2.0), ("lut", 422, 60)):
+        value = round(units["PEs"][name] / pes, 2)
+        result += [
+            row("fixar", case, f"{name}_per_pe", value, "cells", reference=reference,
+                reference_value=limit, source=_SOURCE)
+            for reference, limit in (("FIXAR, Table I", paper), ("at most", most))
+        ]  # fmt: skip
+    for unit, cells in units.items():
+        paper = TABLE_I.get(unit, (None,) * len(RESOURCES))
+        result += [
+            row("fixar", f"{case}: {unit}", name, cells[name], "cells",
+                reference=unit in TABLE_I and "FIXAR, Table I" or None, reference_value=value,
+                source=_SOURCE)
+            for name, value in zip(RESOURCES, paper, strict=True)
+        ]  # fmt: skip
+    return result

@@ -1,0 +1,182 @@
+"""Kernels of FIXAR on the simulated card: clocks of iterations, of ACT, of a timestep."""
+
+import time
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+
+import numpy as np
+
+from host.card import open_card
+from host.generate import generate
+from host.runtime.fixar import FixarReplay
+from host.runtime.hyperparameters import hyperparameter_records
+from host.runtime.program import aligned
+from hw.fixar.precision import Precision, slots
+from hw.shell.program import COMMAND_BYTES, STATUS
+from sim.card.memory import MemoryConfig
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["PRECISIONS", "Measured", "kernel", "measure", "precision_of"]
+
+#: name -> whether activations, and errors, have 16 bits.
+PRECISIONS = {"full": (False, False), "half": (True, True)}
+
+CAPACITY, _ITERATIONS = 2048, 2
+_OBSERVATIONS = (1, 16)
+#: An iteration of a large batch is that long without a transfer.
+_MEMORY = MemoryConfig(max_idle=10_000_000)
+
+
+def precision_of(learner, name):
+    """Of a key of ``PRECISIONS``, with shifts that hold the numbers of ``measure``."""
+    activations, errors = PRECISIONS[name]
+    if not activations:
+        return Precision()
+    counts = slots(learner)
+    return Precision(
+        activations=activations,
+        errors=errors,
+        activation_shifts=(8,) * counts[0],
+        error_shifts=(6,) * counts[1],
+    )
+
+
+def kernel(learner):
+    """Folder of the U50's kernel with ``learner`` and a replay memory of CAPACITY."""
+    name = sha256(learner.to_json().encode()).hexdigest()[:12]
+    own = ("observation", "action", "hidden", "batch", "cores", "side")
+    return generate(
+        "fixar",
+        "u50",
+        BUILD_DIRECTORY / "bench" / f"fixar-{name}",
+        **{name: getattr(learner, name) for name in own},
+        capacity=CAPACITY,
+    )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """On the simulated card.
+
+    iterations : (precision, batch) -> clocks of an iteration that is not the first
+    acts : observations -> clocks that another ACT of so many takes in a launch, half precision
+    step_bytes, step_clocks : a launch of a LEARN with an experience and of an ACT, B = 64, half
+    clocks_per_second : simulated, of processor time
+    """
+
+    iterations: dict
+    acts: dict
+    step_bytes: int
+    step_clocks: int
+    clocks_per_second: float
+
+
+def _random(learner, rng):
+    """Parameters and experiences."""
+    parameters = {
+        name: [
+            (rng.normal(size=(x.outputs, x.inputs)) / np.sqrt(x.inputs), np.zeros(x.outputs))
+            for x in layers
+        ]
+        for name, layers in learner.networks.items()
+    }
+    size = (CAPACITY, learner.observation)
+    experiences = dict(
+        obs=rng.normal(size=size),
+        next_obs=rng.normal(size=size),
+        action=np.tanh(rng.normal(size=(CAPACITY, learner.action))),
+        reward=rng.normal(size=CAPACITY),
+        discount=np.full(CAPACITY, 0.99),
+    )
+    return parameters, experiences
+
+
+def _steps(count, batch):
+    return hyperparameter_records(
+        count,
+        scale=1 / batch,
+        rate=1e-4,
+        floor=1e-8,
+        first_decay=0.9,
+        first_gain=0.1,
+        second_decay=0.999,
+        second_gain=0.001,
+    )
+
+
+class _Kept:
+    """In the place of a launcher: keeps what it is asked to run, and runs it."""
+
+    def __init__(self, launcher):
+        self._launcher, self.asked = launcher, []
+
+    def __getattr__(self, name):
+        return getattr(self._launcher, name)
+
+    def run(self, program, operands=(), results_bytes=0):
+        self.asked.append((program, operands, results_bytes))
+        return self._launcher.run(program, operands, results_bytes)
+
+
+def _timestep(buffer, learner, rng, experience):
+    """Bytes and clocks of one launch: a LEARN that stores an experience, and an ACT."""
+    launcher = buffer.launcher
+    buffer.launcher = kept = _Kept(launcher)
+    buffer.learn(_steps(1, 64), batch_size=64, experiences=experience, inserts=1)
+    buffer.act(rng.normal(size=(1, learner.observation)), noise=0.1)
+    (learn, operands, size), ((opcode, act), seen, answer) = kept.asked[0], _only(kept.asked[1])
+    buffer.launcher = launcher
+    end = aligned(max(at + array.nbytes for at, array in operands))
+    act = act | {"source": end, "destination": aligned(size)}
+    program, operands = [*learn, (opcode, act)], [*operands, *((end + at, x) for at, x in seen)]
+    size, before = aligned(size) + answer, buffer.device_cycles
+    launcher.run(program, operands, size)
+    sent = COMMAND_BYTES * len(program) + max(at + array.nbytes for at, array in operands)
+    status = STATUS.size + launcher.design.status.size
+    return sent + size + status, buffer.device_cycles - before
+
+
+def _only(asked):
+    """Of a launch of one command."""
+    ((command,), operands, size) = asked
+    return command, operands, size
+
+
+def _acting(buffer, learner, rng, count):
+    """Clocks that an ACT takes in a launch: with two of them less with one."""
+    launcher = buffer.launcher
+    buffer.launcher = kept = _Kept(launcher)
+    before = buffer.device_cycles
+    buffer.act(rng.normal(size=(count, learner.observation)))
+    one = buffer.device_cycles - before
+    buffer.launcher = launcher
+    command, operands, size = _only(kept.asked[0])
+    second = command[0], command[1] | {"destination": aligned(size)}
+    launcher.run([command, second], operands, aligned(size) + size)
+    return buffer.device_cycles - before - 2 * one
+
+
+@cache
+def measure(learner, cases, whole=False):
+    """``Measured`` of a kernel. ``cases``: ((precision, batch), ...); ``whole``: with ACT and a
+    timestep."""
+    rng, acts, timestep = np.random.default_rng(0), {}, (None, None)
+    with open_card("sim", memory=_MEMORY) as card:
+        loaded = card.load(kernel(learner) / "kernel.json")
+        buffer = FixarReplay(loaded, capacity=CAPACITY, timeout_s=3600)
+        parameters, experiences = _random(learner, rng)
+        buffer.initialize(parameters)
+        buffer.add(**experiences)
+        iterations, clocks, used = {}, buffer.device_cycles, time.process_time()
+        for precision, batch in cases:
+            buffer.set_precision(precision_of(learner, precision))
+            reports = buffer.learn(_steps(_ITERATIONS, batch), batch_size=batch).reports
+            iterations[precision, batch] = int(reports["cycles"][1, 3])
+        speed = (buffer.device_cycles - clocks) / (time.process_time() - used)
+        if whole:
+            buffer.set_precision(precision_of(learner, "half"))
+            acts = {count: _acting(buffer, learner, rng, count) for count in _OBSERVATIONS}
+            one = {name: array[:1] for name, array in experiences.items()}
+            timestep = _timestep(buffer, learner, rng, one)
+    return Measured(iterations, acts, *timestep, speed)

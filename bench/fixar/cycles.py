@@ -1,0 +1,144 @@
+"""Clocks of FIXAR's iterations and of ACT on the simulated card, at the paper's clock beside its
+figures; of kernels with more cores, by the formulas that the measured ones hold to."""
+
+from bench import row
+from bench.fixar.card import PRECISIONS, measure, precision_of
+from hw.fixar.config import FixarConfig
+from hw.fixar.pass_clocks import iteration_cycles
+from hw.fixar.plan import Kind, plan
+
+__all__ = ["CLOCK", "TASKS", "case_of", "config_of", "largest_ips", "macs", "pe_use", "rows"]
+
+#: The paper's clock, FIXAR VI-A.
+CLOCK = 164e6
+#: Environment -> observations and actions (FIXAR VI-A; Hopper has 3 actions, not 6).
+TASKS = {"HalfCheetah": (17, 6), "Hopper": (11, 3), "Swimmer": (8, 2)}
+BATCHES = (64, 128, 256, 512)
+#: Accelerator alone, every batch size (FIXAR VI-C, Fig. 10).
+PAPER_IPS = 53_827
+PAPER = dict(reference="FIXAR VI-C, 512 PEs, full", reference_value=PAPER_IPS)
+
+_SOURCE = "Verilog on the simulated card: draw, gather and update with it; at 164 MHz"
+_FORMULA = "worked out, hw.fixar.pass_clocks, at 164 MHz"
+
+
+def config_of(task, *, cores=2, batch=512):
+    observation, action = TASKS[task]
+    return FixarConfig(
+        observation=observation, action=action, hidden=(400, 300), batch=batch, cores=cores
+    )
+
+
+def case_of(learner, precision, batch):
+    net = "-".join(map(str, (learner.observation, *learner.hidden, learner.action)))
+    return f"{net}, {learner.cores * learner.side**2} PEs, {precision}, B={batch}"
+
+
+def macs(learner):
+    """Multiply-accumulates of a sample of an iteration that are of weights and not of padding."""
+    return sum(_wanted(learner, pass_) for pass_ in plan(learner))
+
+
+def _wanted(learner, pass_):
+    if pass_.kind == Kind.DX and pass_.tiles:  # the actions' errors alone
+        return learner.action * pass_.layer.outputs
+    return pass_.layer.weights
+
+
+def pe_use(learner, precision, batch, cycles):
+    """``macs`` over what all PEs could do in an iteration: two a clock in half precision."""
+    each = 2 if PRECISIONS[precision][0] else 1
+    return macs(learner) * batch / (cycles * each * learner.cores * learner.side**2)
+
+
+def rows():
+    """ips, pe_use, iteration_cycles of measured kernels; of HalfCheetah's also act_cycles,
+    step_bytes, step_cycles and clocks_per_second; ips_cores of 1 to 7 cores, worked out."""
+    cheetah = config_of("HalfCheetah")
+    cases = tuple((precision, batch) for precision in ("full", "half") for batch in BATCHES)
+    measured = measure(cheetah, cases, whole=True)
+    result = [line for case in cases for line in _iteration_rows(cheetah, *case, measured)]
+    result += _other_rows(cheetah, measured)
+    for task in ("Hopper", "Swimmer"):
+        learner, case = config_of(task), ("half", 512)
+        result += _iteration_rows(learner, *case, measure(learner, (case,)))
+    return [*result, *_cores_rows()]
+
+
+def _bar(precision, batch, task):
+    """Of ``ips`` and of ``pe_use``, at least."""
+    if task != "HalfCheetah":
+        return 123_000, None
+    if precision == "full":
+        return 60_000, 0.91
+    if precision == "half":
+        return {64: 117_000, 512: 120_000}.get(batch), 0.89
+    return None, None
+
+
+def _iteration_rows(learner, precision, batch, measured):
+    case, clocks = case_of(learner, precision, batch), measured.iterations[precision, batch]
+    task = next(name for name, sizes in TASKS.items() if sizes[0] == learner.observation)
+    ips, use = round(CLOCK * batch / clocks), round(pe_use(learner, precision, batch, clocks), 3)
+    expected = iteration_cycles(learner, batch, precision_of(learner, precision))
+    least, most = _bar(precision, batch, task)
+    lines = [
+        row("fixar", case, "ips", ips, "1/s", **PAPER, source=_SOURCE),
+        row("fixar", case, "pe_use", use, "", reference=most and "at least", reference_value=most,
+            source=f"{_SOURCE}: of all weights' products, padding left out"),
+        row("fixar", case, "iteration_cycles", round(clocks), "cycles",
+            reference="worked out, hw.fixar.pass_clocks", reference_value=expected,
+            source=_SOURCE),
+    ]  # fmt: skip
+    if least:
+        lines.insert(1, row("fixar", case, "ips", ips, "1/s", reference="at least",
+                            reference_value=least, source=_SOURCE))  # fmt: skip
+    return lines
+
+
+def _other_rows(learner, measured):
+    """Of ACT, of a timestep, of the simulation."""
+    net = case_of(learner, "half", "")[: -len(", B=")]
+    result = [
+        row("fixar", f"{net}, {count} observations", "act_cycles", clocks, "cycles",
+            reference="at most", reference_value=9500, source=f"{_SOURCE}: one command more")
+        for count, clocks in measured.acts.items()
+    ]  # fmt: skip
+    case = f"{case_of(learner, 'half', 64)}: LEARN that stores an experience, ACT"
+    result += [
+        row("fixar", case, "step_bytes", measured.step_bytes, "B",
+            reference="FIXAR, the batch alone", reference_value=10_700,
+            source="program, operands, results and status of a launch"),
+        row("fixar", case, "step_bytes", measured.step_bytes, "B", reference="at most",
+            reference_value=1024, source="program, operands, results and status of a launch"),
+        row("fixar", case, "step_cycles", measured.step_clocks, "cycles", reference="at most",
+            reference_value=100_000, source="Verilog on the simulated card, a launch"),
+        row("fixar", net, "clocks_per_second", round(measured.clocks_per_second), "1/s",
+            source="the simulated card in this run, of processor time"),
+    ]  # fmt: skip
+    return result
+
+
+def largest_ips(rows):
+    """``{(PEs and precision, batch): ips_cores}`` of ``rows`` of HalfCheetah's network."""
+    result = {}
+    for line in rows:
+        if line["metric"] == "ips_cores":
+            _, *kernel, batch = line["case"].split(", ")
+            result[", ".join(kernel), int(batch.removeprefix("B="))] = line["value"]
+    return result
+
+
+def _cores_rows():
+    """1 to 7 cores, by formula."""
+    result = []
+    for cores in range(1, 8):
+        learner = config_of("HalfCheetah", cores=cores)
+        for precision in ("full", "half"):
+            for batch in (64, 448, 512):
+                clocks = iteration_cycles(learner, batch, precision_of(learner, precision))
+                result.append(
+                    row("fixar", case_of(learner, precision, batch), "ips_cores",
+                        round(CLOCK * batch / clocks), "1/s", **PAPER, source=_FORMULA)
+                )  # fmt: skip
+    return result

@@ -1,0 +1,165 @@
+"""Clocks of each pass of an iteration, of the learner alone, in the RTL."""
+
+from dataclasses import dataclass
+
+from amaranth import Module, Signal
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fixar.learner import FixarLearner
+from hw.stream.queue import Queue
+from sim.streams import StreamUnit
+
+__all__ = ["Clocks", "PassClocks", "measure"]
+
+_DATA_WIDTH = 512
+
+
+class _What(enum.Enum, shape=2):
+    """What an event is of: the batch is told, a pass begins, it is over, nothing is left."""
+
+    INTAKE, START, OVER, END = range(4)
+
+
+_EVENT = data.StructLayout({"what": _What, "clock": 30})
+
+
+class _Watched(FixarLearner):
+    """Shows when its sequencer does what."""
+
+    def __init__(self, config):
+        super().__init__(config, _DATA_WIDTH)
+        self.told, self.starts, self.passed = (
+            Signal(name=name) for name in ("told", "starts", "passed")
+        )
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        sequencer = self.sequencer
+        m.d.comb += [
+            self.told.eq(sequencer.intake),
+            self.starts.eq(sequencer.start),
+            self.passed.eq(sequencer.over),
+        ]
+        return m
+
+
+def _request(config):
+    flags = dict.fromkeys(("half_activations", "half_errors", "act"), 1)
+    return data.StructLayout({"batch": range(config.batch + 1), **flags})
+
+
+class PassClocks(wiring.Component):
+    """A learner on experiences of zeros: ``response`` is the clock of each of its events."""
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__(
+            {
+                "request": In(stream.Signature(_request(config))),
+                "response": Out(stream.Signature(_EVENT)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.learner = learner = _Watched(self.config)
+        m.submodules.events = events = Queue(_EVENT, 128)
+        wiring.connect(m, events.o, wiring.flipped(self.response))
+        asked, control, clock = self.request, learner.control, Signal(30)
+        end = Signal()
+        m.d.sync += clock.eq(clock + 1)
+        m.d.comb += [
+            learner.batch.eq(asked.p.batch),
+            learner.half_activations.eq(asked.p.half_activations),
+            learner.half_errors.eq(asked.p.half_errors),
+            learner.acting.eq(asked.p.act & asked.valid),
+            learner.td.ready.eq(1),
+            learner.actions.ready.eq(1),
+            learner.records.valid.eq(asked.valid),
+            asked.ready.eq(end),
+            events.i.valid.eq(learner.told | learner.starts | learner.passed | end),
+            events.i.p.clock.eq(clock),
+        ]
+        for flag, what in (
+            (learner.told, _What.INTAKE),
+            (learner.starts, _What.START),
+            (learner.passed, _What.OVER),
+            (end, _What.END),
+        ):
+            with m.If(flag):
+                m.d.comb += events.i.p.what.eq(what)
+        with m.FSM():
+            with m.State("IDLE"):
+                with m.If(asked.valid):
+                    m.d.comb += control.begin.eq(1)
+                    m.next = "LOAD"
+            with m.State("LOAD"):
+                m.next = "LOADED"
+            with m.State("LOADED"):
+                with m.If(control.loaded):
+                    m.d.comb += [control.train.eq(~asked.p.act), learner.act.eq(asked.p.act)]
+                    m.next = "TOLD"
+            with m.State("TOLD"):
+                m.next = "TRAIN"
+                with m.If(asked.p.act):
+                    m.next = "ACT"
+            with m.State("TRAIN"):
+                with m.If(control.trained):
+                    m.d.comb += control.update.eq(1)
+                    m.next = "UPDATE"
+            with m.State("UPDATE"):
+                m.next = "BUSY"
+            with m.State("BUSY"):
+                with m.If(~control.busy):
+                    m.d.comb += end.eq(1)
+                    m.next = "IDLE"
+            with m.State("ACT"):
+                # Beats of actions, and then none for so long.
+                quiet = Signal(10)
+                m.d.sync += quiet.eq(quiet + 1)
+                with m.If(learner.starts | learner.passed | learner.actions.valid):
+                    m.d.sync += quiet.eq(0)
+                with m.Elif(quiet.all()):
+                    m.d.comb += end.eq(1)
+                    m.next = "IDLE"
+        return m
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Of an iteration of the learner: ``intake`` from ``train`` to the first pass, then each of
+    ``passes`` from its start to its end, and what lies ``between`` a pass and the next one; all of
+    it is ``whole``."""
+
+    intake: int
+    passes: tuple
+    between: tuple
+    whole: int
+
+
+def unit(config):
+    """A ``StreamUnit`` for ``measure``."""
+    return StreamUnit(PassClocks(config), name="fixar_passes")
+
+
+def measure(unit, config, passes, *, batch, precision, act=False):
+    """``Clocks`` of so many passes, in a ``Precision``."""
+    request = _request(config).const(
+        {
+            "batch": batch,
+            "half_activations": precision.activations,
+            "half_errors": precision.errors,
+            "act": act,
+        }
+    )
+    count = 2 * passes + 2
+    found, _ = unit.run([request.as_value().value], responses=count, max_idle=5_000_000)
+    told, *events, end = [_EVENT.from_bits(word).clock for word in found]
+    starts, overs = events[::2], events[1::2]
+    return Clocks(
+        intake=starts[0] - told,
+        passes=tuple(over - start for start, over in zip(starts, overs, strict=True)),
+        between=tuple(b - a for a, b in zip(overs, starts[1:], strict=False)),
+        whole=end - told,
+    )

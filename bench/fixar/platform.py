@@ -1,0 +1,115 @@
+"""A timestep of FIXAR with its host (VI-C, Fig. 9): MuJoCo, what the host does for the card, card.
+
+All one after the other, as in the paper: environment and host are measured on card ``model``, less
+what its arithmetic takes; the card's clocks are worked out (``hw.fixar.pass_clocks``).
+"""
+
+import sys
+import time
+from dataclasses import replace
+
+from bench import row
+from bench.fa3c.platform import InTurn
+from bench.fixar.card import precision_of
+from bench.fixar.cycles import CLOCK, case_of, config_of
+from host.card import open_card
+from host.generate import keep
+from host.train.build import build
+from host.train.families import family_of
+from host.train.preset import preset
+from host.train.threads import single_threaded
+from hw.fixar.pass_clocks import acting_cycles, iteration_cycles
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["measure", "rows"]
+
+_ENV = "HalfCheetah-v5"
+BATCHES = (64, 512)
+_WARM, _STEPS = 10, 100
+_SOURCE = f"this run, card model less its arithmetic, mean of {_STEPS} timesteps, one thread"
+_WORKED = "worked out, hw.fixar.pass_clocks, at 164 MHz"
+
+
+class _Timed:
+    """Seconds in launches of a kernel, which the model computes in."""
+
+    def __init__(self, kernel):
+        self.seconds, self._launch = 0.0, kernel.launch
+        kernel.launch = self.launch
+
+    def launch(self, *arguments, **options):
+        began = time.perf_counter()
+        try:
+            return self._launch(*arguments, **options)
+        finally:
+            self.seconds += time.perf_counter() - began
+
+
+def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
+    """Seconds of a timestep: ``environment``, ``runtime`` (host, without it), ``model``."""
+    config = preset("ddpg", "card", env=env, design="fixar")
+    agent = replace(config.agent, batch_size=batch)
+    config = replace(config, agent=agent, env_count=1, learning_starts=batch, capacity=4096)
+    family = family_of(config)
+    folder, _ = keep(
+        "fixar",
+        "u50",
+        BUILD_DIRECTORY / "bench" / "platform",
+        verilog=False,
+        **family.kernel_values(config),
+    )
+    with single_threaded(), open_card("model") as card:
+        kernel = card.load(folder / "kernel.json")
+        session = build(config, family.factory(config, kernel))
+        session.learner._card, timed = InTurn(), _Timed(kernel)
+        while session.clock.updates < warm:
+            session.iterate()
+        session.phases.restart()
+        before, began = timed.seconds, time.perf_counter()
+        for _ in range(steps):
+            session.iterate()
+        whole, model = time.perf_counter() - began, timed.seconds - before
+        environment = session.phases.seconds["environments"]
+        session.close()
+    runtime = whole - model - environment
+    return {
+        "environment": environment / steps,
+        "runtime": runtime / steps,
+        "model": model / steps,
+    }
+
+
+def card_seconds(learner, batch, precision):
+    """Of an iteration and an ACT of an observation."""
+    precision = precision_of(learner, precision)
+    clocks = iteration_cycles(learner, batch, precision) + acting_cycles(learner, 1, precision)
+    return clocks / CLOCK
+
+
+def rows():
+    """platform_ips, and of a timestep environment_ms, runtime_ms and card_ms."""
+    try:
+        import mujoco  # noqa: F401
+    except ImportError as error:
+        print(f"fixar with its host is left out: {error}", file=sys.stderr)
+        return []
+    learner, result = config_of("HalfCheetah"), []
+    for batch in BATCHES:
+        found = measure(batch)
+        host = found["environment"] + found["runtime"]
+        for name in ("environment", "runtime"):
+            value = round(1e3 * found[name], 3)
+            result.append(row("fixar", f"{_ENV}, B={batch}", f"{name}_ms", value, "ms",
+                              reference="FIXAR, Fig. 9" if name == "environment" else None,
+                              reference_value=2.0 if name == "environment" else None,
+                              source=_SOURCE))  # fmt: skip
+        for precision in ("full", "half"):
+            case, card = case_of(learner, precision, batch), card_seconds(learner, batch, precision)
+            paper = {512: ("FIXAR, Table II, peak", 38_780)}.get(batch, ("FIXAR, mean", 25_293))
+            result += [
+                row("fixar", case, "card_ms", round(1e3 * card, 3), "ms", source=_WORKED),
+                row("fixar", case, "platform_ips", round(batch / (host + card)), "1/s",
+                    reference=paper[0], reference_value=paper[1],
+                    source="host measured in this run, card worked out at 164 MHz"),
+            ]  # fmt: skip
+    return result

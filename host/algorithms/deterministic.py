@@ -1,0 +1,136 @@
+"""Actors that say one action, in [-1, 1], with noise around it: what ``ddpg``, ``td3`` and, of its
+critics' inputs, ``sac`` have in common.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from host.algorithms.autodiff import torch
+from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
+from host.algorithms.network import MLP
+from host.algorithms.policy import Policy
+from host.rules import POSITIVE, Choice, Number
+
+__all__ = ["DeterministicConfig", "DeterministicPolicy", "beside"]
+
+_DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
+
+#: Of the actor's output layer at first: actions near 0, where tanh has its full slope.
+_ACTOR_GAIN = 0.01
+#: Lillicrap et al., 7: weights within ``+- 1 / sqrt(fan_in)``, of output layers within 3e-3.
+_LILLICRAP_GAIN, _LILLICRAP_OUTPUT = 3**-0.5, 3e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeterministicConfig(TemporalDifferenceConfig):
+    """What deterministic actors have: actions are ``clip(mu(s) + noise, -1, 1)``."""
+
+    hidden: tuple = (64, 64)
+    n_step: int = 3
+    gamma: float = 0.98
+    reward_scale: float = 0.1
+    #: Step size of the critic.
+    learning_rate: float = 4e-3
+    #: Step size of the actor; falls in proportion to the critic's.
+    actor_learning_rate: Annotated[float, POSITIVE] = 2e-3
+    max_gradient_norm: float | None = None
+    target_interval: int = 1
+    target_tau: float = 0.02
+    beta_steps: int = 20_000
+    #: Standard deviation of the Gaussian noise on each component of an action, which is in [-1, 1],
+    #: at first.
+    noise_start: Annotated[float, _DEVIATION] = 1.0
+    #: Standard deviation of the noise from ``noise_steps`` on.
+    noise_end: Annotated[float, _DEVIATION] = 0.1
+    #: Environment steps from ``noise_start`` to ``noise_end``.
+    noise_steps: Annotated[int, SCHEDULE] = 5_000
+    #: gaussian: new in every step; ornstein_uhlenbeck: it wanders (``DeterministicPolicy``).
+    noise: Annotated[str, Choice(("gaussian", "ornstein_uhlenbeck"))] = "gaussian"
+    #: ornstein_uhlenbeck: share of the noise that a step forgets.
+    noise_theta: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.15
+    #: First weights: kaiming, whose hidden layers keep the size of what they are given; lillicrap,
+    #: smaller in hidden layers and almost 0 in output layers, for observations far from 1.
+    first_weights: Annotated[str, Choice(("kaiming", "lillicrap"))] = "kaiming"
+
+    def noise_at(self, steps):
+        """Standard deviation of the noise after ``steps``."""
+        return linear(steps, self.noise_start, self.noise_end, self.noise_steps)
+
+    def learning_rates_at(self, steps):
+        critic = self.learning_rate_at(steps)
+        return critic, critic / self.learning_rate * self.actor_learning_rate
+
+
+class DeterministicPolicy(Policy):
+    """``clip(mu(s) + noise, -1, 1)``; the critics see observation and action side by side.
+
+    Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
+    environment, 0 at the start of an episode, with ``d`` the deviation that it has in the long run
+    (Lillicrap et al., 2016, 7: theta 0.15, and 0.2 before the normal number, which is d = 0.38;
+    where a step takes the time dt, as in stable-baselines3, theta is theirs times dt).
+    """
+
+    ACTS, CRITICS = "actor", ("critic",)
+    #: Gives for obs [rows, size], the deviation and a seed what a card would do, its noise in it;
+    #: None: the host adds noise.
+    explore = None
+
+    def __init__(self, config, spec, **seeds):
+        super().__init__(config, spec, **seeds)
+        self._wandering = np.zeros((0, spec.action_count))
+
+    def make_networks(self, rng):
+        size, count, hidden = self.spec.size, self.spec.action_count, self.config.hidden
+        options, lillicrap = dict(activation=self.config.activation, rng=rng), False
+        if self.config.first_weights == "lillicrap":
+            options["gain"], lillicrap = _LILLICRAP_GAIN, True
+
+        def network(inputs, outputs, gain, **more):
+            if lillicrap:
+                gain = _LILLICRAP_OUTPUT * ((*hidden, inputs)[len(hidden) - 1] / 3) ** 0.5
+            return MLP(inputs, outputs, hidden, output_gain=gain, **more, **options)
+
+        critics = {name: network(size + count, 1, 1.0) for name in self.CRITICS}
+        actor = network(size, count, _ACTOR_GAIN, output_activation="tanh")
+        return critics | {"actor": actor}
+
+    def exploration_at(self, steps):
+        return self.config.noise_at(steps)
+
+    def act(self, obs, *, greedy=False, steps=0):
+        deviation = self.config.noise_at(steps)
+        if not greedy and self.explore is not None:
+            return self.explore(self.flat(obs), deviation, int(self.rng.integers(1 << 63)))
+        actions = self.predict(obs)
+        if greedy:
+            return actions
+        noise = self.rng.normal(0, deviation, actions.shape)
+        if self.config.noise == "ornstein_uhlenbeck":
+            noise = self._wandered(noise)
+        return np.clip(actions + noise.astype(np.float32), -1, 1)
+
+    def _wandered(self, noise):
+        if self._wandering.shape != noise.shape:
+            self._wandering = np.zeros(noise.shape)
+        kept = 1 - self.config.noise_theta
+        self._wandering = kept * self._wandering + (1 - kept**2) ** 0.5 * noise
+        return self._wandering
+
+    def ended(self, which):
+        if self._wandering.shape[0] == len(which):
+            self._wandering[which] = 0
+
+    def state_dict(self):
+        return super().state_dict() | {"wandering": self._wandering.copy()}
+
+    def load_state_dict(self, state):
+        """Continue, in new episodes."""
+        super().load_state_dict(state)
+        self._wandering = np.zeros_like(state["wandering"])
+
+
+def beside(obs, action):
+    """What a critic sees of tensors [rows, size] and [rows, action_count]."""
+    return torch.cat([obs, action], 1)

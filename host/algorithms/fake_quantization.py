@@ -1,0 +1,264 @@
+"""Networks in FIXAR's fixed point, in torch's float64: every number is an integer of its format,
+every rounding exact. A kernel's results are compared with it, and it trains what no kernel does.
+
+Integers here are of the formats of ``host.runtime.precision_plan``, and half precision is as said
+there. A layer's sums, m inputs, operands w and b of 23 places behind the point:
+
+    r = clip(floor((sum_i x_i w_i + b 2^20 + 2^22) / 2^23))
+    e_x = clip(floor((sum_o e_o w_o + 2^22) / 2^23))
+    g = clip(floor((sum_b x_b e_b + 2^7) / 2^8))
+
+and all clip. Products of 27 and 32 bits do not fit in float64, so the streamed one is split in two
+of 16 bits, whose sums, of at most 512 products, are put together by floors of floors. Rounding
+counts as if it were not there (straight through) in the gradients; what relu gave as 0, also by
+rounding, lets no error through.
+
+torch is imported with this file, which therefore is imported where it is used.
+"""
+
+import numpy as np
+import torch
+
+from host.algorithms.autodiff import Trained
+from host.runtime.precision_plan import (
+    ACTIVATION,
+    ERROR,
+    GRADIENT,
+    OPERAND,
+    WEIGHT,
+    limits,
+)
+
+__all__ = ["FakeQuantized", "FakeQuantizedMLP", "coded", "fixed"]
+
+
+def fixed(x, form):
+    """Real numbers as integers of a Format: rounded half up, clipped."""
+    return _clipped((x * 2.0**form.fraction).add_(0.5).floor_(), form)
+
+
+def _clipped(x, form):
+    """In place."""
+    return x.clamp_(form.low, form.high)
+
+
+def coded(raw, shift, *, signed):
+    """What integers count as in half precision; ``shift`` None: as themselves."""
+    if shift is None:
+        return raw
+    codes = (raw * 2.0**-shift).add_(0.5).floor_()
+    return codes.clamp_(*limits(signed)).mul_(2.0**shift)
+
+
+def _halves(x):
+    """Integers as ``(high, low)``, ``x = high 2^16 + low``, low in 0..65535."""
+    high = (x * 2.0**-16).floor_()
+    return high, x - high * 2.0**16
+
+
+def _sums(x, w, bias, form, whole):
+    """``clip(floor((x w + bias 2^20 + 2^22) / 2^23))``; ``whole``: of more bits than a code's."""
+    if not whole:
+        sums = x @ w if bias is None else torch.addmm(bias * 2.0**20, x, w)
+        return _clipped(sums.add_(2.0**22).mul_(2.0**-23).floor_(), form)
+    high, low = torch.cat(_halves(x)).mm(w).chunk(2)
+    if bias is not None:
+        high = high + bias * 2.0**4
+    carry = low.add_(2.0**22).mul_(2.0**-16).floor_()
+    return _clipped(carry.add_(high).mul_(2.0**-7).floor_(), form)
+
+
+def _gradient(x, e, whole):
+    """``clip(floor((x^T e + 2^7) / 2^8))``."""
+    if not whole:
+        return _clipped((x.T @ e).add_(2.0**7).mul_(2.0**-8).floor_(), GRADIENT)
+    high, low = torch.cat(_halves(x), 1).T.mm(e).chunk(2)
+    # Beyond 53 bits the sum is not exact, but clipped.
+    low = low.add_(2.0**7).mul_(2.0**-8).floor_()
+    return _clipped(low.add_(high, alpha=2.0**8), GRADIENT)
+
+
+class FakeQuantizedMLP:
+    """Passes of a multi-layer perceptron with relu, and nothing or tanh behind the last layer.
+
+    Parameters
+    ----------
+    layers : int
+    output_activation : str
+        ``linear`` or ``tanh``.
+
+    Attributes
+    ----------
+    activation_shifts, error_shifts : list of int, or None
+        A shift for each layer's input, and for the error at its sums; None: full precision.
+    ranges : dict
+        ``{"activation": [(low, high), ...], "error": [...]}`` of the integers before they become
+        codes, of passes with ``capture``; (0, 0) where there were none.
+    capture : bool
+    """
+
+    def __init__(self, layers, output_activation="linear"):
+        self.layers, self.output_activation = layers, output_activation
+        self.activation_shifts = self.error_shifts = None
+        self.capture = False
+        self.forget()
+
+    def forget(self):
+        """Nothing was captured."""
+        self._ranges = {name: [None] * self.layers for name in ("activation", "error")}
+
+    @property
+    def ranges(self):
+        return {
+            name: [(0, 0) if pair is None else pair for pair in pairs]
+            for name, pairs in self._ranges.items()
+        }
+
+    @ranges.setter
+    def ranges(self, ranges):
+        self._ranges = {name: [tuple(pair) for pair in ranges[name]] for name in self._ranges}
+
+    def _kept(self, kind, layer, raw):
+        """``raw`` as a memory keeps it."""
+        if self.capture:
+            low, high = (int(x) for x in torch.aminmax(raw))
+            before = self._ranges[kind][layer]
+            if before is not None:
+                low, high = min(low, before[0]), max(high, before[1])
+            self._ranges[kind][layer] = low, high
+        shifts = self.activation_shifts if kind == "activation" else self.error_shifts
+        signed = kind == "error" or layer == 0
+        return coded(raw, None if shifts is None else shifts[layer], signed=signed)
+
+    def forward(self, x, operands):
+        """Outputs [rows, outputs], real numbers, and what ``backward`` needs.
+
+        x : real numbers [rows, inputs]; operands : weights [inputs, outputs] and biases in turn,
+        integers of OPERAND
+        """
+        kept, r = [], fixed(x.double(), ACTIVATION)
+        for layer in range(self.layers):
+            if layer:
+                r = r.clamp(min=0)
+            kept.append(self._kept("activation", layer, r))
+            weight, bias = operands[2 * layer : 2 * layer + 2]
+            whole = self.activation_shifts is None
+            r = _sums(kept[-1], weight, bias, ACTIVATION, whole)
+        y = r * 2.0**-ACTIVATION.fraction
+        if self.output_activation == "tanh":
+            y = fixed(torch.tanh(y), ACTIVATION) * 2.0**-ACTIVATION.fraction
+        return y, (kept, y)
+
+    def backward(self, slope, kept, operands, *, inputs=True, weights=True):
+        """``(errors at the inputs [rows, inputs] or None, gradients or None)``, real numbers.
+
+        slope : real numbers [rows, outputs]
+            Of a loss that is a sum over rows, by the outputs.
+        kept : of ``forward``, with the same ``operands``
+        inputs, weights : bool
+            Which are wanted; gradients are of weights and biases in turn, sums over rows.
+        """
+        kept, y = kept
+        if self.output_activation == "tanh":
+            slope = slope * (1 - y * y)
+        raw, gradients = fixed(slope, ERROR), []
+        whole = self.activation_shifts is None
+        for layer in reversed(range(self.layers)):
+            e, x = self._kept("error", layer, raw), kept[layer]
+            if weights:
+                # The bias's input is 1.
+                bias = _clipped(e.sum(0) * 2.0 ** (ACTIVATION.fraction - 8), GRADIENT)
+                gradients += [bias, _gradient(x, e, whole)]
+            if layer or inputs:
+                raw = _sums(e, operands[2 * layer].T, None, ERROR, self.error_shifts is None)
+            if layer:
+                raw = raw * (x > 0)
+        found = [each * 2.0**-GRADIENT.fraction for each in reversed(gradients)]
+        return raw * 2.0**-ERROR.fraction if inputs else None, found if weights else None
+
+
+class _Pass(torch.autograd.Function):
+    """A pass of a FakeQuantizedMLP to autograd, of a loss that is a mean over rows."""
+
+    @staticmethod
+    def forward(ctx, x, mlp, operands, *arrays):
+        y, ctx.kept = mlp.forward(x, operands)
+        ctx.mlp, ctx.operands, ctx.dtype = mlp, operands, x.dtype
+        return y
+
+    @staticmethod
+    def backward(ctx, slope):
+        rows, (inputs, *_, weights) = len(slope), ctx.needs_input_grad
+        errors, gradients = ctx.mlp.backward(
+            slope * rows, ctx.kept, ctx.operands, inputs=inputs, weights=weights
+        )
+        errors = None if errors is None else (errors / rows).to(ctx.dtype)
+        nothing = [None] * (len(ctx.needs_input_grad) - 3)
+        return errors, None, None, *([each / rows for each in gradients] if weights else nothing)
+
+
+class FakeQuantized(Trained):
+    """A policy's network in training, in FIXAR's numbers: parameters are real numbers of the
+    weights' format in float64, of which the policy has copies in binary32.
+
+    Parameters
+    ----------
+    weight : Format, optional
+        Of what is stored.
+    """
+
+    def __init__(self, network, config, device="cpu", weight=WEIGHT):
+        super().__init__(network, config, device, torch.float64)
+        self.mlp = FakeQuantizedMLP(len(network.arrays) // 2, network.output_activation)
+        self.weight = weight
+        # Parameters, their integers as operands, and views of these, of the network and its target.
+        self._own, self._targets = (
+            (flat, operands, self._views(operands))
+            for flat in (self.parameters, self.target_parameters)
+            for operands in (torch.empty_like(flat),)
+        )
+        self._round(self._targets)
+        self.show()
+
+    def _round(self, numbers):
+        """Parameters become numbers of their format, and operands theirs."""
+        parameters, operands, _ = numbers
+        parameters.copy_(fixed(parameters, self.weight)).mul_(2.0**-self.weight.fraction)
+        operands.copy_(fixed(parameters, OPERAND))
+
+    def __call__(self, x, arrays=None):
+        arrays = self.arrays if arrays is None else arrays
+        return _Pass.apply(x, self.mlp, self._own[2], *arrays)
+
+    def target(self, x):
+        return self.mlp.forward(x, self._targets[2])[0]
+
+    def infer(self, obs, parameters=None):
+        """Outputs, float32 array, of an array; ``parameters``, float32: by these."""
+        operands = self._own[2]
+        if parameters is not None:
+            own = torch.from_numpy(parameters).to(self.parameters)
+            stored = fixed(own, self.weight) * 2.0**-self.weight.fraction
+            operands = self._views(fixed(stored, OPERAND))
+        seen = torch.as_tensor(np.asarray(obs, np.float64), device=self.parameters.device)
+        capture, self.mlp.capture = self.mlp.capture, False
+        outputs = self.mlp.forward(seen, operands)[0]
+        self.mlp.capture = capture
+        return outputs.float().cpu().numpy()
+
+    def show(self):
+        self._round(self._own)
+        super().show()
+
+    def synchronize(self, tau):
+        super().synchronize(tau)
+        self._round(self._targets)
+
+    def state_dict(self):
+        return super().state_dict() | {"parameters": self.parameters.cpu().numpy().copy()}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.parameters.copy_(torch.from_numpy(np.array(state["parameters"])))
+        self._round(self._targets)
+        self.show()

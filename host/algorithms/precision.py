@@ -1,0 +1,125 @@
+"""How exactly an agent computes, and when that changes (FIXAR, IV, Algorithm 1)."""
+
+from host.runtime.precision_plan import ACTIVATION, CODE_WIDTH, ERROR, WEIGHT, Format, shifts
+
+__all__ = ["FIXED_SUMS", "PRECISIONS", "PrecisionSchedule", "check_arithmetic"]
+
+#: Products in a sum at most, by hidden layers and batches: so many are exact in float64.
+FIXED_SUMS = 512
+
+#: Those that switch, at a delay or, of a 16-bit agent, after the first gradient step.
+_CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
+#: Those whose 16 bits are the same for all layers from the first gradient step on.
+_STATIC = ("fixed16_static", "fixed16_all")
+PRECISIONS = ("float32", "fixed32", *_CAPTURED, *_STATIC)
+
+#: Ranges are those of the last tenth of the delay, for early outliers would cost later precision.
+_WINDOW = 10
+
+#: SQ(8,8), for activations and errors alike, as one static format has to: observations reach some
+#: tens, hidden activations more, and an error of SQ(8,19) has as many integer bits.
+_STATIC_FRACTION = 8
+
+
+#: Kernel -> the precisions that it has; others have float32 alone, or another fixed point.
+_KERNELS = {"fixar": ("fixed32", *_CAPTURED)}
+
+
+def check_arithmetic(agent, design):
+    """ValueError for numbers, or an order of updates, that the kernel of ``design`` does not have;
+    ``agent`` is a config."""
+    precision, offered = getattr(agent, "precision", "float32"), _KERNELS.get(design, ("float32",))
+    if precision not in offered:
+        raise ValueError(
+            f"precision must be {' or '.join(offered)} with learner card and kernel {design}, not "
+            f"{precision!r} (--learner cpu has them all)"
+        )
+    lagged = getattr(agent, "lagged_critic", True)
+    if lagged != (design != "fixar"):
+        order = "before" if lagged else "after"
+        raise ValueError(
+            f"lagged_critic must be {not lagged} with learner card and kernel {design}, not "
+            f"{lagged}: its actor climbs the critic {'after' if lagged else 'before'} the critic's "
+            f"step, not {order} (--learner cpu has both)"
+        )
+
+
+class PrecisionSchedule:
+    """Sets the precision of networks, gradient step by gradient step.
+
+    float32, not by this. fixed32: full precision. qat: full, until ``quantization_delay``
+    environment steps; then activations and errors have 16 bits, by the ranges captured in the last
+    tenth of the delay; if no gradient step was in it, by those of the first one after it.
+    qat_errors_full: the same, with errors as they were. fixed16_captured: as qat with no delay, by
+    the ranges of the first gradient step. fixed16_static: SQ(8,8) from the first on. fixed16_all:
+    besides, weights are SQ(4,12).
+
+    Parameters
+    ----------
+    config : DDPGConfig
+    """
+
+    def __init__(self, config):
+        self.precision, self._delay = config.precision, config.quantization_delay
+        self.shifts, self._captured = None, False
+
+    @property
+    def quantized(self):
+        """Whether numbers are fixed point at all."""
+        return self.precision != "float32"
+
+    @property
+    def weight(self):
+        """Format of the weights that are stored."""
+        return Format(CODE_WIDTH, 12) if self.precision == "fixed16_all" else WEIGHT
+
+    def delay(self, clock):
+        """Environment steps to the switch; by default half of the run's."""
+        if self.precision == "fixed16_captured":
+            return 0
+        return clock.total // 2 if self._delay is None else self._delay
+
+    def begin(self, networks, clock):
+        """The next gradient step is after ``clock``.
+
+        networks : dict
+            Name -> what has ``layers``, ``ranges``, ``capture`` and the shifts of a
+            FakeQuantizedMLP.
+        """
+        if self.shifts is None and self.precision in _STATIC:
+            self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})
+        if self.shifts is not None or self.precision not in _CAPTURED:
+            return
+        delay = self.delay(clock)
+        if clock.steps >= delay and self._captured:
+            self._apply(networks, shifts({name: each.ranges for name, each in networks.items()}))
+        capture = self.shifts is None and clock.steps >= delay - delay // _WINDOW
+        self._captured |= capture
+        for each in networks.values():
+            each.capture = capture
+
+    def _apply(self, networks, found):
+        self.shifts = found
+        for name, each in networks.items():
+            each.activation_shifts = list(found[name]["activation"])
+            full = self.precision == "qat_errors_full"
+            each.error_shifts = None if full else list(found[name]["error"])
+
+    def state_dict(self, networks):
+        return {
+            "shifts": self.shifts,
+            "captured": self._captured,
+            "ranges": {name: each.ranges for name, each in networks.items()},
+        }
+
+    def load_state_dict(self, state, networks):
+        self._captured = bool(state["captured"])
+        for name, each in networks.items():
+            each.ranges = state["ranges"][name]
+        if state["shifts"] is not None:
+            self._apply(networks, state["shifts"])
+
+
+def _static(layers):
+    activation, error = (form.fraction - _STATIC_FRACTION for form in (ACTIVATION, ERROR))
+    return {"activation": [activation] * layers, "error": [error] * layers}

@@ -1,0 +1,88 @@
+"""A replay buffer whose kernel is ``fixar``: DDPG in a precision that is switched on the way."""
+
+import numpy as np
+
+from host.runtime.learner import LearningReplay
+from hw.config import check_range
+from hw.fixar.commands import FixarOpcode
+from hw.fixar.precision import Precision, slots
+
+__all__ = ["FixarReplay"]
+
+#: Of binary32.
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class FixarReplay(LearningReplay):
+    """As ``LearningReplay``; the kernel updates the critic first, and the actor through it.
+
+    Attributes
+    ----------
+    precision : Precision
+        Of what the kernel computes now; full after its reset.
+    """
+
+    def __init__(self, kernel, fields=None, **options):
+        super().__init__(kernel, fields, **options)
+        self.precision = Precision()
+        self.set_precision(self.precision, clear=True)
+
+    def set_precision(self, precision, *, clear=False):
+        """Switch the precision of all that follows, training and acting alike.
+
+        precision : Precision
+        clear : forget the ranges.
+
+        ValueError for shifts that the kernel does not take. What is stored has full precision and
+        stays as it is.
+        """
+        precision.check(self.learner)
+        shifts = {
+            f"{name}_shifts": _packed(getattr(precision, f"{name}_shifts"))
+            for name in ("activation", "error")
+        }
+        flags = dict(activations=precision.activations, errors=precision.errors, clear=clear)
+        self.launcher.run([(FixarOpcode.FORMAT, {**flags, **shifts})])
+        self.precision = precision
+
+    @property
+    def ranges(self):
+        """``(activations, errors)``: int64 [slots, 2], the lowest and highest raw number of each
+        slot since they were forgotten; the low is above the high where nothing was seen."""
+        status, counts = self.status, slots(self.learner)
+        return tuple(
+            np.asarray(status[f"{name}_ranges"], np.int64).reshape(-1, 2)[:count]
+            for name, count in zip(("activation", "error"), counts, strict=True)
+        )
+
+    def act(self, observations, *, noise=0.0, seed=0):
+        """As ``LearningReplay.act``, the actor's actions, in the kernel's precision.
+
+        noise : standard deviation of Gaussian noise in each number of an action.
+        seed : integer in 0..2^64 - 1; the same seed gives the same noise.
+        """
+        if not 0 <= noise <= _LARGEST:
+            raise ValueError(f"noise must be a number of at least 0 in binary32, not {noise!r}")
+        seed = int(seed) if isinstance(seed, np.integer) else seed
+        check_range("seed", seed, 0, (1 << 64) - 1)
+        bits = int(np.abs(np.array(noise, "<f4")).view("<u4"))  # not those of -0
+        return self._act(observations, noise=bits, seed=seed)
+
+    def state_dict(self):
+        """As the parent's, and the precision. Ranges are the kernel's alone: they begin anew."""
+        return {**super().state_dict(), "precision": self.precision.to_json()}
+
+    def load_state_dict(self, state):
+        """As the parent's; ValueError too for a precision that this kernel does not take."""
+        self._check_identity(state)  # another kernel's state has no precision
+        precision = Precision.from_json(str(state["precision"]))
+        precision.check(self.learner)
+        super().load_state_dict(state)
+        self.set_precision(precision, clear=True)
+
+
+def _packed(shifts):
+    """A byte each, in three words."""
+    numbers = np.zeros(12, np.uint8)
+    numbers[: len(shifts)] = shifts
+    return numbers.view("<u4").tolist()

@@ -1,0 +1,99 @@
+"""Numbers of FIXAR, and which 16 bits of them are kept in half precision: a power of two a layer,
+by the range of the layer's numbers so far.
+
+In half precision a number ``raw``, an integer, is its code ``clip(floor(raw 2^-s + 1/2))`` of 16
+bits, which counts as ``code << s``; s is the layer's shift. Behind relu codes are unsigned, those
+of inputs and of errors are signed. The paper (IV, Algorithm 1) has ``Q(A) = floor(A / delta) + z``,
+``delta = (|Amin| + |Amax|) / 2^16``, instead: its step is any number and its zero anywhere, so a
+product would need a multiplication more, and a sum a correction. A step of 2^s is less than twice
+as long as the paper's, where the range reaches to both sides of 0 alike, or is of one side and
+unsigned.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["ACTIVATION", "CODE_WIDTH", "ERROR", "GRADIENT", "OPERAND", "WEIGHT"]
+__all__ += ["Format", "limits", "shift_of", "shifts"]
+
+#: of a code
+CODE_WIDTH = 16
+
+
+@dataclass(frozen=True)
+class Format:
+    """Signed numbers of ``width`` bits, ``fraction`` of them behind the point."""
+
+    width: int
+    fraction: int
+
+    @property
+    def low(self):
+        """The least number, as an integer."""
+        return -(1 << self.width - 1)
+
+    @property
+    def high(self):
+        """The greatest, as an integer."""
+        return (1 << self.width - 1) - 1
+
+
+#: What the layers take and give.
+ACTIVATION = Format(32, 20)
+#: What goes back, the gradient by a layer's sums.
+ERROR = Format(27, 19)
+#: Weights and biases as they are stored, targets' too.
+WEIGHT = Format(32, 28)
+#: The same as they are multiplied.
+OPERAND = Format(27, 23)
+#: Sums of a batch's gradients, as the optimizer takes them.
+GRADIENT = Format(48, 31)
+
+
+def limits(signed):
+    """Least and greatest code."""
+    return (-(1 << CODE_WIDTH - 1), (1 << CODE_WIDTH - 1) - 1) if signed else (0, 65535)
+
+
+def shift_of(low, high, width, *, signed=True):
+    """The smallest shift with which the codes of all integers in ``low..high`` are in range;
+    ``width - 16`` where none is.
+
+    low, high : int
+        Both 0 where nothing was captured.
+    width : int
+        Bits of the numbers.
+    """
+    least, most = limits(signed)
+    for shift in range(width - CODE_WIDTH):
+        half = 1 << shift >> 1
+        if least <= low + half >> shift and high + half >> shift <= most:
+            return shift
+    return width - CODE_WIDTH
+
+
+def shifts(ranges):
+    """Shifts of all layers, of the ranges captured.
+
+    Parameters
+    ----------
+    ranges : dict
+        Network's name -> ``{"activation": [(low, high), ...], "error": [(low, high), ...]}``, of
+        each layer's input and of the error at its sums, as integers of ACTIVATION and ERROR.
+
+    Returns
+    -------
+    shifts : dict
+        Network's name -> ``{"activation": [shift, ...], "error": [shift, ...]}``. The networks
+        have the shift of the first layer's input in common: one memory has both inputs.
+    """
+    firsts = [each["activation"][0] for each in ranges.values()]
+    common = min(low for low, _ in firsts), max(high for _, high in firsts)
+    found = {}
+    for name, each in ranges.items():
+        inputs = [shift_of(*common, ACTIVATION.width)]
+        hidden = [
+            shift_of(*pair, ACTIVATION.width, signed=False) for pair in each["activation"][1:]
+        ]
+        errors = [shift_of(*pair, ERROR.width) for pair in each["error"]]
+        found[name] = {"activation": inputs + hidden, "error": errors}
+    return found

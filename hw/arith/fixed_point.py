@@ -1,0 +1,181 @@
+"""Fixed point as the arithmetic of a tensor unit; operations and latencies: ``Arithmetic``.
+
+``FixedPoint`` has formats of one DSP block a product, ``DualPrecision`` those of an array that
+multiplies in two precisions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth import *
+
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.fixed import SQ, FixedFormat, Requantize, requantize
+from hw.arith.multiply import B_LIMB
+from hw.arith.quantize import Quantize, quantize
+from hw.arith.tanh import TanhFixed
+from hw.arith.to_float import ToFloat, to_float, to_float_stream
+from hw.stream.delay import delay
+
+__all__ = ["DualPrecision", "FixedPoint"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FixedPoint(Arithmetic):
+    """Products and sums are exact, and rounded (half up, saturating) once at their end.
+
+    By the derivative of tanh a gradient is multiplied in fixed point with ``1 - x**2`` cut to 25
+    fraction bits, so that each product is one DSP block.
+    """
+
+    kind: str = "fixed"
+
+    multiply_latency, add_latency, requantize_latency = 2, 1, Requantize.LATENCY
+    quantize_latency, to_float_latency = Quantize.LATENCY, ToFloat.LATENCY
+    tanh_latency = TanhFixed.LATENCY
+    #: As in binary32, and rounded.
+    derived_by_tanh_latency = 2 * multiply_latency + add_latency + 1
+    #: Sums and products are not counted, beside the DSP blocks.
+    product_dsp, tanh_dsp, product_lut, add_lut = 1, TanhFixed.DSP, 0, 0
+    zero, saturates = 0, True
+    #: Fraction bits, at most, of x in its square and of what that leaves of one: an operand of a
+    #: DSP block, less its sign and the bit of a one.
+    SQUARED_FRACTION, DERIVATIVE_FRACTION = 17, 25
+
+    @property
+    def minus_one(self):
+        return -1 << self.gradient.fraction
+
+    def multiply(self, m, a, b, *, name):
+        shape = signed(len(a) + len(b))
+        s1_a = Signal(a.shape(), name=f"{name}_a", reset_less=True)
+        s1_b = Signal(b.shape(), name=f"{name}_b", reset_less=True)
+        product = Signal(shape, name=name, reset_less=True)
+        m.d.sync += [s1_a.eq(a), s1_b.eq(b), product.eq(s1_a * s1_b)]
+        return product
+
+    def add(self, m, a, b, *, name, shape=None):
+        total = Signal((a + b).shape() if shape is None else shape, name=name, reset_less=True)
+        m.d.sync += total.eq(a + b)
+        return total
+
+    def times_one(self, value):
+        return value << self.activation.fraction
+
+    def requantize(self, m, value, *source, kind, name):
+        return requantize(m, value, self.fraction(*source), getattr(self, kind), name=name)
+
+    def quantize(self, m, bits, *, kind, name):
+        return quantize(m, bits, getattr(self, kind), name=name)
+
+    def to_float(self, m, value, *, kind, name):
+        return to_float(m, value, self.fraction(kind), name=name)
+
+    def stream_to_float(self, m, source, sink, *, name):
+        return to_float_stream(m, self.activation, source, sink, name=name)
+
+    def tanh(self, m, value, *, name):
+        return _tanh(m, value, self.activation, name=name)
+
+    @property
+    def derivative_fractions(self):
+        """Fraction bits of ``x``, and of ``1 - x**2``."""
+        squared = min(self.activation.fraction, self.SQUARED_FRACTION)
+        return squared, min(2 * squared, self.DERIVATIVE_FRACTION)
+
+    def derived_by_tanh(self, m, dx, x, *, name):
+        squared, fraction = self.derivative_fractions
+        if len(x) > B_LIMB + 1:
+            # What tanh gives needs no more than a sign and a one beside its fraction.
+            drop = self.activation.fraction - squared
+            x = x[drop : drop + squared + 2].as_signed()
+        square = self.multiply(m, x, x, name=f"{name}_square")
+        # 0..1, as |x| <= 1.
+        rest = Signal(fraction + 1, name=f"{name}_rest", reset_less=True)
+        m.d.sync += rest.eq(((1 << 2 * squared) - square) >> (2 * squared - fraction))
+        delayed = delay(m, dx, self.multiply_latency + 1, name=f"{name}_dx")
+        product = self.multiply(m, delayed, rest, name=f"{name}_product")
+        result = Signal(self.shape("gradient"), name=name, reset_less=True)
+        m.d.sync += result.eq((product + ((1 << fraction) >> 1)) >> fraction)
+        return result
+
+    def positive(self, m, x, *, name):
+        positive = Signal(name=name)
+        m.d.comb += positive.eq(x > 0)
+        return positive
+
+    def order_key(self, value):
+        return value
+
+    def weight_words(self, x):
+        raw, saturated = self.weight.quantize(x)
+        return raw.astype(np.int32).view(np.uint32), int(saturated.sum())
+
+    def weights_of(self, words):
+        return self.weight.to_float(words.view(np.int32)).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DualPrecision(FixedPoint):
+    """Formats of an array whose operands are wide, or narrow and twice as many.
+
+    operand : SQ format of what the array multiplies by: a weight less some of its fraction.
+
+    The sum of a gradient is cut to 48 bits, as many as an optimizer takes, by 8 fraction bits. tanh
+    is that of SQ(4, 14), beyond which it is 1; its derivative has 16 fraction bits, as the gradient
+    is the wide operand of a DSP block.
+    """
+
+    kind: str = "dual"
+    weight: FixedFormat = SQ(4, 28)
+    operand: FixedFormat = SQ(4, 23)
+    activation: FixedFormat = SQ(12, 20)
+    gradient: FixedFormat = SQ(8, 19)
+
+    LIMITS = {"weight": 32, "operand": 27, "activation": 32, "gradient": 27}
+
+    tanh_latency = Requantize.LATENCY + TanhFixed.LATENCY
+    SQUARED_FRACTION, DERIVATIVE_FRACTION = 16, 16
+    #: Fraction bits that a gradient's sum lacks of a product's.
+    GRADIENT_CUT = 8
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.operand.integer != self.weight.integer:
+            raise ValueError(
+                f"operand must have the weight's {self.weight.integer} integer bits, "
+                f"not {self.operand!r}"
+            )
+
+    def gradient_sum_shape(self, batch):
+        return signed(48)
+
+    @property
+    def gradient_sum_fraction(self):
+        return super().gradient_sum_fraction - self.GRADIENT_CUT
+
+    @property
+    def tanh_format(self):
+        """Of what tanh takes and gives: 14 fraction bits, or as many as an activation has."""
+        return SQ(4, min(14, self.activation.fraction))
+
+    def tanh(self, m, value, *, name):
+        target, fraction = self.tanh_format, self.activation.fraction
+        narrow, _ = requantize(m, value, fraction, target, name=f"{name}_narrow")
+        result = Signal(self.shape("activation"), name=name)
+        narrow_result = _tanh(m, narrow, target, name=f"{name}_fixed")
+        m.d.comb += result.eq(narrow_result << (fraction - target.fraction))
+        return result
+
+
+def _tanh(m, value, target, *, name):
+    """tanh of ``value`` in the format ``target``, which ``value`` has too."""
+    result = Signal(target.shape, name=name)
+    m.submodules[f"{name}_unit"] = unit = TanhFixed(target)
+    m.d.comb += [
+        unit.i.payload.eq(value),
+        unit.i.valid.eq(1),
+        unit.o.ready.eq(1),
+        result.eq(unit.o.payload),
+    ]
+    return result

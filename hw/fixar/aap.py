@@ -1,0 +1,236 @@
+"""An adaptive array core of FIXAR (V-A): a share of the batch, its memories, and an array of PEs.
+
+All cores run in lockstep: what a pass does, and when, the walk tells them alike.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fixar.array import Array
+from hw.fixar.cells import CellMemory
+from hw.fixar.config import CELL_WIDTH
+from hw.fixar.feed import Feed, TileRows
+from hw.fixar.foot import BEGIN_WIDTH, Foot
+from hw.fixar.layouts import SHIFT_WIDTH, Layouts, cells_layout
+from hw.fixar.output_errors import OutputErrors
+from hw.fixar.plan import Kind, Result
+from hw.fixar.ranges import range_layout
+from hw.fixar.results import Results, saturation_layout
+from hw.fixar.schedule import Schedule
+
+__all__ = ["PSUM_WIDTH", "AapCore"]
+
+#: Bits of a sum of a pair: 27-bit operands, 17-bit words, 512 terms of them.
+PSUM_WIDTH = 53
+
+
+class AapCore(wiring.Component):
+    """One of ``config.cores``, all alike: its sample j is ``j * cores`` of ``batch``.
+
+    Parameters
+    ----------
+    config : FixarConfig
+
+    Attributes
+    ----------
+    layouts : Layouts
+    begun_latency : int
+        Clocks from a step to ``begun``.
+    latency : int
+        Clocks from a step to its sums.
+
+    Members
+    -------
+    pass_ : In(PASS)
+        Steady from the first fetch until ``end``, which comes when ``busy`` has fallen.
+    batch : In, acting : In(1), steady
+        Samples of the batch from this core's first on: core k has k less than the batch, at least
+        0. While acting nothing is counted, and actions are no codes.
+    fetch : In(FETCH), fetch_room : Out(1), word_valid : Out(1), step : In(STEP)
+        As ``Feed``.
+    row : In(ROW), tile : In(TILE_READ)
+        As ``TileRows``; ``Array`` says when a tile may be loaded, a clock after ``step``.
+    begin : In([side] of signed(47))
+        What sums begin with; steady until ``begun``, and another one from the next clock on.
+    begun : Out(1)
+        The first word of a sum with the stream's last index has read ``begin``.
+    end : In(1)
+        The pass is over: ``range`` follows. ``pass_`` is steady in this clock still. The first step
+        of the next one comes side - 8 clocks after it, or later: its numbers after the range.
+    clear : In(1)
+        ``value_sum`` begins anew.
+    sums : Out({valid, index, word: [side] of 106 bits})
+        Results of an UPDATE.
+    value_sum : Out(signed(48))
+        Of the values of a pass of VALUE.
+    range : Out(stream.Signature(range_layout(...)))
+        Of the numbers of a HIDDEN, ERROR or SLOPE that exist; ``NOTHING`` of other passes.
+    saturated : Out({activations, gradients})
+        How many of them were clipped in this clock; of activations also those of the other passes
+        forward, of errors also those at the outputs.
+    busy : Out(1)
+        A step or a result is under way; from the clock after a step on.
+    intake : In({valid, action: 1, address, halves: 2, word})
+        Writes X cells, or the action's, which are the first of the word; while no pass writes any.
+    errors : In({valid, word, keep: 2, value: [2]}), td_shift : In
+        As ``OutputErrors``; in a pass forward, or between passes.
+    q_address : In, q, next_q : Out([2] of signed(32))
+        A clock later.
+    action_address : In, action : Out([action_lanes] of 32 bits)
+        Two clocks later; while no pass runs.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self.layouts = layouts = Layouts(config)
+        side = config.side
+        self._schedule = Schedule(config, layouts)
+        self._foot = Foot(side, depth=layouts.index.stop, width=PSUM_WIDTH)
+        self._errors = OutputErrors(config, layouts)
+        self.latency = self._schedule.latency
+        self.begun_latency = self._schedule.control_latency + Foot.BEGIN_DELAY
+        sums = self._foot.signature.members["o"].shape
+        self._results = Results(config, layouts, self._schedule, sums)
+        cells, pair = cells_layout(side), data.ArrayLayout(signed(CELL_WIDTH), 2)
+        depth = max(layouts.x_depth, layouts.action_depth)
+        intake = {"valid": 1, "action": 1, "address": range(depth), "halves": 2, "word": cells}
+        slots = layouts.PASS.members["range_slot"].stop
+        super().__init__(
+            {
+                "pass_": In(layouts.PASS),
+                "batch": In(range(config.batch + 1)),
+                "acting": In(1),
+                "fetch": In(layouts.FETCH),
+                "fetch_room": Out(1),
+                "word_valid": Out(1),
+                "step": In(layouts.STEP),
+                "row": In(layouts.ROW),
+                "tile": In(layouts.TILE_READ),
+                "begin": In(data.ArrayLayout(signed(BEGIN_WIDTH), side)),
+                "begun": Out(1),
+                "end": In(1),
+                "clear": In(1),
+                "sums": Out(sums),
+                "value_sum": Out(signed(48)),
+                "range": Out(stream.Signature(range_layout(slots))),
+                "saturated": Out(saturation_layout(side)),
+                "busy": Out(1),
+                "intake": In(data.StructLayout(intake)),
+                "errors": In(self._errors.signature.members["errors"].shape),
+                "td_shift": In(SHIFT_WIDTH),
+                "q_address": In(range(config.samples)),
+                "q": Out(pair),
+                "next_q": Out(pair),
+                "action_address": In(range(layouts.action_depth)),
+                "action": Out(cells_layout(layouts.action_lanes)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, layouts, pass_ = self.config, self.layouts, self.pass_
+        m.submodules.schedule = schedule = self._schedule
+        m.submodules.feed = feed = Feed(config, layouts)
+        m.submodules.rows = rows = TileRows(config, layouts)
+        m.submodules.array = array = Array(config.side)
+        m.submodules.foot = foot = self._foot
+        m.submodules.results = results = self._results
+        m.submodules.errors = errors = self._errors
+        x, e, action = self._memories(m)
+        for unit in (schedule, feed, rows, results, errors):
+            m.d.comb += unit.pass_.eq(pass_)
+        for unit in (schedule, results, errors):
+            m.d.comb += unit.batch.eq(self.batch)
+        m.d.comb += [
+            feed.fetch.eq(self.fetch),
+            feed.x.eq(x.o),
+            feed.e.eq(e.o),
+            feed.action.eq(action.o),
+            self.fetch_room.eq(feed.fetch_room),
+            self.word_valid.eq(feed.word_valid),
+            feed.step.eq(self.step),
+            array.stream.eq(feed.stream),
+            rows.row.eq(self.row),
+            rows.tile.eq(self.tile),
+            rows.e.eq(e.o),
+            array.load.eq(rows.load),
+            schedule.step.eq(self.step),
+            schedule.end.eq(self.end),
+            self.begun.eq(schedule.begun),
+            foot.control.eq(schedule.control),
+            foot.sums.eq(array.o.sums),
+            foot.begin.eq(self.begin),
+            self.sums.eq(foot.o),
+            self.sums.valid.eq(foot.o.valid & (pass_.result == Result.UPDATE)),
+            results.sums.eq(foot.o),
+            results.result.eq(schedule.result),
+            results.acting.eq(self.acting),
+            results.end.eq(self.end),
+            results.clear.eq(self.clear),
+            results.x.eq(x.o),
+            results.action.eq(action.o),
+            results.q_address.eq(self.q_address),
+            self.q.eq(results.q),
+            self.next_q.eq(results.next_q),
+            self.value_sum.eq(results.value_sum),
+            errors.begins.eq(self.step.valid & self.step.first & (self.step.index == 0)),
+            errors.errors.eq(self.errors),
+            errors.td_shift.eq(self.td_shift),
+            self.action.eq(action.o),
+            self.saturated.activations.eq(results.saturated.activations),
+            self.saturated.gradients.eq(results.saturated.gradients + errors.saturated),
+        ]
+        wiring.connect(m, results.range, wiring.flipped(self.range))
+        under_way = Signal(self.latency)
+        m.d.sync += under_way.eq(Cat(self.step.valid, under_way))
+        m.d.comb += self.busy.eq(under_way.any() | results.busy | errors.busy)
+        return m
+
+    def _memories(self, m):
+        """X cells, E cells and the action's, and what reads and writes them."""
+        config, layouts, pass_, intake = self.config, self.layouts, self.pass_, self.intake
+        m.submodules.x = x = CellMemory(config.side, layouts.x_depth)
+        m.submodules.e = e = CellMemory(config.side, layouts.e_depth)
+        m.submodules.action = action = CellMemory(layouts.action_lanes, layouts.action_depth)
+        results, errors, both = self._results, self._errors, 3
+        back = pass_.kind == Kind.DX
+        m.d.comb += [
+            x.address.eq(Mux(back, self._schedule.look, self.fetch.address)),
+            e.address.eq(Mux(pass_.kind == Kind.DW, self.tile.address, self.fetch.address)),
+        ]
+        with m.If(pass_.result == Result.SLOPE):
+            m.d.comb += action.address.eq(results.action_address)
+        with m.Elif(self.fetch.valid):
+            m.d.comb += action.address.eq(self.fetch.action_address)
+        with m.Else():
+            m.d.comb += action.address.eq(self.action_address)
+
+        for memory, own, port in ((x, ~intake.action, results.x_write),) + (
+            (action, intake.action, results.action_write),
+        ):
+            with m.If(port.valid):
+                m.d.comb += [
+                    memory.halves.eq(both),
+                    memory.write_address.eq(port.address),
+                    memory.write.eq(port.word),
+                ]
+            with m.Else():
+                m.d.comb += [
+                    memory.halves.eq(intake.halves & (intake.valid & own).replicate(2)),
+                    memory.write_address.eq(intake.address),
+                    memory.write.as_value().eq(intake.word.as_value()),
+                ]
+        with m.If(errors.write.valid):
+            m.d.comb += [
+                e.halves.eq(both),
+                e.write_address.eq(errors.write.address),
+                e.write[0].eq(errors.write.cell),
+            ]
+        with m.Else():
+            m.d.comb += [
+                e.halves.eq(results.e_write.valid.replicate(2)),
+                e.write_address.eq(results.e_write.address),
+                e.write.eq(results.e_write.word),
+            ]
+        return x, e, action

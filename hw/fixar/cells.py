@@ -1,0 +1,81 @@
+"""Cells of a core: words of cells, whose lower and upper halves are written apart."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.estimate import Estimate
+from hw.fixar.config import CODE_WIDTH
+from hw.fixar.layouts import cells_layout
+from hw.stream.delay import delay
+from hw.stream.ram import Ram, memory_blocks, style_of
+
+__all__ = ["CellMemory"]
+
+#: Words from which on a memory is made of the larger blocks.
+_DEEP = 2048
+
+
+class CellMemory(wiring.Component):
+    """``o`` is the word at ``address`` of two clocks ago: of the memory and of its register.
+
+    A word that is written may be read from the next clock on, not in the same.
+
+    Parameters
+    ----------
+    side, depth : int
+
+    Members
+    -------
+    address : In(range(depth))
+    o : Out([side] of 32 bits)
+    halves : In(2), write_address : In(range(depth)), write : In([side] of 32 bits)
+        Bit 0 of ``halves``: the lower halves of all cells are written; bit 1: the upper ones.
+    """
+
+    LATENCY = 2
+
+    def __init__(self, side, depth):
+        self.side, self.depth = side, depth
+        word = cells_layout(side)
+        super().__init__(
+            {
+                "address": In(range(depth)),
+                "o": Out(word),
+                "halves": In(2),
+                "write_address": In(range(depth)),
+                "write": In(word),
+            }
+        )
+
+    @staticmethod
+    def style(depth):
+        return "ultra" if depth >= _DEEP else style_of(depth)
+
+    @classmethod
+    def estimate(cls, side, depth):
+        """Memory blocks."""
+        style = cls.style(depth)
+        blocks = 2 * memory_blocks(side * CODE_WIDTH, depth, style)
+        kinds = {"ultra": {"uram": blocks}, "block": {"bram36": blocks}}
+        return Estimate(latency=cls.LATENCY, interval=1, **kinds.get(style, {}))
+
+    def elaborate(self, platform):
+        m = Module()
+        for half, name in enumerate(("lower", "upper")):
+            memory = Ram(
+                width=self.side * CODE_WIDTH, depth=self.depth, style=self.style(self.depth)
+            )
+            m.submodules[name] = memory
+            written = [self.write[k].word_select(half, CODE_WIDTH) for k in range(self.side)]
+            read = delay(m, memory.read_data, 1, name=name)
+            m.d.comb += [
+                memory.read_address.eq(self.address),
+                memory.write_enable.eq(self.halves[half]),
+                memory.write_address.eq(self.write_address),
+                memory.write_data.eq(Cat(written)),
+            ]
+            for k in range(self.side):
+                place = self.o[k].word_select(half, CODE_WIDTH)
+                m.d.comb += place.eq(read.word_select(k, CODE_WIDTH))
+        return m

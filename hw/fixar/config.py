@@ -1,0 +1,193 @@
+"""Sizes of FIXAR: cores and their arrays, the layers in tiles, and the kernel around them."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from hw.arith.fixed_point import DualPrecision
+from hw.config import ConfigBase, check_range, freeze_lists
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.kernel_config import LearnerKernelConfig
+from hw.nn.optimizer_config import OptimizerConfig
+
+__all__ = ["CELL_WIDTH", "CODE_WIDTH", "FixarConfig", "FixarKernelConfig", "TileLayer"]
+
+#: Bits of a number in half precision: two of them share a cell of 32 bits.
+CODE_WIDTH, CELL_WIDTH = 16, 32
+
+_SIDES = (4, 8, 16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileLayer(ConfigBase):
+    """A fully connected layer in tiles of ``side`` x ``side`` weights.
+
+    A word of the weight memory is ``side`` weights, from one input to outputs side by side; tile
+    column c begins at ``base + c * (inputs + 1)``: a word an input, and the biases last.
+    What is beyond the outputs is padding: its weights are zero and stay zero.
+
+    Inputs come in a frame of ``first + inputs`` features.
+
+    inputs, outputs : of the weights.
+    activation : behind the layer: "relu", "linear" or "tanh".
+    first : so many features of the frame have no weights: the actions, to an actor.
+    last : so many inputs are the host's last, and come first here: the actions, to a critic.
+    base : first word of the layer in the weight memory.
+    """
+
+    inputs: int
+    outputs: int
+    side: int = 16
+    activation: str = "relu"
+    first: int = 0
+    last: int = 0
+    base: int = 0
+
+    @property
+    def frame(self):
+        """Features of a sample that the layer reads."""
+        return self.first + self.inputs
+
+    @property
+    def input_tiles(self):
+        return -(-self.frame // self.side)
+
+    @property
+    def output_tiles(self):
+        return -(-self.outputs // self.side)
+
+    @property
+    def words(self):
+        """Of the weight memory."""
+        return self.output_tiles * (self.inputs + 1)
+
+    @property
+    def weights(self):
+        return self.inputs * self.outputs
+
+    @property
+    def numbers(self):
+        """4-byte numbers of a section of the parameter image, whole 64 bytes."""
+        return -(-self.words * self.side // 16) * 16
+
+    def pack(self, weights, biases):
+        """A section's numbers of weights [outputs, inputs] and biases [outputs]."""
+        rows = np.concatenate([np.roll(weights, self.last, axis=1), biases[:, None]], axis=1)
+        padded = np.zeros((self.output_tiles * self.side, self.inputs + 1), rows.dtype)
+        padded[: self.outputs] = rows
+        words = padded.reshape(self.output_tiles, self.side, -1).transpose(0, 2, 1).reshape(-1)
+        return np.concatenate([words, np.zeros(self.numbers - len(words), words.dtype)])
+
+    def unpack(self, numbers):
+        """``(weights, biases)`` of a section's numbers; inverse of ``pack``."""
+        words = numbers[: self.words * self.side].reshape(self.output_tiles, -1, self.side)
+        rows = words.transpose(0, 2, 1).reshape(-1, self.inputs + 1)[: self.outputs]
+        return np.roll(rows[:, :-1], -self.last, axis=1).copy(), rows[:, -1].copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixarConfig(ConfigBase):
+    """A DDPG learner on ``cores`` arrays of ``side`` x ``side`` PEs (FIXAR V).
+
+    observation, action : sizes; an experience's action is in [-1, 1].
+    hidden : widths of 1 to 4 hidden layers, of both networks; relu behind each.
+    batch : largest batch.
+    cores : adaptive array cores, each with its share of the batch.
+    side : rows and columns of an array: 4, 8 or 16.
+    optimizer : "sgd" (with momentum), "rmsprop" or "adam".
+    arithmetic : formats of full precision.
+    """
+
+    observation: int = 17
+    action: int = 6
+    hidden: tuple = (400, 300)
+    batch: int = 64
+    cores: int = 2
+    side: int = 16
+    optimizer: str = "adam"
+    arithmetic: DualPrecision = DualPrecision()
+
+    #: What core, iteration and host ask of any learner.
+    algorithm = "ddpg"
+    hidden_activation = "relu"
+    lanes = 1
+    acts = "actor"
+
+    def __post_init__(self):
+        freeze_lists(self, "hidden")
+        if self.side not in _SIDES:
+            raise ValueError(f"side must be one of 4, 8, 16, not {self.side!r}")
+        check_range("cores", self.cores, 1, 7)
+        widest, why = self.widest, " (a sum's terms)"
+        check_range("observation", self.observation, 1, widest, why)
+        check_range("action", self.action, 1, 256)
+        check_range("observation + action", self.observation + self.action, 2, widest, why)
+        if not 1 <= len(self.hidden) <= 4:
+            raise ValueError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
+        for width in self.hidden:
+            check_range("hidden", width, 1, widest, why)
+        check_range("batch", self.batch, 1, 1024)
+        self.optimizer_config  # noqa: B018, it checks the optimizer
+
+    @property
+    def widest(self):
+        """Inputs of a layer, at most: whole tiles of them and one for the biases are 512 words of
+        psum."""
+        return (512 - 1) // self.side * self.side
+
+    @property
+    def optimizer_config(self):
+        """Of every parameter's optimizer."""
+        return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
+
+    @property
+    def parameter_sets(self):
+        """What LOAD and STORE can name, in the order of their bits."""
+        return PARAMETER_SETS
+
+    @cached_property
+    def networks(self):
+        """name -> layers, first to last, of "critic" and "actor"."""
+        frame = self.observation + self.action
+        ends = {
+            "critic": dict(inputs=frame, outputs=1, activation="linear", last=self.action),
+            "actor": dict(
+                inputs=self.observation, outputs=self.action, activation="tanh", first=self.action
+            ),
+        }
+        networks, base = {}, 0
+        for name, end in ends.items():
+            widths, layers = (end["inputs"], *self.hidden, end["outputs"]), []
+            for position, (inputs, outputs) in enumerate(pairwise(widths)):
+                layer = TileLayer(inputs=inputs, outputs=outputs, side=self.side, base=base)
+                if position == 0:
+                    layer = replace(layer, first=end.get("first", 0), last=end.get("last", 0))
+                if position == len(self.hidden):
+                    layer = replace(layer, activation=end["activation"])
+                layers.append(layer)
+                base += layer.words
+            networks[name] = tuple(layers)
+        return networks
+
+    @property
+    def weight_words(self):
+        """Words of a parameter set."""
+        return sum(layer.words for layers in self.networks.values() for layer in layers)
+
+    @property
+    def samples(self):
+        """Samples a core, at most."""
+        return -(-self.batch // self.cores)
+
+    def groups(self, batch, half):
+        """Words of a stream of ``batch`` samples: samples a core, or pairs of them."""
+        return -(-batch // (self.cores * (2 if half else 1)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixarKernelConfig(LearnerKernelConfig):
+    """The whole kernel ``fixar``: replay manager, memory engines and FIXAR behind them."""
+
+    learner: FixarConfig = FixarConfig()

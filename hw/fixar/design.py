@@ -1,0 +1,63 @@
+"""The design ``fixar``: DDPG on array cores, with replay and no host in the loop."""
+
+from hw.fixar.commands import ERRORS
+from hw.fixar.config import FixarConfig, FixarKernelConfig
+from hw.fixar.core import FixarCore
+from hw.fixar.estimate import estimate, fits, suggest
+from hw.learner.records import HYPERPARAMETERS, REPORT, record_granules
+from hw.replay.design import default_config
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
+from hw.shell.command import round_up
+from hw.shell.design import Design
+
+__all__ = ["DESIGN"]
+
+
+#: Largest first: what the paper built, one core of it, narrower networks; for a small board, a
+#: Pendulum's.
+_SMALL = dict(observation=3, action=1, hidden=(32, 32), cores=1, side=4)
+_LEARNERS = (
+    dict(cores=2),
+    dict(cores=1),
+    dict(cores=2, hidden=(64, 64)),
+    dict(cores=1, hidden=(64, 64)),
+    dict(cores=1, hidden=(64, 64), side=8),
+    _SMALL,
+    _SMALL | dict(optimizer="sgd"),
+)
+
+
+def _default(numbers):
+    """The largest of ``_LEARNERS`` that fits; the smallest if none does."""
+    replay = default_config(numbers)
+    for sizes in _LEARNERS:
+        config = FixarKernelConfig(
+            replay=replay.replay, engine=replay.engine, learner=FixarConfig(**sizes)
+        )
+        if fits(config, numbers):
+            break
+    return config
+
+
+def _storage(config):
+    """All experiences of the largest capacity, each on beats of its own."""
+    size = record_granules(config.learner) * GRANULE_BYTES
+    return config.replay.capacity, round_up(size, config.engine.beat_bytes)
+
+
+DESIGN = Design(
+    name="fixar",
+    summary="DDPG with quantization-aware training on array cores (FIXAR)",
+    config_type=FixarKernelConfig,
+    default=_default,
+    core=FixarCore,
+    errors=ERRORS,
+    records={
+        "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
+        "Lists and batches": [ITEM, HEADER],
+    },
+    largest="storage",
+    storage=_storage,
+    estimate=estimate,
+    suggest=suggest,
+)

@@ -1,0 +1,253 @@
+"""TD errors of the batch: one binary32 pipeline for all cores, a sample every ``GAP`` clocks.
+
+In the order of the batch, so that sums and items are those of any other learner.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.records import record_granules, record_words
+from hw.learner.samples.batch_memory import WORDS
+from hw.nn.td_loss import GAP, TdLoss, is_finite
+from hw.replay.records import ITEM
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["Errors", "error_layout"]
+
+#: Where a sample is read from memory, and the clock of its q values.
+_READS = ("index", "weight", "reward", "discount")
+_BEGINS = len(_READS)
+
+
+def _words(config):
+    """Of a core: places of samples, in pairs."""
+    return range(2 * -(-config.samples // 2))
+
+
+def error_layout(config):
+    """A word of errors at the critic's output, of one sample or two; ``keep``: which exist."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "core": range(config.cores),
+            "word": _words(config),
+            "keep": 2,
+            "value": data.ArrayLayout(config.arithmetic.gradient.shape, 2),
+        }
+    )
+
+
+class Errors(wiring.Component):
+    """``hw.nn.td_loss`` for every sample; the errors as words of the E memory.
+
+    Sample b is that of core ``b % cores`` and place ``j = b // cores``. The Q values of a place are
+    word j of their core, with ``half`` one of the two of word ``j // 2``. Errors are words as well:
+    word j, with ``pair`` two of them in word ``j // 2``. Places without a sample have error 0.
+
+    Parameters
+    ----------
+    config : FixarConfig
+
+    Attributes
+    ----------
+    size : int
+        32-bit words of an experience with its header.
+    latency : int
+        Clocks from ``start`` to ``done`` of a single place, where no item has to wait; ``GAP`` more
+        for each further one.
+
+    Members
+    -------
+    start : In(1), batch : In, groups : In, half : In(1), pair : In(1)
+        A batch of ``groups`` words of Q values a core begins; the last one is over. All are steady
+        until ``done``; ``pair`` only with ``half``.
+    inverse, clip : In(32)
+        Steady until ``done``, see ``TdLoss``.
+    address : Out, word : In(32)
+        A word of the batch, one clock after its address; experience b begins at ``b * size``.
+    q_address : Out({core, word}), q, q_next : In([2] of activations)
+        Q values of s and of s', at the latest four clocks after their address.
+    td : Out(stream.Signature(ITEM.shape))
+        One a sample.
+    error : Out({valid, core, word, keep: 2, value: [2] of errors})
+        keep : which of its samples exist; the second only with ``pair``.
+    saturated : Out(1)
+        An error was clipped in this clock.
+    loss, td_sum : Out(32)
+        Sums over the samples, binary32.
+    diverged, diverged_index : Out
+        A TD error was infinite or NaN; the index of the first such experience.
+    done : Out(1)
+        All errors and sums are there; items may wait still. Until the next ``start``.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self._pipeline = TdLoss(config.arithmetic)
+        self.size = (1 + record_granules(config)) * WORDS
+        self.latency = 1 + _BEGINS + self._pipeline.latency + 1
+        # So many that only a slow reader makes the pipeline wait.
+        self._ahead = -(-(self._pipeline.td_latency + 3) // GAP) + 2
+        words = _words(config)
+        activations = data.ArrayLayout(config.arithmetic.activation.shape, 2)
+        cores = range(config.cores)
+        super().__init__(
+            {
+                "start": In(1),
+                "batch": In(range(config.batch + 1)),
+                "groups": In(range(config.samples + 1)),
+                "half": In(1),
+                "pair": In(1),
+                "inverse": In(32),
+                "clip": In(32),
+                "address": Out(range(self.size * len(words) * config.cores)),
+                "word": In(32),
+                "q_address": Out(data.StructLayout({"core": cores, "word": words})),
+                "q": In(activations),
+                "q_next": In(activations),
+                "td": Out(stream.Signature(ITEM.shape)),
+                "error": Out(error_layout(config)),
+                "saturated": Out(1),
+                "loss": Out(32),
+                "td_sum": Out(32),
+                "diverged": Out(1),
+                "diverged_index": Out(32),
+                "done": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.pipeline = pipeline = self._pipeline
+        place = self._walk(m)
+        read = self._read(m, place)
+        begins = place["begins"]
+        m.d.comb += [
+            pipeline.i.valid.eq(begins & place["exists"]),
+            pipeline.i.q.eq(Mux(place["second"], self.q[1], self.q[0])),
+            pipeline.i.bootstrap.eq(Mux(place["second"], self.q_next[1], self.q_next[0])),
+            pipeline.i.weight.eq(read["weight"]),
+            pipeline.i.reward.eq(read["reward"]),
+            pipeline.i.discount.eq(self.word),
+            pipeline.inverse.eq(self.inverse),
+            pipeline.clip.eq(self.clip),
+            pipeline.clear.eq(self.start),
+            self.loss.eq(pipeline.loss_sum),
+            self.td_sum.eq(pipeline.td_sum),
+            self.saturated.eq(pipeline.gradient.valid & pipeline.gradient.saturated),
+        ]
+        self._send_td(m, read["index"])
+        self._send_errors(m, place)
+        ends = delay(m, begins & place["last"], pipeline.latency, name="ends", reset=True)
+        with m.If(ends):
+            m.d.sync += self.done.eq(1)
+        with m.If(self.start):
+            m.d.sync += self.done.eq(0)
+        return m
+
+    def _walk(self, m):
+        """Places one after the other: what belongs to the one under way, and when it begins."""
+        config, size = self.config, self.size
+        busy, phase, base = Signal(), Signal(range(GAP)), Signal.like(self.address)
+        core = Signal(range(config.cores))
+        j = Signal.like(self.q_address.word)
+        left = Signal.like(self.batch)  # samples that are not over
+        self._room = Signal()
+        waits, last_core, last, steps = Signal(), Signal(), Signal(), Signal()
+        places = Signal(range(2 * config.samples + 1))
+        m.d.comb += [
+            places.eq(self.groups << self.half),
+            waits.eq((phase == 0) & ~self._room),
+            steps.eq(busy & (phase == GAP - 1)),
+            last_core.eq(core == config.cores - 1),
+            last.eq(last_core & (j + 1 == places)),
+        ]
+        with m.If(busy & ~waits):
+            m.d.sync += phase.eq(Mux(steps, 0, phase + 1))
+        with m.If(steps):
+            m.d.sync += [
+                busy.eq(~last),
+                base.eq(base + size),
+                left.eq(left - (left != 0)),
+                core.eq(Mux(last_core, 0, core + 1)),
+                j.eq(j + last_core),
+            ]
+        with m.If(self.start):
+            m.d.sync += [busy.eq(1), base.eq(0), core.eq(0), j.eq(0), left.eq(self.batch)]
+        m.d.comb += [
+            self.q_address.core.eq(core),
+            self.q_address.word.eq(Mux(self.half, j >> 1, j)),
+        ]
+        return dict(
+            phase=phase,
+            base=base,
+            core=core,
+            j=j,
+            second=self.half & j[0],
+            exists=left != 0,
+            last=last,
+            begins=busy & (phase == _BEGINS),
+        )
+
+    def _read(self, m, place):
+        """What of the sample is there when it begins; the last word has just come."""
+        words = record_words(self.config)
+        offsets = {"index": 0, "weight": 2}
+        offsets |= {name: WORDS + words[name][0] for name in ("reward", "discount")}
+        read = {name: Signal(32, name=f"read_{name}", reset_less=True) for name in _READS[:-1]}
+        with m.Switch(place["phase"]):
+            for phase, name in enumerate(_READS):
+                with m.Case(phase):
+                    m.d.comb += self.address.eq(place["base"] + offsets[name])
+                    if phase:
+                        m.d.sync += read[_READS[phase - 1]].eq(self.word)
+        return read
+
+    def _send_td(self, m, index):
+        pipeline, depth = self._pipeline, self._ahead
+        td, td_index = pipeline.td, Signal(32)
+        m.submodules.td_queue = queue = Queue(ITEM.shape, depth)
+        untaken = Signal(range(depth + 1))
+        m.d.comb += [
+            td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
+            queue.i.valid.eq(td.valid),
+            queue.i.p.index.eq(td_index),
+            queue.i.p.value.eq(td.value),
+            self._room.eq(untaken != depth),
+        ]
+        wiring.connect(m, queue.o, wiring.flipped(self.td))
+        m.d.sync += untaken.eq(untaken + pipeline.i.valid - (self.td.valid & self.td.ready))
+        with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):
+            m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(td_index)]
+        with m.If(self.start):
+            m.d.sync += self.diverged.eq(0)
+
+    def _send_errors(self, m, place):
+        """Words of one error, or of two: the first waits in a register of its core."""
+        clocks, error = self._pipeline.gradient_latency, self.error
+        late = {
+            name: delay(m, Value.cast(place[name]), clocks, name=f"late_{name}", reset=reset)
+            for name, reset in (("begins", True), ("exists", False), ("core", False), ("j", False))
+        }
+        gradient = self._pipeline.gradient.value
+        value = Signal(gradient.shape())
+        m.d.comb += value.eq(Mux(late["exists"], gradient, 0))
+        firsts = Array(
+            Signal(1 + len(value), name=f"first_{core}", reset_less=True)
+            for core in range(self.config.cores)
+        )
+        second = self.pair & late["j"][0]
+        first = Signal(1 + len(value))
+        with m.If(late["begins"] & ~second):
+            m.d.sync += firsts[late["core"]].eq(Cat(value, late["exists"]))
+        m.d.comb += first.eq(Mux(second, firsts[late["core"]], Cat(value, late["exists"])))
+        m.d.sync += [
+            error.valid.eq(late["begins"] & (second | ~self.pair)),
+            error.core.eq(late["core"]),
+            error.word.eq(Mux(self.pair, late["j"] >> 1, late["j"])),
+            error.keep.eq(Cat(first[-1], second & late["exists"])),
+            error.value[0].eq(first[:-1].as_signed()),
+            error.value[1].eq(value),
+        ]

@@ -1,0 +1,178 @@
+"""Resources of the whole kernel ``fixar``, and what would fit where it does not.
+
+Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables as
+yosys maps them to UltraScale+, of the large units by their own estimates, of the others by lanes.
+Clocks are ``hw.fixar.pass_clocks``.
+"""
+
+from dataclasses import replace
+
+from hw.estimate import Estimate, exceeded
+from hw.fixar.array import Array
+from hw.fixar.cells import CellMemory
+from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
+from hw.fixar.foot import Foot
+from hw.fixar.layouts import Layouts
+from hw.fixar.parameters.layouts import word_width
+from hw.fixar.parameters.parameters import Parameters
+from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.records import action_granules, observation_granules, record_granules
+from hw.learner.samples.batch_memory import BatchMemory
+from hw.nn.td_loss import TdLoss
+from hw.replay.core import ReplayCore
+from hw.stream.ram import memory_blocks, style_of
+from hw.stream.transpose import Transpose
+
+__all__ = ["check_fit", "estimate", "fits", "parts", "suggest"]
+
+#: Lookup tables of a lane of a core, beside array, foot and transposer, and of the core's rest.
+_CORE_LANE, _CORE = 964, 2160
+#: DSP blocks of a core's tails: tanh, and two errors times its slope.
+_TAILS_DSP = 10
+#: Lookup tables that are shared: a lane's of biases; of intake, TD errors, ACT, ranges, the walk.
+_SHARED_LANE, _SHARED = 182, 11_400
+#: Of what moves beats, of each of their bits: in the learner, and in the kernel around it.
+_SHARED_BIT, _KERNEL_BIT = 10, 26
+#: Of replay memory, commands and engines; of a level of the tree.
+_KERNEL, _LEVEL = 14_000, 4200
+#: Of what joins the blocks of deep memories, as yosys does.
+_JOINT = 35
+#: DSP blocks of ACT's noise, of reading commands, of the reciprocal of the largest weight.
+_NOISE_DSP, _COMMANDS_DSP, _RECIPROCAL_DSP = 2, 4, 5
+
+
+def parts(config):
+    """``{unit: Estimate}`` of the whole kernel of a FixarKernelConfig: of all cores' ``arrays``,
+    ``feet``, ``cells`` and what else is in them; of what they share; of the kernel around."""
+    learner, width = config.learner, config.engine.data_width
+    cores, side, layouts = learner.cores, learner.side, Layouts(learner)
+    ultra = config.replay.ultra_ram
+    cells = [
+        _cells(lanes, depth, ultra)
+        for lanes, depth in (
+            (side, layouts.x_depth),
+            (side, layouts.e_depth),
+            (layouts.action_lanes, layouts.action_depth),
+        )
+    ]
+    q_values = 2 * memory_blocks(2 * CELL_WIDTH, learner.samples, style_of(learner.samples))
+    replay = ReplayCore.estimate(config.replay_kernel)
+    acted = observation_granules(learner), action_granules(learner)
+    return {
+        "arrays": _times(cores, Array.estimate(side)),
+        "feet": _times(cores, Foot.estimate(side, depth=layouts.index.stop)),
+        "cells": _times(cores, *cells, Estimate(bram36=q_values)),
+        "cores": _times(
+            cores,
+            Transpose.estimate(CELL_WIDTH, side),
+            Estimate(lut=_CORE_LANE * side + _CORE, dsp=_TAILS_DSP),
+        ),
+        "parameters": _parameters(learner, ultra),
+        "shared": Estimate(
+            lut=_SHARED_LANE * side + _SHARED_BIT * width + _SHARED,
+            bram36=BatchMemory.blocks(learner, width),
+            dsp=TdLoss.DSP + _NOISE_DSP + _RECIPROCAL_DSP + _addresses(learner),
+        ),
+        "kernel": Estimate(
+            lut=_KERNEL_BIT * width + _KERNEL + _LEVEL * config.replay.depth,
+            bram36=replay.bram36,
+            uram=replay.uram,
+            dsp=replay.dsp + _COMMANDS_DSP + 2 * _odd(*acted),
+        ),
+    }
+
+
+def _cells(lanes, depth, ultra):
+    """Of a CellMemory, of RAMB36 where a board has no larger blocks."""
+    if ultra:
+        return CellMemory.estimate(lanes, depth)
+    return Estimate(bram36=2 * memory_blocks(lanes * CODE_WIDTH, depth, style_of(depth)))
+
+
+def _parameters(learner, ultra):
+    """Of ``Parameters``, likewise."""
+    found, sets = Parameters.estimate(learner), stored_sets(learner)
+    if ultra or not found.uram:
+        return found
+    blocks = len(sets) * memory_blocks(word_width(learner), learner.weight_words, "block")
+    return replace(found, uram=0, bram36=found.bram36 + blocks)
+
+
+def _addresses(learner):
+    """DSP blocks of products by a number that is no power of two: granules of a batch, and the
+    place of a word of cells in each core."""
+    sizes = [1 + record_granules(learner), observation_granules(learner)]
+    sizes += [learner.samples] * learner.cores
+    return _odd(*sizes)
+
+
+def _odd(*sizes):
+    """How many are no powers of two: what is multiplied by them takes DSP blocks."""
+    return sum(size & (size - 1) != 0 for size in sizes)
+
+
+def _times(count, *estimates):
+    """Of ``count`` of each of them."""
+    return Estimate(
+        **{
+            name: count * sum(getattr(each, name) or 0 for each in estimates)
+            for name in ("lut", "bram36", "uram", "dsp")
+        }
+    )
+
+
+def estimate(config):
+    """Resources of the whole kernel of a FixarKernelConfig; None where unknown."""
+    whole = _times(1, *parts(config).values())
+    return replace(whole, lut=whole.lut + _JOINT * whole.uram)
+
+
+def check_fit(config, numbers):
+    """ValueError with what would fit, unless a FixarKernelConfig fits a board's ``numbers``."""
+    for name, limit, need in exceeded(estimate(config).resources, numbers):
+        hint = suggest(config, lambda other: fits(other, numbers))
+        raise ValueError(
+            f"{name} must be at most {limit} (the usable share), not {need}"
+            + "".join(f"; {text} fits" for text in hint)
+        )
+
+
+def fits(config, numbers):
+    """Whether ``check_fit`` passes."""
+    return not any(exceeded(estimate(config).resources, numbers))
+
+
+def suggest(config, fits):
+    """What would fit: texts, each a change by itself; if none alone does, several together.
+
+    ``fits(config)`` : whether another config does.
+    """
+    learner = config.learner
+    smaller = {
+        "cores": list(range(learner.cores - 1, 0, -1)),
+        "side": [side for side in (8, 4) if side < learner.side],
+        "batch": [learner.batch >> k for k in range(1, 7) if learner.batch >> k >= 8],
+        "hidden": [
+            tuple(min(width, most) for width in learner.hidden)
+            for most in (max(learner.hidden) >> k for k in range(1, 9))
+            if most >= 8
+        ],
+        "optimizer": ["sgd"] * (learner.optimizer != "sgd"),
+    }
+    smaller = {name: choices for name, choices in smaller.items() if choices}
+
+    def holds(**changes):
+        return fits(replace(config, learner=replace(learner, **changes)))
+
+    changes = []
+    for name, choices in smaller.items():
+        value = next((value for value in choices if holds(**{name: value})), None)
+        if value is not None:
+            changes.append(f"{name} {value}")
+    if changes:
+        return changes
+    for step in range(max(map(len, smaller.values()), default=0)):
+        together = {n: choices[min(step, len(choices) - 1)] for n, choices in smaller.items()}
+        if holds(**together):
+            return [", ".join(f"{name} {value}" for name, value in together.items())]
+    return []

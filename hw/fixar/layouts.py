@@ -1,0 +1,114 @@
+"""What the walk tells all cores alike: the pass under way, what to fetch, what to do with it."""
+
+from amaranth import *
+from amaranth.lib import data
+
+from hw.fixar.config import CELL_WIDTH
+from hw.fixar.plan import Kind, Regions, Result, Version, plan
+from hw.fixar.precision import slots
+
+__all__ = ["SHIFT_WIDTH", "Layouts", "cells_layout"]
+
+#: Bits of a shift, of either kind.
+SHIFT_WIDTH = 5
+
+
+def cells_layout(side):
+    """A word of cells."""
+    return data.ArrayLayout(unsigned(CELL_WIDTH), side)
+
+
+class Layouts:
+    """Layouts for a FixarConfig, and the depths that they follow from.
+
+    Attributes
+    ----------
+    samples : int
+        Samples a core, at most; word w of sample t lies at ``w * samples + t`` of the cells.
+    x_depth, e_depth, action_depth : int
+        Words of the memories. Of the action's cells version v begins at
+        ``(v - 1) * action_words * samples``.
+    action_lanes : int
+        Cells of the action's words.
+    PASS : steady while a pass runs, with the shifts that are in force
+        ``half_x``, ``half_e``: codes of pairs. ``words``: of a stream of X cells (samples, or
+        pairs); ``error_words``: of E cells. ``outer``, ``inner``: the loops; the result has
+        ``outer`` words a sample. ``columns``: blocks of a DW's stream. ``source`` ...
+        ``destination``: addresses. ``lanes``: those of the last result word that exist.
+        ``shift``: of what streams; ``error_shift``: of a DW's tiles; ``code_shift``: of the
+        result's cells. ``seed_shift``: of the cells of the errors that a VALUE begins.
+        ``frame_shift``: of the frame's cells, and so of the actions that a SLOPE reads.
+        ``range_slot``: of the result; activations first.
+    FETCH : a word of what streams
+        ``address``: of X cells, or in a DX of E cells. ``merged``: the lanes of the action come
+        from ``action_address`` instead, or are zeros where the pass has no version; ``whole``: they
+        are all lanes of this word. ``blank``: the word is zeros, whatever is stored.
+    STEP : a word enters the array
+        ``swap``: the first of a tile. ``index``: of its sum. ``first``, ``last``: of the sum.
+        ``ones``: 1 in place of the word, which there is none of.
+    TILE_READ : a row of a DW's tile
+        ``select``: of a cell with two codes, the upper. ``mask``: operands that it is for.
+    """
+
+    def __init__(self, config):
+        side, regions = config.side, Regions(config)
+        passes = plan(config)
+        self.config, self.regions = config, regions
+        self.samples = config.samples
+        self.x_depth = regions.words * self.samples
+        self.e_depth = regions.error_words * self.samples
+        self.action_lanes = min(side, config.action)
+        self.action_depth = 3 * regions.action_words * self.samples
+        tiles = range(1 + max(max(p.layer.input_tiles, p.layer.output_tiles) for p in passes))
+        self.index = range(max(self.samples, max(p.layer.input_tiles for p in passes) * side + 1))
+        x, e = range(self.x_depth), range(self.e_depth)
+        address = range(max(self.x_depth, self.e_depth, self.action_depth))
+        action = range(self.action_depth)
+        self.PASS = data.StructLayout(
+            {
+                "kind": Shape.cast(Kind),
+                "result": Shape.cast(Result),
+                "version": Shape.cast(Version),
+                "network": 1,
+                "target": 1,
+                "frame": 1,
+                "half_x": 1,
+                "half_e": 1,
+                "words": range(self.samples + 1),
+                "error_words": range(self.samples + 1),
+                "outer": tiles,
+                "inner": range(max(tiles.stop, self.samples // side + 2)),
+                "columns": tiles,
+                "source": address,
+                "errors": e,
+                "mask": x,
+                "destination": address,
+                "lanes": side,
+                "shift": SHIFT_WIDTH,
+                "error_shift": SHIFT_WIDTH,
+                "code_shift": SHIFT_WIDTH,
+                "seed_shift": SHIFT_WIDTH,
+                "frame_shift": SHIFT_WIDTH,
+                "range_slot": range(sum(slots(config))),
+            }
+        )
+        self.FETCH = data.StructLayout(
+            {
+                "valid": 1,
+                "address": address,
+                "action_address": action,
+                "merged": 1,
+                "whole": 1,
+                "blank": 1,
+            }
+        )
+        self.STEP = data.StructLayout(
+            {"valid": 1, "swap": 1, "index": self.index, "first": 1, "last": 1, "ones": 1}
+        )
+        self.TILE_READ = data.StructLayout(
+            {"valid": 1, "address": e, "row": range(side), "mask": 2, "select": 1, "blank": 1}
+        )
+        #: A row of a tile of weights.
+        self.ROW = data.StructLayout(
+            {"valid": 1, "row": range(side), "word": data.ArrayLayout(signed(27), side)}
+        )

@@ -1,0 +1,291 @@
+"""FIXAR's learner: cores, parameters, and what brings batches in and TD errors out, wired.
+
+FIXAR V: the batch lies in the cores' cells; tiles of weights are told to all cores at once.
+"""
+
+from functools import reduce
+from operator import add, and_
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.arith.to_float import to_float
+from hw.fixar.aap import PSUM_WIDTH, AapCore
+from hw.fixar.actions import Actions
+from hw.fixar.feed import TileRows
+from hw.fixar.layouts import Layouts
+from hw.fixar.learner_ranges import LearnerRanges
+from hw.fixar.parameters.parameters import Parameters
+from hw.fixar.plan import Kind, Version
+from hw.fixar.precision import error_slot, slots
+from hw.fixar.samples import Samples
+from hw.fixar.sequencer import Sequencer
+from hw.fixar.updates import Updates
+from hw.fixar.walk.begins import Begins
+from hw.fixar.walk.pass_table import PassTable
+from hw.fixar.walk.walk import Walk
+from hw.learner.contract import LearnerSignature
+from hw.shared import SharedModule
+
+__all__ = ["FixarLearner"]
+
+
+class FixarLearner(wiring.Component):
+    """Trains by the passes of ``hw.fixar.plan``, in lockstep on all cores; acts by some of them.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    data_width : int
+        Bits of a beat.
+
+    Members
+    -------
+    noise : In(32), seed : In(64)
+        Of an ACT: see ``Actions``. Steady while it is under way.
+    half_activations, half_errors, activation_shifts, error_shifts : In
+        As of ``PassTable``. They change only between commands.
+    clear : In(1)
+        Forget the ranges.
+    low, high : Out(signed(32)).array(slots)
+        Ranges, those of activations first.
+    Besides, see ``LearnerSignature``.
+    """
+
+    def __init__(self, config, data_width):
+        self.config, self.data_width = config, data_width
+        self._table = PassTable(config)
+        table = self._table.signature.members
+        own = LearnerSignature(
+            batch=config.batch,
+            data_width=data_width,
+            parameter_sets=len(config.parameter_sets),
+        )
+        self._given = ("half_activations", "half_errors", "activation_shifts", "error_shifts")
+        super().__init__(
+            {
+                **own.members,
+                "noise": In(32),
+                "seed": In(64),
+                **{name: table[name] for name in self._given},
+                "clear": In(1),
+                "low": Out(signed(32)).array(sum(slots(config))),
+                "high": Out(signed(32)).array(sum(slots(config))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        m.submodules.table = self.table = self._table
+        m.submodules.sequencer = self.sequencer = Sequencer(config, self._table.END)
+        m.submodules.parameters = self.parameters = Parameters(
+            config, 2 * PSUM_WIDTH, self.data_width
+        )
+        self.layouts = Layouts(config)
+        self.cores = [SharedModule(AapCore, config) for _ in range(config.cores)]
+        for number, core in enumerate(self.cores):
+            m.submodules[f"core_{number}"] = core
+        self._passes(m)
+        self._batch(m)
+        self._actions(m)
+        self._updates(m)
+        self._ranges(m)
+        self._report(m)
+        return m
+
+    def _passes(self, m):
+        """The walk, which all cores follow."""
+        config, table, sequencer, parameters = (
+            self.config,
+            self.table,
+            self.sequencer,
+            self.parameters,
+        )
+        m.submodules.walk = walk = Walk(
+            config, table.WEIGHTS, TileRows.TILE_LATENCY - TileRows.ROW_LATENCY
+        )
+        m.submodules.begins = begins = Begins(config)
+        running = walk.busy | parameters.busy
+        for number, core in enumerate(self.cores):
+            running = running | core.busy
+            m.d.comb += [
+                core.pass_.eq(table.pass_),
+                core.batch.eq(Mux(self.batch > number, self.batch - number, 0)),
+                core.acting.eq(sequencer.acting),
+                core.fetch.eq(walk.fetch),
+                core.step.eq(walk.step),
+                core.row.eq(walk.row_o),
+                core.tile.eq(walk.tile_read),
+                core.begin.eq(begins.begin),
+                core.end.eq(sequencer.over),
+                core.clear.eq(sequencer.intake),
+            ]
+        connect(m, walk.request, parameters.tiles)
+        m.d.comb += [
+            *(getattr(table, name).eq(getattr(self, name)) for name in self._given[:2]),
+            *(
+                own.eq(given)
+                for name in self._given[2:]
+                for own, given in zip(getattr(table, name), getattr(self, name), strict=True)
+            ),
+            table.number.eq(sequencer.number),
+            table.samples.eq(sequencer.samples),
+            table.pairs.eq(sequencer.pairs),
+            sequencer.end.eq(table.end),
+            sequencer.train.eq(self.control.train),
+            sequencer.act.eq(self.act),
+            sequencer.update.eq(self.control.update),
+            sequencer.batch.eq(self.batch),
+            sequencer.running.eq(running),
+            walk.start.eq(sequencer.start),
+            walk.pass_.eq(table.pass_),
+            walk.weights.eq(table.weights),
+            walk.room.eq(reduce(and_, (core.fetch_room for core in self.cores))),
+            walk.word.eq(reduce(and_, (core.word_valid for core in self.cores))),
+            walk.row_i.valid.eq(parameters.rows.valid),
+            walk.row_i.p.row.eq(parameters.rows.p.row),
+            walk.row_i.p.word.eq(parameters.rows.p.word),
+            parameters.rows.ready.eq(walk.row_i.ready),
+            begins.bias.eq(parameters.bias),
+            begins.shift.eq(table.pass_.shift),
+            begins.forward.eq(table.pass_.kind == Kind.FW),
+            begins.next.eq(self.cores[0].begun),
+        ]
+
+    def _batch(self, m):
+        """What comes in, and its TD errors, beside the passes that do not need them."""
+        config, control, sequencer = self.config, self.control, self.sequencer
+        cell = self.cores[0].signature.members["intake"].shape
+        m.submodules.samples = samples = self.samples = Samples(config, self.data_width, cell)
+        connect(m, flipped(self.records), samples.records)
+        connect(m, samples.td, flipped(self.td))
+        q, next_q = (Array(getattr(core, name) for core in self.cores) for name in ("q", "next_q"))
+        shift = error_slot(config, "critic", len(config.hidden))
+        m.d.comb += [
+            samples.begin.eq(control.begin),
+            samples.observations.eq(self.acting),
+            samples.batch.eq(self.batch),
+            control.loaded.eq(samples.loaded),
+            control.bad.eq(samples.bad),
+            control.bad_index.eq(samples.bad_index),
+            control.weight.eq(samples.weight),
+            samples.take.eq(sequencer.intake),
+            samples.acting.eq(sequencer.acting),
+            samples.half.eq(self.half_activations),
+            samples.shift.eq(self.activation_shifts[0]),
+            sequencer.intake_done.eq(samples.taken),
+            samples.judge.eq(sequencer.errors),
+            samples.words.eq(Mux(self.half_activations, sequencer.pairs, sequencer.samples)),
+            samples.pair.eq(self.half_errors),
+            samples.clip.eq(control.hyperparameters.clip),
+            samples.q.eq(q[samples.q_address.core]),
+            samples.next_q.eq(next_q[samples.q_address.core]),
+            sequencer.errors_done.eq(samples.judged),
+        ]
+        error = samples.error
+        for number, core in enumerate(self.cores):
+            m.d.comb += [
+                core.intake.eq(samples.write[number]),
+                core.q_address.eq(samples.q_address.word),
+                core.errors.valid.eq(error.valid & (error.core == number)),
+                core.errors.word.eq(error.word),
+                core.errors.keep.eq(error.keep),
+                core.errors.value.eq(error.value),
+                core.td_shift.eq(self.error_shifts[shift]),
+            ]
+
+    def _actions(self, m):
+        """What an ACT answers."""
+        sequencer, layouts = self.sequencer, self.layouts
+        m.submodules.answer = answer = Actions(self.config, self.data_width)
+        connect(m, answer.o, flipped(self.actions))
+        first = (Version.POLICY - 1) * layouts.regions.action_words
+        address = (first + answer.read.tile) * layouts.samples + answer.read.t
+        for core in self.cores:
+            m.d.comb += core.action_address.eq(address)
+        begun = Signal()
+        m.d.sync += begun.eq(sequencer.answer)
+        m.d.comb += [
+            answer.start.eq(sequencer.answer),
+            answer.count.eq(self.batch),
+            answer.half.eq(self.half_activations),
+            answer.noise.eq(self.noise),
+            answer.seed.eq(self.seed),
+            answer.word.eq(Array(core.action for core in self.cores)[answer.read.core]),
+            sequencer.answered.eq(~answer.busy & ~begun),
+        ]
+
+    def _updates(self, m):
+        """Sums to the optimizers; images."""
+        table, sequencer, parameters = self.table, self.sequencer, self.parameters
+        sums = self.cores[0].signature.members["sums"].shape
+        m.submodules.updates = updates = Updates(self.config, table.WEIGHTS, sums, 2 * PSUM_WIDTH)
+        connect(m, flipped(self.image_i), parameters.image_i)
+        connect(m, parameters.image_o, flipped(self.image_o))
+        m.d.comb += [
+            updates.pass_.eq(table.pass_),
+            updates.weights.eq(table.weights),
+            updates.start.eq(sequencer.start),
+            *(own.eq(core.sums) for own, core in zip(updates.i, self.cores, strict=True)),
+            parameters.sums.eq(updates.o),
+            parameters.network.eq(table.pass_.network),
+            parameters.hyperparameters.eq(self.control.hyperparameters),
+            parameters.load.eq(self.load),
+            parameters.store.eq(self.store),
+            parameters.sets.eq(self.sets),
+            self.control.busy.eq(
+                self.control.update | sequencer.updating | self.load | self.store | parameters.busy
+            ),
+        ]
+
+    def _ranges(self, m):
+        sequencer, samples = self.sequencer, self.samples
+        m.submodules.ranges = ranges = LearnerRanges(self.config)
+        for own, core in zip(ranges.cores, self.cores, strict=True):
+            connect(m, core.range, own)
+        m.d.comb += [
+            ranges.clear.eq(self.clear),
+            ranges.intake.valid.eq(samples.taken & ~sequencer.acting),
+            ranges.intake.low.eq(samples.low),
+            ranges.intake.high.eq(samples.high),
+            ranges.errors_begin.eq(sequencer.errors),
+            ranges.errors.eq(samples.error),
+            ranges.update.eq(sequencer.decided),
+            ranges.seeds.eq(sequencer.over & self.table.end.seeds),
+            *(a.eq(b) for a, b in zip(self.low, ranges.low, strict=True)),
+            *(a.eq(b) for a, b in zip(self.high, ranges.high, strict=True)),
+        ]
+
+    def _report(self, m):
+        """What the iteration reports, and clipped numbers."""
+        config, control, samples = self.config, self.control, self.samples
+        parameters, cores = self.parameters, self.cores
+        value = Signal(signed(52), reset_less=True)
+        m.d.sync += value.eq(reduce(add, (core.value_sum for core in cores)))
+        fraction = config.arithmetic.activation.fraction
+        m.d.comb += [
+            control.trained.eq(self.sequencer.trained),
+            control.loss.eq(samples.loss),
+            control.td_sum.eq(samples.td_sum),
+            control.value.eq(to_float(m, value, fraction, name="value_float")),
+            control.diverged.eq(samples.diverged),
+            control.diverged_index.eq(samples.diverged_index),
+        ]
+        loaded = Mux(samples.taken, samples.saturations, 0)
+        counts = (
+            [parameters.clipped_weights],
+            [loaded, *(core.saturated.activations for core in cores)],
+            [
+                parameters.clipped_gradients,
+                samples.error_saturated,
+                *(core.saturated.gradients for core in cores),
+            ],
+        )
+        for k, values in enumerate(counts):
+            clipped = Signal(range(1 << 20), name=f"clipped_{k}")
+            total = Signal(33, name=f"total_{k}")
+            m.d.sync += clipped.eq(reduce(add, values))
+            m.d.comb += total.eq(control.saturations[k] + clipped)
+            m.d.sync += control.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))

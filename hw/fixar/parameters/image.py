@@ -1,0 +1,210 @@
+"""The parameter image between beats and the memories: LOAD and STORE, section by section.
+
+A word of the memories a clock, or a beat where that is narrower; 1 clock a section more, and a
+few at the end.
+"""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fixar.parameters.layouts import WORD_BITS, word_width
+from hw.fixar.parameters.memories import READ_LATENCY
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.parameter_image import sections
+from hw.learner.parameters.parameter_memory import stored_sets
+from hw.shell.width import Gather, Scatter
+from hw.stream.delay import delay
+
+__all__ = ["Image"]
+
+
+class Image(wiring.Component):
+    """Sections of ``parameter_image`` for the sets asked for, in its order.
+
+    A set that the optimizer lacks is zeros where stored, and dropped where loaded. Padding, beyond
+    a layer's outputs and behind its words, is zeros where stored, and may be anything where loaded.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    data_width : int
+        Bits of a beat: 128, 256 or 512.
+
+    Members
+    -------
+    load, store : In(1)
+        Begin, with ``sets``.
+    sets : In(4)
+        Bits in the order of ``PARAMETER_SETS``.
+    busy : Out(1)
+        From the clock after that until all is written, all beats have left.
+    i, o : streams of data_width bits
+    enable, address : Out
+        Of reads; words stay without ``enable``.
+    online, target, first, second : In(32 * side)
+        Words of 2 clocks with ``enable`` ago.
+    write : Out({online, target, first, second})
+        At ``address``.
+    word : Out(32 * side)
+    """
+
+    def __init__(self, config, data_width):
+        if data_width not in (128, 256, 512):
+            raise ValueError(f"data_width must be 128, 256 or 512, not {data_width!r}")
+        self.config, self.data_width = config, data_width
+        beats, word = stream.Signature(unsigned(data_width)), word_width(config)
+        super().__init__(
+            {
+                "load": In(1),
+                "store": In(1),
+                "sets": In(len(PARAMETER_SETS)),
+                "busy": Out(1),
+                "i": In(beats),
+                "o": Out(beats),
+                "enable": Out(1),
+                "address": Out(range(config.weight_words)),
+                **dict.fromkeys(PARAMETER_SETS, In(word)),
+                "write": Out(data.StructLayout(dict.fromkeys(PARAMETER_SETS, 1))),
+                "word": Out(word),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layers = sections(self.config, PARAMETER_SETS[:1])
+        sets, storing, at = Signal(len(PARAMETER_SETS)), Signal(), Signal(range(len(layers)))
+        parameter_set = Signal(range(len(PARAMETER_SETS)))
+        plan = self._plan(m, layers, at)
+        left = Signal.like(plan["count"])
+        moving, step, empty = Signal(), Signal(), Signal()
+        exists = Signal()
+
+        def follow():
+            """The next section's turn."""
+            m.d.sync += parameter_set.eq(parameter_set + 1)
+            m.next = "SECTION"
+            with m.If(parameter_set == len(PARAMETER_SETS) - 1):
+                m.d.sync += at.eq(at + 1)
+                with m.If(at == len(layers) - 1):
+                    m.next = "LAST"
+
+        with m.FSM() as fsm:
+            m.d.comb += [self.busy.eq(~fsm.ongoing("IDLE")), moving.eq(fsm.ongoing("MOVE"))]
+            with m.State("IDLE"):
+                m.d.sync += [
+                    sets.eq(self.sets),
+                    storing.eq(self.store),
+                    at.eq(0),
+                    parameter_set.eq(0),
+                ]
+                with m.If(self.load | self.store):
+                    m.next = "SECTION"
+            with m.State("SECTION"):
+                m.d.sync += [self.address.eq(plan["base"]), left.eq(plan["count"])]
+                with m.If(sets.bit_select(parameter_set, 1)):
+                    m.next = "MOVE"
+                with m.Else():
+                    follow()
+            with m.State("MOVE"):
+                with m.If(step):
+                    m.d.sync += [self.address.eq(self.address + 1), left.eq(left - 1)]
+                    with m.If(left == 1):
+                        follow()
+            with m.State("LAST"):
+                with m.If(empty):
+                    m.next = "IDLE"
+
+        m.d.comb += exists.eq(left > plan["padding"])
+        loaded = self._load(m, moving & ~storing, exists, left, plan, parameter_set)
+        stored, left_all = self._store(m, moving & storing, exists, parameter_set)
+        m.d.comb += [step.eq(loaded | stored), empty.eq(left_all)]
+        return m
+
+    def _plan(self, m, layers, at):
+        """Of the layer's sections: where they begin, words; of the last words, how many are
+        padding, and how many are that or of the last tile column, with which ``lanes``."""
+        side, rows = self.config.side, []
+        for section in layers:
+            layer = section.layer
+            count = layer.numbers // side
+            padding = count - layer.words
+            used = layer.outputs - (layer.output_tiles - 1) * side
+            tail = padding + layer.inputs + 1
+            rows.append(
+                dict(
+                    base=layer.base,
+                    count=count,
+                    padding=padding,
+                    tail=tail,
+                    lanes=(1 << used) - 1,
+                )
+            )
+        plan = {}
+        for name in rows[0]:
+            plan[name] = Signal(range(max(row[name] for row in rows) + 1), name=f"plan_{name}")
+        with m.Switch(at):
+            for k, row in enumerate(rows):
+                with m.Case(k):
+                    m.d.comb += [plan[name].eq(value) for name, value in row.items()]
+        return plan
+
+    def _load(self, m, moving, exists, left, plan, parameter_set):
+        """Words from the beats into the memories; whether one moves."""
+        width = word_width(self.config)
+        if self.data_width > width:
+            m.submodules.beats = beats = Scatter(self.data_width, width)
+            given, word = beats.i.payload, beats.o.payload
+        else:
+            m.submodules.beats = beats = Gather(width, self.data_width)
+            given, word = beats.i.p.data, beats.o.p.data
+        m.d.comb += [
+            given.eq(self.i.payload),
+            beats.i.valid.eq(self.i.valid),
+            self.i.ready.eq(beats.i.ready),
+            beats.o.ready.eq(moving),
+        ]
+        lanes = Signal(self.config.side)
+        m.d.comb += lanes.eq(Mux(left <= plan["tail"], plan["lanes"], ~0))
+        for lane in range(self.config.side):
+            number = word.word_select(lane, WORD_BITS)
+            kept = number & lanes[lane].replicate(WORD_BITS)
+            m.d.comb += self.word.word_select(lane, WORD_BITS).eq(kept)
+        moves = moving & beats.o.valid
+        for k, name in enumerate(PARAMETER_SETS):
+            m.d.comb += self.write[name].eq(moves & exists & (parameter_set == k))
+        return moves
+
+    def _store(self, m, moving, exists, parameter_set):
+        """Words of the memories into beats; whether one is read, whether all have left."""
+        width, advance = word_width(self.config), self.enable
+        if self.data_width > width:
+            m.submodules.words = words = Gather(self.data_width, width)
+            given, beat = words.i.p.data, words.o.p.data
+        else:
+            m.submodules.words = words = Scatter(width, self.data_width)
+            given, beat = words.i.payload, words.o.payload
+        valid, tags = moving, (exists, parameter_set)
+        under_way = Const(0)
+        for clock in range(READ_LATENCY):
+            later = Signal(name=f"s{clock}_valid")
+            with m.If(advance):
+                m.d.sync += later.eq(valid)
+            valid, under_way = later, under_way | later
+            tags = [
+                delay(m, tag, 1, name=f"s{clock}_{k}", enable=advance) for k, tag in enumerate(tags)
+            ]
+        exists, parameter_set = tags
+        with m.If(exists):
+            with m.Switch(parameter_set):
+                for name in stored_sets(self.config):
+                    with m.Case(PARAMETER_SETS.index(name)):
+                        m.d.comb += given.eq(getattr(self, name))
+        m.d.comb += [
+            words.i.valid.eq(valid),
+            advance.eq(~valid | words.i.ready),
+            self.o.payload.eq(beat),
+            self.o.valid.eq(words.o.valid),
+            words.o.ready.eq(self.o.ready),
+        ]
+        return moving & advance, ~under_way & ~words.o.valid

@@ -1,0 +1,51 @@
+"""What the parameters are given, and what leaves them: sums, rows of tiles."""
+
+from amaranth import *
+from amaranth.lib import data
+
+from hw.fixar.layouts import SHIFT_WIDTH
+
+__all__ = ["WORD_BITS", "bias_layout", "operands_layout", "rows_layout", "sums_layout"]
+__all__ += ["word_width"]
+
+#: Of a number, in a memory as in an image.
+WORD_BITS = 32
+
+
+def word_width(config):
+    """Bits of a word of a memory: ``side`` numbers."""
+    return WORD_BITS * config.side
+
+
+def operands_layout(config):
+    """A word of weights as the arrays multiply by them."""
+    return data.ArrayLayout(config.arithmetic.operand.shape, config.side)
+
+
+def rows_layout(config):
+    """A row of a tile: its number and the operands."""
+    return data.StructLayout({"row": range(config.side), "word": operands_layout(config)})
+
+
+def bias_layout(config):
+    """Biases of the tile whose rows follow; a pulse."""
+    return data.StructLayout({"valid": 1, "word": operands_layout(config)})
+
+
+def sums_layout(config, width):
+    """Sums of gradients of all cores for one word, each of ``width`` bits.
+
+    address : of the word of weights.
+    keep : whether the word exists; else it stays as it is, and nothing is counted.
+    shift : how far the sums lie below full precision.
+    """
+    word = data.ArrayLayout(signed(width), config.side)
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "keep": 1,
+            "address": range(config.weight_words),
+            "shift": SHIFT_WIDTH,
+            "sums": data.ArrayLayout(word, config.cores),
+        }
+    )

@@ -1,0 +1,156 @@
+"""All parameters of FIXAR: tiles for the arrays, updates, and the image of LOAD and STORE."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.estimate import Estimate
+from hw.fixar.parameters.gradient_sum import GradientSum
+from hw.fixar.parameters.image import Image
+from hw.fixar.parameters.layouts import bias_layout, rows_layout, sums_layout
+from hw.fixar.parameters.memories import WEIGHTS, Memories
+from hw.fixar.parameters.tile_loader import TileLoader
+from hw.fixar.parameters.update import Update
+from hw.fixar.walk.tiles import tile_request_layout
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.records import HYPERPARAMETERS
+from hw.nn.optimizers import optimizer_of
+from hw.stream.transpose import Transpose
+
+__all__ = ["Parameters"]
+
+#: Lookup tables of a lane, beside its optimizer and the sum over the cores, and for each set.
+_LANE, _SET = 392, 33
+#: Of the coefficients, and their products.
+_COEFFICIENTS = {"sgd": (900, 1), "rmsprop": (1200, 2), "adam": (1450, 3)}
+
+
+class Parameters(wiring.Component):
+    """The memories, and the three that share their ports: tiles, updates, images.
+
+    Tiles that are asked for while an update or an image is ``busy`` wait. The first sum comes, and
+    an image begins, only after all rows of the tiles before have left; and no update beside an
+    image.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    sum_width : int
+        Bits of a core's sum of gradients.
+    data_width : int
+        Bits of a beat of images.
+
+    Members
+    -------
+    tiles, rows, bias : as ``TileLoader``
+    sums : In(sums_layout)
+    network, hyperparameters, clipped_gradients, clipped_weights : as ``Update``
+    busy : Out(1)
+        An update or an image is under way: a clock after ``sums``, ``load`` or ``store``.
+    load, store, sets, image_i, image_o : as ``Image``
+    """
+
+    def __init__(self, config, sum_width, data_width):
+        self.config, self.sum_width, self.data_width = config, sum_width, data_width
+        beats = stream.Signature(unsigned(data_width))
+        super().__init__(
+            {
+                "tiles": In(stream.Signature(tile_request_layout(config))),
+                "rows": Out(stream.Signature(rows_layout(config))),
+                "bias": Out(bias_layout(config)),
+                "sums": In(sums_layout(config, sum_width)),
+                "network": In(1),
+                "hyperparameters": In(HYPERPARAMETERS.shape),
+                "clipped_gradients": Out(range(config.side + 1)),
+                "clipped_weights": Out(range(config.side + 1)),
+                "busy": Out(1),
+                "load": In(1),
+                "store": In(1),
+                "sets": In(len(PARAMETER_SETS)),
+                "image_i": In(beats),
+                "image_o": Out(beats),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config):
+        """Clocks from a sum to its last write, and resources. What joins the blocks of a deep
+        memory is left out: they have wires of their own for it."""
+        memories, optimizer = (
+            Memories(config),
+            optimizer_of(config.arithmetic).estimate(config.optimizer_config),
+        )
+        width = GradientSum(config, 128).width
+        lane = optimizer.lut + (config.cores - 1) * width + _LANE + _SET * len(memories.sets)
+        blocks = memories.blocks
+        lut, products = _COEFFICIENTS[config.optimizer]
+        transpose = Transpose.estimate(config.arithmetic.operand.width, config.side)
+        return Estimate(
+            latency=Update.latency_of(config),
+            interval=Update.INTERVAL,
+            lut=config.side * lane + transpose.lut + lut,
+            bram36=config.side * optimizer.bram36 + blocks["block"],
+            uram=blocks["ultra"],
+            dsp=config.side * optimizer.dsp + 2 * products,
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memories = memories = Memories(self.config)
+        m.submodules.loader = loader = TileLoader(self.config)
+        m.submodules.update = update = Update(self.config, self.sum_width)
+        m.submodules.image = image = Image(self.config, self.data_width)
+
+        connect(m, loader.rows, flipped(self.rows))
+        connect(m, flipped(self.image_i), image.i)
+        connect(m, image.o, flipped(self.image_o))
+        free = ~self.busy & ~self.sums.valid & ~self.load & ~self.store
+        m.d.comb += [
+            self.busy.eq(update.busy | image.busy),
+            loader.i.payload.eq(self.tiles.payload),
+            loader.i.valid.eq(self.tiles.valid & free),
+            self.tiles.ready.eq(loader.i.ready & free),
+            self.bias.eq(loader.bias),
+            update.i.eq(self.sums),
+            update.network.eq(self.network),
+            update.hyperparameters.eq(self.hyperparameters),
+            self.clipped_gradients.eq(update.clipped_gradients),
+            self.clipped_weights.eq(update.clipped_weights),
+            image.load.eq(self.load),
+            image.store.eq(self.store),
+            image.sets.eq(self.sets),
+        ]
+
+        with m.If(image.busy):
+            m.d.comb += [
+                memories.weights_enable.eq(image.enable),
+                memories.weights_address.eq(image.address),
+                memories.moments_enable.eq(image.enable),
+                memories.moments_address.eq(image.address),
+                memories.write_weights_address.eq(image.address),
+                memories.write_moments_address.eq(image.address),
+                memories.write.eq(image.write),
+            ]
+        with m.Else():
+            m.d.comb += [
+                memories.weights_enable.eq(loader.enable),
+                memories.weights_address.eq(
+                    Mux(update.busy, update.weights_address, loader.address)
+                ),
+                memories.moments_enable.eq(1),
+                memories.moments_address.eq(update.moments_address),
+                memories.write_weights_address.eq(update.write_weights_address),
+                memories.write_moments_address.eq(update.write_moments_address),
+                memories.write.eq(update.write),
+            ]
+        for name in PARAMETER_SETS:
+            new = getattr(update, f"write_{name}")
+            word = getattr(memories, name)
+            m.d.comb += [
+                getattr(memories, f"write_{name}").eq(Mux(image.busy, image.word, new)),
+                getattr(update, name).eq(word),
+                getattr(image, name).eq(word),
+            ]
+        for name in WEIGHTS:
+            m.d.comb += getattr(loader, name).eq(getattr(memories, name))
+        return m

@@ -1,0 +1,118 @@
+"""Clocks of a pass, of an iteration and of an ACT, worked out; tests hold them to the RTL.
+
+With S = ceil(B / (N h)) words of a stream, P = side and T(k) = ceil(k / P), tiles are loaded while
+others stream, so that from P = 8 on a pass takes ::
+
+    FW   T(n) * (max(S, P + 1) + (T(m) - 1) * max(S, P))
+    DX   T(m) * T(n) * max(S, P)
+    DW   T(n) * ceil(S / P) * max(P * T(m) + 1, P * h)
+
+and what it takes to fill and to empty the units. Of a pass of TANH or SLOPE, words of the last tile
+are as many clocks apart as there are lanes of actions.
+"""
+
+from hw.fixar.actions import Actions
+from hw.fixar.errors import GAP, Errors
+from hw.fixar.foot import Foot
+from hw.fixar.intake import Intake
+from hw.fixar.parameters.update import Update
+from hw.fixar.plan import Kind, Result, acting, plan
+from hw.fixar.walk.streamer import Streamer
+
+__all__ = ["acting_cycles", "iteration_cycles", "pass_cycles"]
+
+#: From the first row of a tile to the step that may take it.
+_LOAD = {Kind.FW: 1, Kind.DX: 1, Kind.DW: 3}
+#: Of a pass, beyond its steps and what depends on the side: by its kind, and of a tail.
+_FILL = {Kind.FW: 27, Kind.DX: 27, Kind.DW: 17}
+_TAIL = {Result.TANH: 14, Result.SLOPE: 8}
+#: From a pass's end to the start of the next one; from the batch's last cell to the first pass.
+_BETWEEN, _BEGIN = 5, 5
+#: From the last pass to the next iteration, and where the update has been waited for.
+_END = 4
+
+
+def pass_cycles(config, pass_, batch, precision):
+    """Clocks of a ``Pass`` of ``plan(config)``, from its start to its end.
+
+    batch : int
+    precision : Precision
+    """
+    side, layer, half = config.side, pass_.layer, precision.activations
+    serial = pass_.result in (Result.TANH, Result.SLOPE)
+    enough, bias = _LOAD[pass_.kind], 0
+    rows = side
+    if pass_.kind == Kind.FW:
+        outer, inner = layer.output_tiles, layer.input_tiles
+        words, bias = config.groups(batch, half), 1
+    elif pass_.kind == Kind.DX:
+        outer, inner = pass_.tiles or layer.input_tiles, layer.output_tiles
+        words = config.groups(batch, precision.errors)
+    else:
+        outer, inner = layer.output_tiles, -(-config.groups(batch, half) // side)
+        words = side * layer.input_tiles + 1
+        if half:  # of a row, one sample's errors and then the other's
+            rows, enough = 2 * side, enough + side
+    slow = Streamer(config).slow if serial else 1
+
+    # Of each tile: its first row, the step that takes it, and the step after its last word.
+    row = step = following = 0
+    for tile in range(outer * inner):
+        if tile:
+            first = tile % inner == 0
+            row = max(row + rows, step + 1) + (bias if first else 0)
+            step = max(following, row + enough, step + Foot.RETURN)
+        else:
+            row = -enough
+        last = tile % inner == inner - 1
+        following = step + words * (slow if last else 1)
+    return following + _latency(config, pass_, slow)
+
+
+def _latency(config, pass_, slow):
+    """Clocks of a pass beyond those of its steps: its first tile, and the last word's way."""
+    side, clocks = config.side, _FILL[pass_.kind]
+    if pass_.kind == Kind.DW:
+        return clocks + 2 * side + Update.latency_of(config)
+    clocks += side if pass_.kind == Kind.FW else 2 * side
+    if slow > 1:
+        lanes = (config.action - 1) % side + 1  # of the last word, which nothing follows
+        clocks += lanes - slow + _TAIL[pass_.result]
+    return clocks
+
+
+def iteration_cycles(config, batch, precision):
+    """Clocks from an iteration's start to the next one's, where the next batch is there by then:
+    the batch into cells, all passes, and where they take longer than the passes beside them, TD
+    errors.
+
+    batch, precision : as of ``pass_cycles``
+    """
+    intake = Intake(config, 512)  # no clock depends on the width
+    clocks = intake.steps * batch + intake.LATENCY + _BEGIN + _END
+    beside = 0
+    for pass_ in plan(config):
+        beside += pass_cycles(config, pass_, batch, precision) + _BETWEEN
+        if pass_.decides:
+            beside = max(beside, _errors_cycles(config, batch, precision))
+        if pass_.observes or pass_.decides:
+            clocks, beside = clocks + beside, 0
+    return clocks + beside - _BETWEEN
+
+
+def _errors_cycles(config, batch, precision):
+    """Clocks of the TD errors, a sample after the other; of padding too."""
+    places = config.cores * config.groups(batch, precision.activations)
+    places *= 2 if precision.activations else 1
+    return GAP * (places - 1) + Errors(config).latency
+
+
+def acting_cycles(config, count, precision):
+    """Clocks of an ACT of ``count`` observations that are there, to its last beat."""
+    width = 512  # no clock depends on it
+    intake, answer = Intake(config, width), Actions(config, width)
+    clocks = intake.acting_steps * count + intake.LATENCY + answer.interval * count
+    passes = plan(config)
+    for number in acting(config):
+        clocks += pass_cycles(config, passes[number], count, precision) + _BETWEEN
+    return clocks + answer.LATENCY

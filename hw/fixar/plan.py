@@ -1,0 +1,182 @@
+"""An iteration as a table of passes, and where in the cells each of them reads and writes.
+
+A pass is one layer, one way: forward (FW), errors back (DX), or weight gradients (DW). The paper's
+order (FIXAR III): the critic is updated, then the actor through the updated critic.
+"""
+
+import enum
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hw.fixar.precision import activation_slot, error_slot
+
+__all__ = ["Kind", "Pass", "Regions", "Result", "Version", "acting", "plan"]
+
+
+class Kind(enum.IntEnum):
+    """What a pass fetches: tiles of weights, forward or transposed, or tiles of errors."""
+
+    FW, DX, DW = range(3)
+
+
+class Version(enum.IntEnum):
+    """What the lanes of the action have when the frame is read."""
+
+    NONE, REPLAYED, TARGET, POLICY = range(4)
+
+
+class Result(enum.IntEnum):
+    """What becomes of a pass's numbers.
+
+    HIDDEN: relu, cells of the next layer. TANH: actions. Q, NEXT_Q: of the TD error. VALUE: Q of
+    the policy's action, with which the errors of the way back begin. ERROR: errors of the layer
+    below. SLOPE: through tanh, errors of the actor. UPDATE: gradients, to the optimizers.
+    """
+
+    HIDDEN, TANH, Q, NEXT_Q, VALUE, ERROR, SLOPE, UPDATE = range(8)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A row of the plan.
+
+    network : 0 critic, 1 actor; ``layer`` its TileLayer; ``target``: the target's weights.
+    source : first word of what streams, in X cells (FW, DW) or E cells (DX). Where ``frame``, X
+        cells are merged with the action lanes of ``version``.
+    errors : DW: first word of the E cells that tiles are made of.
+    mask : DX: first word of the X cells whose relu is derived.
+    destination : first word of the cells that are written; of TANH the version.
+    result : Result; ``tiles`` : of the result of a SLOPE, which is of the actions alone.
+    source_slot, error_slot : of the shifts of what streams (DX: errors), and of DW's tiles.
+    result_slot : of the result's shift and range.
+    observes, decides : after this pass the TD errors begin; the iteration waits for ``update``.
+    """
+
+    kind: Kind
+    network: int
+    layer: object
+    result: Result
+    target: bool = False
+    source: int = 0
+    frame: bool = False
+    version: Version = Version.NONE
+    errors: int = 0
+    mask: int = 0
+    destination: int = 0
+    tiles: int = 0
+    source_slot: int = 0
+    error_slot: int = 0
+    result_slot: int = 0
+    observes: bool = False
+    decides: bool = False
+
+
+class Regions:
+    """First words of what is kept of a sample in X and E cells.
+
+    X: the frame's observation of s and of s', then the hidden layers of the critic and of the
+    actor; E: the errors at the outputs, then at the hidden layers, of one network at a time.
+    """
+
+    def __init__(self, config):
+        critic, actor = config.networks["critic"], config.networks["actor"]
+        frame = critic[0].input_tiles
+        hidden = [layer.input_tiles for layer in critic[1:]]
+        self.states = (0, frame)
+        starts = list(accumulate([2 * frame, *hidden, *hidden]))
+        count = len(hidden)
+        self.hidden = {"critic": starts[:count], "actor": starts[count : 2 * count]}
+        self.words = starts[-1]
+        outputs = actor[-1].output_tiles
+        starts = list(accumulate([outputs, *hidden]))
+        # Errors at the outputs of layer k; of the last layer they come first.
+        self.errors = [*starts[:count], 0]
+        self.error_words = starts[-1]
+        #: Words of a version of the action.
+        self.action_words = outputs
+
+
+def plan(config):
+    """The passes of an iteration, first to last; those of an ACT are ``acting`` of them."""
+    return _Planner(config).passes
+
+
+def acting(config):
+    """``range`` of the plan's passes that an ACT needs: those of the actor forward."""
+    count = len(config.hidden) + 1
+    return range(3 * count, 4 * count)
+
+
+class _Planner:
+    def __init__(self, config):
+        self.config, self.regions = config, Regions(config)
+        self.names = list(config.networks)
+        self.last = len(config.hidden)
+        self.passes = passes = []
+        passes += self._forward("actor", 1, Version.NONE, Result.TANH, Version.TARGET, target=True)
+        passes += self._forward("critic", 1, Version.TARGET, Result.NEXT_Q, target=True)
+        passes += self._forward("critic", 0, Version.REPLAYED, Result.Q, observes=True)
+        passes += self._forward("actor", 0, Version.NONE, Result.TANH, Version.POLICY, decides=True)
+        passes += self._backward("critic", Version.REPLAYED)
+        passes += self._forward("critic", 0, Version.POLICY, Result.VALUE)
+        passes += [self._errors("critic", k) for k in reversed(range(self.last + 1))]
+        passes += self._backward("actor", Version.NONE)
+
+    def _slot(self, name, position):
+        return activation_slot(self.config, name, position)
+
+    def _source(self, name, position, state, version):
+        """Of the X cells that a layer reads."""
+        if position == 0:
+            return dict(source=self.regions.states[state], frame=True, version=version)
+        return dict(source=self.regions.hidden[name][position - 1])
+
+    def _forward(self, name, state, version, result, destination=0, *, target=False, **flags):
+        for position, layer in enumerate(self.config.networks[name]):
+            last = position == self.last
+            yield Pass(
+                kind=Kind.FW,
+                network=self.names.index(name),
+                layer=layer,
+                target=target,
+                result=result if last else Result.HIDDEN,
+                destination=destination if last else self.regions.hidden[name][position],
+                source_slot=self._slot(name, position),
+                result_slot=self._slot(name, 0 if last else position + 1),
+                **self._source(name, position, state, version),
+                **(flags if last else {}),
+            )
+
+    def _errors(self, name, position):
+        """Errors through layer ``position`` of ``name``, to the layer below."""
+        slope = position == 0
+        below = ("actor", self.last) if slope else (name, position - 1)
+        return Pass(
+            kind=Kind.DX,
+            network=self.names.index(name),
+            layer=self.config.networks[name][position],
+            result=Result.SLOPE if slope else Result.ERROR,
+            source=self.regions.errors[position],
+            mask=0 if slope else self.regions.hidden[name][position - 1],
+            destination=self.regions.errors[self.last if slope else position - 1],
+            tiles=self.regions.action_words if slope else 0,
+            source_slot=error_slot(self.config, name, position),
+            result_slot=error_slot(self.config, *below),
+        )
+
+    def _backward(self, name, version):
+        """Errors and gradients from the last layer to the first; a layer's errors go through its
+        weights before these change."""
+        for position in reversed(range(self.last + 1)):
+            if position:
+                yield self._errors(name, position)
+            yield Pass(
+                kind=Kind.DW,
+                network=self.names.index(name),
+                layer=self.config.networks[name][position],
+                result=Result.UPDATE,
+                errors=self.regions.errors[position],
+                source_slot=self._slot(name, position),
+                error_slot=error_slot(self.config, name, position),
+                **self._source(name, position, 0, version),
+            )

@@ -1,0 +1,72 @@
+"""What FORMAT says: how many bits numbers have, and how far each layer's codes are shifted.
+
+Half precision is dynamic fixed point: a code of 16 bits, and a power of two for each layer that the
+host chooses from the range that the card has seen (FIXAR IV; its Q_n with delta = 2^shift and
+z = 0). Behind a relu codes have no sign.
+"""
+
+from dataclasses import dataclass
+
+from hw.config import ConfigBase, check_range, freeze_lists
+from hw.fixar.config import CODE_WIDTH
+
+__all__ = ["Precision", "activation_slot", "error_slot", "shift_limits", "slots"]
+
+
+def slots(config):
+    """``(activations, errors)``: how many layers have a range and a shift of their own.
+
+    Activations: the frame that both networks read, then the hidden layers of the critic and of the
+    actor. Errors: at the outputs of the critic's layers, then of the actor's.
+    """
+    hidden = len(config.hidden)
+    return 1 + 2 * hidden, 2 * (hidden + 1)
+
+
+def activation_slot(config, network, position):
+    """Of what layer ``position`` of ``network`` reads."""
+    return (
+        0 if position == 0 else list(config.networks).index(network) * len(config.hidden) + position
+    )
+
+
+def error_slot(config, network, position):
+    """Of the errors at the outputs of layer ``position`` of ``network``."""
+    return list(config.networks).index(network) * (len(config.hidden) + 1) + position
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision(ConfigBase):
+    """
+    activations, errors : whether these are codes of 16 bits; errors only where activations are.
+    activation_shifts, error_shifts : of ``slots``: value = code * 2^shift units of full precision.
+        Not read in full precision; () is all zeros.
+    """
+
+    activations: bool = False
+    errors: bool = False
+    activation_shifts: tuple = ()
+    error_shifts: tuple = ()
+
+    def __post_init__(self):
+        freeze_lists(self, "activation_shifts", "error_shifts")
+        if self.errors and not self.activations:
+            raise ValueError("errors must be full where activations are, not half")
+
+    def check(self, config):
+        """ValueError unless these are shifts for ``config``."""
+        limits = shift_limits(config)
+        for name, count, limit in zip(
+            ("activation_shifts", "error_shifts"), slots(config), limits, strict=True
+        ):
+            values = getattr(self, name)
+            if len(values) not in (0, count):
+                raise ValueError(f"{name} must be {count} numbers, not {len(values)}")
+            for value in values:
+                check_range(name, value, 0, limit)
+
+
+def shift_limits(config):
+    """Largest shifts of activations and of errors: codes then reach as far as full precision."""
+    formats = config.arithmetic
+    return formats.activation.width - CODE_WIDTH, formats.gradient.width - CODE_WIDTH

@@ -1,0 +1,238 @@
+"""What becomes of a core's sums: cells, actions, Q values, sums of them, ranges."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
+from hw.fixar.finish import Finish
+from hw.fixar.layouts import cells_layout
+from hw.fixar.plan import Kind, Result, Version
+from hw.fixar.ranges import PassRange, range_layout
+from hw.fixar.schedule import streams_pairs
+from hw.fixar.tails import Tails
+from hw.stream.delay import delay
+from hw.stream.ram import Ram, style_of
+
+__all__ = ["Results", "saturation_layout"]
+
+_SUM_WIDTH = 48
+
+
+def saturation_layout(side):
+    """Numbers and codes that were clipped in a clock."""
+    return data.StructLayout({"activations": range(4 * side + 3), "gradients": range(4 * side + 5)})
+
+
+class Results(wiring.Component):
+    """Results from the foot, one word a clock, to where ``pass_`` says.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    layouts : Layouts
+    schedule : Schedule
+        Whose results these are.
+    sums : StructLayout
+        Of the foot's results.
+
+    Members
+    -------
+    pass_ : In(PASS), steady; batch : In; acting : In(1)
+    end : In(1), clear : In(1)
+        The pass is over; ``value_sum`` begins anew.
+    sums : In({valid, index, word}), result : In
+        Of the foot; what the schedule says of it.
+    x : In([side] of 32 bits), a clock before: cells that mask an error
+    action_address : Out
+        Of the actions that belong to a word of a SLOPE; ``action`` two clocks later.
+    x_write, e_write, action_write : Out({valid, address, word})
+        Actions, those that are asked for too, have ``action_lanes`` cells.
+    q_address : In, q, next_q : Out([2] of signed(32)), a clock later
+    value_sum : Out(signed(48))
+    range : Out(stream.Signature(range_layout(...)))
+        Of the pass, after its end.
+    saturated : Out({activations, gradients})
+        Numbers and codes that were clipped.
+    busy : Out(1)
+        A result is not yet where it belongs.
+    """
+
+    def __init__(self, config, layouts, schedule, sums):
+        self.config, self.layouts = config, layouts
+        side, members = config.side, layouts.PASS.members
+        cells, address = cells_layout(side), members["destination"]
+        self._sums = sums
+        self._width = sums.members["word"].elem_shape // 2
+        self._slots = members["range_slot"].stop
+        actions = cells_layout(layouts.action_lanes)
+        write, action_write = (
+            Out(data.StructLayout({"valid": 1, "address": address, "word": word}))
+            for word in (cells, actions)
+        )
+        pair = data.ArrayLayout(signed(CELL_WIDTH), 2)
+        super().__init__(
+            {
+                "pass_": In(layouts.PASS),
+                "batch": In(range(config.batch + 1)),
+                "acting": In(1),
+                "end": In(1),
+                "clear": In(1),
+                "sums": In(sums),
+                "result": In(schedule.signature.members["result"].shape),
+                "x": In(cells),
+                "action_address": Out(range(layouts.action_depth)),
+                "action": In(actions),
+                "x_write": write,
+                "e_write": write,
+                "action_write": action_write,
+                "q_address": In(range(config.samples)),
+                "q": Out(pair),
+                "next_q": Out(pair),
+                "value_sum": Out(signed(_SUM_WIDTH)),
+                "range": Out(stream.Signature(range_layout(self._slots))),
+                "saturated": Out(saturation_layout(side)),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, pass_, result = self.config, self.pass_, self.result
+        m.submodules.finish = finish = Finish(config.side, self._width, config.arithmetic)
+        m.submodules.tails = tails = Tails(config, self.layouts, result.shape())
+        is_result = {kind: Signal(name=f"is_{kind.name.lower()}") for kind in Result}
+        m.d.comb += [flag.eq(pass_.result == kind) for kind, flag in is_result.items()]
+        self._finish(m, finish, is_result)
+
+        # With the numbers.
+        wait = Finish.VALUE_LATENCY
+        late = data.View(result.shape(), delay(m, result.as_value(), wait, name="result"))
+        valid, numbers = finish.value.valid, finish.value.number
+        m.d.comb += [
+            tails.pass_.eq(pass_),
+            tails.batch.eq(self.batch),
+            tails.acting.eq(self.acting),
+            tails.valid.eq(valid),
+            tails.value.eq(numbers),
+            tails.result.eq(late),
+            tails.action.eq(self.action),
+        ]
+        # The actions are asked for two clocks before.
+        policy = (Version.POLICY - 1) * self.layouts.regions.action_words * config.samples
+        place = delay(m, result.place, 1, name="place")
+        m.d.sync += self.action_address.eq(place + policy)
+        self._values(m, valid, numbers[0], late, is_result)
+        self._range(m, finish, tails, late, is_result)
+
+        # With the cells.
+        store = delay(m, late.store, Finish.LATENCY - wait, name="store")
+        for port, kind in ((self.x_write, Result.HIDDEN), (self.e_write, Result.ERROR)):
+            m.d.comb += [
+                port.valid.eq(finish.cell.valid & is_result[kind]),
+                port.address.eq(store),
+                port.word.eq(finish.cell.word),
+            ]
+        with m.If(is_result[Result.SLOPE]):
+            m.d.comb += [
+                self.e_write.valid.eq(tails.write.valid),
+                self.e_write.address.eq(tails.write.address),
+                self.e_write.word.as_value().eq(tails.write.word.as_value()),
+            ]
+        m.d.comb += [
+            self.action_write.eq(tails.write),
+            self.action_write.valid.eq(tails.write.valid & is_result[Result.TANH]),
+        ]
+
+        with m.If(pass_.kind == Kind.DX):
+            m.d.sync += self.saturated.gradients.eq(finish.saturated + tails.saturated)
+            m.d.sync += self.saturated.activations.eq(0)
+        with m.Else():
+            m.d.sync += self.saturated.activations.eq(finish.saturated + tails.saturated)
+            m.d.sync += self.saturated.gradients.eq(0)
+        under_way = Signal(Finish.COUNT_LATENCY + 1)
+        m.d.sync += under_way.eq(Cat(finish.i.valid, under_way))
+        m.d.comb += self.busy.eq(under_way.any() | tails.busy)
+        return m
+
+    def _finish(self, m, finish, is_result):
+        """What is to be done with sums."""
+        pass_, result, i = self.pass_, self.result, finish.i
+        pair, error, hidden = Signal(), is_result[Result.ERROR], is_result[Result.HIDDEN]
+        m.d.comb += [
+            pair.eq(streams_pairs(pass_)),
+            i.valid.eq(self.sums.valid & ~is_result[Result.UPDATE]),
+            i.pair.eq(pair),
+            i.shift.eq(Mux(pair, pass_.shift, 0)),
+            i.error.eq(pass_.kind == Kind.DX),
+            i.relu.eq(hidden),
+            i.half.eq(hidden & pass_.half_x | error & pass_.half_e),
+            i.code_shift.eq(pass_.code_shift),
+            i.code_signed.eq(error),
+            i.keep.eq(Mux(self.acting, 0, result.keep)),
+            i.word.eq(self.sums.word),
+        ]
+        # Two samples, or the one of two that this word is of.
+        upper = result.index[0]
+        for k in range(self.config.side):
+            cell = self.x[k]
+            lower_set, upper_set = (
+                delay(m, cell.word_select(half, CODE_WIDTH).any(), 1, name=f"mask_{k}_{half}")
+                for half in range(2)
+            )
+            both = lower_set | upper_set
+            first = Mux(pass_.half_e, lower_set, Mux(upper, upper_set, lower_set))
+            m.d.comb += [
+                i.mask[k][0].eq(~error | Mux(pass_.half_x, first, both)),
+                i.mask[k][1].eq(~error | upper_set),
+            ]
+
+    def _values(self, m, valid, numbers, late, is_result):
+        """Q values, and the sum of those of the policy's actions."""
+        for kind, port in ((Result.Q, self.q), (Result.NEXT_Q, self.next_q)):
+            memory = Ram(
+                width=2 * CELL_WIDTH,
+                depth=self.config.samples,
+                style=style_of(self.config.samples),
+            )
+            m.submodules[f"{kind.name.lower()}_memory"] = memory
+            m.d.comb += [
+                memory.write_enable.eq(valid & is_result[kind]),
+                memory.write_address.eq(late.index),
+                memory.write_data.eq(numbers.as_value()),
+                memory.read_address.eq(self.q_address),
+                port.as_value().eq(memory.read_data),
+            ]
+        s1_values = Signal(signed(CELL_WIDTH + 1), reset_less=True)
+        s1_valid = Signal()
+        first, second = (Mux(late.keep[k], numbers[k], 0) for k in range(2))
+        m.d.sync += [
+            s1_values.eq(first + second),
+            s1_valid.eq(valid & is_result[Result.VALUE]),
+        ]
+        with m.If(self.clear):
+            m.d.sync += self.value_sum.eq(0)
+        with m.Elif(s1_valid):
+            m.d.sync += self.value_sum.eq(self.value_sum + s1_values)
+
+    def _range(self, m, finish, tails, late, is_result):
+        """Of numbers before they are codes; a lane's errors behind the slope come as lane 0."""
+        pass_ = self.pass_
+        m.submodules.range = unit = PassRange(self.config.side, self._slots)
+        seen = is_result[Result.HIDDEN] | is_result[Result.ERROR]
+        m.d.comb += [
+            unit.i.valid.eq(finish.value.valid & seen & ~self.acting),
+            unit.i.keep.eq(late.keep),
+            unit.i.number.eq(finish.value.number),
+            Value.cast(unit.i.lanes).eq(pass_.lanes | (~late.final).replicate(self.config.side)),
+            unit.end.eq(self.end),
+            unit.slot.eq(pass_.range_slot),
+        ]
+        with m.If(is_result[Result.SLOPE]):
+            m.d.comb += [
+                unit.i.valid.eq(tails.slope.valid),
+                unit.i.keep.eq(tails.slope.keep),
+                unit.i.number[0].eq(tails.slope.value),
+                Value.cast(unit.i.lanes).eq(1),
+            ]
+        wiring.connect(m, unit.o, wiring.flipped(self.range))

@@ -1,0 +1,161 @@
+"""Shift right by 0 to 16 places, round half up, clip: four register stages, built for few LUTs.
+
+Shifts by 0 to 15 are two stages of multiplexers of four; the shift by 16 rides beside them in
+registers, and joins at the adder that rounds. So does what the bits of a number far beyond the
+format are forced to. A number that is beyond it by its last bit alone is seen at the adder: if too
+large it is mended behind it, if too low cleared by the register's reset.
+"""
+
+from dataclasses import dataclass
+
+from amaranth import *
+from amaranth.lib import data
+
+from hw.stream.delay import delay
+
+__all__ = ["LARGEST_SHIFT", "Rounding"]
+
+LARGEST_SHIFT = 16
+
+_STEP = 4
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """``clip(floor(x * 2**-(1 + shift) + 1/2))``, in one of two formats for each number.
+
+    The wide format has ``low + high`` bits and a sign, the narrow one ``low`` and a sign.
+    """
+
+    low: int
+    high: int
+
+    LATENCY = 4
+
+    @property
+    def width(self):
+        """Of a result."""
+        return self.low + self.high + 1
+
+    def layout(self, width):
+        """Of the controls, for an ``x`` of ``width`` bits."""
+        beyond = width - (self.low + 2)
+        return data.StructLayout(
+            {"coarse": 2, "fine": 2, "whole": 1, "narrow": 1, "beyond": beyond}
+        )
+
+    def controls(self, m, width, shift, narrow, *, name, checked=1):
+        """``layout(width)`` of now and of 1, 2, 3 clocks ago: once for all numbers of a clock.
+
+        shift : 0 to 16; narrow : whether the format is the narrow one; checked : whether anything
+        is clipped.
+        """
+        layout = self.layout(width)
+        now = Signal(layout, name=f"{name}_0")
+        first = self.low + 2
+        limit = shift + Mux(narrow, first, self.width + 1)
+        m.d.comb += [
+            now.coarse.eq(shift[2:4]),
+            now.fine.eq(shift[0:2]),
+            now.whole.eq(shift[4]),
+            now.narrow.eq(narrow),
+            # A one for each bit from ``first`` on that must be as the sign is, as far as is known
+            # before the number is rounded: but for the lowest such.
+            now.beyond.eq(Cat(checked & (first + k >= limit) for k in range(len(now.beyond)))),
+        ]
+        stages = [now]
+        for clock in range(1, self.LATENCY):
+            stages.append(Signal(layout, name=f"{name}_{clock}", reset_less=True))
+            m.d.sync += stages[clock].eq(stages[clock - 1])
+        return stages
+
+    def whole(self, x, sign):
+        """``width + 1`` bits of ``x``, shifted by 16."""
+        return _extended(x[LARGEST_SHIFT:], sign, self.width + 1)
+
+    def round(self, m, x, sign, stages, *, name, whole=None, zero=None, different=()):
+        """``(result, clipped)``, of ``LATENCY`` clocks ago and of one clock less.
+
+        x, sign : Value
+            Bits from the one that is rounded away at no shift, and the sign, which is their highest
+            or above them.
+        stages : list
+            ``controls``.
+        whole : Value
+            What a shift by 16 gives, where it is not that of ``x``.
+        zero : Value
+            The result is 0; ``clipped`` is as if it were not.
+        different : list of Value
+            One of these: the number is beyond the format, whatever ``x`` says.
+        """
+        first, second, third, last = stages
+        width, low = self.width, self.low
+
+        def register(value, name_):
+            return delay(m, value, 1, name=f"{name}_{name_}")
+
+        # Stage 1: coarse; which bits are not as the sign is.
+        places = [x[k : k + width + _STEP] for k in range(0, LARGEST_SHIFT, _STEP)]
+        s1_x = register(_choice(first.coarse, places, sign, width + _STEP), "s1_x")
+        if whole is None:
+            whole = self.whole(x, sign)
+        s1_whole, s1_sign = register(whole, "s1_whole"), register(sign, "s1_sign")
+        beyond = (x[low + 2 :] ^ sign.replicate(len(first.beyond))) & first.beyond
+        pairs = [beyond[k : k + 2].any() for k in range(0, len(beyond), 2)]
+        s1_different = register(Cat(*pairs, *different), "s1_different")
+
+        # Stage 2: fine; what the bits are forced to.
+        places = [s1_x[k : k + width + 1] for k in range(_STEP)]
+        s2_x = register(_choice(second.fine, places, s1_sign, width + 1), "s2_x")
+        s2_whole, s2_sign = register(s1_whole, "s2_whole"), register(s1_sign, "s2_sign")
+        far = Signal(name=f"{name}_far")
+        m.d.comb += far.eq(s1_different.any())
+        zeros, ones = far & s1_sign, far & ~s1_sign
+        s2_far, s2_low = register(far, "s2_far"), register(Cat(zeros, ones), "s2_low")
+        high = Mux(second.narrow, Cat(ones, zeros), Cat(zeros, ones))
+        s2_high, s2_top = register(high, "s2_high"), register(Cat(ones, zeros), "s2_top")
+
+        # Stage 3: round; compare the place of the sign with the sign.
+        chosen = Signal(width + 1, name=f"{name}_chosen")
+        total = Signal(width, name=f"{name}_total")
+        bits, place, rounded_place = chosen[1:], Signal(name=f"{name}_place"), Signal()
+        forced = Cat(
+            _forced(bits[:low], s2_low),
+            _forced(bits[low:-1], s2_high),
+            _forced(bits[-1:], s2_top),
+        )
+        large, small = Signal(name=f"{name}_large"), Signal(name=f"{name}_small")
+        m.d.comb += [
+            chosen.eq(Mux(third.whole, s2_whole, s2_x)),
+            total.eq(forced + (chosen[0] & ~s2_far)),
+            place.eq(Mux(third.narrow, bits[low], bits[-1])),
+            rounded_place.eq(Mux(third.narrow, total[low], total[-1])),
+            large.eq(~s2_sign & ~s2_far & (place | rounded_place)),
+            small.eq(s2_sign & ~s2_far & ~place),
+        ]
+        # Not small, if rounding takes it to the lowest number; that has the same bits.
+        s3_clipped = register(s2_far | large | small & ~rounded_place, "s3_clipped")
+        kept = Const(1) if zero is None else ~delay(m, zero, 2, name=f"{name}_zero")
+        s3_large = register(large & kept, "s3_large")
+        s3_low = register(Mux(kept & ~small, total[:low], 0), "s3_low")
+        lowest = Cat(third.narrow.replicate(self.high), Const(1, 1))
+        s3_high = register(Mux(kept, Mux(small, lowest, total[low:]), 0), "s3_high")
+
+        # Stage 4.
+        largest = Cat(Const(-1, low), (~last.narrow).replicate(self.high), Const(0, 1))
+        return register(Mux(s3_large, largest, Cat(s3_low, s3_high)), "result"), s3_clipped
+
+
+def _extended(bits, sign, width):
+    """``width`` bits: signs above those that there are."""
+    return Cat(bits, sign.replicate(width - len(bits)))[:width]
+
+
+def _choice(select, values, sign, width):
+    a, b, c, d = (_extended(value, sign, width) for value in values)
+    return Mux(select[1], Mux(select[0], d, c), Mux(select[0], b, a))
+
+
+def _forced(bits, zeros_ones):
+    zeros, ones = (bit.replicate(len(bits)) for bit in zeros_ones)
+    return bits & ~zeros | ones

@@ -1,0 +1,148 @@
+"""The samples of a batch: records come in and go to the cores' cells, and TD errors leave."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.fixar.errors import Errors
+from hw.fixar.intake import Intake
+from hw.fixar.layouts import Layouts
+from hw.learner.samples.batch_memory import BatchMemory
+
+__all__ = ["Samples"]
+
+
+class Samples(wiring.Component):
+    """The batch memory, and those who read it in turn: ``Intake``, then ``Errors``.
+
+    The next batch comes into one half of the memory while this one is read from the other.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    data_width : int
+        Bits of a beat.
+    cell : StructLayout
+        ``intake`` of ``AapCore``.
+
+    Members
+    -------
+    records : In(stream of beats), begin : In(1), observations : In(1), batch : In
+        As of ``LearnerSignature``; ``observations`` is its ``acting``, of the batch that comes.
+    loaded, bad, bad_index, weight : Out
+        As of ``LearnerControl``.
+    take : In(1), taken : Out(1)
+        The batch that is loaded goes to the cells; it is there.
+    acting, half, shift : In
+        As of ``Intake``, steady from the clock after ``take`` until ``taken``; ``half`` on to
+        ``judged``.
+    write : Out([cores] of cell)
+    low, high, saturations : Out
+        As of ``Intake``.
+    judge : In(1), judged : Out(1)
+        TD errors begin; they are all there.
+    words, pair, clip : In
+        Of ``Errors``, steady from ``judge`` until ``judged``: ``words`` is its ``groups``.
+    q_address, q, next_q : as of ``Errors``
+    td, error, loss, td_sum, diverged, diverged_index : as of ``Errors``
+    error_saturated : Out(1)
+        An error was clipped in this clock.
+    """
+
+    def __init__(self, config, data_width, cell):
+        self.config, self.data_width = config, data_width
+        self._memory = BatchMemory(config, data_width)
+        self._intake, self._errors = Intake(config, data_width), Errors(config)
+        memory, intake, errors = (
+            unit.signature.members for unit in (self._memory, self._intake, self._errors)
+        )
+        kept = ("td", "error", "loss", "td_sum", "diverged", "diverged_index")
+        super().__init__(
+            {
+                "records": In(stream.Signature(unsigned(data_width))),
+                "observations": In(1),
+                **{name: memory[name] for name in ("begin", "batch", "take")},
+                **{name: memory[name] for name in ("loaded", "bad", "bad_index", "weight")},
+                "taken": Out(1),
+                **{name: intake[name] for name in ("acting", "half", "shift")},
+                "write": Out(data.ArrayLayout(cell, config.cores)),
+                **{name: intake[name] for name in ("low", "high", "saturations")},
+                "judge": In(1),
+                "judged": Out(1),
+                "words": errors["groups"],
+                "pair": In(1),
+                "clip": In(32),
+                "q_address": errors["q_address"],
+                "q": errors["q"],
+                "next_q": errors["q_next"],
+                **{name: errors[name] for name in kept},
+                "error_saturated": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = self._memory
+        m.submodules.intake = intake = self._intake
+        m.submodules.errors = errors = self._errors
+        connect(m, flipped(self.records), memory.records)
+        connect(m, errors.td, flipped(self.td))
+        reading = Signal()  # the intake has the memory's port
+        with m.If(self.take):
+            m.d.sync += reading.eq(1)
+        with m.Elif(intake.done):
+            m.d.sync += reading.eq(0)
+        # The half that is taken is there a clock later.
+        m.d.sync += intake.start.eq(self.take)
+        m.d.comb += [
+            memory.acting.eq(self.observations),
+            *(getattr(memory, name).eq(getattr(self, name)) for name in ("begin", "batch", "take")),
+            *(
+                getattr(self, name).eq(getattr(memory, name))
+                for name in ("loaded", "bad", "bad_index", "weight")
+            ),
+            memory.address[0].eq(Mux(reading, intake.address, errors.address)),
+            *(
+                getattr(intake, name).eq(getattr(self, name))
+                for name in ("batch", "acting", "half", "shift")
+            ),
+            intake.beat.eq(memory.beat),
+            self.taken.eq(intake.done),
+            *(
+                getattr(self, name).eq(getattr(intake, name))
+                for name in ("low", "high", "saturations")
+            ),
+            errors.word.eq(memory.word[0]),
+            errors.inverse.eq(memory.inverse),
+            errors.start.eq(self.judge),
+            errors.groups.eq(self.words),
+            *(
+                getattr(errors, name).eq(getattr(self, name))
+                for name in ("batch", "half", "pair", "clip", "q")
+            ),
+            errors.q_next.eq(self.next_q),
+            self.judged.eq(errors.done),
+            self.q_address.eq(errors.q_address),
+            *(
+                getattr(self, name).eq(getattr(errors, name))
+                for name in ("error", "loss", "td_sum", "diverged", "diverged_index")
+            ),
+            self.error_saturated.eq(errors.saturated),
+        ]
+        self._store(m, intake)
+        return m
+
+    def _store(self, m, intake):
+        """Words of the frame to their addresses: s, behind it s'; actions have a memory of their
+        own."""
+        layouts = Layouts(self.config)
+        following = layouts.regions.states[1]
+        for write, word in zip(self.write, intake.write, strict=True):
+            place = word.word + Mux(word.acts, 0, Mux(word.next, following, 0))
+            m.d.sync += [
+                write.valid.eq(word.valid),
+                write.action.eq(word.acts),
+                write.address.eq(place * layouts.samples + word.t),
+                write.halves.eq(word.halves),
+                write.word.eq(word.data),
+            ]

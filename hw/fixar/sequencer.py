@@ -1,0 +1,137 @@
+"""What follows what: a batch comes in, pass after pass, the TD errors beside them, the update."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fixar.plan import acting, plan
+
+__all__ = ["Sequencer"]
+
+#: Clocks without work before a pass counts as over: those between one unit and the next.
+_QUIET = 3
+
+
+class Sequencer(wiring.Component):
+    """Runs the passes of an iteration, or those of an ACT.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    end : layout
+        ``PassTable.END``.
+
+    Members
+    -------
+    train, act, update : In(1), batch : In
+        As of ``LearnerSignature``.
+    intake : Out(1), intake_done : In(1)
+        The batch comes into the cells; it has come.
+    samples, pairs : Out
+        Samples of a core, and pairs of them.
+    number : Out, end : In
+        The pass of ``PassTable``, and what follows it.
+    start : Out(1), running : In(1)
+        Its walk begins; something of it is under way.
+    over : Out(1)
+        The pass has ended: its range is whole.
+    errors : Out(1), errors_done : In(1)
+        TD errors begin; they are all there.
+    trained : Out(1), decided : Out(1), updating : Out(1)
+        ``decided``: the errors are all there, and the update was asked for.
+    answer : Out(1), answered : In(1)
+        The actions of an ACT leave; they have left.
+    acting : Out(1)
+        An ACT is under way.
+    """
+
+    def __init__(self, config, end):
+        self.config, self.passes = config, len(plan(config))
+        count = range(config.samples + 1)
+        flags = ("train", "act", "update", "intake_done", "running", "errors_done", "answered")
+        pulses = ("intake", "start", "over", "errors", "trained", "decided")
+        pulses += ("updating", "answer", "acting")
+        super().__init__(
+            {
+                **dict.fromkeys(flags, In(1)),
+                **dict.fromkeys(pulses, Out(1)),
+                "batch": In(range(config.batch + 1)),
+                "samples": Out(count),
+                "pairs": Out(count),
+                "number": Out(range(self.passes)),
+                "end": In(end),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        cores = self.config.cores
+        counted = Signal(range(self.config.batch + cores + 1))
+        quiet, wait = Signal(range(_QUIET + 1)), Signal(2)
+        update = Signal()  # it was asked for, while passes beside the TD errors still ran
+        m.d.comb += [
+            self.intake.eq(self.train | self.act),
+            self.pairs.eq((self.samples + 1) >> 1),
+        ]
+        with m.If(self.update):
+            m.d.sync += [update.eq(1), self.updating.eq(1)]
+        with m.If(self.intake):
+            m.d.sync += [
+                self.acting.eq(self.act),
+                self.trained.eq(0),
+                update.eq(0),
+                self.samples.eq(0),
+                counted.eq(0),
+            ]
+        m.d.sync += quiet.eq(Mux(self.running | self.start, _QUIET, Mux(quiet == 0, 0, quiet - 1)))
+
+        with m.FSM():
+            with m.State("IDLE"):
+                with m.If(self.intake):
+                    m.next = "COUNT"
+            with m.State("COUNT"):
+                # Rounded up, one core's worth of samples a clock.
+                m.d.sync += [counted.eq(counted + cores), self.samples.eq(self.samples + 1)]
+                with m.If(counted + cores >= self.batch):
+                    m.next = "INTAKE"
+            with m.State("INTAKE"):
+                m.d.sync += self.number.eq(Mux(self.acting, acting(self.config).start, 0))
+                with m.If(self.intake_done):
+                    m.next = "FETCH"
+            with m.State("FETCH"):
+                m.d.sync += wait.eq(wait + 1)
+                with m.If(wait == 2):
+                    m.d.sync += wait.eq(0)
+                    m.next = "START"
+            with m.State("START"):
+                m.d.comb += self.start.eq(1)
+                m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(~self.running & (quiet == 0)):
+                    m.next = "OVER"
+            with m.State("OVER"):
+                m.d.comb += [self.over.eq(1), self.errors.eq(self.end.observes & ~self.acting)]
+                m.next = "NEXT"
+                with m.If(self.end.decides):
+                    m.next = "DECIDE"
+                    with m.If(self.acting):
+                        m.d.comb += self.answer.eq(1)
+                        m.next = "ANSWER"
+                with m.Elif(self.end.ends):
+                    m.d.sync += self.updating.eq(0)
+                    m.next = "IDLE"
+            with m.State("NEXT"):
+                m.d.sync += self.number.eq(self.number + 1)
+                m.next = "FETCH"
+            with m.State("DECIDE"):
+                m.d.sync += self.trained.eq(self.errors_done & ~self.intake)
+                with m.If(self.intake):  # what was trained is given up
+                    m.next = "COUNT"
+                with m.Elif(self.errors_done & (update | self.update)):
+                    m.d.comb += self.decided.eq(1)
+                    m.next = "NEXT"
+            with m.State("ANSWER"):
+                with m.If(self.answered):
+                    m.d.sync += self.acting.eq(0)
+                    m.next = "IDLE"
+        return m

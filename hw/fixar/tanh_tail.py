@@ -1,0 +1,81 @@
+"""The actor's outputs: tanh of its last layer's numbers, a lane a clock with both samples.
+
+Free-running; the first lane's latency is 13 clocks.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arith.fixed_point import DualPrecision
+from hw.fixar.config import CELL_WIDTH
+from hw.fixar.lanes import LaneByLane
+from hw.stream.delay import delay
+
+__all__ = ["TanhTail"]
+
+
+class TanhTail(wiring.Component):
+    """``tanh`` of activations, in ``config.arithmetic.tanh_format``.
+
+    Parameters
+    ----------
+    config : FixarConfig
+
+    Attributes
+    ----------
+    lanes : int
+        Of a word, at most: those of the actor's outputs, or of a tile of them.
+
+    Members
+    -------
+    i : In({valid, index, tile, count, value: [lanes] of two signed(32)})
+        index : whose samples they are; count : lanes that there are, at least 1. A word may come as
+        many clocks after the last one as that has lanes.
+    o : Out({valid, index, tile, lane, value: [2] of signed(18)})
+        Lane k comes ``LATENCY + k`` clocks after its word.
+    """
+
+    DSP = 2 * DualPrecision.tanh_dsp
+    LATENCY = LaneByLane.LATENCY + DualPrecision.tanh_latency
+
+    def __init__(self, config):
+        self.config = config
+        self.lanes = min(config.side, config.action)
+        tiles = -(-config.action // config.side)
+        self._tag = data.StructLayout({"index": range(config.samples), "tile": range(tiles)})
+        self._serial = LaneByLane(self.lanes, signed(CELL_WIDTH), self._tag)
+        values = data.ArrayLayout(data.ArrayLayout(signed(CELL_WIDTH), 2), self.lanes)
+        word = {"count": range(self.lanes + 1), "value": values}
+        lane = {
+            "lane": range(self.lanes),
+            "value": data.ArrayLayout(config.arithmetic.tanh_format.shape, 2),
+        }
+        head = {"valid": 1, **self._tag.members}
+        super().__init__(
+            {
+                "i": In(data.StructLayout({**head, **word})),
+                "o": Out(data.StructLayout({**head, **lane})),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        i, o, clocks = self.i, self.o, self.LATENCY - LaneByLane.LATENCY
+        m.submodules.serial = serial = self._serial
+        m.d.comb += [
+            serial.i.valid.eq(i.valid),
+            serial.i.count.eq(i.count),
+            serial.i.tag.index.eq(i.index),
+            serial.i.tag.tile.eq(i.tile),
+            serial.i.value.eq(i.value),
+            o.valid.eq(delay(m, serial.o.valid, clocks, name="valid", reset=True)),
+            Cat(o.index, o.tile).eq(delay(m, serial.o.tag.as_value(), clocks, name="tag")),
+            o.lane.eq(delay(m, serial.o.lane, clocks, name="lane")),
+        ]
+        arithmetic = self.config.arithmetic
+        drop = arithmetic.activation.fraction - arithmetic.tanh_format.fraction
+        for k in range(2):
+            tanh = arithmetic.tanh(m, serial.o.value[k], name=f"tanh_{k}")
+            m.d.comb += o.value[k].eq(tanh >> drop)
+        return m

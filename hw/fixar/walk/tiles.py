@@ -1,0 +1,210 @@
+"""The tiles of a pass: requests for weights, or rows of errors; when the arrays may take one."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.fixar.layouts import Layouts
+from hw.fixar.plan import Kind
+from hw.stream.delay import delay
+
+__all__ = ["Tiles", "tile_request_layout"]
+
+
+def tile_request_layout(config):
+    """A tile of weights.
+
+    ``address``: of its first row, which need not exist; rows ``low`` .. ``high - 1`` do. With
+    ``bias`` the word at ``bias_address`` comes first.
+    """
+    address = range(config.weight_words)
+    return data.StructLayout(
+        {
+            "target": 1,
+            "transposed": 1,
+            "address": address,
+            "low": range(config.side + 1),
+            "high": range(config.side + 1),
+            "bias": 1,
+            "bias_address": address,
+        }
+    )
+
+
+class Tiles(wiring.Component):
+    """Tiles in the order in which ``Streamer`` takes them, each loaded while another streams.
+
+    Forward, row k of a tile is the weights of an input, and its first tile of each result brings
+    the biases; back, tiles are turned over. In a DW, row k is the errors of a sample, or of two in
+    turn where activations are codes; what is beyond the batch is zeros.
+
+    Parameters
+    ----------
+    config : FixarConfig
+    read_latency : int
+        Clocks that a row takes more from ``tile_read`` to the arrays than from ``row_o``, where it
+        takes as many as a step's word.
+
+    Members
+    -------
+    start : In(1), pass_ : In(PASS), weights : In
+        ``weights`` as of ``PassTable``.
+    request : Out(stream of tile_request_layout)
+    row_i : In(stream of {row, word}), row_o : Out(ROW)
+        Rows of the tiles asked for, as they may be loaded.
+    tile_read : Out(TILE_READ)
+    ready : Out(1)
+        A tile is there for the next step with a swap.
+    swap : In(1)
+        A step takes it.
+    busy : Out(1)
+    """
+
+    def __init__(self, config, weights, read_latency):
+        self.config, self.layouts, self.read_latency = config, Layouts(config), read_latency
+        side = config.side
+        row = {"row": range(side), "word": data.ArrayLayout(signed(27), side)}
+        super().__init__(
+            {
+                "start": In(1),
+                "pass_": In(self.layouts.PASS),
+                "weights": In(weights),
+                "request": Out(stream.Signature(tile_request_layout(config))),
+                "row_i": In(stream.Signature(data.StructLayout(row))),
+                "row_o": Out(self.layouts.ROW),
+                "tile_read": Out(self.layouts.TILE_READ),
+                "ready": Out(1),
+                "swap": In(1),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        gradient = self.pass_.kind == Kind.DW
+        asking, reading = Signal(), Signal()
+        self._free = Signal(name="free")  # the arrays have a place for a tile
+        m.d.comb += self.busy.eq(asking | reading)
+        self._ask(m, asking, ~gradient)
+        self._read(m, reading, gradient)
+        self._hold(m)
+        return m
+
+    def _ask(self, m, asking, mine):
+        """Requests for tiles of weights: forward by the result's tiles, then the source's; back
+        the other way round."""
+        p, w, request, side = self.pass_, self.weights, self.request.p, self.config.side
+        backward = p.kind == Kind.DX
+        inner, outer = Signal.like(p.inner), Signal.like(p.outer)
+        feature = Signal(range(self.config.widest + 2 * side))  # of the tile's first row
+        column = Signal.like(request.address)  # of the tile's column of outputs
+        stride = w.inputs + 1
+        inner_ends = inner == p.inner - 1
+        m.d.comb += [
+            self.request.valid.eq(asking),
+            request.target.eq(p.target),
+            request.transposed.eq(backward),
+            request.address.eq(column + feature - w.first),
+            request.low.eq(Mux(feature < w.first, _least(w.first - feature, side), 0)),
+            request.high.eq(Mux(w.end > feature, _least(w.end - feature, side), 0)),
+            request.bias.eq(~backward & (inner == 0)),
+            request.bias_address.eq(column + w.inputs),
+        ]
+        with m.If(self.start):
+            m.d.sync += [
+                asking.eq(mine),
+                inner.eq(0),
+                outer.eq(0),
+                feature.eq(0),
+                column.eq(w.base),
+            ]
+        with m.Elif(asking & self.request.ready):
+            m.d.sync += inner.eq(inner + 1)
+            with m.If(backward):
+                m.d.sync += column.eq(column + stride)
+            with m.Else():
+                m.d.sync += feature.eq(feature + side)
+            with m.If(inner_ends):
+                m.d.sync += [inner.eq(0), outer.eq(outer + 1)]
+                with m.If(backward):
+                    m.d.sync += [column.eq(w.base), feature.eq(feature + side)]
+                with m.Else():
+                    m.d.sync += [column.eq(column + stride), feature.eq(0)]
+                with m.If(outer == p.outer - 1):
+                    m.d.sync += asking.eq(0)
+
+    def _read(self, m, reading, mine):
+        """Rows of errors, once the arrays have a place for a tile."""
+        p, read, side = self.pass_, self.tile_read, self.config.side
+        inner, outer, row = Signal.like(p.inner), Signal.like(p.outer), Signal(range(side))
+        second = Signal()  # of two samples of a row
+        before = Signal(range(self.layouts.samples + 2 * side))  # rows of the groups before
+        base, place = Signal.like(read.address), Signal(range(2 * self.layouts.samples + 4 * side))
+        pairs, single = p.half_x, p.half_x & ~p.half_e
+        m.d.comb += [
+            place.eq(Mux(single, Cat(second, before + row), before + row)),
+            read.valid.eq(reading & (self._free | (row != 0) | second)),
+            read.address.eq(base + place),
+            read.row.eq(row),
+            read.mask.eq(Mux(pairs, Cat(~second, second), 3)),
+            read.select.eq(second & p.half_e),
+            read.blank.eq(place >= p.error_words),
+        ]
+        with m.If(self.start):
+            m.d.sync += [
+                reading.eq(mine),
+                inner.eq(0),
+                outer.eq(0),
+                row.eq(0),
+                second.eq(0),
+                before.eq(0),
+                base.eq(p.errors),
+            ]
+        with m.Elif(read.valid):
+            m.d.sync += second.eq(pairs & ~second)
+            with m.If(second | ~pairs):
+                m.d.sync += row.eq(row + 1)
+                with m.If(row == side - 1):
+                    m.d.sync += [inner.eq(inner + 1), before.eq(before + side)]
+                    with m.If(inner == p.inner - 1):
+                        m.d.sync += [
+                            inner.eq(0),
+                            before.eq(0),
+                            outer.eq(outer + 1),
+                            base.eq(base + self.layouts.samples),
+                        ]
+                        with m.If(outer == p.outer - 1):
+                            m.d.sync += reading.eq(0)
+
+    def _hold(self, m):
+        """A tile at a time waits in the arrays. Rows come a clock each, of pairs every other clock,
+        so that it may be taken before its last row is loaded."""
+        p, side = self.pass_, self.config.side
+        held = Signal()
+        row, read = self.row_i, self.tile_read
+        m.d.comb += [
+            self._free.eq(~held),
+            row.ready.eq(~held | (row.p.row != 0)),
+            self.row_o.valid.eq(row.valid & row.ready),
+            self.row_o.row.eq(row.p.row),
+            self.row_o.word.eq(row.p.word),
+        ]
+        # The row from which on all others will be there in time.
+        enough = Mux((p.kind == Kind.DW) & p.half_x, side // 2, 0)
+        loaded = Signal()
+        m.d.comb += loaded.eq(read.valid & (read.row == enough) & read.mask[0])
+        first = (self.row_o.valid & (self.row_o.row == 0)) | (read.valid & (read.row == 0))
+        with m.If(first):
+            m.d.sync += held.eq(1)
+        with m.Elif(self.swap):
+            m.d.sync += held.eq(0)
+        there = self.row_o.valid & (self.row_o.row == 0)
+        there |= delay(m, loaded, self.read_latency, name="loaded", reset=True)
+        with m.If(self.swap):
+            m.d.sync += self.ready.eq(0)
+        with m.Elif(there):
+            m.d.sync += self.ready.eq(1)
+
+
+def _least(a, b):
+    return Mux(a < b, a, b)[: b.bit_length()]

@@ -1,0 +1,172 @@
+"""Bit-exact reference for ``hw.arith.arithmetic``: a class a kind, its operations on arrays.
+
+Arrays of numbers are float32 in binary32, else int64 of raw values. Operations have the names and
+the rules of ``hw.arith.arithmetic.Arithmetic``.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from hw.arith.fixed import SQ, RequantizeConfig
+from sim.model.arith import fixed, float32
+from sim.model.arith.quantize import quantize
+from sim.model.arith.tanh import tanh, tanh_fixed
+from sim.model.arith.to_float import to_float
+
+__all__ = ["Binary32", "DualPrecision", "FixedPoint", "twin_of"]
+
+_ZERO, _ONE = np.float32(0), np.float32(1)
+_TINY = np.finfo(np.float32).tiny
+_MAGNITUDE = np.int32(0x7FFF_FFFF)
+
+
+@cache
+def twin_of(arithmetic):
+    """The twin of an ``Arithmetic``."""
+    return _TWINS[arithmetic.kind](arithmetic)
+
+
+class Binary32:
+    """binary32, flushed at every step."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, config):
+        self.config = config
+
+    def zeros(self, shape):
+        """What leaves all numbers as they are when added: -0."""
+        return np.full(shape, -0.0, self.dtype)
+
+    def multiply(self, a, b):
+        return float32.multiply(a, b)
+
+    def add(self, a, b):
+        return float32.add(a, b)
+
+    def times_one(self, values):
+        return values
+
+    def requantize(self, values, *source, kind):
+        return values, np.zeros(np.shape(values), bool)
+
+    def quantize(self, f32, kind):
+        """``(numbers, saturated)``."""
+        return f32, np.zeros(np.shape(f32), bool)
+
+    def to_float(self, values, kind):
+        return values
+
+    def sum_to_float(self, sums):
+        """Sums of gradients as float32."""
+        return sums
+
+    def relu(self, y):
+        return np.maximum(y, _ZERO) + _ZERO  # -0 as +0
+
+    def tanh(self, y):
+        return tanh(y)
+
+    def positive(self, x):
+        return x >= _TINY  # a subnormal counts as a zero
+
+    def derived_by_tanh(self, dx, x):
+        return self.multiply(dx, self.add(_ONE, -self.multiply(x, x)))
+
+    def order_key(self, values):
+        """There are no subnormals."""
+        if not np.isfinite(values).all():
+            values = float32.flush(values)  # one NaN for all
+        bits = values.view(np.int32)
+        return bits ^ (bits >> 31 & _MAGNITUDE)
+
+    def words(self, values):
+        """Weights as an image has them: uint32."""
+        return np.ascontiguousarray(values).view(np.uint32)
+
+    def weights(self, words):
+        """Weights of an image's uint32."""
+        return words.view(np.float32)
+
+
+class FixedPoint:
+    """Exact sums, rounded half up and clipped once at their end."""
+
+    dtype = np.dtype(np.int64)
+
+    def __init__(self, config):
+        self.config = config
+
+    def zeros(self, shape):
+        return np.zeros(shape, self.dtype)
+
+    def multiply(self, a, b):
+        return a * b
+
+    def add(self, a, b):
+        return a + b
+
+    def times_one(self, values):
+        return values << self.config.activation.fraction
+
+    def requantize(self, values, *source, kind):
+        fraction = self.config.fraction(*source)
+        return _requantized(values, fraction, getattr(self.config, kind))
+
+    def quantize(self, f32, kind):
+        return quantize(f32, getattr(self.config, kind))
+
+    def to_float(self, values, kind):
+        return to_float(values, self.config.fraction(kind))
+
+    def sum_to_float(self, sums):
+        return to_float(sums, self.config.gradient_sum_fraction)
+
+    def relu(self, y):
+        return np.maximum(y, 0)
+
+    def tanh(self, y):
+        return tanh_fixed(y, self.config.activation)
+
+    def positive(self, x):
+        return x > 0
+
+    def derived_by_tanh(self, dx, x):
+        squared, fraction = self.config.derivative_fractions
+        x = x >> (self.config.activation.fraction - squared)
+        rest = ((np.int64(1) << 2 * squared) - x * x) >> (2 * squared - fraction)
+        half = (np.int64(1) << fraction) >> 1
+        return (dx * rest + half) >> fraction
+
+    def order_key(self, values):
+        return values
+
+    def words(self, values):
+        return values.astype(np.int32).view(np.uint32)
+
+    def weights(self, words):
+        """Bits above a weight's are dropped."""
+        unused = 32 - self.config.weight.width
+        return words.view(np.int32).astype(np.int64) << (32 + unused) >> (32 + unused)
+
+
+class DualPrecision(FixedPoint):
+    """Formats with a tanh of fewer bits than they have."""
+
+    def tanh(self, y):
+        fraction, target = self.config.activation.fraction, self.config.tanh_format
+        narrow, _ = _requantized(y, fraction, target)
+        return tanh_fixed(narrow, target) << (fraction - target.fraction)
+
+
+_TWINS = {"float32": Binary32, "fixed": FixedPoint, "dual": DualPrecision}
+
+
+@cache
+def _rounding(fraction, target):
+    return RequantizeConfig(source=SQ(64 - fraction, fraction), target=target)
+
+
+def _requantized(values, fraction, target):
+    return fixed.requantize(values, _rounding(fraction, target))

@@ -1,0 +1,178 @@
+"""Bit-exact twin of FIXAR's learner: gradient steps of DDPG in the paper's order.
+
+The critic is updated first, and the actor's gradient goes through the updated critic (FIXAR III).
+"""
+
+import numpy as np
+
+from hw.fixar.precision import Precision
+from sim.model.arith import float32
+from sim.model.arith.quantize import quantize
+from sim.model.arith.to_float import to_float
+from sim.model.fixar.network import FixarNetwork, Watch
+from sim.model.fixar.numbers import value_of
+from sim.model.fixar.tanh import slope, tail
+from sim.model.learner.network.loss import ddpg_loss
+from sim.model.learner.network.trainer import Trained
+from sim.model.learner.parameters.parameter_sets import ParameterSets
+
+__all__ = ["FixarTrainer"]
+
+
+class FixarTrainer(ParameterSets):
+    """Networks and optimizer state of a FixarConfig, all zeros at first.
+
+    Attributes
+    ----------
+    precision : Precision
+        Of the passes to come; what is stored has full precision always.
+    watch : Watch
+        Ranges of all layers.
+    """
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.watch = Watch(config)
+        self._nets = {name: FixarNetwork(config, name, self.watch) for name in config.networks}
+        self.set_precision(Precision())
+
+    def set_precision(self, precision):
+        precision.check(self.config)
+        self.precision = precision
+        for network in self._nets.values():
+            network.precision = precision
+
+    # -- acting
+
+    def act(self, observations):
+        """What the actor does with float32 [n, observation]: float32 [n, action]."""
+        x = quantize(np.asarray(observations, np.float32).T, self.config.arithmetic.activation)[0]
+        actor = self._nets["actor"]
+        cells, _ = actor.activation_cells(x.astype(np.float64), 0, True)
+        _, outputs = actor.forward(self._prepared("actor", "online"), cells, watched=False)
+        arithmetic = self.config.arithmetic
+        return to_float(tail(arithmetic, outputs), arithmetic.tanh_format.fraction).T
+
+    # -- a gradient step
+
+    def train(self, records, index, weight, step):
+        """Train on a batch; ``Trained``. Parameters as those of ``Trainer.train``."""
+        batch = len(weight)
+        if not 0 < batch <= self.config.batch:
+            raise ValueError(f"batch must be in 1..{self.config.batch}, not {batch!r}")
+        self.watch.saturations = [0, 0, 0]
+        largest = np.float32(np.max(weight))
+        names = ("obs", "next_obs", "action")
+        obs, next_obs, action = (self._loaded(records[name], batch) for name in names)
+        q, following, states = self._values(obs, next_obs, action)
+        scalars = {name: np.asarray(records[name], np.float32) for name in ("reward", "discount")}
+        scalars["weight"] = np.asarray(weight, np.float32)
+        delta, result = self._td_errors(
+            q, following, scalars, float32.reciprocal(largest), np.float32(step["clip"])
+        )
+        errors = self._nets["critic"].error_cells(delta, len(self.config.hidden))
+        value = np.float32(0)
+        if result.diverged is None:
+            self._nets["critic"].see_errors(delta, len(self.config.hidden))
+            value = self._descend(states, errors, batch, step)
+        return Trained(
+            td=result.td,
+            loss=result.loss,
+            td_sum=result.td_sum,
+            value=value,
+            weight=largest,
+            diverged=result.diverged,
+            saturations=tuple(self.watch.saturations),
+        )
+
+    def _prepared(self, name, parameter_set):
+        return self._nets[name].prepare(self.weights_of(name, parameter_set))
+
+    def _slope(self, dx, actions):
+        """Errors at the actor's outputs, of those at its actions' cells."""
+        arithmetic = self.config.arithmetic
+        drop = arithmetic.activation.fraction - arithmetic.tanh_format.fraction
+        a = actions.astype(np.int64) >> drop
+        return slope(arithmetic, dx.astype(np.int64), a).astype(np.float64)
+
+    def _learn(self, name, gradients, step):
+        self.keep(name, gradients)
+        self.watch.saturations[0] += self.step(name, step)
+
+    def _loaded(self, field, batch):
+        """Numbers [features, batch] of a field of the experiences, seen and counted."""
+        rows = np.asarray(field, np.float32).reshape(batch, -1).T
+        raw, saturated = quantize(rows, self.config.arithmetic.activation)
+        self.watch.saturations[1] += int(np.count_nonzero(saturated))
+        self.watch.see("activations", 0, raw.min(), raw.max())
+        return raw.astype(np.float64)
+
+    def _frame(self, *parts):
+        """Cells of parts of the frame side by side, each counted as it is stored."""
+        actor = self._nets["actor"]
+        cells = [actor.activation_cells(part, 0, True) for part in parts]
+        return [pair[0] for pair in cells], sum(pair[1] for pair in cells)
+
+    def _values(self, obs, next_obs, action):
+        """Q(s, a) and the target's, raw; what the backward passes need."""
+        actor, critic = self._nets["actor"], self._nets["critic"]
+        (seen, next_seen, acted), clipped = self._frame(obs, next_obs, action)
+        self.watch.saturations[1] += clipped
+        _, outputs = actor.forward(self._prepared("actor", "target"), next_seen)
+        following = self._acted(outputs)
+        _, next_q = critic.forward(
+            self._prepared("critic", "target"), _beside(next_seen, following)
+        )
+        critic_inputs, q = critic.forward(self._prepared("critic", "online"), _beside(seen, acted))
+        actor_inputs, outputs = actor.forward(self._prepared("actor", "online"), seen)
+        policy = self._acted(outputs)
+        return q[0], next_q[0], (critic_inputs, actor_inputs, seen, policy)
+
+    def _acted(self, outputs):
+        """Cells of the tanh of an actor's outputs."""
+        numbers = self._arithmetic.tanh(outputs.astype(np.int64)).astype(np.float64)
+        cells, clipped = self._nets["actor"].activation_cells(numbers, 0, True)
+        self.watch.saturations[1] += clipped
+        return cells
+
+    def _td_errors(self, q, following, scalars, inverse, clip):
+        """Errors [1, batch] at the critic's output, and what the batch comes to."""
+        q, following = (x.astype(np.int64)[:, None] for x in (q, following))
+        # The policy's value, in the middle, comes later, from the updated critic.
+        result = ddpg_loss(self.config, (q, q, following), scalars, inverse, clip)
+        self.watch.saturations[2] += result.saturations
+        return result.delta[0].T.astype(np.float64), result
+
+    def _descend(self, states, errors, batch, step):
+        """Update the critic, then the actor through it; the sum of Q(s, mu(s))."""
+        config, critic, actor = self.config, self._nets["critic"], self._nets["actor"]
+        critic_inputs, actor_inputs, seen, policy = states
+        last = len(config.hidden)
+        gradients, _ = critic.backward(self._prepared("critic", "online"), critic_inputs, errors)
+        self._learn("critic", gradients, step)
+
+        prepared = self._prepared("critic", "online")
+        inputs, values = critic.forward(prepared, _beside(seen, policy))
+        seed = np.full((1, batch), -(2.0**config.arithmetic.gradient.fraction))
+        critic.see_errors(seed, last)
+        errors = critic.error_cells(seed, last)
+        action_first = [
+            (np.roll(w, config.action, axis=1) if k == 0 else w, b)
+            for k, (w, b) in enumerate(prepared)
+        ]
+        _, dx = critic.backward(
+            action_first, inputs, errors, trained=False, input_gradient=config.action
+        )
+        delta = self._slope(dx, value_of(policy))
+        actor.see_errors(delta, last)
+        errors = actor.error_cells(delta, last)
+        gradients, _ = actor.backward(self._prepared("actor", "online"), actor_inputs, errors)
+        self._learn("actor", gradients, step)
+        total = np.array([int(values[0].sum())], np.int64)
+        return to_float(total, config.arithmetic.activation.fraction)[0]
+
+
+def _beside(observations, actions):
+    """Cells of a frame in the order of the parameters: observation, then action."""
+    words = np.concatenate([observations.words, actions.words])
+    return observations._replace(words=words)

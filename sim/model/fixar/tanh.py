@@ -1,0 +1,21 @@
+"""Bit-exact reference for ``hw.fixar.tanh_tail`` and ``hw.fixar.tanh_slope``: int64 arrays."""
+
+import numpy as np
+
+from sim.model.arith.arithmetic import twin_of
+
+__all__ = ["slope", "tail"]
+
+
+def tail(arithmetic, numbers):
+    """Raw tanh, of ``arithmetic.tanh_format``, of raw activations."""
+    return twin_of(arithmetic).tanh(np.asarray(numbers, np.int64)) >> _left(arithmetic)
+
+
+def slope(arithmetic, dx, a):
+    """Raw errors ``dx`` times ``1 - a**2``, with raw ``a`` of ``tail``."""
+    return twin_of(arithmetic).derived_by_tanh(dx, a << _left(arithmetic))
+
+
+def _left(arithmetic):
+    return arithmetic.activation.fraction - arithmetic.tanh_format.fraction

@@ -1,0 +1,134 @@
+"""Parameters and gradients of a learner's twin: weights and moments in sets, image, step."""
+
+import numpy as np
+
+from hw.arith.binary32 import Binary32
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.parameter_image import sections
+from sim.model.arith.arithmetic import twin_of
+from sim.model.nn.optimizer import coefficients, update
+
+__all__ = ["ParameterSets"]
+
+_MOMENTS = {"sgd": ("first",), "rmsprop": ("second",), "adam": ("first", "second")}
+
+
+class ParameterSets:
+    """All parameters of a learner's config, zeros at first.
+
+    parameters : network name -> [layer] -> set -> (weights [outputs, inputs], biases [outputs]),
+        views to read and to write: float32, of fixed point int64 raw for weights and targets.
+        There are the sets that the optimizer has.
+    gradients : the same without sets, float32: sums over the batch trained last, of fixed point
+        as binary32 has them.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self._arithmetic = twin_of(config.arithmetic)
+        plans = config.networks
+        self._sets = ("online", "target", *_MOMENTS[config.optimizer])
+        sizes = {
+            name: sum(layer.weights + layer.outputs for layer in layers)
+            for name, layers in plans.items()
+        }
+        # One array for a network and parameter_set: the optimizer takes all its layers at once.
+        self._numbers = {
+            name: {
+                parameter_set: np.zeros(size, self._twin(parameter_set).dtype)
+                for parameter_set in self._sets
+            }
+            for name, size in sizes.items()
+        }
+        kind = self._arithmetic.dtype
+        self._sums = {name: np.zeros(size, kind) for name, size in sizes.items()}
+        self.parameters = {}
+        for name, layers in plans.items():
+            views = {
+                parameter_set: _views(values, layers)
+                for parameter_set, values in self._numbers[name].items()
+            }
+            self.parameters[name] = [
+                {parameter_set: pairs[position] for parameter_set, pairs in views.items()}
+                for position in range(len(layers))
+            ]
+
+    def _twin(self, parameter_set):
+        """Of the numbers of a set: moments are binary32."""
+        return self._arithmetic if parameter_set in ("online", "target") else twin_of(Binary32())
+
+    @property
+    def gradients(self):
+        return {
+            name: _views(self._arithmetic.sum_to_float(self._sums[name]), layers)
+            for name, layers in self.config.networks.items()
+        }
+
+    # -- the parameter image
+
+    def load(self, numbers, sets=PARAMETER_SETS):
+        """Take the image ``numbers`` (an array of 4-byte numbers) of ``parameter_image``.
+
+        Kinds that the optimizer lacks are dropped, bits above a fixed-point weight's as well.
+        """
+        numbers = np.ascontiguousarray(numbers)
+        for section in sections(self.config, sets):
+            if section.parameter_set in self._sets:
+                part = numbers.view(np.uint8)[section.offset : section.offset + section.size]
+                new = self._twin(section.parameter_set).weights(part.view(np.uint32))
+                pair = self.parameters[section.network][section.position][section.parameter_set]
+                for own, part in zip(pair, section.layer.unpack(new), strict=True):
+                    own[...] = part
+
+    def store(self, sets=PARAMETER_SETS):
+        """The image as uint32; zeros for sets that the optimizer lacks."""
+        parts = []
+        for section in sections(self.config, sets):
+            if section.parameter_set in self._sets:
+                pair = self.parameters[section.network][section.position][section.parameter_set]
+                twin = self._twin(section.parameter_set)
+                parts.append(section.layer.pack(*map(twin.words, pair)))
+            else:
+                parts.append(np.zeros(section.size // 4, np.uint32))
+        return np.concatenate(parts)
+
+    # -- a gradient step
+
+    def weights_of(self, name, parameter_set):
+        """``(weights, biases)`` of each layer of a network."""
+        return [layer[parameter_set] for layer in self.parameters[name]]
+
+    def keep(self, name, gradients):
+        """Set the gradients of a network: ``(weights, biases)`` of each layer."""
+        sums = _views(self._sums[name], self.config.networks[name])
+        for own, new in zip(sums, gradients, strict=True):
+            for part, numbers in zip(own, new, strict=True):
+                part[...] = numbers
+
+    def step(self, name, step):
+        """One optimizer step of a network, as ``step`` says; weights clipped."""
+        values = self._numbers[name]
+        result = update(
+            self.config,
+            coefficients(step, list(self._numbers).index(name)),
+            self._sums[name],
+            values["online"],
+            values["target"],
+            values.get("first"),
+            values.get("second"),
+        )
+        values["online"][:], values["target"][:] = result.weight, result.target
+        for parameter_set in self._sets[2:]:
+            values[parameter_set][:] = getattr(result, parameter_set)
+        return result.saturations
+
+
+def _views(numbers, layers):
+    """(weights, biases) a layer, one after the other in ``numbers``."""
+    views, offset = [], 0
+    for layer in layers:
+        weights = numbers[offset : offset + layer.weights].reshape(layer.outputs, layer.inputs)
+        offset += layer.weights
+        views.append((weights, numbers[offset : offset + layer.outputs]))
+        offset += layer.outputs
+    return views

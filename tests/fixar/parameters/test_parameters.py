@@ -1,0 +1,95 @@
+"""parameters: what is loaded leaves in tiles, is updated, leaves again, and is stored."""
+
+import json
+
+import numpy as np
+import pytest
+from fixar.parameters.cases import learner, parameters_of, random_parameters, words_of
+from fixar.parameters.images import beats_of, image_of
+from fixar.parameters.phases import SUM_WIDTH, Phase
+from fixar.parameters.tiles import Tiles
+
+from boards.area import synthesize
+from hw.fixar.parameters.memories import Memories
+from hw.fixar.parameters.parameters import Parameters
+from hw.learner.config import PARAMETER_SETS
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+
+def tiles_of(config, rng, parameters):
+    tiles = Tiles(config, parameters)
+    tiles.add_all(rng)
+    return tiles.texts()
+
+
+@pytest.mark.parametrize(
+    "side, data_width, options, gaps",
+    [
+        (4, 256, dict(optimizer="rmsprop"), [0, 0.5]),
+        pytest.param(
+            *(16, 512, dict(observation=3, action=1, hidden=(5,), optimizer="sgd"), [0.3]),
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=["side 4", "side 16"],
+)
+def test_parameters(simulate, tmp_path, side, data_width, options, gaps):
+    options = dict(side=side, **options)
+    config, rng = learner(**options), np.random.default_rng(side)
+    now = random_parameters(config, rng)
+    vectors = dict(
+        loaded=beats_of(image_of(config, now, PARAMETER_SETS), data_width),
+        tiles=tiles_of(config, rng, now),
+        phases=[],
+    )
+    memories = {name: words_of(config, now, name) for name in PARAMETER_SETS}
+    for network in (0, 1):
+        phase = Phase(config, rng, memories, network).texts()
+        now = parameters_of(config, memories)
+        phase["tiles"] = tiles_of(config, rng, now)
+        vectors["hyperparameters"] = phase.pop("hyperparameters")
+        del phase["expected"]
+        vectors["phases"].append(phase)
+    vectors["stored"] = beats_of(image_of(config, now, PARAMETER_SETS), data_width)
+    assert vectors["stored"] != vectors["loaded"]
+    file = tmp_path / "vectors.json"
+    file.write_text(json.dumps(vectors))
+    simulate(
+        Parameters(config, SUM_WIDTH, data_width),
+        "fixar.parameters.parameters_bench",
+        vectors=str(file),
+        learner=options,
+        sum_width=SUM_WIDTH,
+        data_width=data_width,
+        gaps=gaps,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_area(optimizer):
+    """What yosys maps, within a tenth: it changes from version to version."""
+    config = learner(4, optimizer=optimizer, hidden=(64,), cores=3)
+    estimate, name = Parameters.estimate(config), f"parameters_{optimizer}"
+    verilog = to_verilog(Parameters(config, SUM_WIDTH, 128), name=name)
+    found = synthesize(verilog, name, work=BUILD_DIRECTORY / "area", flatten=False)
+    for resource in ("dsp", "bram36", "uram"):
+        assert found[resource] == getattr(estimate, resource), resource
+    assert found["lut"] == pytest.approx(estimate.lut, rel=0.1)
+
+
+def test_paper_size():
+    """HalfCheetah's networks, two cores of 16 x 16: within what is left for their parameters."""
+    estimate = Parameters.estimate(learner(16, hidden=(400, 300), batch=512))
+    assert (estimate.dsp, estimate.uram, estimate.bram36) == (16 * 11 + 6, 120, 16 + 255)
+    assert estimate.lut < 40_000
+
+
+def test_memory_blocks():
+    """Of HalfCheetah's networks 16 890 words, 512 bits: five blocks deep and eight wide, a set; of
+    block RAM, 17 of 1024 words by 15 of 36 bits."""
+    config = learner(16, hidden=(400, 300))
+    assert Memories(config).blocks == {"ultra": 120, "block": 255, "distributed": 0}
+    assert Memories(learner(16, hidden=(400, 300), optimizer="sgd")).blocks["ultra"] == 80
+    assert Memories(learner(4)).blocks == {"ultra": 0, "block": 8, "distributed": 0}

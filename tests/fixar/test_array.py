@@ -1,0 +1,179 @@
+"""hw.fixar.array: sums of products to the last bit, and tiles that follow each other."""
+
+import numpy as np
+import pytest
+from clocks import Clocks
+
+from hw.fixar.array import Array
+from hw.verilog import to_verilog
+
+OPERANDS = (-(1 << 26), (1 << 26) - 1)
+WORDS = (-(1 << 16), (1 << 16) - 1)
+SIDES = [4, 16]
+SIDES_LATER = [4, pytest.param(16, marks=pytest.mark.long)]
+
+
+class Timeline:
+    """Clocks of an ``Array``, and the sums that its words must have, of Python's integers."""
+
+    def __init__(self, side, seed=1, corners=0.2):
+        self.side, self.corners = side, corners
+        self.rng, self.clocks = np.random.default_rng(seed), Clocks()
+        self.loads, self.swaps, self.words = {}, [], {}
+
+    def numbers(self, limits, *shape):
+        low, high = limits
+        corners = self.rng.choice([low, low + 1, -1, 0, 1, high], shape)
+        drawn = self.rng.integers(low, high + 1, shape)
+        return np.where(self.rng.random(shape) < self.corners, corners, drawn)
+
+    def load(self, clock, row, mask=3, word=None):
+        word = self.numbers(OPERANDS, self.side) if word is None else word
+        self.loads[clock] = (row, mask, word)
+
+    def tile(self, clock):
+        """All rows, one a clock."""
+        for row in range(self.side):
+            self.load(clock + row, row)
+
+    def word(self, clock, swap=0, word=None):
+        """``word``: [side, 2]"""
+        self.words[clock] = self.numbers(WORDS, self.side, 2) if word is None else word
+        if swap:
+            self.swaps.append(clock)
+
+    def _held(self, row, clock):
+        """A row's operands [2, side] for the word that is in row 0 at ``clock``."""
+        start = max(swap for swap in self.swaps if swap <= clock) + row
+        held = [None, None]
+        for when, (loaded, mask, word) in sorted(self.loads.items()):
+            if loaded == row and when < start:
+                held = [word if mask >> c & 1 else held[c] for c in range(2)]
+        return held
+
+    def run(self, simulate, directory):
+        side = self.side
+        last = max([*self.loads, *self.words]) + 2 * side
+        for clock in range(last):
+            row, mask, word = self.loads.get(clock, (self.rng.integers(side), 3, None))
+            # What has no effect is random.
+            load = dict(
+                valid=clock in self.loads,
+                row=row,
+                mask=mask,
+                word=self.numbers(OPERANDS, side) if word is None else word,
+            )
+            pairs = self.words.get(clock, self.numbers(WORDS, side, 2))
+            swap = clock in self.swaps if clock in self.words else self.rng.integers(2)
+            stream = dict(
+                valid=clock in self.words,
+                swap=swap,
+                word=[dict(b0=b0, b1=b1) for b0, b1 in pairs],
+            )
+            self.clocks.at(clock, load=load, stream=stream)
+            out = dict(valid=clock in self.words)
+            if clock in self.words:
+                out["sums"] = self._sums(clock, pairs)
+            self.clocks.expect(clock + side + 2, o=out)
+        self.clocks.run(simulate, Array(side), directory)
+
+    def _sums(self, clock, pairs):
+        held = [self._held(row, clock) for row in range(self.side)]
+        return [
+            {
+                f"c{chain}": sum(
+                    int(held[row][chain][c]) * int(pairs[row][chain]) for row in range(self.side)
+                )
+                for chain in range(2)
+            }
+            for c in range(self.side)
+        ]
+
+
+@pytest.mark.parametrize("side", SIDES_LATER)
+def test_tiles_without_a_gap(simulate, tmp_path, side):
+    """Each tile as soon as it may be loaded, while the one before streams."""
+    timeline = Timeline(side)
+    timeline.tile(0)
+    for tile in range(5):
+        first = side + side * tile
+        for word in range(side):
+            timeline.word(first + word, swap=word == 0)
+        if tile < 4:
+            timeline.tile(first + 1)
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize("side", SIDES_LATER)
+def test_loads_at_the_limits(simulate, tmp_path, side):
+    """Row k in the clock of the swap and k, the first one; k - 1 after the next swap, the last."""
+    timeline = Timeline(side)
+    timeline.tile(0)
+    for swap, load in ((1, None), (3, side), (5, 5 * side - 1), (6, None), (7, 6 * side)):
+        if load is not None:
+            timeline.tile(load)
+        timeline.word(swap * side, swap=1)
+    for clock in range(side, 9 * side):
+        if clock not in timeline.words:
+            timeline.word(clock)
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize("side", SIDES_LATER)
+def test_each_operand_by_itself(simulate, tmp_path, side):
+    """Two clocks a row; a mask of none; one word a tile, and several."""
+    timeline = Timeline(side)
+    clock = 0
+    for words in (1, 3, 1):
+        for row in range(side):
+            for mask in (1, 2, 0):
+                timeline.load(clock, row, mask)
+                clock += 1
+        for word in range(words):
+            timeline.word(clock, swap=word == 0)
+            clock += 1
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_largest_sums(simulate, tmp_path, side):
+    """All rows at one limit, of each sign."""
+    timeline = Timeline(side)
+    clock = 0
+    for operand in OPERANDS:
+        for row in range(side):
+            timeline.load(clock, row, word=np.full(side, operand))
+            clock += 1
+        for k, word in enumerate(WORDS):
+            timeline.word(clock, swap=k == 0, word=np.full((side, 2), word))
+            clock += 1
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize("side", [1, 4, 5])
+def test_random(simulate, tmp_path, side):
+    """Words, swaps and loads of any row in any clock."""
+    timeline = Timeline(side, seed=2)
+    timeline.tile(0)
+    timeline.word(side, swap=1)
+    rng = timeline.rng
+    for clock in range(side + 1, side + 150):
+        if rng.random() < 0.7:
+            timeline.load(clock, int(rng.integers(side)), int(rng.integers(4)))
+        if rng.random() < 0.7:
+            timeline.word(clock, swap=rng.random() < 0.3)
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize("side", [0, 17])
+def test_rejects(side):
+    with pytest.raises(ValueError, match=rf"^side must be an integer in 1\.\.16, not {side}$"):
+        Array(side)
+
+
+def test_estimate():
+    """A column is written out once."""
+    found = Array.estimate(16)
+    assert (found.latency, found.interval, found.dsp) == (18, 1, 512)
+    text = to_verilog(Array(16), name="array")
+    assert text.count("module rlfabric_column") == 1 and text.count(" column_") == 16

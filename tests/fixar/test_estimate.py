@@ -1,0 +1,139 @@
+"""What the kernel ``fixar`` takes: as yosys maps it, by hand; what is said where it is too much."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import boards
+from host.generate import configure
+from hw.designs import DESIGNS
+from hw.fixar.config import FixarConfig, FixarKernelConfig
+from hw.fixar.estimate import check_fit, estimate, fits, parts, suggest
+from hw.replay.config import ReplayConfig
+from hw.shell.axi import EngineConfig
+
+PAPER = FixarKernelConfig()
+#: Of the paper's kernel for the largest batch: blocks of 4096 words of 72 bits.
+LARGE = FixarKernelConfig(learner=FixarConfig(batch=512))
+THREE_CORES = FixarKernelConfig(
+    replay=ReplayConfig(capacity=1 << 16, ultra_ram=False),
+    learner=FixarConfig(
+        observation=11, action=3, hidden=(64, 48), batch=128, cores=3, side=8, optimizer="sgd"
+    ),
+)
+#: That of a board without larger blocks.
+PENDULUM = FixarKernelConfig(
+    replay=ReplayConfig(capacity=4096, ultra_ram=False),
+    engine=EngineConfig(data_width=128, depth=16, burst_beats=8, bursts=4),
+    learner=FixarConfig(observation=3, action=1, hidden=(32, 32), cores=1, side=4),
+)
+
+
+def learner(config, **changes):
+    return replace(config, learner=replace(config.learner, **changes))
+
+
+@pytest.mark.parametrize(
+    "config, mapped",
+    [
+        # When it was mapped, all sets of weights were in UltraRAM; one is in block RAM since.
+        (LARGE, dict(lut=174_594, dsp=1275, bram36=166.5 + 255)),
+        (THREE_CORES, dict(lut=117_831, dsp=507, bram36=282.5)),
+        (PENDULUM, dict(lut=59_553, dsp=137, bram36=49)),
+    ],
+)
+def test_as_yosys_mapped_it(config, mapped):
+    """Taken down once, in the family xcup_dsp, module by module; a block that is half used."""
+    found = estimate(config)
+    assert found.dsp == mapped["dsp"] and found.bram36 == pytest.approx(mapped["bram36"], abs=0.5)
+    assert found.lut == pytest.approx(mapped["lut"], rel=0.1)
+
+
+def test_counts_by_hand():
+    """Two cores of 256 PEs; 16 optimizers; products of ACT, of TD errors, of the largest weight;
+    of the replay memory; records of 12 granules and observations of 5 are no powers of two."""
+    found, units = estimate(LARGE), parts(LARGE)
+    assert units["arrays"].dsp == 2 * 2 * 256 and units["parameters"].dsp == 16 * 11 + 6
+    assert found.dsp == 1024 + 2 * 10 + 182 + (2 + 10 + 5 + 2) + (24 + 6)
+    # 92 words a sample of cells of 256 samples a core, 45 of errors, in halves of 256 bits.
+    assert units["cells"].uram == 2 * 2 * 4 * (6 + 3)
+    # 16 890 words of weights, of 512 bits; target and two moments.
+    assert units["parameters"].uram == 3 * 8 * 5
+    assert units["feet"].bram36 == 2 * 24
+    # A core's samples are then no power of two: the place of a word is a product.
+    odd = learner(LARGE, batch=500)
+    assert estimate(odd).dsp == found.dsp + 2
+
+
+def test_boards_without_larger_blocks_count_others():
+    config = replace(LARGE, replay=replace(LARGE.replay, capacity=1 << 16, ultra_ram=False))
+    found, deep = estimate(config), parts(LARGE)
+    assert found.uram == 0
+    # Words of 512 bits: 15 blocks of 36 are the least for 16 890 of them, 4 for 256 bits of 11 520.
+    assert found.bram36 > 4 * deep["parameters"].uram + 4 * deep["cells"].uram
+
+
+def test_more_needs_more():
+    base = estimate(PAPER)
+    for changes, name in (
+        (dict(cores=3), "dsp"),
+        (dict(cores=3), "lut"),
+        (dict(cores=3), "bram36"),
+        (dict(hidden=(496, 496)), "uram"),
+        (dict(batch=512), "uram"),
+        (dict(batch=1024, cores=7), "uram"),
+    ):
+        assert getattr(estimate(learner(PAPER, **changes)), name) > getattr(base, name), changes
+    for changes in (dict(side=8), dict(cores=1), dict(optimizer="sgd")):
+        found = estimate(learner(PAPER, **changes))
+        assert found.dsp < base.dsp and found.lut < base.lut, changes
+
+
+@pytest.mark.parametrize(
+    "board, sizes",
+    [
+        ("u50", dict(cores=2, side=16, hidden=(400, 300), observation=17, action=6)),
+        ("u200", dict(cores=2, side=16, hidden=(400, 300), observation=17, action=6)),
+        ("zcu106", dict(side=16, hidden=(64, 64))),
+    ],
+)
+def test_defaults_fit(board, sizes):
+    config = configure(DESIGNS["fixar"], boards.get(board), {})
+    check_fit(config, boards.get(board).numbers)
+    for name, value in sizes.items():
+        assert getattr(config.learner, name) == value
+
+
+@pytest.mark.parametrize(
+    "board, values, message",
+    [
+        ("u50", {"cores": 7, "batch": 1024}, r"uram must be at most 486 .*; .*batch \d+ fits"),
+        ("zcu106", {"hidden": (400, 300)}, r"bram36 must be at most .*; .*hidden \(\d+, \d+\)"),
+        ("zcu106", {"cores": 3}, r"(dsp|lut) must be at most .*; cores 2 fits; side 8 fits"),
+        ("ulx3s", {}, r"lut must be at most 58547 on ULX3S-85F"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_what_would(board, values, message):
+    with pytest.raises(boards.DoesNotFit, match=f"^({message})"):
+        configure(DESIGNS["fixar"], boards.get(board), values)
+
+
+def test_what_is_suggested_fits():
+    """The largest that holds: the next larger one does not."""
+    numbers = {"dsp": 1000, "lut": None}
+    texts = suggest(PAPER, lambda other: fits(other, numbers))
+    assert texts == ["cores 1", "side 8"]
+    for changes in (dict(cores=1), dict(side=8)):
+        check_fit(learner(PAPER, **changes), numbers)
+    words = re.escape("dsp must be at most 1000 (the usable share), not 1275; cores 1 fits")
+    with pytest.raises(ValueError, match=f"^{words}; side 8 fits$"):
+        check_fit(PAPER, numbers)
+    assert suggest(PAPER, lambda other: False) == []
+
+
+def test_several_changes_together():
+    (text,) = suggest(PAPER, lambda other: fits(other, {"dsp": 130}))
+    assert text.startswith("cores 1, side 4, batch ") and text.endswith("optimizer sgd")
+    with pytest.raises(ValueError, match=r"^dsp must be at most 1 \(the usable share\), not 1275$"):
+        check_fit(PAPER, {"dsp": 1})

@@ -1,0 +1,27 @@
+"""noise: the twin's numbers of a seed, in order, whenever they are taken."""
+
+import numpy as np
+
+from hw.fixar.noise import NOISE_FORMAT, Noise
+from sim.model.fixar.noise import gaussian
+
+SEEDS = (0, 1, (1 << 64) - 1, 0x0123456789ABCDEF, 1 << 63)
+
+
+def test_noise(simulate):
+    simulate(
+        Noise(),
+        "fixar.noise_bench",
+        seeds=SEEDS,
+        numbers=[[int(g) for g in gaussian(seed, 40)] for seed in SEEDS],
+        latency=Noise.LATENCY,
+        interval=Noise.INTERVAL,
+    )
+
+
+def test_a_number_is_gaussian_and_fits():
+    numbers = gaussian(7, 1 << 16) * NOISE_FORMAT.resolution
+    assert abs(numbers.mean()) < 4 / 256
+    assert abs(np.square(numbers).mean() - 1) < 4 * 2**0.5 / 256
+    # All parts zero, all ones.
+    assert NOISE_FORMAT.low < -6 * 65535 and 6 * 65535 < NOISE_FORMAT.high

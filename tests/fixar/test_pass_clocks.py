@@ -1,0 +1,120 @@
+"""hw.fixar.pass_clocks against clocks of the RTL: taken down once, and measured anew."""
+
+import pytest
+
+from bench.fixar import passes
+from hw.fixar.config import FixarConfig
+from hw.fixar.pass_clocks import iteration_cycles, pass_cycles
+from hw.fixar.plan import Kind, plan
+from hw.fixar.precision import Precision
+
+FULL, ERRORS_FULL = Precision(), Precision(activations=True)
+HALF = Precision(activations=True, errors=True)
+
+#: Tiles of 4; more actions than lanes; no adam; one action, and fewer passes beside the TD errors.
+CONFIGS = {
+    "two_cores": dict(observation=3, action=2, hidden=(40, 24), batch=64, cores=2, side=4),
+    "one_core": dict(observation=6, action=10, hidden=(20, 36), batch=200, cores=1, side=8),
+    "sgd": dict(observation=3, action=2, hidden=(17,), batch=40, cores=1, side=4, optimizer="sgd"),
+    "narrow": dict(
+        observation=3, action=1, hidden=(4,), batch=100, cores=3, side=4, optimizer="rmsprop"
+    ),
+}
+#: (config, batch, precision) -> clocks of each pass, and of ``bench.fixar.passes`` as a whole.
+PASSES = [
+    ("two_cores", 1, FULL, 4522,
+     [117, 273, 67, 117, 273, 52, 117, 273, 52, 117, 273, 67, 56, 81, 272, 302, 146, 117, 273,
+      52, 56, 272, 81, 56, 81, 272, 302, 146]),
+    ("two_cores", 27, HALF, 7302,
+     [171, 451, 94, 171, 451, 73, 171, 451, 73, 171, 451, 94, 77, 106, 455, 548, 236, 171, 451,
+      73, 77, 455, 120, 77, 106, 455, 548, 236]),
+    ("two_cores", 64, ERRORS_FULL, 18044,
+     [351, 991, 157, 351, 991, 127, 351, 991, 127, 351, 991, 157, 227, 156, 1955, 1040, 416,
+      351, 991, 127, 227, 1955, 395, 227, 156, 1955, 1040, 416]),
+    ("one_core", 3, FULL, 3579,
+     [80, 154, 149, 80, 154, 70, 80, 154, 70, 80, 154, 149, 78, 104, 158, 188, 114, 80, 154, 70,
+      78, 158, 119, 118, 145, 158, 188, 114]),
+    ("one_core", 9, HALF, 3767,
+     [82, 156, 181, 82, 156, 72, 82, 156, 72, 82, 156, 181, 80, 104, 160, 188, 114, 82, 156, 72,
+      80, 160, 151, 120, 145, 160, 188, 114]),
+    ("one_core", 17, ERRORS_FULL, 5436,
+     [89, 170, 259, 89, 170, 80, 89, 170, 80, 89, 170, 259, 128, 145, 298, 313, 165, 89, 170,
+      80, 128, 298, 385, 213, 227, 298, 313, 165]),
+    ("sgd", 40, FULL, 6218,
+     [431, 285, 431, 231, 431, 231, 431, 285, 235, 257, 497, 431, 231, 235, 283, 235, 257, 497]),
+    ("narrow", 13, HALF, 1005,
+     [34, 50, 34, 34, 34, 34, 34, 50, 38, 62, 62, 34, 34, 38, 48, 38, 62, 62]),
+    ("narrow", 100, FULL, 2448,
+     [65, 112, 65, 65, 65, 65, 65, 112, 69, 102, 102, 65, 65, 69, 110, 69, 102, 102]),
+    ("narrow", 100, HALF, 2178,
+     [48, 78, 48, 48, 48, 48, 48, 78, 52, 94, 94, 48, 48, 52, 76, 52, 94, 94]),
+]  # fmt: skip
+#: Of whole kernels on card sim: clocks of an iteration behind the first, ``cycles`` of its REPORT.
+CHEETAH = dict(observation=17, action=6, hidden=(400, 300), batch=512)
+ITERATIONS = [
+    (CONFIGS["two_cores"], 1, FULL, 4_523),
+    (CONFIGS["two_cores"], 64, FULL, 27_845),
+    (CONFIGS["two_cores"], 64, ERRORS_FULL, 18_045),
+    (CONFIGS["two_cores"], 64, HALF, 14_701),
+    (CHEETAH, 64, FULL, 173_237),
+    (CHEETAH, 128, FULL, 344_745),
+    (CHEETAH, 256, FULL, 687_761),
+    (CHEETAH, 64, HALF, 88_077),
+]
+
+
+def config_of(name):
+    return FixarConfig(**CONFIGS[name])
+
+
+def clocks_of(config, batch, precision):
+    return [pass_cycles(config, each, batch, precision) for each in plan(config)]
+
+
+@pytest.mark.parametrize("name, batch, precision, whole, clocks", PASSES)
+def test_passes_as_taken_down(name, batch, precision, whole, clocks):
+    config = config_of(name)
+    assert clocks_of(config, batch, precision) == clocks
+    assert 0 <= iteration_cycles(config, batch, precision) - whole <= 2
+
+
+@pytest.mark.parametrize("sizes, batch, precision, clocks", ITERATIONS)
+def test_iterations_as_taken_down(sizes, batch, precision, clocks):
+    assert iteration_cycles(FixarConfig(**sizes), batch, precision) == clocks
+
+
+def test_the_formulas_of_large_layers():
+    """Of 400-300, in tiles of 16, but for what fills and empties the units."""
+    config = FixarConfig(**CHEETAH)
+    each = next(p for p in plan(config) if p.layer.inputs == 400)
+    backward = {
+        kind: next(p for p in plan(config) if (p.layer, p.kind) == (each.layer, kind))
+        for kind in (Kind.DX, Kind.DW)
+    }
+    for batch, precision, samples in ((512, FULL, 256), (512, HALF, 128), (20, FULL, 10)):
+        tiles = max(samples, 16)
+        passes = {
+            each: 19 * (max(samples, 17) + 24 * tiles),
+            backward[Kind.DX]: 19 * 25 * tiles,
+            backward[Kind.DW]: 19 * -(-samples // 16) * (16 * 25 + 1),
+        }
+        for pass_, clocks in passes.items():
+            assert 0 < pass_cycles(config, pass_, batch, precision) - clocks < 96
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONFIGS)
+def test_passes_of_the_rtl(name):
+    """Every batch around the tile's rows, in all precisions; each pass to the clock."""
+    config = config_of(name)
+    unit, count = passes.unit(config), len(plan(config))
+    around = {1, 2, config.batch - 1, config.batch}
+    for groups in (1, 2):  # of tiles of samples
+        edge = groups * config.cores * config.side
+        around |= {edge - 1, edge, edge + 1, 2 * edge}
+    for batch in sorted(b for b in around if b <= config.batch):
+        for precision in (FULL, ERRORS_FULL, HALF):
+            found = passes.measure(unit, config, count, batch=batch, precision=precision)
+            assert list(found.passes) == clocks_of(config, batch, precision)
+            worked = iteration_cycles(config, batch, precision)
+            assert abs(worked - found.whole) <= 2

@@ -1,0 +1,229 @@
+"""ddpg in FIXAR's fixed point: when precision switches, what is stored, what acts, resuming."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from host.algorithms.config import Clock
+from host.algorithms.ddpg import DDPGConfig
+from host.algorithms.precision import PRECISIONS, PrecisionSchedule
+from host.learners.replay import ReplayLearner
+from host.runtime.precision_plan import shifts
+from tests.host import agents
+from tests.host.agents import CONTINUOUS, make_batch
+
+FIXED = [name for name in PRECISIONS if name != "float32"]
+
+
+def make(precision, **config):
+    rates = dict(learning_rate=1e-3, actor_learning_rate=1e-3)
+    return agents.make("ddpg", precision=precision, **{**rates, **config})
+
+
+def learn(agent, updates, first=0, total=0):
+    """Updates at environment steps ``first``, ``first + 1``, ...; their TD errors. Observations are
+    within 1, as those from which ranges come."""
+    agent.clock.total = total
+    found = []
+    for i in range(first, first + updates):
+        agent.clock.steps = i
+        batch = make_batch(CONTINUOUS, seed=i)
+        batch |= {name: batch[name].clip(-1, 1) for name in ("obs", "next_obs")}
+        found.append(agent.learn(batch)[0])
+    return found
+
+
+@pytest.mark.parametrize("lagged", [True, False])
+@pytest.mark.parametrize("precision", ["fixed32", "qat", "qat_errors_full", "fixed16_captured"])
+def test_it_learns_as_binary32_does(precision, lagged):
+    """SGD, whose steps are the gradients: 32 bits within their roundings, 16 within theirs."""
+    options = dict(optimizer="sgd", lagged_critic=lagged, loss="squared", momentum=0.5)
+    options |= dict(learning_rate=0.02, actor_learning_rate=0.02)
+    plain, agent = make("float32", **options), make(precision, quantization_delay=5, **options)
+    first = plain.policy.networks["actor"].parameters.copy()
+    for wanted, td in zip(learn(plain, 30), learn(agent, 30), strict=True):
+        assert td.dtype == np.float32
+        np.testing.assert_allclose(td, wanted, atol=1e-4 if precision == "fixed32" else 3e-2)
+    for name, network in plain.policy.networks.items():
+        own = agent.policy.networks[name].parameters
+        atol = 2e-5 if precision == "fixed32" else 5e-3
+        np.testing.assert_allclose(own, network.parameters, atol=atol)
+    assert abs(plain.policy.networks["actor"].parameters - first).max() > 5e-3
+
+
+def of_schedule(**config):
+    """A PrecisionSchedule and two networks for it."""
+    config = DDPGConfig(**config)
+    networks = {
+        name: SimpleNamespace(
+            layers=2, capture=False, activation_shifts=None, error_shifts=None,
+            ranges={
+                "activation": [(-(1 << 20), 5), (0, 1 << 17)], "error": [(-9, 9), (0, 1 << 16)],
+            },
+        )
+        for name in ("critic", "actor")
+    }  # fmt: skip
+    return PrecisionSchedule(config), networks
+
+
+@pytest.mark.parametrize("precision", ["qat", "qat_errors_full"])
+def test_it_switches_at_the_delay(precision):
+    """The ranges are those of its last tenth."""
+    schedule, networks = of_schedule(precision=precision, quantization_delay=200)
+    for steps in (0, 100, 179):
+        schedule.begin(networks, Clock(steps, 0, 5000))
+        assert not any(each.capture for each in networks.values())
+    for steps in (180, 199):
+        schedule.begin(networks, Clock(steps, 0, 5000))
+        assert all(each.capture for each in networks.values()) and schedule.shifts is None
+    for steps in (200, 201, 10_000):
+        schedule.begin(networks, Clock(steps, 0, 5000))
+        assert not any(each.capture for each in networks.values())
+        networks["actor"].ranges["error"][0] = (-(1 << 25), 0)  # frozen
+        for each in networks.values():
+            assert each.activation_shifts == [5, 2]
+            assert each.error_shifts == (None if precision == "qat_errors_full" else [0, 2])
+    original = of_schedule()[1]
+    assert schedule.shifts == shifts({name: each.ranges for name, each in original.items()})
+
+
+def test_the_delay_is_half_of_the_run():
+    schedule, networks = of_schedule(precision="qat")
+    assert schedule.delay(Clock(0, 0, 1001)) == 500
+    schedule.begin(networks, Clock(450, 0, 1000))
+    assert networks["critic"].capture
+    schedule.begin(networks, Clock(499, 0, 1000))
+    assert schedule.shifts is None
+    schedule.begin(networks, Clock(500, 0, 1000))
+    assert schedule.shifts is not None
+
+
+@pytest.mark.parametrize("precision, delay", [("qat", 200), ("qat", 0), ("fixed16_captured", 900)])
+def test_without_ranges_the_first_step_has_them(precision, delay):
+    """After a delay without gradient steps, and where there is none."""
+    schedule, networks = of_schedule(precision=precision, quantization_delay=delay)
+    schedule.begin(networks, Clock(1000, 0, 5000))
+    assert schedule.shifts is None and networks["actor"].capture
+    schedule.begin(networks, Clock(1000, 1, 5000))
+    assert schedule.shifts is not None and not networks["actor"].capture
+
+
+@pytest.mark.parametrize("precision", ["fixed16_static", "fixed16_all"])
+def test_static_formats_are_so_from_the_first_step(precision):
+    """SQ(8,8) of 12 and 11 places less."""
+    schedule, networks = of_schedule(precision=precision)
+    schedule.begin(networks, Clock())
+    for each in networks.values():
+        assert (each.activation_shifts, each.error_shifts) == ([12, 12], [11, 11])
+        assert not each.capture
+    assert schedule.weight.fraction == (12 if precision == "fixed16_all" else 28)
+
+
+def test_32_bits_stay_so():
+    schedule, networks = of_schedule(precision="fixed32", quantization_delay=0)
+    for steps in (0, 1000):
+        schedule.begin(networks, Clock(steps, steps, 500))
+        assert networks["actor"].activation_shifts is None and not networks["actor"].capture
+
+
+@pytest.mark.parametrize("precision", FIXED)
+def test_what_is_stored(precision):
+    """Weights and targets of their format, which the policy has in binary32."""
+    agent = make(precision, quantization_delay=3, target_tau=0.25)
+    learn(agent, 8)
+    scale = 2.0 ** (12 if precision == "fixed16_all" else 28)
+    for trained in agent.updater.networks.values():
+        for flat in (trained.parameters, trained.target_parameters):
+            whole = flat.detach().numpy() * scale
+            np.testing.assert_array_equal(whole, np.round(whole))
+        own = trained.network.parameters
+        assert own.dtype == np.float32
+        np.testing.assert_array_equal(own, trained.parameters.numpy().astype(np.float32))
+
+
+def test_steps_of_1e_4_are_lost_in_weights_of_16_bits():
+    """Less than half of 2^-12, as Adam's are at this rate: why such an agent does not train."""
+    rates = dict(learning_rate=1e-4, actor_learning_rate=1e-4)
+    for precision, stays in (("fixed16_all", True), ("fixed16_static", False)):
+        agent = make(precision, **rates)
+        before = agent.policy.networks["critic"].parameters.copy()
+        learn(agent, 1)
+        same = np.array_equal(before, agent.policy.networks["critic"].parameters)
+        assert same == stays
+
+
+def test_what_is_trained_acts():
+    """In its precision, at every step; another policy of the run does too."""
+    agent = make("qat", quantization_delay=4)
+    policy, actor = agent.policy, agent.updater.networks["actor"]
+    obs = make_batch(CONTINUOUS)["obs"].clip(-1, 1)
+    for first in (0, 6):
+        learn(agent, 6, first)
+        with torch.no_grad():
+            wanted = actor(torch.from_numpy(obs)).numpy().astype(np.float32)
+        np.testing.assert_array_equal(policy.act(obs, greedy=True), wanted)
+    plain = policy.networks["actor"].forward(obs)
+    assert 0 < abs(policy.act(obs, greedy=True) - plain).max() < 1e-3
+    other = agents.make("ddpg", precision="qat", seed=1).policy
+    other.load_parameters(policy.parameters)
+    other.infer = None
+    learner = SimpleNamespace(updater=agent.updater, actor=lambda: policy)
+    with ReplayLearner.acting(learner, other) as acts:
+        assert acts is other
+        np.testing.assert_array_equal(other.act(obs, greedy=True), policy.act(obs, greedy=True))
+    other.networks["actor"].parameters[...] = 0
+    with ReplayLearner.acting(learner, other):
+        assert not other.act(obs, greedy=True).any()
+    with ReplayLearner.acting(learner) as acts:
+        assert acts is policy
+
+
+def test_acting_captures_nothing():
+    agent = make("qat", quantization_delay=40)
+    learn(agent, 3, 37)
+    before = agent.updater.networks["actor"].mlp.ranges
+    assert agent.updater.networks["actor"].mlp.capture
+    agent.policy.act(np.full((1, 3), 1000, np.float32))
+    assert agent.updater.networks["actor"].mlp.ranges == before and before["error"][0] != (0, 0)
+
+
+@pytest.mark.parametrize("precision", FIXED)
+@pytest.mark.parametrize("cut", [2, 5, 9])
+def test_state_resumes_bit_for_bit(precision, cut):
+    """Before the window of ranges, in it, and after the switch."""
+    whole, half = (
+        make(precision, quantization_delay=6),
+        make(precision, quantization_delay=6, seed=9),
+    )
+    learn(whole, cut)
+    half.load_state_dict(whole.state_dict())
+    half.clock.updates = whole.clock.updates
+    for one, other in zip(learn(whole, 8, cut), learn(half, 8, cut), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for name, trained in whole.updater.networks.items():
+        peer = half.updater.networks[name]
+        assert torch.equal(trained.parameters, peer.parameters)
+        assert torch.equal(trained.target_parameters, peer.target_parameters)
+        assert trained.mlp.ranges == peer.mlp.ranges
+        assert trained.mlp.error_shifts == peer.mlp.error_shifts
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        (dict(precision="fixed8"), "precision must be one of float32, fixed32, .*, not 'fixed8'"),
+        (dict(precision="qat", activation="tanh"), "activation must be relu with precision qat, "),
+        (
+            dict(precision="qat", hidden=(8, 513)),
+            r"hidden must be .* 1\.\.512 with precision qat, ",
+        ),
+        (dict(precision="qat", batch_size=513), r"batch_size must be .* in 1\.\.512 with "),
+        (dict(quantization_delay=-1), "quantization_delay must be "),
+        (dict(quantization_delay=0.5), "quantization_delay must be "),
+    ],
+)
+def test_config_rejects(values, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        DDPGConfig(**values)
