@@ -5,7 +5,7 @@ Tests hold the cycles to the simulation; the resources are counted or mapped, an
 
 from dataclasses import dataclass
 
-__all__ = ["RESOURCES", "Estimate", "exceeded", "total"]
+__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "total"]
 
 #: As in the tables of a board: LUTs, registers, RAMB36, URAM288, DSP blocks.
 RESOURCES = ("lut", "ff", "bram36", "uram", "dsp")
@@ -50,3 +50,8 @@ def exceeded(need, limits):
         wanted = need.get(name)
         if wanted is not None and limit is not None and wanted > limit:
             yield name, limit, wanted
+
+
+def fits(estimate, limits):
+    """Whether no resource of an ``Estimate`` is ``exceeded``."""
+    return not any(exceeded(estimate.resources, limits))

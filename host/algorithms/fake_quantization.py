@@ -26,14 +26,14 @@ from host.runtime.precision_plan import (
     GRADIENT,
     OPERAND,
     WEIGHT,
-    limits,
 )
+from hw.fixar.precision import code_limits
 
 __all__ = ["FakeQuantized", "FakeQuantizedMLP", "coded", "fixed"]
 
 
 def fixed(x, form):
-    """Real numbers as integers of a Format: rounded half up, clipped."""
+    """Real numbers as integers of a FixedFormat: rounded half up, clipped."""
     return _clipped((x * 2.0**form.fraction).add_(0.5).floor_(), form)
 
 
@@ -47,7 +47,7 @@ def coded(raw, shift, *, signed):
     if shift is None:
         return raw
     codes = (raw * 2.0**-shift).add_(0.5).floor_()
-    return codes.clamp_(*limits(signed)).mul_(2.0**shift)
+    return codes.clamp_(*code_limits(signed)).mul_(2.0**shift)
 
 
 def _halves(x):
@@ -203,7 +203,7 @@ class FakeQuantized(Trained):
 
     Parameters
     ----------
-    weight : Format, optional
+    weight : FixedFormat, optional
         Of what is stored.
     """
 

@@ -1,6 +1,7 @@
 """How exactly an agent computes, and when that changes (FIXAR, IV, Algorithm 1)."""
 
-from host.runtime.precision_plan import ACTIVATION, CODE_WIDTH, ERROR, WEIGHT, Format, shifts
+from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
+from hw.arith.fixed import SQ
 
 __all__ = ["FIXED_SUMS", "PRECISIONS", "PrecisionSchedule", "check_arithmetic"]
 
@@ -71,7 +72,7 @@ class PrecisionSchedule:
     @property
     def weight(self):
         """Format of the weights that are stored."""
-        return Format(CODE_WIDTH, 12) if self.precision == "fixed16_all" else WEIGHT
+        return SQ(4, 12) if self.precision == "fixed16_all" else WEIGHT
 
     def delay(self, clock):
         """Environment steps to the switch; by default half of the run's."""

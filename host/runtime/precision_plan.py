@@ -10,48 +10,24 @@ as long as the paper's, where the range reaches to both sides of 0 alike, or is 
 unsigned.
 """
 
-from dataclasses import dataclass
+from hw.arith.fixed import SQ
+from hw.arith.fixed_point import DualPrecision
+from hw.fixar.config import CODE_WIDTH
+from hw.fixar.precision import code_limits
 
-__all__ = ["ACTIVATION", "CODE_WIDTH", "ERROR", "GRADIENT", "OPERAND", "WEIGHT"]
-__all__ += ["Format", "limits", "shift_of", "shifts"]
+__all__ = ["ACTIVATION", "ERROR", "GRADIENT", "OPERAND", "WEIGHT", "shift_of", "shifts"]
 
-#: of a code
-CODE_WIDTH = 16
-
-
-@dataclass(frozen=True)
-class Format:
-    """Signed numbers of ``width`` bits, ``fraction`` of them behind the point."""
-
-    width: int
-    fraction: int
-
-    @property
-    def low(self):
-        """The least number, as an integer."""
-        return -(1 << self.width - 1)
-
-    @property
-    def high(self):
-        """The greatest, as an integer."""
-        return (1 << self.width - 1) - 1
-
-
+_FORMATS = DualPrecision()
 #: What the layers take and give.
-ACTIVATION = Format(32, 20)
+ACTIVATION = _FORMATS.activation
 #: What goes back, the gradient by a layer's sums.
-ERROR = Format(27, 19)
+ERROR = _FORMATS.gradient
 #: Weights and biases as they are stored, targets' too.
-WEIGHT = Format(32, 28)
+WEIGHT = _FORMATS.weight
 #: The same as they are multiplied.
-OPERAND = Format(27, 23)
-#: Sums of a batch's gradients, as the optimizer takes them.
-GRADIENT = Format(48, 31)
-
-
-def limits(signed):
-    """Least and greatest code."""
-    return (-(1 << CODE_WIDTH - 1), (1 << CODE_WIDTH - 1) - 1) if signed else (0, 65535)
+OPERAND = _FORMATS.operand
+#: Sums of a batch's gradients, as the optimizer takes them: of 48 bits.
+GRADIENT = SQ(48 - _FORMATS.gradient_sum_fraction, _FORMATS.gradient_sum_fraction)
 
 
 def shift_of(low, high, width, *, signed=True):
@@ -63,7 +39,7 @@ def shift_of(low, high, width, *, signed=True):
     width : int
         Bits of the numbers.
     """
-    least, most = limits(signed)
+    least, most = code_limits(signed)
     for shift in range(width - CODE_WIDTH):
         half = 1 << shift >> 1
         if least <= low + half >> shift and high + half >> shift <= most:

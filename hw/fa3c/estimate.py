@@ -20,6 +20,7 @@ from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.fa3c.unit.tlu import Tlu
 from hw.shell.axi import engine_of
 from hw.stream.ram import memory_blocks, style_of
+from hw.suggest import alone
 
 __all__ = ["estimate", "suggest"]
 
@@ -101,16 +102,5 @@ def suggest(config, fits):
         "units": [("infer", "train")] * (len(config.units) > 2),
         "rms_units": [config.rms_units >> k for k in range(1, config.rms_units.bit_length())],
     }
-    found = []
-    for name, values in changes.items():
-        value = next((v for v in values if _holds(config, fits, {name: v})), None)
-        if value is not None:
-            found.append(f"{name} {','.join(value) if isinstance(value, tuple) else value}")
-    return found
-
-
-def _holds(config, fits, changes):
-    try:
-        return fits(replace(config, **changes))
-    except ValueError:  # lanes that such a network cannot have
-        return False
+    found = alone(changes, lambda change: fits(replace(config, **change)))
+    return [f"{name} {','.join(v) if isinstance(v, tuple) else v}" for name, v in found]

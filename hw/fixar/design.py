@@ -1,13 +1,12 @@
 """The design ``fixar``: DDPG on array cores, with replay and no host in the loop."""
 
+from hw.estimate import fits
 from hw.fixar.commands import ERRORS
 from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.core import FixarCore
-from hw.fixar.estimate import estimate, fits, suggest
-from hw.learner.records import HYPERPARAMETERS, REPORT, record_granules
+from hw.fixar.estimate import estimate, suggest
+from hw.learner.design import RECORDS, storage
 from hw.replay.design import default_config
-from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
-from hw.shell.command import round_up
 from hw.shell.design import Design
 
 __all__ = ["DESIGN"]
@@ -34,15 +33,9 @@ def _default(numbers):
         config = FixarKernelConfig(
             replay=replay.replay, engine=replay.engine, learner=FixarConfig(**sizes)
         )
-        if fits(config, numbers):
+        if fits(estimate(config), numbers):
             break
     return config
-
-
-def _storage(config):
-    """All experiences of the largest capacity, each on beats of its own."""
-    size = record_granules(config.learner) * GRANULE_BYTES
-    return config.replay.capacity, round_up(size, config.engine.beat_bytes)
 
 
 DESIGN = Design(
@@ -52,12 +45,9 @@ DESIGN = Design(
     default=_default,
     core=FixarCore,
     errors=ERRORS,
-    records={
-        "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
-        "Lists and batches": [ITEM, HEADER],
-    },
+    records=RECORDS,
     largest="storage",
-    storage=_storage,
+    storage=storage,
     estimate=estimate,
     suggest=suggest,
 )

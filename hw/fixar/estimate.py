@@ -7,11 +7,11 @@ Clocks are ``hw.fixar.pass_clocks``.
 
 from dataclasses import replace
 
-from hw.estimate import Estimate, exceeded
-from hw.fixar.array import Array
-from hw.fixar.cells import CellMemory
+from hw.estimate import Estimate
+from hw.fixar.aap.cells import CellMemory
+from hw.fixar.array.array import Array
+from hw.fixar.array.foot import Foot
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.foot import Foot
 from hw.fixar.layouts import Layouts
 from hw.fixar.parameters.layouts import word_width
 from hw.fixar.parameters.parameters import Parameters
@@ -22,8 +22,9 @@ from hw.nn.td_loss import TdLoss
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of
 from hw.stream.transpose import Transpose
+from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["check_fit", "estimate", "fits", "parts", "suggest"]
+__all__ = ["estimate", "parts", "suggest"]
 
 #: Lookup tables of a lane of a core, beside array, foot and transposer, and of the core's rest.
 _CORE_LANE, _CORE = 964, 2160
@@ -127,26 +128,8 @@ def estimate(config):
     return replace(whole, lut=whole.lut + _JOINT * whole.uram)
 
 
-def check_fit(config, numbers):
-    """ValueError with what would fit, unless a FixarKernelConfig fits a board's ``numbers``."""
-    for name, limit, need in exceeded(estimate(config).resources, numbers):
-        hint = suggest(config, lambda other: fits(other, numbers))
-        raise ValueError(
-            f"{name} must be at most {limit} (the usable share), not {need}"
-            + "".join(f"; {text} fits" for text in hint)
-        )
-
-
-def fits(config, numbers):
-    """Whether ``check_fit`` passes."""
-    return not any(exceeded(estimate(config).resources, numbers))
-
-
 def suggest(config, fits):
-    """What would fit: texts, each a change by itself; if none alone does, several together.
-
-    ``fits(config)`` : whether another config does.
-    """
+    """What would fit: texts, as ``hw.suggest.suggest``; ``fits(config)``: whether another does."""
     learner = config.learner
     smaller = {
         "cores": list(range(learner.cores - 1, 0, -1)),
@@ -159,20 +142,6 @@ def suggest(config, fits):
         ],
         "optimizer": ["sgd"] * (learner.optimizer != "sgd"),
     }
-    smaller = {name: choices for name, choices in smaller.items() if choices}
-
-    def holds(**changes):
-        return fits(replace(config, learner=replace(learner, **changes)))
-
-    changes = []
-    for name, choices in smaller.items():
-        value = next((value for value in choices if holds(**{name: value})), None)
-        if value is not None:
-            changes.append(f"{name} {value}")
-    if changes:
-        return changes
-    for step in range(max(map(len, smaller.values()), default=0)):
-        together = {n: choices[min(step, len(choices) - 1)] for n, choices in smaller.items()}
-        if holds(**together):
-            return [", ".join(f"{name} {value}" for name, value in together.items())]
-    return []
+    return changes_that_fit(
+        smaller, lambda changes: fits(replace(config, learner=replace(learner, **changes)))
+    )

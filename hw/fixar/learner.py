@@ -11,19 +11,19 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.arith.to_float import to_float
-from hw.fixar.aap import PSUM_WIDTH, AapCore
+from hw.fixar.aap.aap import PSUM_WIDTH, AapCore
+from hw.fixar.aap.feed import TileRows
 from hw.fixar.actions import Actions
-from hw.fixar.feed import TileRows
+from hw.fixar.batch.samples import Samples
 from hw.fixar.layouts import Layouts
 from hw.fixar.learner_ranges import LearnerRanges
 from hw.fixar.parameters.parameters import Parameters
+from hw.fixar.parameters.updates import Updates
 from hw.fixar.plan import Kind, Version
 from hw.fixar.precision import error_slot, slots
-from hw.fixar.samples import Samples
-from hw.fixar.sequencer import Sequencer
-from hw.fixar.updates import Updates
 from hw.fixar.walk.begins import Begins
 from hw.fixar.walk.pass_table import PassTable
+from hw.fixar.walk.sequencer import Sequencer
 from hw.fixar.walk.walk import Walk
 from hw.learner.contract import LearnerSignature
 from hw.shared import SharedModule

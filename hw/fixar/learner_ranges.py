@@ -4,9 +4,9 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.fixar.errors import error_layout
+from hw.fixar.batch.errors import error_layout
+from hw.fixar.numbers.ranges import NOTHING, Ranges, range_layout
 from hw.fixar.precision import error_slot, slots
-from hw.fixar.ranges import NOTHING, Ranges, range_layout
 
 __all__ = ["LearnerRanges"]
 

@@ -12,9 +12,9 @@ are as many clocks apart as there are lanes of actions.
 """
 
 from hw.fixar.actions import Actions
-from hw.fixar.errors import GAP, Errors
-from hw.fixar.foot import Foot
-from hw.fixar.intake import Intake
+from hw.fixar.array.foot import Foot
+from hw.fixar.batch.errors import GAP, Errors
+from hw.fixar.batch.intake import Intake
 from hw.fixar.parameters.update import Update
 from hw.fixar.plan import Kind, Result, acting, plan
 from hw.fixar.walk.streamer import Streamer

@@ -7,10 +7,11 @@ z = 0). Behind a relu codes have no sign.
 
 from dataclasses import dataclass
 
+from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range, freeze_lists
 from hw.fixar.config import CODE_WIDTH
 
-__all__ = ["Precision", "activation_slot", "error_slot", "shift_limits", "slots"]
+__all__ = ["Precision", "activation_slot", "code_limits", "error_slot", "shift_limits", "slots"]
 
 
 def slots(config):
@@ -64,6 +65,12 @@ class Precision(ConfigBase):
                 raise ValueError(f"{name} must be {count} numbers, not {len(values)}")
             for value in values:
                 check_range(name, value, 0, limit)
+
+
+def code_limits(signed):
+    """Lowest and highest code, without a sign behind a relu."""
+    form = SQ(CODE_WIDTH, 0) if signed else UQ(CODE_WIDTH, 0)
+    return form.low, form.high
 
 
 def shift_limits(config):

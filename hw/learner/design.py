@@ -2,9 +2,10 @@
 
 from functools import partial
 
+from hw.estimate import fits
 from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
-from hw.learner.estimate import estimate, fits, suggest
+from hw.learner.estimate import estimate, suggest
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.records import ERRORS, HYPERPARAMETERS, REPORT, record_granules
 from hw.replay.design import default_config
@@ -12,7 +13,13 @@ from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
 from hw.shell.design import Design
 
-__all__ = ["DDPG", "DQN"]
+__all__ = ["DDPG", "DQN", "RECORDS", "storage"]
+
+#: What lies in operands and results of a kernel that learns.
+RECORDS = {
+    "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
+    "Lists and batches": [ITEM, HEADER],
+}
 
 #: Samples side by side and multipliers of the largest layer, widest first; PEs updated at once.
 _UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1), (1, 1, 1))
@@ -43,7 +50,7 @@ def _default(algorithm, numbers):
                 **_SIZES[algorithm],
             ),
         )
-        if fits(config, limits):
+        if fits(estimate(config), limits):
             break
     return config
 
@@ -55,7 +62,7 @@ def _check(algorithm, config):
         )
 
 
-def _storage(config):
+def storage(config):
     """All experiences of the largest capacity, each on beats of its own."""
     size = record_granules(config.learner) * GRANULE_BYTES
     return config.replay.capacity, round_up(size, config.engine.beat_bytes)
@@ -69,12 +76,9 @@ def _design(algorithm, summary):
         default=partial(_default, algorithm),
         core=LearnerCore,
         errors=ERRORS,
-        records={
-            "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
-            "Lists and batches": [ITEM, HEADER],
-        },
+        records=RECORDS,
         largest="storage",
-        storage=_storage,
+        storage=storage,
         estimate=estimate,
         suggest=suggest,
         check=partial(_check, algorithm),

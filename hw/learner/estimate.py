@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from amaranth import Shape
 
-from hw.estimate import Estimate, exceeded
+from hw.estimate import Estimate
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.config import KINDS
 from hw.learner.chain.forward import Forward
@@ -20,8 +20,9 @@ from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.optimizers import optimizer_of
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of
+from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["check_fit", "estimate", "fits", "stages", "suggest"]
+__all__ = ["estimate", "stages", "suggest"]
 
 
 def stages(config):
@@ -108,39 +109,11 @@ def estimate(config):
     )
 
 
-def check_fit(config, numbers):
-    """ValueError with what would fit, unless a LearnerKernelConfig fits a board's ``numbers``."""
-    for name, limit, need in exceeded(estimate(config).resources, numbers):
-        hint = suggest(config, lambda other: fits(other, numbers))
-        raise ValueError(
-            f"{name} must be at most {limit} (the usable share), not {need}"
-            + "".join(f"; {text} fits" for text in hint)
-        )
-
-
-def fits(config, numbers):
-    """Whether ``check_fit`` passes."""
-    return not any(exceeded(estimate(config).resources, numbers))
-
-
 def suggest(config, fits):
-    """What would fit: texts, each a change by itself; if none alone does, several together.
-
-    ``fits(config)`` : whether another config does.
-    """
-    smaller = _smaller(config.learner)
-    changes = []
-    for name, choices in smaller:
-        value = next((v for v in choices if _holds(config, fits, {name: v})), None)
-        if value is not None:
-            changes.append(f"{name} {value}")
-    if changes:
-        return changes
-    for step in range(max((len(choices) for _, choices in smaller), default=0)):
-        together = {name: choices[min(step, len(choices) - 1)] for name, choices in smaller}
-        if _holds(config, fits, together):
-            return [", ".join(f"{name} {value}" for name, value in together.items())]
-    return []
+    """What would fit: texts, as ``hw.suggest.suggest``; ``fits(config)``: whether another does."""
+    return changes_that_fit(
+        _smaller(config.learner), lambda changes: fits(_changed(config, **changes))
+    )
 
 
 def _smaller(learner):
@@ -149,7 +122,7 @@ def _smaller(learner):
     def halves(value):
         return [value >> k for k in range(1, value.bit_length())]
 
-    lists = {
+    return {
         "lanes": halves(learner.lanes),
         "multipliers": halves(learner.multipliers),
         "update_units": halves(learner.update_units),
@@ -162,15 +135,11 @@ def _smaller(learner):
         "kind": KINDS[KINDS.index(learner.arithmetic.kind) + 1 :],
         "optimizer": ["sgd"] * (learner.optimizer != "sgd"),
     }
-    return [(name, values) for name, values in lists.items() if values]
 
 
-def _holds(config, fits, changes):
-    changes, learner = dict(changes), config.learner
-    kind = changes.pop("kind", None)
+def _changed(config, kind=None, **changes):
+    """ValueError where no shape fits so few multipliers."""
+    learner = config.learner
     if kind:
         changes["arithmetic"] = replace(learner.arithmetic, kind=kind)
-    try:
-        return fits(replace(config, learner=replace(learner, **changes)))
-    except ValueError:  # no shape fits so few multipliers
-        return False
+    return replace(config, learner=replace(learner, **changes))

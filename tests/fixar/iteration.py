@@ -7,7 +7,7 @@ import numpy as np
 from fixar.passes import Walk
 from packed import packed
 
-from hw.fixar.aap import AapCore
+from hw.fixar.aap.aap import AapCore
 from hw.fixar.plan import acting
 from hw.fixar.precision import Precision, slots
 from sim.model.arith.arithmetic import twin_of

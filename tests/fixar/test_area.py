@@ -3,8 +3,8 @@
 import pytest
 
 from boards.area import synthesize
-from hw.fixar.array import Array
-from hw.fixar.foot import Foot
+from hw.fixar.array.array import Array
+from hw.fixar.array.foot import Foot
 from hw.stream.transpose import Transpose
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY

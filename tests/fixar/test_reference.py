@@ -9,7 +9,9 @@ from learner.learning import experiences, parameters, steps
 
 from host.algorithms.fake_quantization import FakeQuantizedMLP
 from host.runtime.parameters import to_image, zero_moments
-from host.runtime.precision_plan import ACTIVATION, CODE_WIDTH, ERROR, OPERAND, shift_of
+from host.runtime.precision_plan import ACTIVATION, ERROR, shift_of
+from hw.arith.fixed import SQ
+from hw.fixar.config import CODE_WIDTH
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 from sim.model.fixar.learner import FixarTrainer
 from sim.model.fixar.network import FixarNetwork, Watch
@@ -57,7 +59,7 @@ def passes(net, weights, x, e):
 
 def case(rng, name, kind):
     layers = CONFIG.networks[name]
-    limited = type(OPERAND)(25 if kind == "near" else 27, 23)
+    limited = SQ(2 if kind == "near" else 4, 23)
     weights = [
         tuple(
             drawn(rng, limited, shape, kind).astype(float)

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.foot import BEGIN_WIDTH
+from hw.fixar.array.foot import BEGIN_WIDTH
 from hw.fixar.layouts import SHIFT_WIDTH
 from hw.fixar.parameters.layouts import bias_layout
 from hw.stream.queue import Queue

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.foot import Foot
+from hw.fixar.array.foot import Foot
 from hw.fixar.layouts import Layouts
 from hw.fixar.plan import Kind, Result
 

@@ -8,8 +8,8 @@ Arrays are [features, batch]: integers in float64 (``sim.model.fixar.numbers``).
 
 import numpy as np
 
+from hw.fixar.numbers.ranges import NOTHING
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
-from hw.fixar.ranges import NOTHING
 from sim.model.fixar.numbers import encode, finish, gradients, operands, value_of
 
 __all__ = ["FixarNetwork", "Watch"]

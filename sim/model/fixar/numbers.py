@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from hw.fixar.config import CODE_WIDTH
+from hw.fixar.precision import code_limits
 
 __all__ = ["Cells", "Finished", "encode", "finish", "gradients", "operands", "value_of"]
 
@@ -56,15 +57,14 @@ def _operands(weights, drop, high):
 def encode(values, half, shift, signed):
     """``(Cells, saturations)`` of numbers of full precision."""
     words = np.empty((values.shape[0], values.shape[1] * (1 if half else 2)))
-    saturations = _encode(values, words, half, shift, signed)
+    saturations = _encode(values, words, half, shift, *code_limits(signed))
     return Cells(words, shift if half else 0, half), saturations
 
 
 @_compiled
-def _encode(values, words, half, shift, signed):
+def _encode(values, words, half, shift, low, high):
     saturations, batch = 0, values.shape[1]
     unit = 0.5**shift
-    low, high = (-32768.0, 32767.0) if signed else (0.0, 65535.0)
     for i in range(values.shape[0]):
         for b in range(batch):
             if half:

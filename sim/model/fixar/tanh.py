@@ -1,4 +1,4 @@
-"""Bit-exact reference for ``hw.fixar.tanh_tail`` and ``hw.fixar.tanh_slope``: int64 arrays."""
+"""Bit-exact reference for ``hw.fixar.numbers.tanh_tail`` and ``.tanh_slope``: int64 arrays."""
 
 import numpy as np
 

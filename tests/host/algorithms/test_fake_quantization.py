@@ -13,10 +13,10 @@ from host.runtime.precision_plan import (
     ERROR,
     GRADIENT,
     OPERAND,
-    Format,
-    limits,
     shifts,
 )
+from hw.arith.fixed import SQ
+from hw.fixar.precision import code_limits
 
 SIZES = (5, 7, 6, 2)
 #: activations' shifts, errors'
@@ -41,7 +41,7 @@ def shifted(x, by):
 def code(x, shift, signed):
     if shift is None:
         return x
-    least, most = limits(signed)
+    least, most = code_limits(signed)
     return min(max(shifted(x, shift), least), most) << shift
 
 
@@ -142,7 +142,7 @@ def test_passes_are_those_of_integers(precision, kind, sizes, rows):
 
 
 def test_numbers_become_integers():
-    form = Format(8, 4)
+    form = SQ(4, 4)
     x = torch.tensor(
         [0.0, 1 / 32, -1 / 32, 3 / 32, 7.9, 7.97, -8.0, -8.1, 100], dtype=torch.float64
     )

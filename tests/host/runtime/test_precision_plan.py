@@ -7,20 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, Format, limits, shift_of, shifts
+from host.runtime.precision_plan import ACTIVATION, ERROR, GRADIENT, WEIGHT, shift_of, shifts
+from hw.arith.fixed import SQ
+from hw.fixar.precision import code_limits
 
 
 def codes(raw, shift, signed):
     """In the words of the module, by Python's integers and fractions."""
-    least, most = limits(signed)
+    least, most = code_limits(signed)
     return [min(max(math.floor(x / 2**shift + 0.5), least), most) for x in raw]
 
 
 def test_formats():
     assert (ACTIVATION.low, ACTIVATION.high) == (-(2**31), 2**31 - 1)
     assert (ERROR.low, ERROR.high) == (-(2**26), 2**26 - 1)
-    assert WEIGHT == Format(32, 28) and limits(True) == (-32768, 32767)
-    assert limits(False) == (0, 65535)
+    assert WEIGHT == SQ(4, 28) and code_limits(True) == (-32768, 32767)
+    assert code_limits(False) == (0, 65535)
+    assert (GRADIENT.width, GRADIENT.fraction) == (48, 31)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ RAW = st.integers(ACTIVATION.low, ACTIVATION.high)
 def test_the_smallest_that_holds_the_range(raw, signed):
     raw = raw if signed else list(map(abs, raw))
     shift = shift_of(min(raw), max(raw), ACTIVATION.width, signed=signed)
-    bounds = limits(signed)
+    bounds = code_limits(signed)
 
     def holds(by):
         return all(bounds[0] <= math.floor(x / 2**by + 0.5) <= bounds[1] for x in raw)

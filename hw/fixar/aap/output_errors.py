@@ -4,10 +4,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.coder import Coder
+from hw.fixar.aap.existing import existing
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.existing import existing
 from hw.fixar.layouts import SHIFT_WIDTH
+from hw.fixar.numbers.coder import Coder
 from hw.fixar.plan import Result
 from hw.stream.delay import delay
 

@@ -6,8 +6,8 @@ from clocks import Clocks
 
 from hw.arith.fixed import SQ
 from hw.fixar.config import FixarConfig
-from hw.fixar.tanh_slope import TanhSlope
-from hw.fixar.tanh_tail import TanhTail
+from hw.fixar.numbers.tanh_slope import TanhSlope
+from hw.fixar.numbers.tanh_tail import TanhTail
 from sim.model.fixar.tanh import slope, tail
 
 FORMATS = FixarConfig().arithmetic

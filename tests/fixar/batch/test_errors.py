@@ -7,8 +7,8 @@ import pytest
 from arith.float32_cases import bits
 from pauses import SOLID
 
+from hw.fixar.batch.errors import Errors
 from hw.fixar.config import FixarConfig
-from hw.fixar.errors import Errors
 from hw.learner.records import record_words
 from hw.nn.td_loss import GAP
 from hw.replay.records import ITEM
@@ -130,4 +130,4 @@ def test_errors(simulate, tmp_path, cores, batch):
     assert seen or batch == 1
     path = tmp_path / "batches.json"
     path.write_text(json.dumps(batches))
-    simulate(unit, "fixar.errors_bench", batches=str(path), width=FORMATS.gradient.width)
+    simulate(unit, "fixar.batch.errors_bench", batches=str(path), width=FORMATS.gradient.width)

@@ -1,10 +1,10 @@
-"""hw.fixar.array: sums of products to the last bit, and tiles that follow each other."""
+"""hw.fixar.array.array: sums of products to the last bit, and tiles that follow each other."""
 
 import numpy as np
 import pytest
 from clocks import Clocks
 
-from hw.fixar.array import Array
+from hw.fixar.array.array import Array
 from hw.verilog import to_verilog
 
 OPERANDS = (-(1 << 26), (1 << 26) - 1)

@@ -4,14 +4,14 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.coder import Coder, Collect
+from hw.fixar.aap.existing import existing
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.existing import existing
-from hw.fixar.lanes import LaneByLane
 from hw.fixar.layouts import cells_layout
+from hw.fixar.numbers.coder import Coder, Collect
+from hw.fixar.numbers.lanes import LaneByLane
+from hw.fixar.numbers.tanh_slope import TanhSlope
+from hw.fixar.numbers.tanh_tail import TanhTail
 from hw.fixar.plan import Result
-from hw.fixar.tanh_slope import TanhSlope
-from hw.fixar.tanh_tail import TanhTail
 from hw.stream.delay import delay
 
 __all__ = ["Tails"]

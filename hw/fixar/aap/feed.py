@@ -4,8 +4,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.cells import CellMemory
-from hw.fixar.column import OPERAND_WIDTH, stream_pair
+from hw.fixar.aap.cells import CellMemory
+from hw.fixar.array.column import OPERAND_WIDTH, stream_pair
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.fixar.plan import Kind, Version

@@ -4,8 +4,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.fixar.errors import Errors
-from hw.fixar.intake import Intake
+from hw.fixar.batch.errors import Errors
+from hw.fixar.batch.intake import Intake
 from hw.fixar.layouts import Layouts
 from hw.learner.samples.batch_memory import BatchMemory
 

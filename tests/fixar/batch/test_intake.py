@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from packed import packed
 
+from hw.fixar.batch.frame import FIELDS
+from hw.fixar.batch.intake import Intake, write_layout
 from hw.fixar.config import FixarConfig
-from hw.fixar.frame import FIELDS
-from hw.fixar.intake import Intake, write_layout
 from hw.learner.records import observation_granules, record_granules, record_words
 from sim.model.arith.quantize import quantize
 from sim.model.fixar.numbers import encode
@@ -128,7 +128,7 @@ def test_intake(simulate, name):
     unit = Intake(config, data_width)
     simulate(
         unit,
-        "fixar.intake_bench",
+        "fixar.batch.intake_bench",
         cores=cores,
         words=data_width // 32,
         latency=unit.LATENCY,

@@ -5,7 +5,7 @@ import pytest
 from clocks import Clocks
 
 from hw.fixar.config import CODE_WIDTH, FixarConfig
-from hw.fixar.finish import Finish
+from hw.fixar.numbers.finish import Finish
 
 FORMATS = FixarConfig().arithmetic
 DROP = FORMATS.operand.fraction

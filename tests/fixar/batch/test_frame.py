@@ -2,8 +2,8 @@
 
 import pytest
 
+from hw.fixar.batch.frame import FIELDS, QUAD, frame_steps
 from hw.fixar.config import FixarConfig
-from hw.fixar.frame import FIELDS, QUAD, frame_steps
 from hw.learner.records import record_granules, record_words
 
 SIZES = [(o, a) for a in (*range(1, 20), 31, 32, 33) for o in (*range(1, 20), 63, 64, 65, 376)]

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.fixed_point import DualPrecision
 from hw.fixar.config import CELL_WIDTH
-from hw.fixar.lanes import LaneByLane
+from hw.fixar.numbers.lanes import LaneByLane
 from hw.stream.delay import delay
 
 __all__ = ["TanhTail"]

@@ -7,17 +7,17 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.array import Array
-from hw.fixar.cells import CellMemory
+from hw.fixar.aap.cells import CellMemory
+from hw.fixar.aap.feed import Feed, TileRows
+from hw.fixar.aap.output_errors import OutputErrors
+from hw.fixar.aap.results import Results, saturation_layout
+from hw.fixar.aap.schedule import Schedule
+from hw.fixar.array.array import Array
+from hw.fixar.array.foot import BEGIN_WIDTH, Foot
 from hw.fixar.config import CELL_WIDTH
-from hw.fixar.feed import Feed, TileRows
-from hw.fixar.foot import BEGIN_WIDTH, Foot
 from hw.fixar.layouts import SHIFT_WIDTH, Layouts, cells_layout
-from hw.fixar.output_errors import OutputErrors
+from hw.fixar.numbers.ranges import range_layout
 from hw.fixar.plan import Kind, Result
-from hw.fixar.ranges import range_layout
-from hw.fixar.results import Results, saturation_layout
-from hw.fixar.schedule import Schedule
 
 __all__ = ["PSUM_WIDTH", "AapCore"]
 

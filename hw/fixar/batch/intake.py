@@ -12,10 +12,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize, quantize
+from hw.fixar.batch.frame import FIELDS, QUAD
+from hw.fixar.batch.intake_walk import IntakeWalk
 from hw.fixar.config import CELL_WIDTH
-from hw.fixar.encode import ENCODE_LATENCY, encode
-from hw.fixar.frame import FIELDS, QUAD
-from hw.fixar.intake_walk import IntakeWalk
+from hw.fixar.numbers.encode import ENCODE_LATENCY, encode
 from hw.fixar.precision import shift_limits
 from hw.learner.records import record_words
 from hw.learner.samples.batch_memory import BatchMemory

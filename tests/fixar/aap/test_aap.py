@@ -1,4 +1,4 @@
-"""hw.fixar.aap: all passes of an iteration on a core, against the twin, to the last bit."""
+"""hw.fixar.aap.aap: all passes of an iteration on a core, against the twin, to the last bit."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from amaranth import Shape
 from fixar.iteration import Iteration, cells_of
 
-from hw.fixar.aap import PSUM_WIDTH, AapCore
+from hw.fixar.aap.aap import PSUM_WIDTH, AapCore
 from hw.fixar.config import FixarConfig
 from hw.fixar.precision import slots
 
@@ -27,7 +27,7 @@ def run(simulate, tmp_path, iteration, jobs, *, gaps=(0, 0), tight=1, seed=1):
     bits = Shape.cast(unit.signature.members["saturated"].shape["activations"].shape).width
     simulate(
         unit,
-        "fixar.aap_bench",
+        "fixar.aap.aap_bench",
         config=config.to_dict(),
         core=core,
         batch=iteration.batch,

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import SHIFT_WIDTH, cells_layout
-from hw.fixar.rounding import Rounding
+from hw.fixar.numbers.rounding import Rounding
 from hw.stream.delay import delay
 
 __all__ = ["Coder", "Collect"]

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
 from hw.estimate import Estimate
-from hw.fixar.column import SUM_WIDTH, sums_layout
+from hw.fixar.array.column import SUM_WIDTH, sums_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, memory_blocks, style_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from clocks import Clocks
 
-from hw.fixar.ranges import NOTHING, PassRange, Ranges, range_layout
+from hw.fixar.numbers.ranges import NOTHING, PassRange, Ranges, range_layout
 
 LOW, HIGH = -1 << 31, (1 << 31) - 1
 
@@ -77,4 +77,6 @@ def test_slots(simulate, tmp_path, sources, slots):
         )
     path = tmp_path / "rounds.json"
     path.write_text(json.dumps(rounds))
-    simulate(Ranges(sources, slots), "fixar.ranges_bench", rounds=str(path), sources=sources)
+    simulate(
+        Ranges(sources, slots), "fixar.numbers.ranges_bench", rounds=str(path), sources=sources
+    )

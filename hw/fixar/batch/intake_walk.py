@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.frame import QUAD, frame_steps
+from hw.fixar.batch.frame import QUAD, frame_steps
 from hw.learner.records import observation_granules, record_granules
 
 __all__ = ["IntakeWalk", "place_layout", "step_layout"]

@@ -1,4 +1,4 @@
-"""hw.fixar.foot: what adds up in psum, to the last bit, in all modes and at every pace."""
+"""hw.fixar.array.foot: what adds up in psum, to the last bit, in all modes and at every pace."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from clocks import Clocks
 
-from hw.fixar.foot import Foot, Mode
+from hw.fixar.array.foot import Foot, Mode
 
 FULL, PAIR, SUM = Mode.FULL, Mode.PAIR, Mode.SUM
 #: Limits of c0 and c1, and of begin.

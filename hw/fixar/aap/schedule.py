@@ -4,10 +4,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.array import Array
-from hw.fixar.existing import existing
-from hw.fixar.feed import Feed
-from hw.fixar.foot import Foot, Mode, foot_control
+from hw.fixar.aap.existing import existing
+from hw.fixar.aap.feed import Feed
+from hw.fixar.array.array import Array
+from hw.fixar.array.foot import Foot, Mode, foot_control
 from hw.fixar.plan import Kind
 from hw.stream.delay import delay
 

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.rounding import LARGEST_SHIFT, Rounding
+from hw.fixar.numbers.rounding import LARGEST_SHIFT, Rounding
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 

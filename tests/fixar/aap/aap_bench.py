@@ -11,7 +11,7 @@ from cocotb.triggers import RisingEdge, Timer
 from driving import start
 from streams import flagged
 
-from hw.fixar.aap import AapCore
+from hw.fixar.aap.aap import AapCore
 from hw.fixar.config import FixarConfig
 
 CASE = json.loads(os.environ["CASE"])

@@ -4,13 +4,13 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fixar.aap.schedule import streams_pairs
+from hw.fixar.aap.tails import Tails
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.finish import Finish
 from hw.fixar.layouts import cells_layout
+from hw.fixar.numbers.finish import Finish
+from hw.fixar.numbers.ranges import PassRange, range_layout
 from hw.fixar.plan import Kind, Result, Version
-from hw.fixar.ranges import PassRange, range_layout
-from hw.fixar.schedule import streams_pairs
-from hw.fixar.tails import Tails
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 

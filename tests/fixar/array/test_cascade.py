@@ -1,7 +1,7 @@
-"""hw.fixar.column in DSP blocks: operands, products and sums, and sums by the blocks' own wires."""
+"""A column of the array in DSP blocks: operands, products, sums, and the blocks' own wires."""
 
 from boards.area import netlist
-from hw.fixar.column import Column
+from hw.fixar.array.column import Column
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
 from hw.estimate import Estimate
-from hw.fixar.column import OPERAND_WIDTH, Column, stream_pair, sums_layout
+from hw.fixar.array.column import OPERAND_WIDTH, Column, stream_pair, sums_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 

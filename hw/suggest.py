@@ -1,0 +1,36 @@
+"""What would fit where a config does not: smaller values of its fields."""
+
+__all__ = ["alone", "suggest"]
+
+
+def alone(smaller, holds):
+    """``[(field, value)]``: of each field of which one suffices, the first such value.
+
+    smaller : dict of a field to its smaller values, largest first.
+    holds(changes) : whether the config with these values fits, by field; ValueError if there is no
+        such config.
+    """
+    first = (
+        (name, next((value for value in values if _holds(holds, {name: value})), None))
+        for name, values in smaller.items()
+    )
+    return [(name, value) for name, value in first if value is not None]
+
+
+def suggest(smaller, holds):
+    """Texts, each a change by itself; if none alone does, several together, as of ``alone``."""
+    if found := alone(smaller, holds):
+        return [f"{name} {value}" for name, value in found]
+    smaller = {name: values for name, values in smaller.items() if values}
+    for step in range(max(map(len, smaller.values()), default=0)):
+        together = {name: values[min(step, len(values) - 1)] for name, values in smaller.items()}
+        if _holds(holds, together):
+            return [", ".join(f"{name} {value}" for name, value in together.items())]
+    return []
+
+
+def _holds(holds, changes):
+    try:
+        return holds(changes)
+    except ValueError:
+        return False
