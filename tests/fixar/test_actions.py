@@ -16,6 +16,7 @@ CASES = {
     "one action": (dict(action=1, side=16, cores=2, batch=9), 512),
     "a sample a core": (dict(action=4, side=4, cores=2, batch=2), 128),
 }
+QUICK = ("side 16, 2 cores", "side 4, 3 cores")
 FRACTION = action_format(FixarConfig()).fraction
 ONE = 1 << FRACTION
 LARGEST = 0x7F7FFFFF  # what ACT takes
@@ -68,7 +69,10 @@ def bits_of(number):
     return int(np.float32(number).view(np.uint32))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES],
+)
 def test_actions(simulate, name):
     values, data_width = CASES[name]
     config, rng = FixarConfig(hidden=(4,), **values), np.random.default_rng(1)

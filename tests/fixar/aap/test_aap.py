@@ -146,7 +146,7 @@ def test_pauses(simulate, tmp_path, kind, gaps):
     check(simulate, tmp_path, WIDE, kind, 11, 0, gaps=gaps, tight=0, seed=2)
 
 
-@pytest.mark.parametrize("kind, batch", [long("half", 1), ("full", 16)])
+@pytest.mark.parametrize("kind, batch", [long("half", 1), long("full", 16)])
 def test_batches(simulate, tmp_path, kind, batch):
     """One sample; whole blocks, with ranges above 0."""
     check(simulate, tmp_path, SMALL, kind, batch, 0, seed=3, above=batch != 1)
@@ -159,7 +159,7 @@ def test_side_of_16(simulate, tmp_path, kind):
     check(simulate, tmp_path, config, kind, 35, 0, seed=4)
 
 
-@pytest.mark.parametrize("kind", ["half", long("full")])
+@pytest.mark.parametrize("kind", [long("half"), long("full")])
 def test_acting(simulate, tmp_path, kind):
     """Actions are no codes; nothing is seen and nothing counts."""
     iteration = Iteration(SMALL, kind, 5, 1, seed=5)

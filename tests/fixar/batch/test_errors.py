@@ -106,7 +106,9 @@ def made(config, unit, rng, *, batch, half, pair, gap=0.0, wild=False):
     )
 
 
-@pytest.mark.parametrize("cores, batch", [(1, 1), (2, 24), (3, 40)])
+@pytest.mark.parametrize(
+    "cores, batch", [(1, 1), (2, 24), pytest.param(3, 40, marks=pytest.mark.long)]
+)
 def test_errors(simulate, tmp_path, cores, batch):
     """Batches of any size one after the other, in every precision, into slow readers too."""
     config = FixarConfig(cores=cores, batch=batch, side=4, observation=3, action=2)

@@ -56,7 +56,7 @@ class Commands:
         pytest.param(4, "rmsprop", 256, marks=pytest.mark.long),
         pytest.param(4, "sgd", 512, marks=pytest.mark.long),
         pytest.param(16, "adam", 128, marks=pytest.mark.long),
-        (16, "sgd", 512),
+        pytest.param(16, "sgd", 512, marks=pytest.mark.long),
     ],
 )
 def test_image(simulate, tmp_path, side, optimizer, data_width):

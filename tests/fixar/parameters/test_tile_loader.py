@@ -10,7 +10,7 @@ from fixar.parameters.tiles import Tiles
 from hw.fixar.parameters.tile_loader import TileLoader
 
 
-@pytest.mark.parametrize("side", CONFIGS)
+@pytest.mark.parametrize("side", [4, pytest.param(16, marks=pytest.mark.long)])
 def test_tiles(simulate, tmp_path, side):
     config, rng = CONFIGS[side], np.random.default_rng(side)
     parameters = random_parameters(config, rng)
