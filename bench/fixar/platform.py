@@ -24,7 +24,7 @@ from sim.tools import BUILD_DIRECTORY
 __all__ = ["measure", "rows"]
 
 _ENV = "HalfCheetah-v5"
-BATCHES = (64, 512)
+BATCHES = (64, 128, 256, 512)
 _WARM, _STEPS = 10, 100
 _SOURCE = f"this run, card model less its arithmetic, mean of {_STEPS} timesteps, one thread"
 _WORKED = "worked out, hw.fixar.pass_clocks, at 164 MHz"

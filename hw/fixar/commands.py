@@ -54,7 +54,7 @@ FIXAR_STATUS = Layout(
         Field("activation_ranges", "i32", "low and high of each slot", 2 * RANGE_SLOTS[0]),
         Field("error_ranges", "i32", "low and high of each slot", 2 * RANGE_SLOTS[1]),
     ),
-    size=384,
+    size=320,
 )
 
 

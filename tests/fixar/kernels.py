@@ -124,9 +124,10 @@ class _Pair:
     sim, model : Rig
     """
 
-    def __init__(self, kernel, twin, storage_bytes):
+    def __init__(self, kernel, twin, storage_bytes, **options):
         self.sim, self.model = (
-            Rig(each, {"storage": storage_bytes}, FIXAR_STATUS, CLOCKS) for each in (kernel, twin)
+            Rig(each, {"storage": storage_bytes}, FIXAR_STATUS, CLOCKS, **options)
+            for each in (kernel, twin)
         )
         self.outputs = None
 
@@ -146,7 +147,7 @@ class _Pair:
 
 
 @contextmanager
-def pair(config, storage_bytes=STORAGE_BYTES, **options):
+def pair(config, storage_bytes=STORAGE_BYTES, timeout_s=60.0, **options):
     """A kernel on card ``sim`` and its twin; ``options`` are the simulated card's."""
     with opened("sim", config, **options) as kernel, opened("model", config) as twin:
-        yield _Pair(kernel, twin, storage_bytes)
+        yield _Pair(kernel, twin, storage_bytes, timeout_s=timeout_s)

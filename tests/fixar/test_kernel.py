@@ -214,6 +214,22 @@ def test_two_thousand_iterations():
         assert learner["iterations"] == 2000
 
 
+@pytest.mark.long
+def test_twenty_iterations_of_the_paper():
+    """HalfCheetah's networks on 512 PEs, in all precisions."""
+    config = kernel_config(512, observation=17, action=6, hidden=(400, 300), batch=512)
+    source = FixarPrograms(config, 9)
+    with pair(config, 1 << 16, timeout_s=1200) as kernels:
+        begun(kernels, source)
+        for kind, count in zip(KINDS, (7, 7, 6), strict=True):
+            program = source.fresh()
+            program.format(precision_of(config, kind, frame=9, activation=9, error=8))
+            program.learn(source.steps(count), source.records(count), **source.fields(64))
+            shell, _, learner = kernels.run(*source.tail(program), kind)
+            assert shell["error"] == 0
+        assert learner["iterations"] == 20
+
+
 def _by_ranges(status):
     shifts = {}
     for kind, count in zip(("activation", "error"), slots(SMALL.learner), strict=True):
