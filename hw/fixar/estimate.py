@@ -11,11 +11,9 @@ from hw.estimate import Estimate
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.array.array import Array
 from hw.fixar.array.foot import Foot
-from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
+from hw.fixar.config import CELL_WIDTH
 from hw.fixar.layouts import Layouts
-from hw.fixar.parameters.layouts import word_width
 from hw.fixar.parameters.parameters import Parameters
-from hw.learner.parameters.parameter_memory import stored_sets
 from hw.learner.records import action_granules, observation_granules, record_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.td_loss import TdLoss
@@ -49,7 +47,7 @@ def parts(config):
     cores, side, layouts = learner.cores, learner.side, Layouts(learner)
     ultra = config.replay.ultra_ram
     cells = [
-        _cells(lanes, depth, ultra)
+        CellMemory.estimate(lanes, depth, ultra)
         for lanes, depth in (
             (side, layouts.x_depth),
             (side, layouts.e_depth),
@@ -68,7 +66,7 @@ def parts(config):
             Transpose.estimate(CELL_WIDTH, side),
             Estimate(lut=_CORE_LANE * side + _CORE, dsp=_TAILS_DSP),
         ),
-        "parameters": _parameters(learner, ultra),
+        "parameters": Parameters.estimate(learner, ultra),
         "shared": Estimate(
             lut=_SHARED_LANE * side + _SHARED_BIT * width + _SHARED,
             bram36=BatchMemory.blocks(learner, width),
@@ -81,22 +79,6 @@ def parts(config):
             dsp=replay.dsp + _COMMANDS_DSP + 2 * _odd(*acted),
         ),
     }
-
-
-def _cells(lanes, depth, ultra):
-    """Of a CellMemory, of RAMB36 where a board has no larger blocks."""
-    if ultra:
-        return CellMemory.estimate(lanes, depth)
-    return Estimate(bram36=2 * memory_blocks(lanes * CODE_WIDTH, depth, style_of(depth)))
-
-
-def _parameters(learner, ultra):
-    """Of ``Parameters``, likewise."""
-    found, sets = Parameters.estimate(learner), stored_sets(learner)
-    if ultra or not found.uram:
-        return found
-    blocks = len(sets) * memory_blocks(word_width(learner), learner.weight_words, "block")
-    return replace(found, uram=0, bram36=found.bram36 + blocks)
 
 
 def _addresses(learner):

@@ -39,6 +39,8 @@ class FixarLearner(wiring.Component):
     config : FixarConfig
     data_width : int
         Bits of a beat.
+    ultra_ram : bool
+        Whether deep memories may be made of UltraRAM.
 
     Members
     -------
@@ -53,8 +55,8 @@ class FixarLearner(wiring.Component):
     Besides, see ``LearnerSignature``.
     """
 
-    def __init__(self, config, data_width):
-        self.config, self.data_width = config, data_width
+    def __init__(self, config, data_width, ultra_ram):
+        self.config, self.data_width, self.ultra_ram = config, data_width, ultra_ram
         self._table = PassTable(config)
         table = self._table.signature.members
         own = LearnerSignature(
@@ -81,10 +83,10 @@ class FixarLearner(wiring.Component):
         m.submodules.table = self.table = self._table
         m.submodules.sequencer = self.sequencer = Sequencer(config, self._table.END)
         m.submodules.parameters = self.parameters = Parameters(
-            config, 2 * PSUM_WIDTH, self.data_width
+            config, 2 * PSUM_WIDTH, self.data_width, self.ultra_ram
         )
         self.layouts = Layouts(config)
-        self.cores = [SharedModule(AapCore, config) for _ in range(config.cores)]
+        self.cores = [SharedModule(AapCore, config, self.ultra_ram) for _ in range(config.cores)]
         for number, core in enumerate(self.cores):
             m.submodules[f"core_{number}"] = core
         self._passes(m)
