@@ -172,12 +172,11 @@ class Tails(wiring.Component):
             tag.keep.eq(keep),
         ]
         number = Signal(data.ArrayLayout(signed(CELL_WIDTH), 2))
-        drop = config.arithmetic.activation.fraction - config.arithmetic.tanh_format.fraction
         with m.If(self.acting):
             codes = Cat(*(value[:CODE_WIDTH] for value in values))
             m.d.comb += number[0].eq(Mux(pass_.half_x, codes, codes[:CODE_WIDTH]))
         with m.Else():
-            m.d.comb += [number[k].eq(values[k] << drop) for k in range(2)]
+            m.d.comb += [number[k].eq(values[k] << config.arithmetic.tanh_cut) for k in range(2)]
         return dict(
             valid=delay(m, o.valid, wait, name="tanh_valid", reset=True),
             tag=tag,
@@ -208,8 +207,7 @@ class Tails(wiring.Component):
                 ]
         m.submodules.slope = slope = TanhSlope(config.arithmetic)
         o = serial.o
-        drop = config.arithmetic.activation.fraction - config.arithmetic.tanh_format.fraction
-        width = config.arithmetic.tanh_format.width
+        drop, width = config.arithmetic.tanh_cut, config.arithmetic.tanh_format.width
         codes = [o.value[k].code for k in range(2)]
         for k in range(2):
             code = Mux(o.tag.upper, codes[1], codes[0]) if k == 0 else codes[1]
