@@ -25,7 +25,7 @@ from hw.fixar.walk.begins import Begins
 from hw.fixar.walk.pass_table import PassTable
 from hw.fixar.walk.sequencer import Sequencer
 from hw.fixar.walk.walk import Walk
-from hw.learner.contract import LearnerSignature
+from hw.learner.contract import LearnerSignature, count_saturations
 from hw.shared import SharedModule
 
 __all__ = ["FixarLearner"]
@@ -285,9 +285,4 @@ class FixarLearner(wiring.Component):
                 *(core.saturated.gradients for core in cores),
             ],
         )
-        for k, values in enumerate(counts):
-            clipped = Signal(range(1 << 20), name=f"clipped_{k}")
-            total = Signal(33, name=f"total_{k}")
-            m.d.sync += clipped.eq(reduce(add, values))
-            m.d.comb += total.eq(control.saturations[k] + clipped)
-            m.d.sync += control.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
+        count_saturations(m, control.saturations, counts)
