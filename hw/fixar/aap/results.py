@@ -106,7 +106,7 @@ class Results(wiring.Component):
 
         # With the numbers.
         wait = Finish.VALUE_LATENCY
-        late = data.View(result.shape(), delay(m, result.as_value(), wait, name="result"))
+        late = delay(m, result, wait, name="result")
         valid, numbers = finish.value.valid, finish.value.number
         m.d.comb += [
             tails.pass_.eq(pass_),

@@ -101,7 +101,7 @@ class Tails(wiring.Component):
             self.slope.value.eq(coder.value),
         ]
         late = delay(m, lane_valid, Coder.LATENCY, name="coded", reset=True)
-        late_tag = data.View(self._tag, delay(m, tag.as_value(), Coder.LATENCY, name="coded_tag"))
+        late_tag = delay(m, tag, Coder.LATENCY, name="coded_tag")
         m.submodules.collect = collect = Collect(self.lanes)
         clipped = coder.clipped & late_tag.keep
         m.d.comb += [
@@ -231,7 +231,7 @@ class Tails(wiring.Component):
         m.d.comb += [value[k].eq(slope.o.value[k]) for k in range(2)]
         return dict(
             valid=slope.o.valid,
-            tag=delay(m, lane.as_value(), wait, name="slope_tag"),
+            tag=delay(m, lane, wait, name="slope_tag"),
             half=pass_.half_e,
             value=value.as_value(),
         )
