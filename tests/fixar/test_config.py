@@ -67,14 +67,15 @@ def test_json():
 
 
 def test_words_of_a_layer():
-    """Two tile columns of three words each, an input or the biases a word; the last input, an
+    """Two tile columns of five words each, an input or the biases a word; the last input, an
     action, comes first. Padding to 64 bytes."""
-    layer = TileLayer(inputs=2, outputs=5, side=4, last=1)
-    weights, biases = np.arange(10).reshape(5, 2) + 10, np.arange(5) + 1
+    layer = TileLayer(inputs=4, outputs=5, side=4, last=1)
+    weights, biases = np.arange(50).reshape(5, 10)[:, :4], -np.arange(5) - 1
     numbers = layer.pack(weights, biases)
-    first = [[11, 13, 15, 17], [10, 12, 14, 16], [1, 2, 3, 4]]
-    second = [[19, 0, 0, 0], [18, 0, 0, 0], [5, 0, 0, 0]]
+    inputs = [3, 0, 1, 2]
+    first = [*([k, 10 + k, 20 + k, 30 + k] for k in inputs), [-1, -2, -3, -4]]
+    second = [*([40 + k, 0, 0, 0] for k in inputs), [-5, 0, 0, 0]]
     assert numbers.reshape(-1, 4).tolist() == [*first, *second, [0] * 4, [0] * 4]
-    assert (layer.words, layer.numbers) == (6, 32)
+    assert (layer.words, layer.numbers) == (10, 48)
     for part, expected in zip(layer.unpack(numbers), (weights, biases), strict=True):
         assert part.tolist() == expected.tolist()
