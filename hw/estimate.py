@@ -5,7 +5,7 @@ Tests hold the cycles to the simulation; the resources are counted or mapped, an
 
 from dataclasses import dataclass
 
-__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "total"]
+__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "together", "total"]
 
 #: As in the tables of a board: LUTs, registers, RAMB36, URAM288, DSP blocks.
 RESOURCES = ("lut", "ff", "bram36", "uram", "dsp")
@@ -39,6 +39,13 @@ class Estimate:
 def total(*numbers):
     """Sum of numbers; None if one of them is unknown."""
     return None if None in numbers else sum(numbers)
+
+
+def together(estimates, resources=RESOURCES):
+    """These ``resources`` of all of ``estimates``; what says nothing of one takes none of it."""
+    return Estimate(
+        **{name: sum(getattr(each, name) or 0 for each in estimates) for name in resources}
+    )
 
 
 def exceeded(need, limits):

@@ -159,12 +159,17 @@ class DualPrecision(FixedPoint):
         """Of what tanh takes and gives: 14 fraction bits, or as many as an activation has."""
         return SQ(4, min(14, self.activation.fraction))
 
+    @property
+    def tanh_cut(self):
+        """Fraction bits that it lacks of an activation's."""
+        return self.activation.fraction - self.tanh_format.fraction
+
     def tanh(self, m, value, *, name):
-        target, fraction = self.tanh_format, self.activation.fraction
-        narrow, _ = requantize(m, value, fraction, target, name=f"{name}_narrow")
+        target = self.tanh_format
+        narrow, _ = requantize(m, value, self.activation.fraction, target, name=f"{name}_narrow")
         result = Signal(self.shape("activation"), name=name)
         narrow_result = _tanh(m, narrow, target, name=f"{name}_fixed")
-        m.d.comb += result.eq(narrow_result << (fraction - target.fraction))
+        m.d.comb += result.eq(narrow_result << self.tanh_cut)
         return result
 
 

@@ -6,7 +6,7 @@ registers by kinds of parts, each fitted to what yosys maps it to for UltraScale
 
 from dataclasses import replace
 
-from hw.estimate import Estimate
+from hw.estimate import Estimate, together
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import AHEAD, MASTERS
 from hw.fa3c.memory.gradient_queue import GradientQueue
@@ -29,12 +29,7 @@ def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
     parts = [part for role in config.units for part in _unit(config, role)]
     parts += [RowUpdate.estimate(config), *_masters(config), *_rounds(config)]
-    return Estimate(
-        **{
-            name: sum(getattr(part, name) or 0 for part in parts)
-            for name in ("lut", "ff", "bram36", "uram", "dsp")
-        }
-    )
+    return together(parts)
 
 
 def _unit(config, role):

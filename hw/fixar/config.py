@@ -97,7 +97,8 @@ class FixarConfig(ConfigBase):
     cores : adaptive array cores, each with its share of the batch.
     side : rows and columns of an array: 4, 8 or 16.
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
-    arithmetic : formats of full precision.
+    arithmetic : formats of full precision: those of ``DualPrecision``, for which arrays, psum and
+        the host's plan of precision are made.
     """
 
     observation: int = 17
@@ -129,6 +130,8 @@ class FixarConfig(ConfigBase):
         for width in self.hidden:
             check_range("hidden", width, 1, widest, why)
         check_range("batch", self.batch, 1, 1024)
+        if self.arithmetic != DualPrecision():
+            raise ValueError(f"arithmetic must be {DualPrecision()!r}, not {self.arithmetic!r}")
         self.optimizer_config  # noqa: B018, it checks the optimizer
 
     @property

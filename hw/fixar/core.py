@@ -28,7 +28,8 @@ class FixarCore(LearnerCore):
         return FIXAR
 
     def make_learner(self):
-        return FixarLearner(self.config.learner, self.config.engine.data_width)
+        config = self.config
+        return FixarLearner(config.learner, config.engine.data_width, config.replay.ultra_ram)
 
     @staticmethod
     def at_once(run):

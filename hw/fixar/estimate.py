@@ -7,15 +7,17 @@ Clocks are ``hw.fixar.pass_clocks``.
 
 from dataclasses import replace
 
-from hw.estimate import Estimate
+from hw.arith.float32.multiply import Float32Multiply
+from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.estimate import Estimate, together
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.array.array import Array
 from hw.fixar.array.foot import Foot
-from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
+from hw.fixar.config import CELL_WIDTH
 from hw.fixar.layouts import Layouts
-from hw.fixar.parameters.layouts import word_width
+from hw.fixar.numbers.tanh_slope import TanhSlope
+from hw.fixar.numbers.tanh_tail import TanhTail
 from hw.fixar.parameters.parameters import Parameters
-from hw.learner.parameters.parameter_memory import stored_sets
 from hw.learner.records import action_granules, observation_granules, record_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.td_loss import TdLoss
@@ -26,10 +28,9 @@ from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "parts", "suggest"]
 
+_COUNTED = ("lut", "bram36", "uram", "dsp")
 #: Lookup tables of a lane of a core, beside array, foot and transposer, and of the core's rest.
 _CORE_LANE, _CORE = 964, 2160
-#: DSP blocks of a core's tails: tanh, and two errors times its slope.
-_TAILS_DSP = 10
 #: Lookup tables that are shared: a lane's of biases; of intake, TD errors, ACT, ranges, the walk.
 _SHARED_LANE, _SHARED = 182, 11_400
 #: Of what moves beats, of each of their bits: in the learner, and in the kernel around it.
@@ -38,8 +39,8 @@ _SHARED_BIT, _KERNEL_BIT = 10, 26
 _KERNEL, _LEVEL = 14_000, 4200
 #: Of what joins the blocks of deep memories, as yosys does.
 _JOINT = 35
-#: DSP blocks of ACT's noise, of reading commands, of the reciprocal of the largest weight.
-_NOISE_DSP, _COMMANDS_DSP, _RECIPROCAL_DSP = 2, 4, 5
+#: DSP blocks of reading commands.
+_COMMANDS_DSP = 4
 
 
 def parts(config):
@@ -49,7 +50,7 @@ def parts(config):
     cores, side, layouts = learner.cores, learner.side, Layouts(learner)
     ultra = config.replay.ultra_ram
     cells = [
-        _cells(lanes, depth, ultra)
+        CellMemory.estimate(lanes, depth, ultra)
         for lanes, depth in (
             (side, layouts.x_depth),
             (side, layouts.e_depth),
@@ -66,13 +67,14 @@ def parts(config):
         "cores": _times(
             cores,
             Transpose.estimate(CELL_WIDTH, side),
-            Estimate(lut=_CORE_LANE * side + _CORE, dsp=_TAILS_DSP),
+            Estimate(lut=_CORE_LANE * side + _CORE, dsp=TanhTail.DSP + TanhSlope.DSP),
         ),
-        "parameters": _parameters(learner, ultra),
+        "parameters": Parameters.estimate(learner, ultra),
         "shared": Estimate(
             lut=_SHARED_LANE * side + _SHARED_BIT * width + _SHARED,
             bram36=BatchMemory.blocks(learner, width),
-            dsp=TdLoss.DSP + _NOISE_DSP + _RECIPROCAL_DSP + _addresses(learner),
+            # TD errors; of the largest weight; ACT's noise.
+            dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
         ),
         "kernel": Estimate(
             lut=_KERNEL_BIT * width + _KERNEL + _LEVEL * config.replay.depth,
@@ -81,22 +83,6 @@ def parts(config):
             dsp=replay.dsp + _COMMANDS_DSP + 2 * _odd(*acted),
         ),
     }
-
-
-def _cells(lanes, depth, ultra):
-    """Of a CellMemory, of RAMB36 where a board has no larger blocks."""
-    if ultra:
-        return CellMemory.estimate(lanes, depth)
-    return Estimate(bram36=2 * memory_blocks(lanes * CODE_WIDTH, depth, style_of(depth)))
-
-
-def _parameters(learner, ultra):
-    """Of ``Parameters``, likewise."""
-    found, sets = Parameters.estimate(learner), stored_sets(learner)
-    if ultra or not found.uram:
-        return found
-    blocks = len(sets) * memory_blocks(word_width(learner), learner.weight_words, "block")
-    return replace(found, uram=0, bram36=found.bram36 + blocks)
 
 
 def _addresses(learner):
@@ -114,17 +100,12 @@ def _odd(*sizes):
 
 def _times(count, *estimates):
     """Of ``count`` of each of them."""
-    return Estimate(
-        **{
-            name: count * sum(getattr(each, name) or 0 for each in estimates)
-            for name in ("lut", "bram36", "uram", "dsp")
-        }
-    )
+    return together(count * estimates, _COUNTED)
 
 
 def estimate(config):
     """Resources of the whole kernel of a FixarKernelConfig; None where unknown."""
-    whole = _times(1, *parts(config).values())
+    whole = together(parts(config).values(), _COUNTED)
     return replace(whole, lut=whole.lut + _JOINT * whole.uram)
 
 

@@ -7,7 +7,7 @@ from hw.fixar.config import CELL_WIDTH
 from hw.fixar.plan import Kind, Regions, Result, Version, plan
 from hw.fixar.precision import slots
 
-__all__ = ["SHIFT_WIDTH", "Layouts", "cells_layout"]
+__all__ = ["SHIFT_WIDTH", "Layouts", "cells_layout", "stream_words", "streams_pairs"]
 
 #: Bits of a shift, of either kind.
 SHIFT_WIDTH = 5
@@ -16,6 +16,16 @@ SHIFT_WIDTH = 5
 def cells_layout(side):
     """A word of cells."""
     return data.ArrayLayout(unsigned(CELL_WIDTH), side)
+
+
+def streams_pairs(pass_):
+    """Whether a word of a pass's stream is of two samples."""
+    return Mux(pass_.kind == Kind.DX, pass_.half_e, pass_.half_x)
+
+
+def stream_words(pass_):
+    """Words of a pass's stream for each tile; of a DW, of X cells alone."""
+    return Mux(pass_.kind == Kind.DX, pass_.error_words, pass_.words)
 
 
 class Layouts:

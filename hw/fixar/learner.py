@@ -25,7 +25,7 @@ from hw.fixar.walk.begins import Begins
 from hw.fixar.walk.pass_table import PassTable
 from hw.fixar.walk.sequencer import Sequencer
 from hw.fixar.walk.walk import Walk
-from hw.learner.contract import LearnerSignature
+from hw.learner.contract import LearnerSignature, count_saturations
 from hw.shared import SharedModule
 
 __all__ = ["FixarLearner"]
@@ -39,6 +39,8 @@ class FixarLearner(wiring.Component):
     config : FixarConfig
     data_width : int
         Bits of a beat.
+    ultra_ram : bool
+        Whether deep memories may be made of UltraRAM.
 
     Members
     -------
@@ -53,8 +55,8 @@ class FixarLearner(wiring.Component):
     Besides, see ``LearnerSignature``.
     """
 
-    def __init__(self, config, data_width):
-        self.config, self.data_width = config, data_width
+    def __init__(self, config, data_width, ultra_ram):
+        self.config, self.data_width, self.ultra_ram = config, data_width, ultra_ram
         self._table = PassTable(config)
         table = self._table.signature.members
         own = LearnerSignature(
@@ -81,10 +83,10 @@ class FixarLearner(wiring.Component):
         m.submodules.table = self.table = self._table
         m.submodules.sequencer = self.sequencer = Sequencer(config, self._table.END)
         m.submodules.parameters = self.parameters = Parameters(
-            config, 2 * PSUM_WIDTH, self.data_width
+            config, 2 * PSUM_WIDTH, self.data_width, self.ultra_ram
         )
         self.layouts = Layouts(config)
-        self.cores = [SharedModule(AapCore, config) for _ in range(config.cores)]
+        self.cores = [SharedModule(AapCore, config, self.ultra_ram) for _ in range(config.cores)]
         for number, core in enumerate(self.cores):
             m.submodules[f"core_{number}"] = core
         self._passes(m)
@@ -283,9 +285,4 @@ class FixarLearner(wiring.Component):
                 *(core.saturated.gradients for core in cores),
             ],
         )
-        for k, values in enumerate(counts):
-            clipped = Signal(range(1 << 20), name=f"clipped_{k}")
-            total = Signal(33, name=f"total_{k}")
-            m.d.sync += clipped.eq(reduce(add, values))
-            m.d.comb += total.eq(control.saturations[k] + clipped)
-            m.d.sync += control.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
+        count_saturations(m, control.saturations, counts)

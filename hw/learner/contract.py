@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.records import HYPERPARAMETERS
 from hw.replay.records import ITEM
 
-__all__ = ["LearnerControl", "LearnerSignature"]
+__all__ = ["LearnerControl", "LearnerSignature", "count_saturations"]
 
 
 class LearnerControl(wiring.Signature):
@@ -114,3 +114,18 @@ class LearnerSignature(wiring.Signature):
                 "actions": Out(beats),
             }
         )
+
+
+def count_saturations(m, saturations, counts, *, width=None):
+    """Adds what was clipped in each clock to ``LearnerControl.saturations``, two clocks later.
+
+    counts : of weights, activations and gradients, a list of values each.
+    width : bits of their sum; None: as many as that may need.
+    """
+    for k, values in enumerate(counts):
+        now = sum(values, Const(0, 1))
+        clipped = Signal(len(now) if width is None else width, name=f"clipped_{k}")
+        total = Signal(33, name=f"total_{k}")
+        m.d.sync += clipped.eq(now)
+        m.d.comb += total.eq(saturations[k] + clipped)
+        m.d.sync += saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))

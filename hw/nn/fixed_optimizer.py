@@ -18,9 +18,8 @@ Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
-from hw.arith.float32.format import PRECISION, WIDTH
+from hw.arith.float32.format import PRECISION
 from hw.arith.multiply import B_LIMB
 from hw.estimate import Estimate
 from hw.nn.fixed_coefficients import FIXED_COEFFICIENTS, FixedCoefficients
@@ -28,7 +27,7 @@ from hw.nn.fixed_divisor import FixedDivisor
 from hw.nn.fixed_moment import SUM_WIDTH, FixedMoment
 from hw.nn.fixed_step import FixedStep
 from hw.nn.normalise import normalise
-from hw.nn.optimizer_config import Timing
+from hw.nn.optimizer_config import Timing, optimizer_ports
 from hw.stream.delay import delay
 
 __all__ = ["FixedOptimizer"]
@@ -76,22 +75,7 @@ class FixedOptimizer(wiring.Component):
         self.config, self.sum_shape = config, sum_shape
         if sum_shape.width - 1 >= 16 * 3:
             raise ValueError(f"sum_shape must have at most 48 bits, not {sum_shape.width!r}")
-        weight = config.arithmetic.shape("weight")
-        super().__init__(
-            {
-                "coefficients": In(FIXED_COEFFICIENTS),
-                "gradient": In(sum_shape),
-                "first": In(WIDTH),
-                "second": In(WIDTH),
-                "new_first": Out(WIDTH),
-                "new_second": Out(WIDTH),
-                "weight": In(weight),
-                "target": In(weight),
-                "new_weight": Out(weight),
-                "new_target": Out(weight),
-                "saturated": Out(1),
-            }
-        )
+        super().__init__(optimizer_ports(config, FIXED_COEFFICIENTS, sum_shape))
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):

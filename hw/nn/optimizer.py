@@ -16,14 +16,13 @@ memories are read where the numbers are needed, rather than all at once into lon
 
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH, decode
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.estimate import Estimate
-from hw.nn.optimizer_config import COEFFICIENTS, Timing
+from hw.nn.optimizer_config import COEFFICIENTS, Timing, optimizer_ports
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -72,22 +71,7 @@ class Optimizer(wiring.Component):
 
     def __init__(self, config, sum_shape):
         self.config, self.sum_shape = config, sum_shape
-        weight = config.arithmetic.shape("weight")
-        super().__init__(
-            {
-                "coefficients": In(COEFFICIENTS),
-                "gradient": In(sum_shape),
-                "first": In(WIDTH),
-                "second": In(WIDTH),
-                "new_first": Out(WIDTH),
-                "new_second": Out(WIDTH),
-                "weight": In(weight),
-                "target": In(weight),
-                "new_weight": Out(weight),
-                "new_target": Out(weight),
-                "saturated": Out(1),
-            }
-        )
+        super().__init__(optimizer_ports(config, COEFFICIENTS, sum_shape))
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import UQ
@@ -11,6 +12,7 @@ from hw.arith.float32.format import WIDTH
 from hw.config import ConfigBase
 
 __all__ = ["BLEND_FORMAT", "COEFFICIENTS", "OPTIMIZERS", "OptimizerConfig", "Timing"]
+__all__ += ["optimizer_ports"]
 
 #: Stochastic gradient descent has momentum.
 OPTIMIZERS = ("sgd", "rmsprop", "adam")
@@ -57,3 +59,22 @@ class Timing(NamedTuple):
     moments: int
     weights: int
     latency: int
+
+
+def optimizer_ports(config, coefficients, sum_shape):
+    """Members of any optimizer, described in ``hw.nn.optimizer``: of a layout of coefficients and
+    the shape of a gradient."""
+    weight = config.arithmetic.shape("weight")
+    return {
+        "coefficients": In(coefficients),
+        "gradient": In(sum_shape),
+        "first": In(WIDTH),
+        "second": In(WIDTH),
+        "new_first": Out(WIDTH),
+        "new_second": Out(WIDTH),
+        "weight": In(weight),
+        "target": In(weight),
+        "new_weight": Out(weight),
+        "new_target": Out(weight),
+        "saturated": Out(1),
+    }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hw.config import ConfigBase, check_range
 from hw.shell.axi import EngineConfig
+from hw.stream.ram import style_of
 
 __all__ = ["FRACTION_WIDTH", "GRANULE_WIDTH", "LevelShape", "ReplayConfig", "ReplayKernelConfig"]
 
@@ -12,13 +13,6 @@ FRACTION_WIDTH = 48
 
 #: Bits of a granule, the unit in which experiences are measured.
 GRANULE_WIDTH = 128
-
-
-def memory_style(words, ultra_ram):
-    """``ram_style`` for a memory of ``words`` words: the smallest kind that holds it well."""
-    if words <= 64:
-        return "distributed"
-    return "ultra" if ultra_ram and words >= 2048 else "block"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +111,14 @@ class ReplayConfig(ConfigBase):
                     fanout=fanout,
                     width=largest.bit_length(),
                     shift=self.digit_width * (self.depth - 1 - level),
-                    style=memory_style(nodes, self.ultra_ram),
+                    style=style_of(nodes, self.ultra_ram),
                 )
             )
         return shapes
 
     @property
     def table_style(self):
-        return memory_style(self.capacity, self.ultra_ram)
+        return style_of(self.capacity, self.ultra_ram)
 
     @property
     def table_lanes(self):

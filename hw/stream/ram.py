@@ -8,12 +8,13 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks", "style_of"]
+__all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks", "style_of"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
 
-#: Words up to which a memory is made of lookup tables rather than of blocks.
-SHALLOW = 64
+#: Words up to which a memory is made of lookup tables rather than of blocks, and from which on it
+#: may be made of UltraRAM.
+SHALLOW, DEEP = 64, 2048
 
 #: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573. With two
 #: ports that read, a RAMB36 has not the first of them.
@@ -23,9 +24,11 @@ _SHAPES = {
 }
 
 
-def style_of(depth):
-    """The style of a small memory or queue of ``depth`` words."""
-    return "distributed" if depth <= SHALLOW else "block"
+def style_of(depth, ultra_ram=False):
+    """The style of a memory or queue of ``depth`` words; ``ultra_ram``: deep ones are UltraRAM."""
+    if depth <= SHALLOW:
+        return "distributed"
+    return "ultra" if ultra_ram and depth >= DEEP else "block"
 
 
 def memory_blocks(width, depth, style, *, dual=False):

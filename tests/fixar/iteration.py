@@ -1,8 +1,6 @@
 """An iteration on one core, without the optimizers: its numbers by the twin, and what the core is
 told."""
 
-import functools
-
 import numpy as np
 from fixar.passes import Walk
 from packed import packed
@@ -10,9 +8,7 @@ from packed import packed
 from hw.fixar.aap.aap import AapCore
 from hw.fixar.plan import acting
 from hw.fixar.precision import Precision, slots
-from sim.model.arith.arithmetic import twin_of
-from sim.model.fixar.learner import FixarTrainer, _beside
-from sim.model.fixar.network import FixarNetwork, Watch
+from sim.model.fixar.network import FixarNetwork, Watch, beside
 from sim.model.fixar.numbers import value_of
 from sim.model.fixar.tanh import tail
 
@@ -51,7 +47,6 @@ class Iteration:
             name: {kind: self._weights(layers, above) for kind in ("online", "target")}
             for name, layers in config.networks.items()
         }
-        self.holder = _Holder(self)
         self.walk = Walk(config, self.precision, batch, core, self._framed())
         self.layouts = self.walk.layouts
 
@@ -90,16 +85,15 @@ class Iteration:
         last, count = len(config.hidden), self.count
         frame = [config.observation, config.observation, config.action]
         self.frame = [self._numbers(1 << 21, size, count) for size in frame]
-        seen, next_seen, acted = (actor.activation_cells(part, 0, True)[0] for part in self.frame)
-        acted_on = functools.partial(FixarTrainer._acted, self.holder)
+        seen, next_seen, acted = (actor.frame_cells(part, watched=False) for part in self.frame)
         _, outputs = actor.forward(self.prepared["actor"]["target"], next_seen)
-        self.following = acted_on(outputs)
+        self.following = actor.action_cells(outputs)
         _, next_q = critic.forward(
-            self.prepared["critic"]["target"], _beside(next_seen, self.following)
+            self.prepared["critic"]["target"], beside(next_seen, self.following)
         )
-        critic_inputs, q = critic.forward(self.prepared["critic"]["online"], _beside(seen, acted))
+        critic_inputs, q = critic.forward(self.prepared["critic"]["online"], beside(seen, acted))
         actor_inputs, outputs = actor.forward(self.prepared["actor"]["online"], seen)
-        self.policy = acted_on(outputs)
+        self.policy = actor.action_cells(outputs)
         self.q, self.next_q = q[0], next_q[0]
 
         self.delta = self._numbers(1 << 21, 1, count)
@@ -110,7 +104,7 @@ class Iteration:
         _spy(actor, self.sums, "actor")
         critic.backward(self.prepared["critic"]["online"], critic_inputs, errors)
         inputs, values = critic.forward(
-            self.prepared["critic"]["online"], _beside(seen, self.policy)
+            self.prepared["critic"]["online"], beside(seen, self.policy)
         )
         self.value = int(values[0].sum())
         seed = np.full((1, count), -(2.0**config.arithmetic.gradient.fraction))
@@ -122,7 +116,7 @@ class Iteration:
         ]
         _, dx = critic.backward(first, inputs, errors, trained=False, input_gradient=config.action)
         self.seen_at_output = [(float(x.min()), float(x.max())) for x in (self.delta, seed)]
-        delta = FixarTrainer._slope(self.holder, dx, value_of(self.policy))
+        delta = actor.through_tanh(dx, self.policy)
         actor.see_errors(delta, last)
         errors = actor.error_cells(delta, last)
         actor.backward(self.prepared["actor"]["online"], actor_inputs, errors)
@@ -147,7 +141,7 @@ class Iteration:
         config, actor = self.config, self.nets["actor"]
         obs = self._numbers(1 << 24, config.observation, self.count)
         none = np.zeros((config.action, self.count))
-        cells = actor.activation_cells(obs, 0, True)[0]
+        cells = actor.frame_cells(obs, watched=False)
         _, outputs = actor.forward(self.prepared["actor"]["online"], cells, watched=False)
         passes = self.walk.passes()
         jobs = [["intake", self._intake(obs, obs, none)], ["acting", 1]]
@@ -156,7 +150,7 @@ class Iteration:
 
     def _cells(self, values):
         """Cells [features, words] of numbers of the frame."""
-        return cells_of(self.nets["actor"].activation_cells(values, 0, True)[0], self.walk.words)
+        return cells_of(self.nets["actor"].frame_cells(values, watched=False), self.walk.words)
 
     def _intake(self, obs, next_obs, action):
         config, layouts = self.config, self.layouts
@@ -197,14 +191,6 @@ class Iteration:
             keep = sum((j < self.count) << k for k, j in enumerate(places))
             words.append(packed(shape, dict(valid=1, word=word, keep=keep, value=value))[0])
         return words
-
-
-class _Holder:
-    """What methods of ``FixarTrainer`` ask of a trainer."""
-
-    def __init__(self, iteration):
-        self._nets, self.watch = iteration.nets, iteration.watch
-        self.config, self._arithmetic = iteration.config, twin_of(iteration.config.arithmetic)
 
 
 def cells_of(cells, words):

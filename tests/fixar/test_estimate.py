@@ -9,9 +9,11 @@ from host.generate import configure
 from hw.designs import DESIGNS
 from hw.estimate import exceeded, fits
 from hw.fixar.config import FixarConfig, FixarKernelConfig
+from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, parts, suggest
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
+from hw.verilog import to_verilog
 
 PAPER = FixarKernelConfig()
 #: Of the paper's kernel for the largest batch: blocks of 4096 words of 72 bits.
@@ -72,6 +74,22 @@ def test_boards_without_larger_blocks_count_others():
     assert found.uram == 0
     # Words of 512 bits: 15 blocks of 36 are the least for 16 890 of them, 4 for 256 bits of 11 520.
     assert found.bram36 > 4 * deep["parameters"].uram + 4 * deep["cells"].uram
+    # Four sets of 17 x 15 blocks, and the tables of 16 optimizers.
+    assert parts(config)["parameters"].bram36 == 4 * 255 + 16
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ultra_ram", [False, True])
+def test_larger_blocks_are_where_a_board_has_them(ultra_ram):
+    """Cells of 82 and 41 words a sample, and weights: all deep. A tool for a part without
+    UltraRAM may refuse a memory that is to be one."""
+    learner = replace(PENDULUM.learner, hidden=(128, 32), optimizer="sgd")
+    replay = replace(PENDULUM.replay, ultra_ram=ultra_ram)
+    config = replace(PENDULUM, learner=learner, replay=replay)
+    verilog = to_verilog(FixarCore(config).make_learner(), name="learner")
+    # Halves of X and of E cells; targets and a moment.
+    assert verilog.count('RAM_STYLE("ultra")') == (4 + 2) * ultra_ram
+    assert bool(estimate(config).uram) == ultra_ram
 
 
 def test_more_needs_more():

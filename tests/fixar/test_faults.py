@@ -3,10 +3,7 @@
 import pytest
 from faults import EVERYWHERE, failed
 from fixar.kernels import SMALL, status_of
-from learner.fault_courses import AT_ONCE, Lesson, learner_status, without_clocks
-from learner.test_transient_faults import Trial
-
-from hw.learner.records import REPORT
+from learner.fault_courses import Lesson, Trial, swept
 
 #: Beats of what the host's master reads for a LEARN of three iterations, in order. HYPERPARAMETERS
 #: are fetched one ahead; two experiences are eight beats.
@@ -45,22 +42,7 @@ def test_an_iteration_stands_or_falls(quick):
 def test_nothing_is_left_over(stride):
     """Whichever answer fails: the next launch of the same program is as if it were the first. Only
     ranges stay, and what is counted since reset."""
-    lesson = Lesson(SMALL)
-    program = lesson.program()
-    lesson.begin(program)
-    lesson.learning(program, 0, 2)
-    lesson.source.store(program, 15)
-    launch = program.launch()
-
-    def clean(outputs):
-        for place in program.reports:
-            reports = outputs["results"][place : place + REPORT.size].view(REPORT.dtype)
-            reports["saturations"] = 0
-        learner_status(outputs)["iterations"] = 0
-        return without_clocks(outputs, program.reports)
-
-    course = lesson.course(launch, launch, **AT_ONCE)
-    assert course.sweep(0, again=1, stride=stride, clean=clean) == EVERYWHERE
+    assert swept(SMALL, 2, stride) == EVERYWHERE
 
 
 def test_a_batch_that_failed_is_in_no_range():

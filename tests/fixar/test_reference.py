@@ -49,7 +49,7 @@ def network(name, precision):
 
 def passes(net, weights, x, e):
     """Outputs, errors at all inputs, and gradients of the twin; [rows][...]."""
-    cells, _ = net.activation_cells(x.T.astype(float), 0, True)
+    cells = net.frame_cells(x.T.astype(float), watched=False)
     kept, y = net.forward(weights, cells)
     errors = net.error_cells(e.T.astype(float), LAST)
     gradients, dx = net.backward(weights, kept, errors, input_gradient=x.shape[1])

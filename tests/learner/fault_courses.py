@@ -3,20 +3,20 @@
 import functools
 
 import numpy as np
-from faults import Course
+from faults import Course, assert_same, failed
 from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms
 from learner.learning import SMALL, kernel_config
 from learner.stand_in_kernels import NARROW, WIDE
 from learner.stand_in_kernels import opened as opened_stand_in
 from replay.kernels import opened as opened_kernel
-from replay.programs import Rig, items_of
+from replay.programs import BLANK, Rig, items_of
 
 from hw.learner.records import LEARNER_STATUS, REPORT
 from hw.replay.commands import Given, Opcode
 from hw.shell.program import STATUS
 
-__all__ = ["AT_ONCE", "CAPACITY", "NARROW", "REAL", "WIDE", "Lesson"]
-__all__ += ["learner_status", "reports_of", "without_clocks"]
+__all__ = ["AT_ONCE", "CAPACITY", "NARROW", "REAL", "WIDE", "Lesson", "Trial"]
+__all__ += ["learner_status", "reports_of", "swept", "without_clocks"]
 
 #: A learner that learns; beats and records of the same size as those of ``WIDE``.
 REAL = kernel_config(algorithm="dqn", **SMALL)
@@ -150,3 +150,71 @@ class Lesson:
             launches,
             **dict(max_cycles=60_000) | memory,
         )
+
+
+class Trial:
+    """A LEARN of which an answer fails, and what must be left of it."""
+
+    def __init__(self, config, given):
+        self.lesson = lesson = Lesson(config, given)
+        self.after, self.later = lesson.after()
+        self.course = lesson.course(lesson.before(), lesson.learn(0, 3), self.after)
+        self._left = {}
+
+    def left(self, what, iteration):
+        """REPORTs that were written, and outputs of the launch after: of a twin that did as much
+        and no more."""
+        lesson, parts = self.lesson, []
+        if (what, iteration) not in self._left:
+            whole = lesson.ITERATIONS if what == "report" else iteration
+            if whole:
+                parts.append((lesson.learn(0, whole), whole))
+            if what == "batch":
+                parts.append((lesson.draw(iteration), 0))
+            if what == "insert":
+                parts.append((lesson.learn(iteration, iteration + 1, inserts=False), 1))
+                parts.append((lesson.forget(lesson.touched(iteration)), 0))
+            outputs = self.course.twin(lesson.before(), *(part for part, _ in parts), self.after)
+            reports = [
+                reports_of(output, count)
+                for output, (_, count) in zip(outputs[1:], parts, strict=False)
+            ]
+            reports = np.concatenate([np.zeros(0, REPORT.dtype), *reports])
+            self._left[what, iteration] = reports, without_clocks(outputs[-1], self.later)
+        return self._left[what, iteration]
+
+    def check(self, master, channel, number, what, iteration):
+        label = f"{master} {channel} {number}: {what} {iteration}"
+        _, outputs, after = self.course.fail(1, master, channel, number)
+        assert failed(outputs, 0, label) == 0
+        reports, expected = self.left(what, iteration)
+        done = {"insert": iteration + 1, "report": 3}.get(what, iteration)
+        assert len(reports) == done, label
+        status = learner_status(outputs)
+        assert (status["iterations"], status["fill"]) == (done, CAPACITY), label
+        stored = 3 if what == "report" else iteration
+        assert status["position"] == [36, 1, 3, 5][stored], label
+        np.testing.assert_array_equal(reports_of(outputs, done), reports, label)
+        assert (outputs["results"][done * REPORT.size :] == BLANK).all(), label
+        assert_same(without_clocks(after, self.later), expected, label)
+
+
+def swept(config, iterations, stride):
+    """What ``Course.sweep`` meets in a program of so many iterations that is launched twice: the
+    second launch is as the first, but for what is counted since reset."""
+    lesson = Lesson(config)
+    program = lesson.program()
+    lesson.begin(program)
+    lesson.learning(program, 0, iterations)
+    lesson.source.store(program, 15)
+    launch = program.launch()
+
+    def clean(outputs):
+        for place in program.reports:
+            reports = outputs["results"][place : place + REPORT.size].view(REPORT.dtype)
+            reports["saturations"] = 0
+        learner_status(outputs)["iterations"] = 0
+        return without_clocks(outputs, program.reports)
+
+    course = lesson.course(launch, launch, **AT_ONCE)
+    return course.sweep(0, again=1, stride=stride, clean=clean)

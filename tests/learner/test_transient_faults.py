@@ -2,21 +2,10 @@
 
 import numpy as np
 import pytest
-from faults import EVERYWHERE, assert_same, failed, shell_of
-from learner.fault_courses import (
-    AT_ONCE,
-    CAPACITY,
-    NARROW,
-    REAL,
-    WIDE,
-    Lesson,
-    learner_status,
-    reports_of,
-    without_clocks,
-)
-from replay.programs import BLANK
+from faults import EVERYWHERE, failed, shell_of
+from learner.fault_courses import NARROW, REAL, WIDE, Lesson, Trial, learner_status, swept
 
-from hw.learner.records import REPORT, LearnError
+from hw.learner.records import LearnError
 from hw.replay.records import Error
 
 #: What the host's master reads for a LEARN of three iterations, in order: what, of which iteration,
@@ -37,53 +26,6 @@ CASES = {
     "narrow": (NARROW, True, _NARROW_READS, 3, 7),
     "real": (REAL, False, _WIDE_READS, 1, 9),
 }
-
-
-class Trial:
-    """A LEARN of which an answer fails, and what must be left of it."""
-
-    def __init__(self, config, given):
-        self.lesson = lesson = Lesson(config, given)
-        self.after, self.later = lesson.after()
-        self.course = lesson.course(lesson.before(), lesson.learn(0, 3), self.after)
-        self._left = {}
-
-    def left(self, what, iteration):
-        """REPORTs that were written, and outputs of the launch after: of a twin that did as much
-        and no more."""
-        lesson, parts = self.lesson, []
-        if (what, iteration) not in self._left:
-            whole = lesson.ITERATIONS if what == "report" else iteration
-            if whole:
-                parts.append((lesson.learn(0, whole), whole))
-            if what == "batch":
-                parts.append((lesson.draw(iteration), 0))
-            if what == "insert":
-                parts.append((lesson.learn(iteration, iteration + 1, inserts=False), 1))
-                parts.append((lesson.forget(lesson.touched(iteration)), 0))
-            outputs = self.course.twin(lesson.before(), *(part for part, _ in parts), self.after)
-            reports = [
-                reports_of(output, count)
-                for output, (_, count) in zip(outputs[1:], parts, strict=False)
-            ]
-            reports = np.concatenate([np.zeros(0, REPORT.dtype), *reports])
-            self._left[what, iteration] = reports, without_clocks(outputs[-1], self.later)
-        return self._left[what, iteration]
-
-    def check(self, master, channel, number, what, iteration):
-        label = f"{master} {channel} {number}: {what} {iteration}"
-        _, outputs, after = self.course.fail(1, master, channel, number)
-        assert failed(outputs, 0, label) == 0
-        reports, expected = self.left(what, iteration)
-        done = {"insert": iteration + 1, "report": 3}.get(what, iteration)
-        assert len(reports) == done, label
-        status = learner_status(outputs)
-        assert (status["iterations"], status["fill"]) == (done, CAPACITY), label
-        stored = 3 if what == "report" else iteration
-        assert status["position"] == [36, 1, 3, 5][stored], label
-        np.testing.assert_array_equal(reports_of(outputs, done), reports, label)
-        assert (outputs["results"][done * REPORT.size :] == BLANK).all(), label
-        assert_same(without_clocks(after, self.later), expected, label)
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -167,20 +109,4 @@ def test_axi_wins_over_a_bad_priority():
 @pytest.mark.parametrize("stride", [19, pytest.param(1, marks=pytest.mark.long)])
 def test_nothing_is_left_over(stride):
     """Whichever answer fails: the next launch of the same program is as if it were the first."""
-    lesson = Lesson(REAL)
-    program = lesson.program()
-    lesson.begin(program)
-    lesson.learning(program, 0, 3)
-    lesson.source.store(program, 15)
-    launch = program.launch()
-
-    def clean(outputs):
-        """Also without what is counted since reset."""
-        for place in program.reports:
-            reports = outputs["results"][place : place + REPORT.size].view(REPORT.dtype)
-            reports["saturations"] = 0
-        learner_status(outputs)["iterations"] = 0
-        return without_clocks(outputs, program.reports)
-
-    course = lesson.course(launch, launch, **AT_ONCE)
-    assert course.sweep(0, again=1, stride=stride, clean=clean) == EVERYWHERE
+    assert swept(REAL, 3, stride) == EVERYWHERE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hw.stream.ram import SHALLOW, memory_blocks, style_of
+from hw.stream.ram import DEEP, SHALLOW, memory_blocks, style_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,17 @@ from hw.stream.ram import SHALLOW, memory_blocks, style_of
 )
 def test_memory_blocks(width, depth, style, dual, blocks):
     assert memory_blocks(width, depth, style, dual=dual) == blocks
+
+
+@pytest.mark.parametrize(
+    "depth, ultra_ram, style",
+    [
+        (SHALLOW, True, "distributed"),
+        (SHALLOW + 1, True, "block"),
+        (DEEP - 1, True, "block"),
+        (DEEP, True, "ultra"),
+        (DEEP, False, "block"),
+    ],
+)
+def test_style_of(depth, ultra_ram, style):
+    assert style_of(depth, ultra_ram) == style

@@ -31,6 +31,8 @@ class AapCore(wiring.Component):
     Parameters
     ----------
     config : FixarConfig
+    ultra_ram : bool
+        As of ``CellMemory``.
 
     Attributes
     ----------
@@ -81,8 +83,8 @@ class AapCore(wiring.Component):
         Two clocks later; while no pass runs.
     """
 
-    def __init__(self, config):
-        self.config = config
+    def __init__(self, config, ultra_ram=True):
+        self.config, self.ultra_ram = config, ultra_ram
         self.layouts = layouts = Layouts(config)
         side = config.side
         self._schedule = Schedule(config, layouts)
@@ -190,9 +192,11 @@ class AapCore(wiring.Component):
     def _memories(self, m):
         """X cells, E cells and the action's, and what reads and writes them."""
         config, layouts, pass_, intake = self.config, self.layouts, self.pass_, self.intake
-        m.submodules.x = x = CellMemory(config.side, layouts.x_depth)
-        m.submodules.e = e = CellMemory(config.side, layouts.e_depth)
-        m.submodules.action = action = CellMemory(layouts.action_lanes, layouts.action_depth)
+        m.submodules.x = x = CellMemory(config.side, layouts.x_depth, self.ultra_ram)
+        m.submodules.e = e = CellMemory(config.side, layouts.e_depth, self.ultra_ram)
+        m.submodules.action = action = CellMemory(
+            layouts.action_lanes, layouts.action_depth, self.ultra_ram
+        )
         results, errors, both = self._results, self._errors, 3
         back = pass_.kind == Kind.DX
         m.d.comb += [

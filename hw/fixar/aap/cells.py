@@ -12,9 +12,6 @@ from hw.stream.ram import Ram, memory_blocks, style_of
 
 __all__ = ["CellMemory"]
 
-#: Words from which on a memory is made of the larger blocks.
-_DEEP = 2048
-
 
 class CellMemory(wiring.Component):
     """``o`` is the word at ``address`` of two clocks ago: of the memory and of its register.
@@ -24,6 +21,8 @@ class CellMemory(wiring.Component):
     Parameters
     ----------
     side, depth : int
+    ultra_ram : bool
+        Whether a deep memory is made of UltraRAM.
 
     Members
     -------
@@ -35,8 +34,8 @@ class CellMemory(wiring.Component):
 
     LATENCY = 2
 
-    def __init__(self, side, depth):
-        self.side, self.depth = side, depth
+    def __init__(self, side, depth, ultra_ram=True):
+        self.side, self.depth, self.style = side, depth, style_of(depth, ultra_ram)
         word = cells_layout(side)
         super().__init__(
             {
@@ -48,14 +47,10 @@ class CellMemory(wiring.Component):
             }
         )
 
-    @staticmethod
-    def style(depth):
-        return "ultra" if depth >= _DEEP else style_of(depth)
-
     @classmethod
-    def estimate(cls, side, depth):
+    def estimate(cls, side, depth, ultra_ram=True):
         """Memory blocks."""
-        style = cls.style(depth)
+        style = style_of(depth, ultra_ram)
         blocks = 2 * memory_blocks(side * CODE_WIDTH, depth, style)
         kinds = {"ultra": {"uram": blocks}, "block": {"bram36": blocks}}
         return Estimate(latency=cls.LATENCY, interval=1, **kinds.get(style, {}))
@@ -63,9 +58,7 @@ class CellMemory(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         for half, name in enumerate(("lower", "upper")):
-            memory = Ram(
-                width=self.side * CODE_WIDTH, depth=self.depth, style=self.style(self.depth)
-            )
+            memory = Ram(width=self.side * CODE_WIDTH, depth=self.depth, style=self.style)
             m.submodules[name] = memory
             written = [self.write[k].word_select(half, CODE_WIDTH) for k in range(self.side)]
             read = delay(m, memory.read_data, 1, name=name)

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.array.column import OPERAND_WIDTH, stream_pair
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.layouts import cells_layout
+from hw.fixar.layouts import cells_layout, streams_pairs
 from hw.fixar.plan import Kind, Version
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -113,10 +113,10 @@ class Feed(wiring.Component):
         pass_, step = self.pass_, self.step
         word = data.View(cells_layout(self.config.side), Value.cast(word))
         half, signs = Signal(), Signal()
-        with m.If(pass_.kind == Kind.DX):
-            m.d.comb += [half.eq(pass_.half_e), signs.eq(1)]
-        with m.Else():
-            m.d.comb += [half.eq(pass_.half_x), signs.eq(pass_.frame)]
+        m.d.comb += [
+            half.eq(streams_pairs(pass_)),
+            signs.eq((pass_.kind == Kind.DX) | pass_.frame),
+        ]
         operands = Signal(self.stream.word.shape(), reset_less=True)
         for k in range(self.config.side):
             lower, upper = (word[k].word_select(part, CODE_WIDTH) for part in range(2))
@@ -181,8 +181,13 @@ class TileRows(wiring.Component):
             for name in ("row", "mask", "select", "blank")
         }
         valid, load = Signal(), Signal.like(self.load, reset_less=True)
-        m.d.comb += [self.load.eq(load), self.load.valid.eq(valid)]
-        with m.If(self.pass_.kind == Kind.DW):
+        own = Signal()  # of errors
+        m.d.comb += [
+            self.load.eq(load),
+            self.load.valid.eq(valid),
+            own.eq(self.pass_.kind == Kind.DW),
+        ]
+        with m.If(own):
             m.d.sync += [
                 valid.eq(tile_valid),
                 load.row.eq(late["row"]),
@@ -194,8 +199,6 @@ class TileRows(wiring.Component):
                 load.row.eq(self.row.row),
                 load.mask.eq(3),
             ]
-        own = Signal()
-        m.d.comb += own.eq(self.pass_.kind == Kind.DW)
         for k in range(self.config.side):
             code = self.e[k].word_select(late["select"], CODE_WIDTH).as_signed()
             number = self.e[k][:OPERAND_WIDTH].as_signed()

@@ -4,10 +4,9 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.aap.schedule import streams_pairs
 from hw.fixar.aap.tails import Tails
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.layouts import cells_layout
+from hw.fixar.layouts import cells_layout, streams_pairs
 from hw.fixar.numbers.finish import Finish
 from hw.fixar.numbers.ranges import PassRange, range_layout
 from hw.fixar.plan import Kind, Result, Version
@@ -107,7 +106,7 @@ class Results(wiring.Component):
 
         # With the numbers.
         wait = Finish.VALUE_LATENCY
-        late = data.View(result.shape(), delay(m, result.as_value(), wait, name="result"))
+        late = delay(m, result, wait, name="result")
         valid, numbers = finish.value.valid, finish.value.number
         m.d.comb += [
             tails.pass_.eq(pass_),

@@ -8,15 +8,11 @@ from hw.fixar.aap.existing import existing
 from hw.fixar.aap.feed import Feed
 from hw.fixar.array.array import Array
 from hw.fixar.array.foot import Foot, Mode, foot_control
+from hw.fixar.layouts import stream_words, streams_pairs
 from hw.fixar.plan import Kind
 from hw.stream.delay import delay
 
-__all__ = ["Schedule", "streams_pairs"]
-
-
-def streams_pairs(pass_):
-    """Whether a word of a pass's stream is of two samples."""
-    return Mux(pass_.kind == Kind.DX, pass_.half_e, pass_.half_x)
+__all__ = ["Schedule"]
 
 
 class Schedule(wiring.Component):
@@ -90,9 +86,8 @@ class Schedule(wiring.Component):
             delay(m, getattr(self.step, name), ahead, name=name)
             for name in ("index", "first", "last")
         )
-        words = Mux(pass_.kind == Kind.DX, pass_.error_words, pass_.words)
         at_end = Signal()
-        m.d.comb += at_end.eq(index + 1 == words)
+        m.d.comb += at_end.eq(index + 1 == stream_words(pass_))
         tile = Signal(pass_.outer.shape())
         base = Signal(self.look.shape())
         with m.If(self.end):

@@ -101,7 +101,7 @@ class Tails(wiring.Component):
             self.slope.value.eq(coder.value),
         ]
         late = delay(m, lane_valid, Coder.LATENCY, name="coded", reset=True)
-        late_tag = data.View(self._tag, delay(m, tag.as_value(), Coder.LATENCY, name="coded_tag"))
+        late_tag = delay(m, tag, Coder.LATENCY, name="coded_tag")
         m.submodules.collect = collect = Collect(self.lanes)
         clipped = coder.clipped & late_tag.keep
         m.d.comb += [
@@ -172,12 +172,11 @@ class Tails(wiring.Component):
             tag.keep.eq(keep),
         ]
         number = Signal(data.ArrayLayout(signed(CELL_WIDTH), 2))
-        drop = config.arithmetic.activation.fraction - config.arithmetic.tanh_format.fraction
         with m.If(self.acting):
             codes = Cat(*(value[:CODE_WIDTH] for value in values))
             m.d.comb += number[0].eq(Mux(pass_.half_x, codes, codes[:CODE_WIDTH]))
         with m.Else():
-            m.d.comb += [number[k].eq(values[k] << drop) for k in range(2)]
+            m.d.comb += [number[k].eq(values[k] << config.arithmetic.tanh_cut) for k in range(2)]
         return dict(
             valid=delay(m, o.valid, wait, name="tanh_valid", reset=True),
             tag=tag,
@@ -208,8 +207,7 @@ class Tails(wiring.Component):
                 ]
         m.submodules.slope = slope = TanhSlope(config.arithmetic)
         o = serial.o
-        drop = config.arithmetic.activation.fraction - config.arithmetic.tanh_format.fraction
-        width = config.arithmetic.tanh_format.width
+        drop, width = config.arithmetic.tanh_cut, config.arithmetic.tanh_format.width
         codes = [o.value[k].code for k in range(2)]
         for k in range(2):
             code = Mux(o.tag.upper, codes[1], codes[0]) if k == 0 else codes[1]
@@ -233,7 +231,7 @@ class Tails(wiring.Component):
         m.d.comb += [value[k].eq(slope.o.value[k]) for k in range(2)]
         return dict(
             valid=slope.o.valid,
-            tag=delay(m, lane.as_value(), wait, name="slope_tag"),
+            tag=delay(m, lane, wait, name="slope_tag"),
             half=pass_.half_e,
             value=value.as_value(),
         )

@@ -132,7 +132,8 @@ class Intake(wiring.Component):
             raw.append(value), wide.append(clipped), cells.append(cell), codes.append(beyond)
         self._range(m, delay(m, step.used, _RAW, name="used"), raw)
         valid = delay(m, valid, _CELL, name="cell_valid", reset=True)
-        self._assemble(m, valid, *(_later(m, x, _CELL) for x in (step, place)), cells)
+        step = delay(m, step, _CELL, name="cell_step")
+        self._assemble(m, valid, step, delay(m, place, _CELL, name="cell_place"), cells)
 
         flags = Cat(delay(m, Cat(wide), ENCODE_LATENCY, name="wide"), codes)
         count = Signal(range(len(flags) + 1), reset_less=True)
@@ -150,7 +151,7 @@ class Intake(wiring.Component):
         walk = self._walk
         parts = (self.data_width // GRANULE_WIDTH).bit_length() - 1
         part = delay(m, walk.granule[:parts], 1, name="part")
-        step = _later(m, walk.step, _NUMBERS - 1)
+        step = delay(m, walk.step, _NUMBERS - 1, name="numbers_step")
         new, old = (Signal(GRANULE_WIDTH, name=name, reset_less=True) for name in ("new", "old"))
         # A step that stays at its granule needs nothing of the one before: all that was taken.
         m.d.sync += [new.eq(self.beat.word_select(part, GRANULE_WIDTH)), old.eq(new)]
@@ -210,9 +211,3 @@ class Intake(wiring.Component):
                 m.d.sync += so_far.eq(empty)
             with m.Elif(~self.acting & better(values[0], so_far)):
                 m.d.sync += so_far.eq(values[0])
-
-
-def _later(m, view, clocks):
-    """A struct some clocks later."""
-    value = delay(m, view.as_value(), clocks, name=f"{view.as_value().name}_later_{clocks}")
-    return data.View(view.shape(), value)

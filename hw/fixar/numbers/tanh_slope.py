@@ -43,10 +43,9 @@ class TanhSlope(wiring.Component):
         m = Module()
         arithmetic, i, o = self.arithmetic, self.i, self.o
         m.d.comb += o.valid.eq(delay(m, i.valid, self.LATENCY, name="valid", reset=True))
-        left = arithmetic.activation.fraction - arithmetic.tanh_format.fraction
         for k in range(2):
             a = Signal(arithmetic.activation.shape, name=f"a_{k}")
-            m.d.comb += a.eq(i.a[k] << left)
+            m.d.comb += a.eq(i.a[k] << arithmetic.tanh_cut)
             value = arithmetic.derived_by_tanh(m, i.dx[k], a, name=f"value_{k}")
             m.d.comb += o.value[k].eq(value)
         return m

@@ -74,8 +74,7 @@ class TanhTail(wiring.Component):
             o.lane.eq(delay(m, serial.o.lane, clocks, name="lane")),
         ]
         arithmetic = self.config.arithmetic
-        drop = arithmetic.activation.fraction - arithmetic.tanh_format.fraction
         for k in range(2):
             tanh = arithmetic.tanh(m, serial.o.value[k], name=f"tanh_{k}")
-            m.d.comb += o.value[k].eq(tanh >> drop)
+            m.d.comb += o.value[k].eq(tanh >> arithmetic.tanh_cut)
         return m

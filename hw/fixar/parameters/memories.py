@@ -12,20 +12,12 @@ from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_memory import stored_sets
 from hw.stream.ram import Ram, memory_blocks, style_of
 
-__all__ = ["READ_LATENCY", "WEIGHTS", "Memories", "style_of_words"]
+__all__ = ["READ_LATENCY", "WEIGHTS", "Memories"]
 
 READ_LATENCY = 2
 
 #: What is read and written later than the moments.
 WEIGHTS = ("online", "target")
-
-#: Words from which a memory is made of UltraRAM, which has 4096.
-_DEEP = 2048
-
-
-def style_of_words(words):
-    """The style of a memory of so many words."""
-    return "ultra" if words > _DEEP else style_of(words)
 
 
 class Memories(wiring.Component):
@@ -37,6 +29,8 @@ class Memories(wiring.Component):
     Parameters
     ----------
     config : FixarConfig
+    ultra_ram : bool
+        Whether deep memories may be made of UltraRAM.
 
     Members
     -------
@@ -50,8 +44,8 @@ class Memories(wiring.Component):
     write_online, write_target, write_first, write_second : In(32 * side)
     """
 
-    def __init__(self, config):
-        self.config, self.sets = config, stored_sets(config)
+    def __init__(self, config, ultra_ram=True):
+        self.config, self.ultra_ram, self.sets = config, ultra_ram, stored_sets(config)
         address, word = In(range(config.weight_words)), word_width(config)
         super().__init__(
             {
@@ -69,7 +63,7 @@ class Memories(wiring.Component):
 
     def style(self, name):
         """Of a set: the weights that are read most are in block RAM, where parts have room."""
-        style = style_of_words(self.config.weight_words)
+        style = style_of(self.config.weight_words, self.ultra_ram)
         return "block" if name == "online" and style == "ultra" else style
 
     @property

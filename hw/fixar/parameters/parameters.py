@@ -39,6 +39,8 @@ class Parameters(wiring.Component):
         Bits of a core's sum of gradients.
     data_width : int
         Bits of a beat of images.
+    ultra_ram : bool
+        As of ``Memories``.
 
     Members
     -------
@@ -50,8 +52,9 @@ class Parameters(wiring.Component):
     load, store, sets, image_i, image_o : as ``Image``
     """
 
-    def __init__(self, config, sum_width, data_width):
+    def __init__(self, config, sum_width, data_width, ultra_ram=True):
         self.config, self.sum_width, self.data_width = config, sum_width, data_width
+        self.ultra_ram = ultra_ram
         beats = stream.Signature(unsigned(data_width))
         super().__init__(
             {
@@ -73,11 +76,11 @@ class Parameters(wiring.Component):
         )
 
     @classmethod
-    def estimate(cls, config):
+    def estimate(cls, config, ultra_ram=True):
         """Clocks from a sum to its last write, and resources. What joins the blocks of a deep
         memory is left out: they have wires of their own for it."""
         memories, optimizer = (
-            Memories(config),
+            Memories(config, ultra_ram),
             optimizer_of(config.arithmetic).estimate(config.optimizer_config),
         )
         width = GradientSum(config, 128).width
@@ -96,7 +99,7 @@ class Parameters(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memories = memories = Memories(self.config)
+        m.submodules.memories = memories = Memories(self.config, self.ultra_ram)
         m.submodules.loader = loader = TileLoader(self.config)
         m.submodules.update = update = Update(self.config, self.sum_width)
         m.submodules.image = image = Image(self.config, self.data_width)

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.layouts import Layouts
+from hw.fixar.layouts import Layouts, stream_words
 from hw.fixar.plan import Kind, Version
 
 __all__ = ["Reader"]
@@ -44,13 +44,13 @@ class Reader(wiring.Component):
         m = Module()
         p, layouts, side = self.pass_, self.layouts, self.config.side
         samples, fetch = layouts.samples, self.fetch
-        gradient, backward = p.kind == Kind.DW, p.kind == Kind.DX
-        words = Signal.like(p.words)
+        gradient = p.kind == Kind.DW
         word, tile = Signal.like(p.words), Signal.like(p.inner)
         group, outer = Signal.like(p.inner), Signal.like(p.outer)
         base, action = Signal.like(fetch.address), Signal.like(fetch.action_address)
         ahead = Signal(range(layouts.samples + 2 * side))  # words before this group
-        m.d.comb += words.eq(Mux(backward, p.error_words, p.words))
+        words = Signal.like(p.words)
+        m.d.comb += words.eq(stream_words(p))
 
         row_ends = Mux(gradient, word == side - 1, word == words - 1)
         tile_ends = tile == Mux(gradient, p.columns, p.inner) - 1

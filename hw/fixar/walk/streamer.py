@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.array.foot import Foot
-from hw.fixar.layouts import Layouts
+from hw.fixar.layouts import Layouts, stream_words
 from hw.fixar.plan import Kind, Result
 
 __all__ = ["Streamer"]
@@ -57,8 +57,7 @@ class Streamer(wiring.Component):
         # Of a stream shorter than that, a word comes again only when its sum is back.
         recent = Signal(Foot.RETURN - 1)
         serial = (p.result == Result.TANH) | (p.result == Result.SLOPE)
-        words = Mux(p.kind == Kind.DX, p.error_words, p.words)
-        m.d.sync += last_index.eq(Mux(gradient, p.columns * side, words - 1))
+        m.d.sync += last_index.eq(Mux(gradient, p.columns * side, stream_words(p) - 1))
 
         index = Signal.like(step.index)
         ends = Signal()

@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.contract import LearnerSignature
+from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import ON_THEIR_WAY, Loss
@@ -126,12 +126,8 @@ class Trainer(wiring.Component):
         counts = [[layer.saturations[k] for layer in every] for k in range(3)]
         counts[1].append(play.saturations)
         counts[2].append(loss.saturations)
-        for k, values in enumerate(counts):
-            clipped = Signal(range(1 << 16), name=f"clipped_{k}")
-            total = Signal(33, name=f"total_{k}")
-            m.d.sync += clipped.eq(Mux(self.acting, 0, sum(values, Const(0, 1))))
-            m.d.comb += total.eq(control.saturations[k] + clipped)
-            m.d.sync += control.saturations[k].eq(Mux(total[-1], (1 << 32) - 1, total))
+        counts = [[Mux(self.acting, 0, sum(values, Const(0, 1)))] for values in counts]
+        count_saturations(m, control.saturations, counts, width=16)
         return m
 
     def _act(self, m, networks, loss):

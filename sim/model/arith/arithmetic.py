@@ -155,9 +155,9 @@ class DualPrecision(FixedPoint):
     """Formats with a tanh of fewer bits than they have."""
 
     def tanh(self, y):
-        fraction, target = self.config.activation.fraction, self.config.tanh_format
-        narrow, _ = _requantized(y, fraction, target)
-        return tanh_fixed(narrow, target) << (fraction - target.fraction)
+        target = self.config.tanh_format
+        narrow, _ = _requantized(y, self.config.activation.fraction, target)
+        return tanh_fixed(narrow, target) << self.config.tanh_cut
 
 
 _TWINS = {"float32": Binary32, "fixed": FixedPoint, "dual": DualPrecision}

@@ -9,9 +9,8 @@ from hw.fixar.precision import Precision
 from sim.model.arith import float32
 from sim.model.arith.quantize import quantize
 from sim.model.arith.to_float import to_float
-from sim.model.fixar.network import FixarNetwork, Watch
-from sim.model.fixar.numbers import value_of
-from sim.model.fixar.tanh import slope, tail
+from sim.model.fixar.network import FixarNetwork, Watch, beside
+from sim.model.fixar.tanh import tail
 from sim.model.learner.network.loss import ddpg_loss
 from sim.model.learner.network.trainer import Trained
 from sim.model.learner.parameters.parameter_sets import ParameterSets
@@ -48,7 +47,7 @@ class FixarTrainer(ParameterSets):
         """What the actor does with float32 [n, observation]: float32 [n, action]."""
         x = quantize(np.asarray(observations, np.float32).T, self.config.arithmetic.activation)[0]
         actor = self._nets["actor"]
-        cells, _ = actor.activation_cells(x.astype(np.float64), 0, True)
+        cells = actor.frame_cells(x.astype(np.float64), watched=False)
         _, outputs = actor.forward(self._prepared("actor", "online"), cells, watched=False)
         arithmetic = self.config.arithmetic
         return to_float(tail(arithmetic, outputs), arithmetic.tanh_format.fraction).T
@@ -88,13 +87,6 @@ class FixarTrainer(ParameterSets):
     def _prepared(self, name, parameter_set):
         return self._nets[name].prepare(self.weights_of(name, parameter_set))
 
-    def _slope(self, dx, actions):
-        """Errors at the actor's outputs, of those at its actions' cells."""
-        arithmetic = self.config.arithmetic
-        drop = arithmetic.activation.fraction - arithmetic.tanh_format.fraction
-        a = actions.astype(np.int64) >> drop
-        return slope(arithmetic, dx.astype(np.int64), a).astype(np.float64)
-
     def _learn(self, name, gradients, step):
         self.keep(name, gradients)
         self.watch.saturations[0] += self.step(name, step)
@@ -107,33 +99,17 @@ class FixarTrainer(ParameterSets):
         self.watch.see("activations", 0, raw.min(), raw.max())
         return raw.astype(np.float64)
 
-    def _frame(self, *parts):
-        """Cells of parts of the frame side by side, each counted as it is stored."""
-        actor = self._nets["actor"]
-        cells = [actor.activation_cells(part, 0, True) for part in parts]
-        return [pair[0] for pair in cells], sum(pair[1] for pair in cells)
-
     def _values(self, obs, next_obs, action):
         """Q(s, a) and the target's, raw; what the backward passes need."""
         actor, critic = self._nets["actor"], self._nets["critic"]
-        (seen, next_seen, acted), clipped = self._frame(obs, next_obs, action)
-        self.watch.saturations[1] += clipped
+        seen, next_seen, acted = (actor.frame_cells(part) for part in (obs, next_obs, action))
         _, outputs = actor.forward(self._prepared("actor", "target"), next_seen)
-        following = self._acted(outputs)
-        _, next_q = critic.forward(
-            self._prepared("critic", "target"), _beside(next_seen, following)
-        )
-        critic_inputs, q = critic.forward(self._prepared("critic", "online"), _beside(seen, acted))
+        following = actor.action_cells(outputs)
+        _, next_q = critic.forward(self._prepared("critic", "target"), beside(next_seen, following))
+        critic_inputs, q = critic.forward(self._prepared("critic", "online"), beside(seen, acted))
         actor_inputs, outputs = actor.forward(self._prepared("actor", "online"), seen)
-        policy = self._acted(outputs)
+        policy = actor.action_cells(outputs)
         return q[0], next_q[0], (critic_inputs, actor_inputs, seen, policy)
-
-    def _acted(self, outputs):
-        """Cells of the tanh of an actor's outputs."""
-        numbers = self._arithmetic.tanh(outputs.astype(np.int64)).astype(np.float64)
-        cells, clipped = self._nets["actor"].activation_cells(numbers, 0, True)
-        self.watch.saturations[1] += clipped
-        return cells
 
     def _td_errors(self, q, following, scalars, inverse, clip):
         """Errors [1, batch] at the critic's output, and what the batch comes to."""
@@ -152,7 +128,7 @@ class FixarTrainer(ParameterSets):
         self._learn("critic", gradients, step)
 
         prepared = self._prepared("critic", "online")
-        inputs, values = critic.forward(prepared, _beside(seen, policy))
+        inputs, values = critic.forward(prepared, beside(seen, policy))
         seed = np.full((1, batch), -(2.0**config.arithmetic.gradient.fraction))
         critic.see_errors(seed, last)
         errors = critic.error_cells(seed, last)
@@ -163,16 +139,10 @@ class FixarTrainer(ParameterSets):
         _, dx = critic.backward(
             action_first, inputs, errors, trained=False, input_gradient=config.action
         )
-        delta = self._slope(dx, value_of(policy))
+        delta = actor.through_tanh(dx, policy)
         actor.see_errors(delta, last)
         errors = actor.error_cells(delta, last)
         gradients, _ = actor.backward(self._prepared("actor", "online"), actor_inputs, errors)
         self._learn("actor", gradients, step)
         total = np.array([int(values[0].sum())], np.int64)
         return to_float(total, config.arithmetic.activation.fraction)[0]
-
-
-def _beside(observations, actions):
-    """Cells of a frame in the order of the parameters: observation, then action."""
-    words = np.concatenate([observations.words, actions.words])
-    return observations._replace(words=words)

@@ -11,8 +11,9 @@ import numpy as np
 from hw.fixar.numbers.ranges import NOTHING
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 from sim.model.fixar.numbers import encode, finish, gradients, operands, value_of
+from sim.model.fixar.tanh import slope, tail
 
-__all__ = ["FixarNetwork", "Watch"]
+__all__ = ["FixarNetwork", "Watch", "beside"]
 
 
 class Watch:
@@ -54,12 +55,27 @@ class FixarNetwork:
 
     # -- cells
 
-    def activation_cells(self, values, position, signed):
-        """``(cells, saturations)`` of what layer ``position`` reads."""
-        return encode(values, *self._activation_target(position, signed))
+    def frame_cells(self, values, watched=True):
+        """Cells of numbers of the frame; those clipped are counted where ``watched``."""
+        cells, saturations = encode(values, *self._activation_target(0, signed=True))
+        if watched:
+            self.watch.saturations[1] += saturations
+        return cells
+
+    def action_cells(self, outputs):
+        """Cells of an actor's actions: the tanh of its outputs."""
+        arithmetic = self.config.arithmetic
+        numbers = tail(arithmetic, outputs) << arithmetic.tanh_cut
+        return self.frame_cells(numbers.astype(np.float64))
+
+    def through_tanh(self, dx, actions):
+        """Errors at an actor's outputs: those at its ``actions``, cells, times the slope there."""
+        arithmetic = self.config.arithmetic
+        a = value_of(actions).astype(np.int64) >> arithmetic.tanh_cut
+        return slope(arithmetic, dx.astype(np.int64), a).astype(np.float64)
 
     def error_cells(self, values, position):
-        """Of errors at the outputs of layer ``position``; those clipped are counted."""
+        """Cells of errors at the outputs of layer ``position``; those clipped are counted."""
         cells, saturations = encode(values, *self._error_target(position))
         self.watch.saturations[2] += saturations
         return cells
@@ -152,3 +168,9 @@ class FixarNetwork:
         biases = gradients(e.sum(axis=1), one + errors.shift, drop, limits)
         self.watch.saturations[2] += weights[1] + biases[1]
         return weights[0], biases[0]
+
+
+def beside(observations, actions):
+    """Cells of a frame in the order of the parameters: observation, then action."""
+    words = np.concatenate([observations.words, actions.words])
+    return observations._replace(words=words)

@@ -9,13 +9,9 @@ __all__ = ["slope", "tail"]
 
 def tail(arithmetic, numbers):
     """Raw tanh, of ``arithmetic.tanh_format``, of raw activations."""
-    return twin_of(arithmetic).tanh(np.asarray(numbers, np.int64)) >> _left(arithmetic)
+    return twin_of(arithmetic).tanh(np.asarray(numbers, np.int64)) >> arithmetic.tanh_cut
 
 
 def slope(arithmetic, dx, a):
     """Raw errors ``dx`` times ``1 - a**2``, with raw ``a`` of ``tail``."""
-    return twin_of(arithmetic).derived_by_tanh(dx, a << _left(arithmetic))
-
-
-def _left(arithmetic):
-    return arithmetic.activation.fraction - arithmetic.tanh_format.fraction
+    return twin_of(arithmetic).derived_by_tanh(dx, a << arithmetic.tanh_cut)

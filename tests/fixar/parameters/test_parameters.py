@@ -92,4 +92,5 @@ def test_memory_blocks():
     config = learner(16, hidden=(400, 300))
     assert Memories(config).blocks == {"ultra": 120, "block": 255, "distributed": 0}
     assert Memories(learner(16, hidden=(400, 300), optimizer="sgd")).blocks["ultra"] == 80
+    assert Memories(config, False).blocks == {"ultra": 0, "block": 4 * 255, "distributed": 0}
     assert Memories(learner(4)).blocks == {"ultra": 0, "block": 8, "distributed": 0}
