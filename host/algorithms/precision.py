@@ -21,27 +21,30 @@ _WINDOW = 10
 #: tens, hidden activations more, and an error of SQ(8,19) has as many integer bits.
 _STATIC_FRACTION = 8
 
-
-#: Kernel -> the precisions that it has; others have float32 alone, or another fixed point.
-_KERNELS = {"fixar": ("fixed32", *_CAPTURED)}
+#: Kernel -> the precisions that it has, and whether its actor climbs the critic from before the
+#: critic's step.
+_KERNELS = {"fixar": (("fixed32", *_CAPTURED), False)}
+#: Of another kernel, whose own fixed point is no precision of the agent.
+_OTHER_KERNEL = ("float32",), True
 
 
 def check_arithmetic(agent, design):
     """ValueError for numbers, or an order of updates, that the kernel of ``design`` does not have;
     ``agent`` is a config."""
-    precision, offered = getattr(agent, "precision", "float32"), _KERNELS.get(design, ("float32",))
+    offered, order = _KERNELS.get(design, _OTHER_KERNEL)
+    precision = getattr(agent, "precision", "float32")
     if precision not in offered:
         raise ValueError(
             f"precision must be {' or '.join(offered)} with learner card and kernel {design}, not "
             f"{precision!r} (--learner cpu has them all)"
         )
-    lagged = getattr(agent, "lagged_critic", True)
-    if lagged != (design != "fixar"):
-        order = "before" if lagged else "after"
+    lagged = getattr(agent, "lagged_critic", order)
+    if lagged != order:
+        wanted, found = ("before", "after") if order else ("after", "before")
         raise ValueError(
-            f"lagged_critic must be {not lagged} with learner card and kernel {design}, not "
-            f"{lagged}: its actor climbs the critic {'after' if lagged else 'before'} the critic's "
-            f"step, not {order} (--learner cpu has both)"
+            f"lagged_critic must be {order} with learner card and kernel {design}, not "
+            f"{lagged}: its actor climbs the critic {wanted} the critic's step, not {found} "
+            "(--learner cpu has both)"
         )
 
 
