@@ -68,10 +68,10 @@ def _integer(text):
         return int(value)
 
 
-def _number(text, like):
-    """A float; where ``like`` is None, an integer if it is one."""
+def _number(text):
+    """An integer, if it is one, or a float."""
     try:
-        return float(text) if like is not None else _integer(text)
+        return _integer(text)
     except ValueError:
         return float(text)
 
@@ -96,7 +96,9 @@ def _parse(name, text, like):
             )
         kind = f"of type {'float' if like is None else type(like).__name__}"
         if like is None or isinstance(like, float):
-            return None if text.lower() == "none" else _number(text, like)
+            if text.lower() == "none":
+                return None
+            return _number(text) if like is None else float(text)
         if isinstance(like, bool):
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         if isinstance(like, int):

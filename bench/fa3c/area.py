@@ -1,15 +1,8 @@
 """Resources of the whole kernel ``a3c``, by the rows of FA3C's Table 4: what yosys maps it to, what
 it estimates, and what the paper's takes."""
 
-import re
-
-from bench import row
-from boards.area import grouped, modules
-from hw.designs import DESIGNS
-from hw.estimate import RESOURCES
+from bench import area, row
 from hw.fa3c.config import Fa3cConfig
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["BARS", "TABLE_4", "mapped", "rows"]
 
@@ -51,17 +44,9 @@ _ROWS = {
 }
 
 
-def _row_of(name):
-    """Of a module: yosys and Amaranth number some names that are alike."""
-    name = name.removeprefix("a3c.").split("$")[0]
-    return next((group for path, group in _ROWS.items() if re.fullmatch(path, name)), None)
-
-
 def mapped(config):
     """``{row of Table 4: {lut, ff, bram36, uram, dsp}}``; minutes."""
-    verilog = to_verilog(DESIGNS["a3c"].kernel(config), name="a3c")
-    found = modules(verilog, "a3c", work=BUILD_DIRECTORY / "area")
-    return grouped(found, "a3c", lambda name: _ROUND if name == "a3c" else _row_of(name))
+    return area.mapped("a3c", config, _ROWS, _ROUND)
 
 
 def rows():
@@ -69,23 +54,13 @@ def rows():
     config = Fa3cConfig()
     case = f"{len(config.units) // 2} pairs x {16 * config.lanes} PEs, Atari network"
     units = mapped(config)
-    whole = {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
+    whole = area.whole_of(units)
     found = [
         row("fa3c", case, name, value, "cells", reference=_SHELL,
             reference_value=sum(unit[place] for unit in TABLE_4.values()), source=_SOURCE)
         for place, (name, value) in enumerate(_table(whole))
     ]  # fmt: skip
-    found += [
-        row("fa3c", case, name, whole[name], "cells", reference="at most", reference_value=limit,
-            source=_SOURCE)
-        for name, limit in BARS.items()
-    ]  # fmt: skip
-    estimate = DESIGNS["a3c"].estimate(config).resources
-    found += [
-        row("fa3c", case, f"{name}_estimate", round(estimate[name], 1), "cells",
-            reference="mapped", reference_value=whole[name], source="the kernel's own estimate")
-        for name in RESOURCES
-    ]  # fmt: skip
+    found += area.judged("fa3c", "a3c", config, case, whole, BARS, _SOURCE)
     for unit in (*TABLE_4, _ROUND):
         values = TABLE_4.get(unit)
         for place, (name, value) in enumerate(_table(units[unit])):

@@ -1,17 +1,12 @@
 """Resources of the whole kernel ``fixar``, by the rows of FIXAR's Table I: what yosys maps it to,
 registers and adders packed into DSP blocks, what it estimates, and what the paper's takes."""
 
-import re
 from dataclasses import replace
 
-from bench import row
+from bench import area, row
 from bench.fixar.cycles import case_of, config_of
-from boards.area import grouped, modules
-from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.fixar.config import FixarKernelConfig
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["BARS", "TABLE_I", "mapped", "rows"]
 
@@ -46,18 +41,9 @@ _ROWS = {
 _SOURCE = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
 
 
-def _row_of(name):
-    name = name.removeprefix("fixar.").split("$")[0]
-    return next((group for path, group in _ROWS.items() if re.fullmatch(path, name)), None)
-
-
 def mapped(config):
     """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; a quarter of an hour."""
-    verilog = to_verilog(DESIGNS["fixar"].kernel(config), name="fixar")
-    found = modules(verilog, "fixar", work=BUILD_DIRECTORY / "area", family="xcup_dsp")
-    return grouped(
-        found, "fixar", lambda name: "kernel interface" if name == "fixar" else _row_of(name)
-    )
+    return area.mapped("fixar", config, _ROWS, "kernel interface", family="xcup_dsp")
 
 
 def rows():
@@ -65,25 +51,14 @@ def rows():
     config = replace(FixarKernelConfig(), learner=config_of("HalfCheetah"))
     case = f"{case_of(config.learner, 'both', 512)}, N={config.replay.capacity}"
     units = mapped(config)
-    whole = {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
+    whole = area.whole_of(units)
     result = [
         row("fixar", case, name, whole[name], "cells",
             reference=_PAPER.get(name) and "FIXAR, Table I",
             reference_value=_PAPER.get(name), source=_SOURCE)
         for name in RESOURCES
     ]  # fmt: skip
-    result += [
-        row("fixar", case, name, whole[name], "cells", reference="at most", reference_value=limit,
-            source=_SOURCE)
-        for name, limit in BARS.items()
-    ]  # fmt: skip
-    estimate = DESIGNS["fixar"].estimate(config).resources
-    result += [
-        row("fixar", case, f"{name}_estimate", value, "cells", reference="mapped",
-            reference_value=whole[name], source="the kernel's own estimate")
-        for name, value in estimate.items()
-        if value is not None
-    ]  # fmt: skip
+    result += area.judged("fixar", "fixar", config, case, whole, BARS, _SOURCE)
     pes = config.learner.cores * config.learner.side**2
     for name, paper, most in (("dsp", 4.48, 2.0), ("lut", 422, 60)):
         value = round(units["PEs"][name] / pes, 2)

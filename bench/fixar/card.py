@@ -7,10 +7,10 @@ from hashlib import sha256
 
 import numpy as np
 
+from bench.learner.inputs import adam_steps, random_experiences, random_weights
 from host.card import open_card
 from host.generate import generate
 from host.runtime.fixar import FixarReplay
-from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.program import aligned
 from hw.fixar.precision import Precision, slots
 from hw.shell.program import COMMAND_BYTES, STATUS
@@ -72,39 +72,6 @@ class Measured:
     clocks_per_second: float
 
 
-def _random(learner, rng):
-    """Parameters and experiences."""
-    parameters = {
-        name: [
-            (rng.normal(size=(x.outputs, x.inputs)) / np.sqrt(x.inputs), np.zeros(x.outputs))
-            for x in layers
-        ]
-        for name, layers in learner.networks.items()
-    }
-    size = (CAPACITY, learner.observation)
-    experiences = dict(
-        obs=rng.normal(size=size),
-        next_obs=rng.normal(size=size),
-        action=np.tanh(rng.normal(size=(CAPACITY, learner.action))),
-        reward=rng.normal(size=CAPACITY),
-        discount=np.full(CAPACITY, 0.99),
-    )
-    return parameters, experiences
-
-
-def _steps(count, batch):
-    return hyperparameter_records(
-        count,
-        scale=1 / batch,
-        rate=1e-4,
-        floor=1e-8,
-        first_decay=0.9,
-        first_gain=0.1,
-        second_decay=0.999,
-        second_gain=0.001,
-    )
-
-
 class _Kept:
     """In the place of a launcher: keeps what it is asked to run, and runs it."""
 
@@ -123,7 +90,7 @@ def _timestep(buffer, learner, rng, experience):
     """Bytes and clocks of one launch: a LEARN that stores an experience, and an ACT."""
     launcher = buffer.launcher
     buffer.launcher = kept = _Kept(launcher)
-    buffer.learn(_steps(1, 64), batch_size=64, experiences=experience, inserts=1)
+    buffer.learn(adam_steps(1, 64), batch_size=64, experiences=experience, inserts=1)
     buffer.act(rng.normal(size=(1, learner.observation)), noise=0.1)
     (learn, operands, size), ((opcode, act), seen, answer) = kept.asked[0], _only(kept.asked[1])
     buffer.launcher = launcher
@@ -165,13 +132,13 @@ def measure(learner, cases, whole=False):
     with open_card("sim", memory=_MEMORY) as card:
         loaded = card.load(kernel(learner) / "kernel.json")
         buffer = FixarReplay(loaded, capacity=CAPACITY, timeout_s=3600)
-        parameters, experiences = _random(learner, rng)
-        buffer.initialize(parameters)
+        buffer.initialize(random_weights(learner, rng))
+        experiences = random_experiences(learner, rng, CAPACITY)
         buffer.add(**experiences)
         iterations, clocks, used = {}, buffer.device_cycles, time.process_time()
         for precision, batch in cases:
             buffer.set_precision(precision_of(learner, precision))
-            reports = buffer.learn(_steps(_ITERATIONS, batch), batch_size=batch).reports
+            reports = buffer.learn(adam_steps(_ITERATIONS, batch), batch_size=batch).reports
             iterations[precision, batch] = int(reports["cycles"][1, 3])
         speed = (buffer.device_cycles - clocks) / (time.process_time() - used)
         if whole:

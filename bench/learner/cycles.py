@@ -7,9 +7,10 @@ from hashlib import sha256
 import numpy as np
 
 from bench import row
+from bench.learner.inputs import adam_steps, random_experiences, random_weights
 from host.card import open_card
 from host.generate import generate
-from host.runtime.learner import LearningReplay, hyperparameter_records
+from host.runtime.learner import LearningReplay
 from host.runtime.program import aligned
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.commands import LearnOpcode
@@ -98,18 +99,7 @@ def kernel(learner):
 def _buffer(card, learner, rng):
     """An empty memory on the card, and fresh weights."""
     buffer = LearningReplay(card.load(kernel(learner) / "kernel.json"), capacity=CAPACITY)
-    buffer.initialize(
-        {
-            name: [
-                (
-                    rng.normal(size=(layer.outputs, layer.inputs)) / np.sqrt(layer.inputs),
-                    np.zeros(layer.outputs),
-                )
-                for layer in layers
-            ]
-            for name, layers in learner.networks.items()
-        }
-    )
+    buffer.initialize(random_weights(learner, rng))
     return buffer
 
 
@@ -143,25 +133,9 @@ def measure(learner, batches, iterations=ITERATIONS):
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = _buffer(card, learner, rng)
-        size = (CAPACITY, learner.observation)
-        buffer.add(
-            obs=rng.normal(size=size),
-            next_obs=rng.normal(size=size),
-            action=rng.integers(learner.action, size=CAPACITY),
-            reward=rng.normal(size=CAPACITY),
-            discount=np.full(CAPACITY, 0.99),
-        )
+        buffer.add(**random_experiences(learner, rng, CAPACITY))
         for batch in batches:
-            steps = hyperparameter_records(
-                iterations,
-                scale=1 / batch,
-                rate=1e-3,
-                floor=1e-8,
-                first_decay=0.9,
-                first_gain=0.1,
-                second_decay=0.999,
-                second_gain=0.001,
-            )
+            steps = adam_steps(iterations, batch)
             drawn = buffer.learn(steps, batch_size=batch).reports["cycles"][1:].mean(axis=0)
             sent = buffer.sample(batch)
             sent = {name: np.repeat(sent[name], iterations, 0) for name in buffer.dtype.names}

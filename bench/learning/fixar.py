@@ -30,28 +30,25 @@ def _on_the_card(precision, title, what, **options):
     )
 
 
-_FIXED = (
-    _on_the_card("fixed32", "fixed 32 bits", "kernel fixar, full precision throughout", alike=True),
-    _on_the_card(
+def _switched(**options):
+    return _on_the_card(
         "qat",
         "16 bits from half of the run on",
         "kernel fixar, half precision after the switch",
-        alike=True,
-    ),
+        **options,
+    )
+
+
+_FIXED = (
+    _on_the_card("fixed32", "fixed 32 bits", "kernel fixar, full precision throughout", alike=True),
+    _switched(alike=True),
 )
 
-_SWITCHED = Claim(
+_PENDULUM = Claim(
     name="fixar-Pendulum-v1",
     algo="ddpg",
     env="Pendulum-v1",
-    kinds=(
-        _on_the_card(
-            "qat",
-            "16 bits from half of the run on",
-            "kernel fixar, half precision after the switch",
-            recovers=True,
-        ),
-    ),
+    kinds=(_switched(recovers=True),),
     seeds=3,
     needed=3,
     source=_SOURCE,
@@ -104,7 +101,7 @@ def _task(env, steps, threshold, *, seeds=1, name=None, beside=()):
 
 
 FIXAR = (
-    _SWITCHED,
+    _PENDULUM,
     _task("HalfCheetah-v5", 100_000, 500.0, seeds=3, beside=_16_BITS),
     _task("Hopper-v5", 100_000, 300.0),
     _task("Swimmer-v5", 100_000, 20.0),

@@ -83,13 +83,13 @@ class DeterministicPolicy(Policy):
 
     def make_networks(self, rng):
         size, count, hidden = self.spec.size, self.spec.action_count, self.config.hidden
-        options, lillicrap = dict(activation=self.config.activation, rng=rng), False
-        if self.config.first_weights == "lillicrap":
-            options["gain"], lillicrap = _LILLICRAP_GAIN, True
+        lillicrap = self.config.first_weights == "lillicrap"
+        options = dict(activation=self.config.activation, rng=rng)
+        options["gain"] = _LILLICRAP_GAIN if lillicrap else None
 
         def network(inputs, outputs, gain, **more):
             if lillicrap:
-                gain = _LILLICRAP_OUTPUT * ((*hidden, inputs)[len(hidden) - 1] / 3) ** 0.5
+                gain = _LILLICRAP_OUTPUT * ((inputs, *hidden)[-1] / 3) ** 0.5
             return MLP(inputs, outputs, hidden, output_gain=gain, **more, **options)
 
         critics = {name: network(size + count, 1, 1.0) for name in self.CRITICS}

@@ -20,13 +20,7 @@ import numpy as np
 import torch
 
 from host.algorithms.autodiff import Trained
-from host.runtime.precision_plan import (
-    ACTIVATION,
-    ERROR,
-    GRADIENT,
-    OPERAND,
-    WEIGHT,
-)
+from host.runtime.precision_plan import ACTIVATION, ERROR, GRADIENT, OPERAND, WEIGHT
 from hw.fixar.precision import code_limits
 
 __all__ = ["FakeQuantized", "FakeQuantizedMLP", "coded", "fixed"]
@@ -101,10 +95,6 @@ class FakeQuantizedMLP:
         self.layers, self.output_activation = layers, output_activation
         self.activation_shifts = self.error_shifts = None
         self.capture = False
-        self.forget()
-
-    def forget(self):
-        """Nothing was captured."""
         self._ranges = {name: [None] * self.layers for name in ("activation", "error")}
 
     @property

@@ -2,6 +2,7 @@
 
 from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
 from hw.arith.fixed import SQ
+from hw.arith.fixed_point import DualPrecision
 
 __all__ = ["FIXED_SUMS", "PRECISIONS", "PrecisionSchedule", "check_arithmetic"]
 
@@ -21,27 +22,30 @@ _WINDOW = 10
 #: tens, hidden activations more, and an error of SQ(8,19) has as many integer bits.
 _STATIC_FRACTION = 8
 
-
-#: Kernel -> the precisions that it has; others have float32 alone, or another fixed point.
-_KERNELS = {"fixar": ("fixed32", *_CAPTURED)}
+#: Kernel -> the precisions that it has, and whether its actor climbs the critic from before the
+#: critic's step.
+_KERNELS = {"fixar": (("fixed32", *_CAPTURED), False)}
+#: Of another kernel, whose own fixed point is no precision of the agent.
+_OTHER_KERNEL = ("float32",), True
 
 
 def check_arithmetic(agent, design):
     """ValueError for numbers, or an order of updates, that the kernel of ``design`` does not have;
     ``agent`` is a config."""
-    precision, offered = getattr(agent, "precision", "float32"), _KERNELS.get(design, ("float32",))
+    offered, order = _KERNELS.get(design, _OTHER_KERNEL)
+    precision = getattr(agent, "precision", "float32")
     if precision not in offered:
         raise ValueError(
             f"precision must be {' or '.join(offered)} with learner card and kernel {design}, not "
             f"{precision!r} (--learner cpu has them all)"
         )
-    lagged = getattr(agent, "lagged_critic", True)
-    if lagged != (design != "fixar"):
-        order = "before" if lagged else "after"
+    lagged = getattr(agent, "lagged_critic", order)
+    if lagged != order:
+        wanted, found = ("before", "after") if order else ("after", "before")
         raise ValueError(
-            f"lagged_critic must be {not lagged} with learner card and kernel {design}, not "
-            f"{lagged}: its actor climbs the critic {'after' if lagged else 'before'} the critic's "
-            f"step, not {order} (--learner cpu has both)"
+            f"lagged_critic must be {order} with learner card and kernel {design}, not "
+            f"{lagged}: its actor climbs the critic {wanted} the critic's step, not {found} "
+            "(--learner cpu has both)"
         )
 
 
@@ -58,10 +62,13 @@ class PrecisionSchedule:
     Parameters
     ----------
     config : DDPGConfig
+    arithmetic : DualPrecision, optional
+        Of the networks' numbers.
     """
 
-    def __init__(self, config):
+    def __init__(self, config, arithmetic=DualPrecision()):
         self.precision, self._delay = config.precision, config.quantization_delay
+        self._arithmetic = arithmetic
         self.shifts, self._captured = None, False
 
     @property
@@ -93,7 +100,8 @@ class PrecisionSchedule:
             return
         delay = self.delay(clock)
         if clock.steps >= delay and self._captured:
-            self._apply(networks, shifts({name: each.ranges for name, each in networks.items()}))
+            ranges = {name: each.ranges for name, each in networks.items()}
+            self._apply(networks, shifts(ranges, self._arithmetic))
         capture = self.shifts is None and clock.steps >= delay - delay // _WINDOW
         self._captured |= capture
         for each in networks.values():

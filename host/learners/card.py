@@ -194,10 +194,13 @@ class CardLearner(MemoryLearner):
     def _infer(self, obs):
         return self._card.submit(self.buffer.act, obs).result()
 
+    def _stored(self):
+        """The card's weights that act and learn, behind the launches under way."""
+        return self._card.submit(self.buffer.store, ("online",)).result()
+
     def fetch(self):
         if self._acts:
-            stored = self._card.submit(self.buffer.store, ("online",)).result()
-            self._take({name: _flat(layers) for name, layers in stored.items()})
+            self._take({name: _flat(layers) for name, layers in self._stored().items()})
 
     @contextmanager
     def acting(self, policy=None):
@@ -205,7 +208,7 @@ class CardLearner(MemoryLearner):
         if policy is None or not self._acts:
             yield policy or self.actor()
             return
-        own = self._card.submit(self.buffer.store, ("online",)).result()
+        own = self._stored()
         self._card.submit(self.buffer.load, _online(policy)).result()
         policy.infer = self._infer
         try:

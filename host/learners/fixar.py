@@ -1,7 +1,7 @@
 """The learner on the card whose precision is switched while it learns: kernel ``fixar``."""
 
+from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 from host.algorithms.precision import PrecisionSchedule
 from host.learners.card import CardLearner
@@ -21,10 +21,10 @@ class FixarLearner(CardLearner):
 
     def __init__(self, config, policy, clock, buffer, algorithm, *, phases):
         super().__init__(config, policy, clock, buffer, algorithm, phases=phases)
-        self._schedule = PrecisionSchedule(config.agent)
+        self._schedule = PrecisionSchedule(config.agent, buffer.learner.arithmetic)
+        self._networks = {name: _Network(buffer, name) for name in buffer.learner.networks}
         if config.act == "card" and config.agent.noise == "gaussian":
             policy.explore = self._explore
-        self._ranges = _KernelRanges(buffer)
 
     def _explore(self, obs, deviation, seed):
         """Actions with the card's own noise (FIXAR III)."""
@@ -33,122 +33,90 @@ class FixarLearner(CardLearner):
 
     def plan(self, fill, learning):
         planned = super().plan(fill, learning)
-        if planned is None:
-            return None
-        return *planned, SimpleNamespace(steps=self.clock.steps, total=self.config.steps)
+        return planned and (*planned, replace(self.clock))
 
     def launch(self, experience, plan):
         if plan is not None:
             *plan, clock = plan
-            self._schedule.begin(self._ranges.networks, clock)
-            self._ranges.apply(errors=self._schedule.precision != "qat_errors_full")
+            self._switch(clock)
         return super().launch(experience, plan)
 
+    def _switch(self, clock):
+        """The kernel computes as the schedule says after ``clock``; what it saw before ranges are
+        captured is forgotten."""
+        captured = self._captures
+        self._schedule.begin(self._networks, clock)
+        precision, clear = self._precision(), self._captures and not captured
+        if clear or precision != self.buffer.precision:
+            self.buffer.set_precision(precision, clear=clear)
+
+    @property
+    def _captures(self):
+        return any(each.capture for each in self._networks.values())
+
+    def _precision(self):
+        if self._schedule.shifts is None:
+            return Precision()
+        config = self.buffer.learner
+        activations, errors = ([0] * count for count in slots(config))
+        full = any(each.error_shifts is None for each in self._networks.values())
+        for name, each in self._networks.items():
+            for k, shift in enumerate(each.activation_shifts):
+                activations[activation_slot(config, name, k)] = shift
+            for k, shift in enumerate(each.error_shifts or ()):
+                errors[error_slot(config, name, k)] = shift
+        return Precision(
+            activations=True,
+            errors=not full,
+            activation_shifts=tuple(activations),
+            error_shifts=tuple(errors),
+        )
+
     def state_dict(self):
-        self._ranges.keep()
-        own = self._schedule.state_dict(self._ranges.networks)
+        own = self._schedule.state_dict(self._networks)
         return super().state_dict() | {"precision": own}
 
     def load_state_dict(self, state):
         super().load_state_dict(state)
-        self._schedule.load_state_dict(state["precision"], self._ranges.networks)
-        self._ranges.taken()
+        self._schedule.load_state_dict(state["precision"], self._networks)
 
 
-class _KernelRanges:
-    """The kernel's ranges and shifts as ``PrecisionSchedule`` has them: by network and layer.
+class _Network:
+    """A network of the kernel, as ``PrecisionSchedule`` wants it.
 
-    networks : name -> ``layers``; ``ranges``: {"activation", "error"} -> pairs of each layer;
-        ``capture``; ``activation_shifts``, ``error_shifts``: a number a layer, or None.
+    layers : int
+    capture : whether what the kernel sees counts; it is cleared where that begins.
+    activation_shifts, error_shifts : a number a layer, or None.
     """
 
-    def __init__(self, buffer):
-        self._buffer, config = buffer, buffer.learner
-        self._capturing, self._shifts = False, None
-        self.networks = {
-            name: _NetworkRanges(self, config, name, len(layers))
-            for name, layers in config.networks.items()
-        }
-
-    def apply(self, *, errors):
-        """Let the kernel have what the schedule wants."""
-        buffer, networks = self._buffer, self.networks.values()
-        shifts = [(each.activation_shifts, each.error_shifts) for each in networks]
-        if any(pair != (None, None) for pair in shifts) and shifts != self._shifts:
-            buffer.set_precision(self._precision(errors))
-            self._shifts = shifts
-        capture = any(each.capture for each in networks)
-        if capture and not self._capturing:
-            buffer.set_precision(buffer.precision, clear=True)
-        self._capturing = capture
-
-    def _precision(self, errors):
-        config = self._buffer.learner
-        counts = slots(config)
-        activations, error_shifts = [0] * counts[0], [0] * counts[1]
-        for name, each in self.networks.items():
-            for position in range(each.layers):
-                slot = activation_slot(config, name, position)
-                activations[slot] = each.activation_shifts[position]
-                if errors:
-                    error_shifts[error_slot(config, name, position)] = each.error_shifts[position]
-        return Precision(
-            activations=True,
-            errors=errors,
-            activation_shifts=tuple(activations),
-            error_shifts=tuple(error_shifts),
-        )
-
-    def keep(self):
-        """Remember the kernel's ranges, which do not come back with a checkpoint."""
-        for each in self.networks.values():
-            each.ranges = each.ranges
-
-    def taken(self):
-        """A checkpoint was loaded: the kernel has its precision and has forgotten its ranges."""
-        self._capturing = any(each.capture for each in self.networks.values())
-        shifts = [(e.activation_shifts, e.error_shifts) for e in self.networks.values()]
-        self._shifts = shifts if any(pair != (None, None) for pair in shifts) else None
-
-    def of(self, config, name, layers):
-        """Pairs of a network's layers as the kernel has them now."""
-        activations, errors = self._buffer.ranges
-        return {
-            "activation": [activations[activation_slot(config, name, k)] for k in range(layers)],
-            "error": [errors[error_slot(config, name, k)] for k in range(layers)],
-        }
-
-
-class _NetworkRanges:
-    """One network of ``_KernelRanges``."""
-
-    def __init__(self, kernel, config, name, layers):
-        self._kernel, self._config, self._name, self.layers = kernel, config, name, layers
+    def __init__(self, buffer, name):
+        self._buffer, self._name = buffer, name
+        self.layers = len(buffer.learner.networks[name])
         self.capture, self.activation_shifts, self.error_shifts = False, None, None
-        self._before = None
+        # Actions are in -1..1 wherever they come from, and go with the observations.
+        one = 1 << buffer.learner.arithmetic.activation.fraction
+        nothing = [(0, 0)] * self.layers
+        self.ranges = {"activation": [(-one, one), *nothing[1:]], "error": nothing}
 
     @property
     def ranges(self):
-        """Pairs (low, high) as integers; what a checkpoint had, and what the kernel saw since.
-
-        Actions are in -1..1 wherever they come from, and go with the observations.
-        """
-        one = 1 << self._config.arithmetic.activation.fraction
-        found = self._kernel.of(self._config, self._name, self.layers)
-        pairs = {kind: [tuple(map(int, pair)) for pair in rows] for kind, rows in found.items()}
-        low, high = pairs["activation"][0]
-        pairs["activation"][0] = min(low, -one), max(high, one)
-        if self._before is not None:
-            pairs = {
-                kind: [
-                    (min(a[0], b[0]), max(a[1], b[1]))
-                    for a, b in zip(rows, self._before[kind], strict=True)
-                ]
-                for kind, rows in pairs.items()
-            }
+        """``{"activation", "error"}`` -> a pair (low, high) of integers for each layer: what was
+        set, as from a checkpoint, and what the kernel saw since with ``capture``."""
+        if not self.capture:
+            return self._before
+        config, (activations, errors) = self._buffer.learner, self._buffer.ranges
+        layers = range(self.layers)
+        seen = {
+            "activation": [activations[activation_slot(config, self._name, k)] for k in layers],
+            "error": [errors[error_slot(config, self._name, k)] for k in layers],
+        }
+        # What the kernel has not seen has its low above its high.
         return {
-            kind: [(low, high) if low <= high else (0, 0) for low, high in rows]
-            for kind, rows in pairs.items()
+            kind: [
+                (min(low, int(pair[0])), max(high, int(pair[1])))
+                for (low, high), pair in zip(rows, seen[kind], strict=True)
+            ]
+            for kind, rows in self._before.items()
         }
 
     @ranges.setter

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from host.rules import check_number
 from host.runtime.learner import LearningReplay
 from hw.config import check_range
 from hw.fixar.commands import FixarOpcode
@@ -61,9 +62,9 @@ class FixarReplay(LearningReplay):
         noise : standard deviation of Gaussian noise in each number of an action.
         seed : integer in 0..2^64 - 1; the same seed gives the same noise.
         """
-        if not 0 <= noise <= _LARGEST:
-            raise ValueError(f"noise must be a number of at least 0 in binary32, not {noise!r}")
-        seed = int(seed) if isinstance(seed, np.integer) else seed
+        noise, seed = (x.item() if isinstance(x, np.generic) else x for x in (noise, seed))
+        rule = "a number of at least 0 in binary32"
+        check_number("noise", noise, rule, lambda x: 0 <= x <= _LARGEST)
         check_range("seed", seed, 0, (1 << 64) - 1)
         bits = int(np.abs(np.array(noise, "<f4")).view("<u4"))  # not those of -0
         return self._act(observations, noise=bits, seed=seed)

@@ -47,14 +47,16 @@ def shift_of(low, high, width, *, signed=True):
     return width - CODE_WIDTH
 
 
-def shifts(ranges):
+def shifts(ranges, arithmetic=_FORMATS):
     """Shifts of all layers, of the ranges captured.
 
     Parameters
     ----------
     ranges : dict
         Network's name -> ``{"activation": [(low, high), ...], "error": [(low, high), ...]}``, of
-        each layer's input and of the error at its sums, as integers of ACTIVATION and ERROR.
+        each layer's input and of the error at its sums, as integers of their formats.
+    arithmetic : DualPrecision
+        The formats, of which a kernel may have narrower ones.
 
     Returns
     -------
@@ -64,12 +66,10 @@ def shifts(ranges):
     """
     firsts = [each["activation"][0] for each in ranges.values()]
     common = min(low for low, _ in firsts), max(high for _, high in firsts)
-    found = {}
+    activation, error, found = arithmetic.activation.width, arithmetic.gradient.width, {}
     for name, each in ranges.items():
-        inputs = [shift_of(*common, ACTIVATION.width)]
-        hidden = [
-            shift_of(*pair, ACTIVATION.width, signed=False) for pair in each["activation"][1:]
-        ]
-        errors = [shift_of(*pair, ERROR.width) for pair in each["error"]]
+        inputs = [shift_of(*common, activation)]
+        hidden = [shift_of(*pair, activation, signed=False) for pair in each["activation"][1:]]
+        errors = [shift_of(*pair, error) for pair in each["error"]]
         found[name] = {"activation": inputs + hidden, "error": errors}
     return found

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bench.area import row_of
 from bench.fixar import area, card, cycles, software
 from bench.fixar.card import Measured
 from hw.fixar.config import FixarConfig
@@ -53,7 +54,7 @@ def test_more_cores_by_formula():
     ],
 )
 def test_rows_of_the_table(name, group):
-    assert area._row_of(name) == group
+    assert row_of(area._ROWS, "fixar", name) == group
 
 
 @pytest.mark.parametrize("library, make", [("torch", "torch_step"), ("jax", "jax_step")])

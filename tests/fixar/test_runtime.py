@@ -144,12 +144,12 @@ def test_noise(buffer):
     # Commands of one call have noise of their own.
     rows = buffer.act(seen[:32], noise=0.01, seed=np.uint64(7))
     assert (rows[:16] != rows[16:]).all()
-    for none in (0, -0.0, 1e-60):
+    for none in (0, -0.0, 1e-60, np.float32(0)):
         equal(buffer.act(seen[:1], noise=none, seed=3), still)
     assert set(np.abs(buffer.act(seen[:50], noise=3e38)).ravel().tolist()) == {1.0}
 
 
-@pytest.mark.parametrize("noise", [-1, -1e-60, np.nan, np.inf, -np.inf, 1e39])
+@pytest.mark.parametrize("noise", [-1, -1e-60, np.nan, np.inf, -np.inf, 1e39, "0.1", None, [0.1]])
 def test_noise_that_is_none(buffer, noise):
     launches = buffer.launches
     with pytest.raises(ValueError, match=r"^noise must be a number of at least 0 .*, not"):

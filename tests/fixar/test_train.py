@@ -9,11 +9,14 @@ import pytest
 from fixar.kernels import kernel_config
 from learner.modelled import opened
 
+from host import checkpoint
 from host.commands.request import request
 from host.learners.card import kernel_settings
 from host.runtime.fixar import FixarReplay
 from host.train.families.family import spec_of
 from host.train.preset import preset
+from hw.arith.fixed import SQ
+from hw.arith.fixed_point import DualPrecision
 from hw.fixar.precision import Precision
 from tests.host.train.test_train_learner import Recorder, run
 
@@ -41,23 +44,29 @@ def configured(**agent):
     return config.from_dict({**base, **run, "agent": base["agent"] | small})
 
 
-def loaded(config):
+def loaded(config, **learner):
     wanted = kernel_settings(config.algorithm, config.agent, spec_of(config), config.env)
     sizes = {name: wanted[name] for name in ("observation", "action", "hidden", "optimizer")}
-    return opened(kernel_config(capacity=200, batch=16, cores=2, side=4, **sizes), "fixar")
+    options = sizes | dict(batch=16, cores=2, side=4) | learner
+    return opened(kernel_config(capacity=200, **options), "fixar")
 
 
 class Fixar(Recorder):
-    """Also the precision of every launch that learned."""
+    """Also the precision of every launch that learned, and before which of them ranges were
+    forgotten."""
 
     def __init__(self, kernel, at=None):
         strike = partial(os.kill, os.getpid(), signal.SIGINT)
         super().__init__(kernel, at, strike, FixarReplay)
-        self.precisions = []
+        self.precisions, self.cleared = [], []
 
     def __call__(self, fields, **options):
         buffer = super().__call__(fields, **options)
-        learn = buffer.learn
+        learn, set_precision = buffer.learn, buffer.set_precision
+
+        def switched(precision, *, clear=False):
+            self.cleared += [len(self.reports)] * clear
+            set_precision(precision, clear=clear)
 
         def watched(steps, **values):
             learned = learn(steps, **values)
@@ -66,7 +75,7 @@ class Fixar(Recorder):
             self.reports[-1].pop("saturations")
             return learned
 
-        buffer.learn = watched
+        buffer.learn, buffer.set_precision = watched, switched
         return buffer
 
 
@@ -85,12 +94,15 @@ def whole(tmp_path_factory):
 
 
 def test_it_switches_once(whole):
-    """Full until the delay, then half in all layers, by shifts that hold what was seen."""
+    """Full until the delay, then half in all layers, by shifts that hold what was seen in its last
+    tenth."""
     found = whole.precisions
     assert found[0] == Precision() and found[-1].activations and found[-1].errors
     (first,) = np.flatnonzero([a != b for a, b in zip(found, found[1:], strict=False)]) + 1
     # As far as launches let one say: eight steps each, one under way.
     assert abs(104 + 8 * first - SWITCH) <= 16
+    (cleared,) = whole.cleared
+    assert abs(104 + 8 * cleared - 0.9 * SWITCH) <= 16
     # Of the observations the largest is in 1..8: 2^20 to 2^23 units, in fewer than 2^15 codes.
     assert 6 <= found[-1].activation_shifts[0] <= 9
     assert all(np.isfinite(report["loss"]).all() for report in whole.reports)
@@ -118,11 +130,45 @@ def test_interrupt_and_resume(tmp_path, whole, at):
     assert again.reports == resumed.reports and again.precisions == resumed.precisions
 
 
+def saved_ranges(out):
+    """Rows (low, high) of a checkpoint, of all layers of both networks."""
+    state = checkpoint.load(out / "checkpoint.npz", "training")[1]["session"]["learner"]
+    ranges = state["precision"]["ranges"].values()
+    return np.concatenate([each[kind] for each in ranges for kind in ("activation", "error")])
+
+
+def test_ranges_are_those_of_the_window(tmp_path):
+    """The last tenth of the delay begins before launch 56. A checkpoint before it keeps nothing of
+    what the kernel saw; one in it keeps all, and a run that goes on adds to it."""
+    before, within = tmp_path / "before", tmp_path / "within"
+    go(configured(), before, at=20)
+    ranges = saved_ranges(before)
+    assert (ranges[:, 0] >= -(1 << 20)).all() and (ranges[:, 1] <= 1 << 20).all()
+    assert np.count_nonzero(ranges) == 2 * 2  # actions, in the frame of both networks
+    go(configured(), within, at=58)
+    kept = saved_ranges(within)
+    assert np.count_nonzero(kept) > 16
+    go(configured(), within, at=0, resume=True)
+    more = saved_ranges(within)
+    assert (more[:, 0] <= kept[:, 0]).all() and (more[:, 1] >= kept[:, 1]).all()
+    assert (more != kept).any()
+
+
 @pytest.mark.filterwarnings("ignore:.* were clipped to their fixed-point formats")
 def test_errors_stay_full_where_that_is_asked(tmp_path):
     recorder, _ = go(configured(precision="qat_errors_full", quantization_delay=200), tmp_path)
     last = recorder.precisions[-1]
     assert last.activations and not last.errors
+
+
+@pytest.mark.filterwarnings("ignore:.* were clipped to their fixed-point formats")
+def test_a_kernel_of_narrower_formats_switches_too(tmp_path):
+    """Velocities beyond 4 are clipped to activations of 18 bits: their codes are of all of those."""
+    config = configured(quantization_delay=200)
+    with loaded(config, arithmetic=DualPrecision(activation=SQ(3, 15))) as kernel:
+        recorder = Fixar(kernel)
+        assert run(config, recorder, tmp_path / "run").exit_code == 0
+    assert recorder.precisions[-1].activation_shifts[0] == 2
 
 
 @pytest.mark.parametrize(

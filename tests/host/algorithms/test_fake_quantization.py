@@ -285,5 +285,3 @@ def test_ranges_are_of_the_numbers_before_they_are_codes(precision):
     copy = FakeQuantizedMLP(3)
     copy.ranges = {kind: list(map(list, pairs)) for kind, pairs in mlp.ranges.items()}
     assert copy.ranges == mlp.ranges
-    mlp.forget()
-    assert mlp.ranges["error"] == [(0, 0)] * 3

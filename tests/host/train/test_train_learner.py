@@ -49,7 +49,7 @@ class Recorder:
         self.reports = []
 
     def __call__(self, fields, **options):
-        self.buffer = buffer = self.kind(self.kernel, fields, **options)
+        buffer = self.kind(self.kernel, fields, **options)
         learn = buffer.learn
 
         def recorded(steps, **values):

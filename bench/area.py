@@ -1,0 +1,54 @@
+"""The area of a whole kernel, by the rows of a paper's table: what yosys maps it to."""
+
+import re
+
+from bench import row
+from boards.area import grouped, modules
+from hw.designs import DESIGNS
+from hw.estimate import RESOURCES
+from hw.verilog import to_verilog
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["judged", "mapped", "row_of", "whole_of"]
+
+
+def row_of(paths, design, name):
+    """The row of a module; None for that of the module which it is in. ``paths``: module, as a
+    regular expression of its path in the kernel -> the row that has it and what is in it.
+
+    Yosys and Amaranth number some names that are alike.
+    """
+    name = name.removeprefix(f"{design}.").split("$")[0]
+    return next((group for path, group in paths.items() if re.fullmatch(path, name)), None)
+
+
+def mapped(design, config, paths, rest, *, family="xcup"):
+    """``{row: {lut, ff, bram36, uram, dsp}}`` of a design's kernel; ``rest`` is the row of what
+    ``paths`` has not."""
+    verilog = to_verilog(DESIGNS[design].kernel(config), name=design)
+    found = modules(verilog, design, work=BUILD_DIRECTORY / "area", family=family)
+    return grouped(
+        found, design, lambda name: rest if name == design else row_of(paths, design, name)
+    )
+
+
+def whole_of(units):
+    """The sum of what ``mapped`` found."""
+    return {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
+
+
+def judged(bench, design, config, case, whole, bars, source):
+    """Rows of the whole kernel beside what it may take, ``bars``, and of its own estimate beside
+    the kernel."""
+    found = [
+        row(bench, case, name, whole[name], "cells", reference="at most", reference_value=limit,
+            source=source)
+        for name, limit in bars.items()
+    ]  # fmt: skip
+    estimate = DESIGNS[design].estimate(config).resources
+    return found + [
+        row(bench, case, f"{name}_estimate", round(value, 1), "cells", reference="mapped",
+            reference_value=whole[name], source="the kernel's own estimate")
+        for name, value in estimate.items()
+        if value is not None
+    ]  # fmt: skip

@@ -1,0 +1,49 @@
+"""What a learner is given where it is its clocks that count: random numbers, Adam's steps."""
+
+import numpy as np
+
+from host.runtime.hyperparameters import hyperparameter_records
+
+__all__ = ["adam_steps", "random_experiences", "random_weights"]
+
+
+def random_weights(learner, rng):
+    """As ``LearningReplay.initialize`` takes them."""
+    return {
+        name: [
+            (rng.normal(size=(x.outputs, x.inputs)) / np.sqrt(x.inputs), np.zeros(x.outputs))
+            for x in layers
+        ]
+        for name, layers in learner.networks.items()
+    }
+
+
+def random_experiences(learner, rng, count):
+    """As ``LearningReplay.add`` takes them; actions are continuous for ``ddpg`` alone."""
+    size = (count, learner.observation)
+    obs, next_obs = rng.normal(size=size), rng.normal(size=size)
+    if learner.algorithm == "ddpg":
+        action = np.tanh(rng.normal(size=(count, learner.action)))
+    else:
+        action = rng.integers(learner.action, size=count)
+    return dict(
+        obs=obs,
+        next_obs=next_obs,
+        action=action,
+        reward=rng.normal(size=count),
+        discount=np.full(count, 0.99),
+    )
+
+
+def adam_steps(count, batch):
+    """HYPERPARAMETERS [count] of gradient steps of ``batch`` samples."""
+    return hyperparameter_records(
+        count,
+        scale=1 / batch,
+        rate=1e-3,
+        floor=1e-8,
+        first_decay=0.9,
+        first_gain=0.1,
+        second_decay=0.999,
+        second_gain=0.001,
+    )
