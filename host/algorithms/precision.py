@@ -2,7 +2,6 @@
 
 from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
 from hw.arith.fixed import SQ
-from hw.arith.fixed_point import DualPrecision
 
 __all__ = ["FIXED_SUMS", "PRECISIONS", "PrecisionSchedule", "check_arithmetic"]
 
@@ -62,13 +61,10 @@ class PrecisionSchedule:
     Parameters
     ----------
     config : DDPGConfig
-    arithmetic : DualPrecision, optional
-        Of the networks' numbers.
     """
 
-    def __init__(self, config, arithmetic=DualPrecision()):
+    def __init__(self, config):
         self.precision, self._delay = config.precision, config.quantization_delay
-        self._arithmetic = arithmetic
         self.shifts, self._captured = None, False
 
     @property
@@ -100,8 +96,7 @@ class PrecisionSchedule:
             return
         delay = self.delay(clock)
         if clock.steps >= delay and self._captured:
-            ranges = {name: each.ranges for name, each in networks.items()}
-            self._apply(networks, shifts(ranges, self._arithmetic))
+            self._apply(networks, shifts({name: each.ranges for name, each in networks.items()}))
         capture = self.shifts is None and clock.steps >= delay - delay // _WINDOW
         self._captured |= capture
         for each in networks.values():

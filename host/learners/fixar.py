@@ -21,7 +21,7 @@ class FixarLearner(CardLearner):
 
     def __init__(self, config, policy, clock, buffer, algorithm, *, phases):
         super().__init__(config, policy, clock, buffer, algorithm, phases=phases)
-        self._schedule = PrecisionSchedule(config.agent, buffer.learner.arithmetic)
+        self._schedule = PrecisionSchedule(config.agent)
         self._networks = {name: _Network(buffer, name) for name in buffer.learner.networks}
         if config.act == "card" and config.agent.noise == "gaussian":
             policy.explore = self._explore

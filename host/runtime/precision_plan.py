@@ -47,16 +47,14 @@ def shift_of(low, high, width, *, signed=True):
     return width - CODE_WIDTH
 
 
-def shifts(ranges, arithmetic=_FORMATS):
+def shifts(ranges):
     """Shifts of all layers, of the ranges captured.
 
     Parameters
     ----------
     ranges : dict
         Network's name -> ``{"activation": [(low, high), ...], "error": [(low, high), ...]}``, of
-        each layer's input and of the error at its sums, as integers of their formats.
-    arithmetic : DualPrecision
-        The formats, of which a kernel may have narrower ones.
+        each layer's input and of the error at its sums, as integers of ACTIVATION and ERROR.
 
     Returns
     -------
@@ -66,10 +64,12 @@ def shifts(ranges, arithmetic=_FORMATS):
     """
     firsts = [each["activation"][0] for each in ranges.values()]
     common = min(low for low, _ in firsts), max(high for _, high in firsts)
-    activation, error, found = arithmetic.activation.width, arithmetic.gradient.width, {}
+    found = {}
     for name, each in ranges.items():
-        inputs = [shift_of(*common, activation)]
-        hidden = [shift_of(*pair, activation, signed=False) for pair in each["activation"][1:]]
-        errors = [shift_of(*pair, error) for pair in each["error"]]
+        inputs = [shift_of(*common, ACTIVATION.width)]
+        hidden = [
+            shift_of(*pair, ACTIVATION.width, signed=False) for pair in each["activation"][1:]
+        ]
+        errors = [shift_of(*pair, ERROR.width) for pair in each["error"]]
         found[name] = {"activation": inputs + hidden, "error": errors}
     return found

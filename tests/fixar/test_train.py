@@ -15,8 +15,6 @@ from host.learners.card import kernel_settings
 from host.runtime.fixar import FixarReplay
 from host.train.families.family import spec_of
 from host.train.preset import preset
-from hw.arith.fixed import SQ
-from hw.arith.fixed_point import DualPrecision
 from hw.fixar.precision import Precision
 from tests.host.train.test_train_learner import Recorder, run
 
@@ -44,11 +42,10 @@ def configured(**agent):
     return config.from_dict({**base, **run, "agent": base["agent"] | small})
 
 
-def loaded(config, **learner):
+def loaded(config):
     wanted = kernel_settings(config.algorithm, config.agent, spec_of(config), config.env)
     sizes = {name: wanted[name] for name in ("observation", "action", "hidden", "optimizer")}
-    options = sizes | dict(batch=16, cores=2, side=4) | learner
-    return opened(kernel_config(capacity=200, **options), "fixar")
+    return opened(kernel_config(capacity=200, batch=16, cores=2, side=4, **sizes), "fixar")
 
 
 class Fixar(Recorder):
@@ -159,16 +156,6 @@ def test_errors_stay_full_where_that_is_asked(tmp_path):
     recorder, _ = go(configured(precision="qat_errors_full", quantization_delay=200), tmp_path)
     last = recorder.precisions[-1]
     assert last.activations and not last.errors
-
-
-@pytest.mark.filterwarnings("ignore:.* were clipped to their fixed-point formats")
-def test_a_kernel_of_narrower_formats_switches_too(tmp_path):
-    """Velocities beyond 4 are clipped to activations of 18 bits: their codes are of all of those."""
-    config = configured(quantization_delay=200)
-    with loaded(config, arithmetic=DualPrecision(activation=SQ(3, 15))) as kernel:
-        recorder = Fixar(kernel)
-        assert run(config, recorder, tmp_path / "run").exit_code == 0
-    assert recorder.precisions[-1].activation_shifts[0] == 2
 
 
 @pytest.mark.parametrize(

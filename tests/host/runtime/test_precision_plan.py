@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from host.runtime.precision_plan import ACTIVATION, ERROR, GRADIENT, WEIGHT, shift_of, shifts
 from hw.arith.fixed import SQ
-from hw.arith.fixed_point import DualPrecision
 from hw.fixar.precision import code_limits
 
 
@@ -95,13 +94,3 @@ def test_all_layers():
         "critic": {"activation": [2, 0, 1], "error": [0, 1, 11]},
         "actor": {"activation": [2, 0], "error": [0, 2]},
     }
-
-
-def test_narrower_formats_have_smaller_shifts():
-    """Of 18 and 20 bits 2 and 4 at most, with which codes reach as far as numbers do."""
-    ranges = {
-        "critic": {"activation": [(-(1 << 17), (1 << 17) - 1)], "error": [(0, (1 << 19) - 1)]}
-    }
-    assert shifts(ranges) == {"critic": {"activation": [3], "error": [5]}}
-    narrow = DualPrecision(activation=SQ(3, 15), gradient=SQ(4, 16))
-    assert shifts(ranges, narrow) == {"critic": {"activation": [2], "error": [4]}}
