@@ -147,7 +147,11 @@ def train(
     ] = None,
     preset_name: Annotated[
         str | None,
-        typer.Option("--preset", help="`ppo`: `heppo1` to `heppo5`. [default: heppo1]"),
+        typer.Option(
+            "--preset",
+            help="`ppo`: `heppo1` to `heppo5`. [default: heppo1] `ddpg`: FIXAR's agents, from "
+            "`float32` to `fixed16_all`. `rlfabric list presets` has all.",
+        ),
     ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Card `sim`: write a waveform.")] = False,
     trace_launches: Annotated[

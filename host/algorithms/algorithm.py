@@ -53,7 +53,9 @@ class Algorithm:
     card_environments : dict
         Environment's id -> what differs there again where the card trains.
     presets : dict
-        Name -> fields of the agent; the first is the default.
+        Name -> fields of the agent.
+    default_preset : str or None
+        That of a run that names none; None: nothing differs then.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Algorithm:
     environments: dict = field(default_factory=dict)
     card_environments: dict = field(default_factory=dict)
     presets: dict = field(default_factory=dict)
+    default_preset: str | None = None
 
     @property
     def learners(self):

@@ -179,6 +179,8 @@ DDPG = Algorithm(
         ),
         **dict.fromkeys(("HalfCheetah-v5", "Hopper-v5", "Swimmer-v5"), _LOCOMOTION),
     },
+    # FIXAR's comparison (VI-B, Fig. 7), in its order of updates.
+    presets={name: dict(precision=name, lagged_critic=False) for name in PRECISIONS},
     card_environments={
         "MountainCarContinuous-v0": dict(steps_per_launch=4, updates_per_launch=4),
     },

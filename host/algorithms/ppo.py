@@ -285,4 +285,5 @@ PPO = Algorithm(
         )
     },
     presets=HEPPO,
+    default_preset="heppo1",
 )

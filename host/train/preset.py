@@ -20,7 +20,7 @@ def preset(algo, learner, name=None, env=None, design="own"):
     ----------
     algo, learner : str
     name : str, optional
-        Of the algorithm's presets, of which the first is the default.
+        Of the algorithm's presets; None: its default.
     env : str, optional
         None is the algorithm's own.
     design : str
@@ -44,8 +44,8 @@ def preset(algo, learner, name=None, env=None, design="own"):
     if design != "own":
         check_choice("design", design, ("own", *algorithm.designs))
         layers.append({"design": design, **algorithm.designs[design]})
-    if names:
-        layers.append({"agent": names[name or next(iter(names))]})
+    if chosen := name or algorithm.default_preset:
+        layers.append({"agent": names[chosen]})
     values = {"algo": algo, "learner": learner}
     for layer in layers:
         agent = values.get("agent", {}) | layer.get("agent", {})

@@ -35,8 +35,8 @@ def start(config, *, out, card, preset_name=None, **options):
     """
     numbered = out is None and not options.get("overwrite")
     if out is None:
-        first = next(iter(config.algorithm.presets), None)
-        out = default_folder(config, _card_of(config, card), preset_name or first)
+        preset_name = preset_name or config.algorithm.default_preset
+        out = default_folder(config, _card_of(config, card), preset_name)
     try:
         result = run(config, out=out, numbered=numbered, card=card, **options)
     except KeyboardInterrupt as error:  # which the command line's library would end without a word

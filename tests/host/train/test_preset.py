@@ -63,6 +63,20 @@ def test_presets_of_ppo():
     assert other.env == "Acrobot-v1" and other.agent == PPOConfig()
 
 
+@pytest.mark.parametrize(
+    "name", ["float32", "fixed32", "qat", "qat_errors_full", "fixed16_all", "fixed16_static"]
+)
+def test_presets_of_ddpg(name):
+    """FIXAR's comparison: an agent of each arithmetic, in one order of updates; what else is the
+    environment's stays."""
+    config = preset("ddpg", "cpu", name, "HalfCheetah-v5")
+    usual = preset("ddpg", "cpu", None, "HalfCheetah-v5")
+    assert config == replace(usual, agent=replace(usual.agent, precision=name, lagged_critic=False))
+    assert usual.agent.precision == "float32" and usual.agent.lagged_critic
+    on_kernel = preset("ddpg", "card", None, "HalfCheetah-v5", "fixar")
+    assert preset("ddpg", "card", "qat", "HalfCheetah-v5", "fixar") == on_kernel
+
+
 def test_preset_of_continuous_actions():
     """Whatever the environment is called, and whatever HEPPO does with rewards; but for those that
     have their own."""
@@ -134,7 +148,7 @@ def test_preset_of_an_environment():
         (("ppo", "cpu", "heppo6"), "^preset must be one of heppo1, .*, heppo5, not 'heppo6'$"),
         (
             ("dqn", "cpu", "heppo1"),
-            "^preset must be none for dqn, .*not 'heppo1' .ppo has heppo1, ",
+            "^preset must be none for dqn, .*not 'heppo1' .ddpg has float32, .*; ppo has heppo1, ",
         ),
         (("ppo", "card"), "^learner must be cpu for ppo, not 'card'$"),
     ],

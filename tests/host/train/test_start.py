@@ -163,7 +163,7 @@ def test_trace_needs_the_simulated_card(options, seen, card):
         (dict(learner="gpu"), "learner must be one of cpu, card, not 'gpu'"),
         (
             dict(preset_name="heppo1"),
-            "preset must be none for dqn, which has no presets, not 'heppo1' .ppo has heppo1",
+            "preset must be none for dqn, which has no presets, not 'heppo1' .ddpg has float32",
         ),
         (dict(algo="ppo", learner="card"), "learner must be cpu for ppo"),
         (PPO | dict(settings={"capacity": "9"}), "capacity must be a field of OnPolicyConfig"),
