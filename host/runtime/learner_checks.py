@@ -67,7 +67,7 @@ def warn_of_clipped(weights, activations, gradients):
     warnings.warn(
         f"{weights} weights, {activations} activations and {gradients} gradients were "
         "clipped to their fixed-point formats; formats with more integer bits "
-        "(learner.arithmetic), or larger shifts of 16-bit codes, avoid it",
+        "(learner.arithmetic of dqn and ddpg), or larger shifts of 16-bit codes (fixar), avoid it",
         RuntimeWarning,
         stacklevel=5,
     )
