@@ -110,17 +110,18 @@ class Rig:
         The design's own buffers, and their bytes.
     status, clocks : Layout, sequence of str
         The design's status block, and its fields that a twin does not know.
+    sizes : dict of str to int
+        Bytes of buffers of all kernels, where they differ from SIZES.
     """
 
     SIZES = {"program": 1 << 16, "operands": 1 << 21, "results": 1 << 20, "status": 4096}
 
-    def __init__(self, kernel, pointers, status, clocks, timeout_s=60.0):
+    def __init__(self, kernel, pointers, status, clocks, timeout_s=60.0, sizes=None):
         self.kernel, self.timeout_s = kernel, timeout_s
         self.status, self.clocks = status, clocks
         self.written = ("results", *pointers, "status")
-        self.buffers = {
-            name: kernel.buffer(name, size) for name, size in {**self.SIZES, **pointers}.items()
-        }
+        sizes = {**self.SIZES, **(sizes or {}), **pointers}
+        self.buffers = {name: kernel.buffer(name, size) for name, size in sizes.items()}
 
     def run(self, launch, **arguments):
         """All that a launch could have written, the clock counts of status masked.

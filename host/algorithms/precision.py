@@ -96,7 +96,10 @@ class PrecisionSchedule:
             return
         delay = self.delay(clock)
         if clock.steps >= delay and self._captured:
-            self._apply(networks, shifts({name: each.ranges for name, each in networks.items()}))
+            ranges = {name: each.ranges for name, each in networks.items()}
+            self._apply(networks, shifts(ranges))
+            for name, each in networks.items():
+                each.ranges = ranges[name]  # what the plan was made of stays
         capture = self.shifts is None and clock.steps >= delay - delay // _WINDOW
         self._captured |= capture
         for each in networks.values():

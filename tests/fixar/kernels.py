@@ -147,7 +147,8 @@ class _Pair:
 
 
 @contextmanager
-def pair(config, storage_bytes=STORAGE_BYTES, timeout_s=60.0, **options):
-    """A kernel on card ``sim`` and its twin; ``options`` are the simulated card's."""
+def pair(config, storage_bytes=STORAGE_BYTES, rig=None, **options):
+    """A kernel on card ``sim`` and its twin; ``rig`` are options of a Rig, ``options`` the
+    simulated card's."""
     with opened("sim", config, **options) as kernel, opened("model", config) as twin:
-        yield _Pair(kernel, twin, storage_bytes, timeout_s=timeout_s)
+        yield _Pair(kernel, twin, storage_bytes, **(rig or {}))

@@ -219,7 +219,8 @@ def test_twenty_iterations_of_the_paper():
     """HalfCheetah's networks on 512 PEs, in all precisions."""
     config = kernel_config(512, 600, observation=17, action=6, hidden=(400, 300), batch=512)
     source = FixarPrograms(config, 9)
-    with pair(config, 1 << 18, timeout_s=1200) as kernels:
+    rig = dict(timeout_s=1200, sizes=dict(operands=1 << 23, results=1 << 23))
+    with pair(config, 1 << 18, rig) as kernels:
         begun(kernels, source)
         for kind, count in zip(KINDS, (7, 7, 6), strict=True):
             program = source.fresh()

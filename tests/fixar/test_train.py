@@ -13,6 +13,7 @@ from host import checkpoint
 from host.commands.request import request
 from host.learners.card import kernel_settings
 from host.runtime.fixar import FixarReplay
+from host.runtime.precision_plan import shifts
 from host.train.families.family import spec_of
 from host.train.preset import preset
 from hw.fixar.precision import Precision
@@ -121,16 +122,21 @@ def test_interrupt_and_resume(tmp_path, whole, at):
     assert resumed.reports[0] == whole.reports[at + 1]
     assert resumed.precisions[0] == whole.precisions[at + 1]
     assert len(resumed.reports) == len(whole.reports) - at - 1
+    plan = saved_plan(tmp_path / "run")
+    assert plan["shifts"] == shifts(plan["ranges"]), "what the plan was made of is kept"
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "checkpoint.npz").write_bytes(saved)
     again, _ = go(config, tmp_path / "again", resume=True)
     assert again.reports == resumed.reports and again.precisions == resumed.precisions
 
 
+def saved_plan(out):
+    return checkpoint.load(out / "checkpoint.npz", "training")[1]["session"]["learner"]["precision"]
+
+
 def saved_ranges(out):
     """Rows (low, high) of a checkpoint, of all layers of both networks."""
-    state = checkpoint.load(out / "checkpoint.npz", "training")[1]["session"]["learner"]
-    ranges = state["precision"]["ranges"].values()
+    ranges = saved_plan(out)["ranges"].values()
     return np.concatenate([each[kind] for each in ranges for kind in ("activation", "error")])
 
 
