@@ -18,6 +18,7 @@ PARSED = {
     "rlfabric verilog ": "long: below",
     "rlfabric train ppo --env Hopper-v5": "needs MuJoCo, an extra that no test installs",
     "rlfabric train ddpg --design fixar --env HalfCheetah-v5": "the same; Pendulum-v1 is run",
+    "rlfabric train ddpg --env HalfCheetah-v5 --preset": "the same; test_presets_of_ddpg",
     "rlfabric -v ...": "no line: a place for one",
 }
 

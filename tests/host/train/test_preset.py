@@ -73,8 +73,20 @@ def test_presets_of_ddpg(name):
     usual = preset("ddpg", "cpu", None, "HalfCheetah-v5")
     assert config == replace(usual, agent=replace(usual.agent, precision=name, lagged_critic=False))
     assert usual.agent.precision == "float32" and usual.agent.lagged_critic
-    on_kernel = preset("ddpg", "card", None, "HalfCheetah-v5", "fixar")
-    assert preset("ddpg", "card", "qat", "HalfCheetah-v5", "fixar") == on_kernel
+
+
+@pytest.mark.parametrize("name", find("ddpg").presets)
+def test_presets_of_ddpg_on_the_card(name):
+    """Kernel ``fixar`` has those whose formats are its own; ``ddpg`` has none, for their order."""
+    usual = preset("ddpg", "card", None, "Hopper-v5", "fixar")
+    if name in ("fixed32", "qat", "qat_errors_full", "fixed16_captured"):
+        config = preset("ddpg", "card", name, "Hopper-v5", "fixar")
+        assert config == replace(usual, agent=replace(usual.agent, precision=name))
+    else:
+        with pytest.raises(ValueError, match="^precision must be .* and kernel fixar, not"):
+            preset("ddpg", "card", name, "Hopper-v5", "fixar")
+    with pytest.raises(ValueError, match="^(precision|lagged_critic) must be .* and kernel ddpg,"):
+        preset("ddpg", "card", name, "Hopper-v5")
 
 
 def test_preset_of_continuous_actions():
