@@ -28,7 +28,7 @@ class _Watched(FixarLearner):
     """Shows when its sequencer does what."""
 
     def __init__(self, config):
-        super().__init__(config, _DATA_WIDTH)
+        super().__init__(config, _DATA_WIDTH, ultra_ram=True)
         self.told, self.starts, self.passed = (
             Signal(name=name) for name in ("told", "starts", "passed")
         )

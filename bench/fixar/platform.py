@@ -11,7 +11,7 @@ from dataclasses import replace
 from bench import row
 from bench.fa3c.platform import InTurn
 from bench.fixar.card import precision_of
-from bench.fixar.cycles import CLOCK, case_of, config_of
+from bench.fixar.cycles import BATCHES, CLOCK, case_of, config_of
 from host.card import open_card
 from host.generate import keep
 from host.train.build import build
@@ -24,7 +24,6 @@ from sim.tools import BUILD_DIRECTORY
 __all__ = ["measure", "rows"]
 
 _ENV = "HalfCheetah-v5"
-BATCHES = (64, 128, 256, 512)
 _WARM, _STEPS = 10, 100
 _SOURCE = f"this run, card model less its arithmetic, mean of {_STEPS} timesteps, one thread"
 _WORKED = "worked out, hw.fixar.pass_clocks, at 164 MHz"
