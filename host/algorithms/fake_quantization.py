@@ -172,16 +172,17 @@ class _Pass(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, mlp, operands, *arrays):
-        y, ctx.kept = mlp.forward(x, operands)
+        y, (ctx.kept, _) = mlp.forward(x, operands)
+        ctx.save_for_backward(y)  # as an attribute it would be kept by what it keeps
         ctx.mlp, ctx.operands, ctx.dtype = mlp, operands, x.dtype
         return y
 
     @staticmethod
     def backward(ctx, slope):
         rows, (inputs, *_, weights) = len(slope), ctx.needs_input_grad
-        errors, gradients = ctx.mlp.backward(
-            slope * rows, ctx.kept, ctx.operands, inputs=inputs, weights=weights
-        )
+        kept = ctx.kept, *ctx.saved_tensors
+        wanted = dict(inputs=inputs, weights=weights)
+        errors, gradients = ctx.mlp.backward(slope * rows, kept, ctx.operands, **wanted)
         errors = None if errors is None else (errors / rows).to(ctx.dtype)
         nothing = [None] * (len(ctx.needs_input_grad) - 3)
         return errors, None, None, *([each / rows for each in gradients] if weights else nothing)

@@ -1,5 +1,6 @@
 """ddpg in FIXAR's fixed point: when precision switches, what is stored, what acts, resuming."""
 
+import gc
 from types import SimpleNamespace
 
 import numpy as np
@@ -227,3 +228,21 @@ def test_state_resumes_bit_for_bit(precision, cut):
 def test_config_rejects(values, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         DDPGConfig(**values)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_step_leaves_no_tensors_to_the_collector(precision):
+    """What waits for the garbage collector makes the memory of long runs grow."""
+    agent = make(precision)
+    learn(agent, 2, total=100)
+    gc.collect()
+    gc.disable()
+    try:
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        learn(agent, 2, first=2, total=100)
+        gc.collect()
+        assert not [each for each in gc.garbage if isinstance(each, torch.Tensor)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
