@@ -22,7 +22,7 @@ TABLE_I = {
 #: Its LUTs less those of PCIe and of the HBM interface, and all of its DSP blocks.
 _PAPER = {"lut": 411_000, "dsp": 2302}
 #: What the whole kernel of two cores may take.
-BARS = {"lut": 220_000, "dsp": 1650, "uram": 486, "bram36": 902}
+BARS = {"lut": 200_000, "dsp": 1650, "uram": 486, "bram36": 902}
 
 #: Module, by its path in the kernel -> the row that has it and what is in it.
 _ROWS = {

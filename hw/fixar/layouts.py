@@ -7,7 +7,8 @@ from hw.fixar.config import CELL_WIDTH
 from hw.fixar.plan import Kind, Regions, Result, Version, plan
 from hw.fixar.precision import slots
 
-__all__ = ["SHIFT_WIDTH", "Layouts", "cells_layout", "stream_words", "streams_pairs"]
+__all__ = ["SHIFT_WIDTH", "Layouts", "cells_layout", "operands_layout", "rows_layout"]
+__all__ += ["stream_words", "streams_pairs"]
 
 #: Bits of a shift, of either kind.
 SHIFT_WIDTH = 5
@@ -16,6 +17,16 @@ SHIFT_WIDTH = 5
 def cells_layout(side):
     """A word of cells."""
     return data.ArrayLayout(unsigned(CELL_WIDTH), side)
+
+
+def operands_layout(config):
+    """A word of weights as the arrays multiply by them."""
+    return data.ArrayLayout(config.arithmetic.operand.shape, config.side)
+
+
+def rows_layout(config):
+    """A row of a tile: its number and the operands."""
+    return data.StructLayout({"row": range(config.side), "word": operands_layout(config)})
 
 
 def streams_pairs(pass_):
@@ -119,6 +130,4 @@ class Layouts:
             {"valid": 1, "address": e, "row": range(side), "mask": 2, "select": 1, "blank": 1}
         )
         #: A row of a tile of weights.
-        self.ROW = data.StructLayout(
-            {"valid": 1, "row": range(side), "word": data.ArrayLayout(signed(27), side)}
-        )
+        self.ROW = data.StructLayout({"valid": 1, **rows_layout(config).members})

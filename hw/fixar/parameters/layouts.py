@@ -1,12 +1,11 @@
-"""What the parameters are given, and what leaves them: sums, rows of tiles."""
+"""What the parameters are given, and the biases that leave them."""
 
 from amaranth import *
 from amaranth.lib import data
 
-from hw.fixar.layouts import SHIFT_WIDTH
+from hw.fixar.layouts import SHIFT_WIDTH, operands_layout
 
-__all__ = ["WORD_BITS", "bias_layout", "operands_layout", "rows_layout", "sums_layout"]
-__all__ += ["word_width"]
+__all__ = ["WORD_BITS", "bias_layout", "sums_layout", "word_width"]
 
 #: Of a number, in a memory as in an image.
 WORD_BITS = 32
@@ -15,16 +14,6 @@ WORD_BITS = 32
 def word_width(config):
     """Bits of a word of a memory: ``side`` numbers."""
     return WORD_BITS * config.side
-
-
-def operands_layout(config):
-    """A word of weights as the arrays multiply by them."""
-    return data.ArrayLayout(config.arithmetic.operand.shape, config.side)
-
-
-def rows_layout(config):
-    """A row of a tile: its number and the operands."""
-    return data.StructLayout({"row": range(config.side), "word": operands_layout(config)})
 
 
 def bias_layout(config):

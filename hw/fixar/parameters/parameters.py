@@ -5,9 +5,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.estimate import Estimate
+from hw.fixar.layouts import rows_layout
 from hw.fixar.parameters.gradient_sum import GradientSum
 from hw.fixar.parameters.image import Image
-from hw.fixar.parameters.layouts import bias_layout, rows_layout, sums_layout
+from hw.fixar.parameters.layouts import bias_layout, sums_layout
 from hw.fixar.parameters.memories import WEIGHTS, Memories
 from hw.fixar.parameters.tile_loader import TileLoader
 from hw.fixar.parameters.update import Update

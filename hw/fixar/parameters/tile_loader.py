@@ -8,13 +8,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.parameters.layouts import (
-    WORD_BITS,
-    bias_layout,
-    operands_layout,
-    rows_layout,
-    word_width,
-)
+from hw.fixar.layouts import operands_layout, rows_layout
+from hw.fixar.parameters.layouts import WORD_BITS, bias_layout, word_width
 from hw.fixar.parameters.memories import READ_LATENCY
 from hw.fixar.walk.tiles import tile_request_layout
 from hw.stream.transpose import Transpose

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.layouts import Layouts
+from hw.fixar.layouts import Layouts, rows_layout
 from hw.fixar.plan import Kind
 from hw.stream.delay import delay
 
@@ -50,7 +50,7 @@ class Tiles(wiring.Component):
     start : In(1), pass_ : In(PASS), weights : In
         ``weights`` as of ``PassTable``.
     request : Out(stream of tile_request_layout)
-    row_i : In(stream of {row, word}), row_o : Out(ROW)
+    row_i : In(stream of rows_layout), row_o : Out(ROW)
         Rows of the tiles asked for, as they may be loaded.
     tile_read : Out(TILE_READ)
     ready : Out(1)
@@ -62,15 +62,13 @@ class Tiles(wiring.Component):
 
     def __init__(self, config, weights, read_latency):
         self.config, self.layouts, self.read_latency = config, Layouts(config), read_latency
-        side = config.side
-        row = {"row": range(side), "word": data.ArrayLayout(signed(27), side)}
         super().__init__(
             {
                 "start": In(1),
                 "pass_": In(self.layouts.PASS),
                 "weights": In(weights),
                 "request": Out(stream.Signature(tile_request_layout(config))),
-                "row_i": In(stream.Signature(data.StructLayout(row))),
+                "row_i": In(stream.Signature(rows_layout(config))),
                 "row_o": Out(self.layouts.ROW),
                 "tile_read": Out(self.layouts.TILE_READ),
                 "ready": Out(1),

@@ -4,7 +4,7 @@ import numpy as np
 from fixar.parameters.cases import layers
 from packed import packed
 
-from hw.fixar.parameters.layouts import operands_layout, rows_layout
+from hw.fixar.layouts import operands_layout, rows_layout
 from hw.fixar.walk.tiles import tile_request_layout
 from sim.model.fixar.numbers import operands
 
