@@ -3,7 +3,7 @@
 import re
 
 from bench import row
-from boards.area import grouped, modules
+from boards.area import grouped, modules, packing
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.verilog import to_verilog
@@ -18,13 +18,14 @@ def row_of(paths, design, name):
 
     Yosys and Amaranth number some names that are alike.
     """
-    name = name.removeprefix(f"{design}.").split("$")[0]
+    name = re.sub(r"\$\d+", "", name.removeprefix(f"{design}."))
     return next((group for path, group in paths.items() if re.fullmatch(path, name)), None)
 
 
-def mapped(design, config, paths, rest, *, family="xcup"):
+def mapped(design, config, paths, rest):
     """``{row: {lut, ff, bram36, uram, dsp}}`` of a design's kernel; ``rest`` is the row of what
     ``paths`` has not."""
+    family = packing("xcup", DESIGNS[design].packed)
     verilog = to_verilog(DESIGNS[design].kernel(config), name=design)
     found = modules(verilog, design, work=BUILD_DIRECTORY / "area", family=family)
     return grouped(

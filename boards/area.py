@@ -19,6 +19,7 @@ __all__ = [
     "grouped",
     "modules",
     "netlist",
+    "packing",
     "synthesize",
     "total",
 ]
@@ -82,6 +83,13 @@ _LUTS = {
     "CCU2C": 2,
     "TRELLIS_DPR16X4": 6,
 }
+
+
+def packing(family, packed):
+    """``family``, or, of a design that is ``packed``, the one that puts registers and adders into
+    DSP blocks, where there is one."""
+    other = f"{family}_dsp"
+    return other if packed and other in FAMILIES else family
 
 
 class SynthesisError(RuntimeError):

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from boards.area import count, modules, total
+from boards.area import count, modules, packing, total
 from boards.bitstream import whole
 from boards.memory import banks
 from hw.designs import DESIGNS
@@ -52,6 +52,8 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
 
     Keys
     ----
+    family : str
+        A key of ``boards.area.FAMILIES``.
     units : list of dicts
         ``unit`` (its path), ``count`` (how many there are), a key each resource, of all of them
         with what is inside, and ``depth``: lookup tables and multiplexers on the longest path
@@ -72,7 +74,8 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
     assigned = banks(description, board)
     progress("writing Verilog")
     verilog, top = whole(description, board, assigned)
-    found = modules(verilog, top, work=work, family=board.family, progress=progress)
+    family = packing(board.family, design.packed)
+    found = modules(verilog, top, work=work, family=family, progress=progress)
     mapped = Counter(count(total(found, top)))
     # Amaranth names a module by its path, and the kernel's is called after the design in both.
     kernel = count(total(found, top if top == name else f"{top}.kernel"))
@@ -84,6 +87,7 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         "design": name,
         "board": board.name,
         "part": board.part,
+        "family": family,
         "config_hash": f"{description.config_hash:#018x}",
         "config": config.to_dict(),
         "units": _units(found, top, levels),

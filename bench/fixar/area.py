@@ -26,12 +26,12 @@ BARS = {"lut": 200_000, "dsp": 1650, "uram": 486, "bram36": 902}
 
 #: Module, by its path in the kernel -> the row that has it and what is in it.
 _ROWS = {
-    r"core\.learner\.core_\d\.(array|foot)": "PEs",
-    r"core\.learner\.core_\d\.(x|e|action)": "on-chip memory",
-    r"core\.learner\.core_\d\.results\.(next_)?q_memory": "on-chip memory",
-    r"core\.learner\.core_\d\.foot\.psum": "on-chip memory",
+    r"rlfabric_aap_core_\w+\.(array|foot)": "PEs",
+    r"rlfabric_aap_core_\w+\.(x|e|action)": "on-chip memory",
+    r"rlfabric_aap_core_\w+\.results\.(next_)?q_memory": "on-chip memory",
+    r"rlfabric_aap_core_\w+\.foot\.psum": "on-chip memory",
     r"core\.learner\.parameters\.memories": "on-chip memory",
-    r"core\.learner\.batch_memory": "on-chip memory",
+    r"core\.learner\.samples\.memory": "on-chip memory",
     r"core\.learner\.parameters\.update": "Adam",
     r"core\.learner": "control",
     r"core\.replay": "replay memory",
@@ -43,7 +43,7 @@ _SOURCE = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
 
 def mapped(config):
     """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; a quarter of an hour."""
-    return area.mapped("fixar", config, _ROWS, "kernel interface", family="xcup_dsp")
+    return area.mapped("fixar", config, _ROWS, "kernel interface")
 
 
 def rows():

@@ -76,7 +76,7 @@ def show(result, board, folder):
          row["depth"]]
         for row in result["units"]
     ]  # fmt: skip
-    table(f"{result['design']} as yosys maps it to {board.family} (estimate)", heads, rows)
+    table(f"{result['design']} as yosys maps it to {result['family']} (estimate)", heads, rows)
     rows = [
         [title, *(_text(part[name]) for part in (result["mapped"], result["estimate"])),
          _text(result["total"][name]), _percent(result["share"][name]),

@@ -50,4 +50,5 @@ DESIGN = Design(
     storage=storage,
     estimate=estimate,
     suggest=suggest,
+    packed=True,
 )

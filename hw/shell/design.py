@@ -48,6 +48,9 @@ class Design:
         Changes that would make a config fit, as texts, from it and a predicate on configs.
     check : callable
         ValueError for a config that is another design's.
+    packed : bool
+        Registers and adders are made to lie within DSP blocks: a mapping that leaves them outside
+        says more than there is.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Design:
     buffers: Callable = lambda config: {}
     suggest: Callable = lambda config, fits: []
     check: Callable = lambda config: None
+    packed: bool = False
 
     @property
     def commands(self):

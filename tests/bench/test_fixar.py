@@ -43,9 +43,10 @@ def test_more_cores_by_formula():
 @pytest.mark.parametrize(
     "name, group",
     [
-        ("fixar.core.learner.core_0.array", "PEs"),
-        ("fixar.core.learner.core_1.foot.psum$118", "on-chip memory"),
-        ("fixar.core.learner.core_0.x$112", "on-chip memory"),
+        ("rlfabric_aap_core_0a7bfa2f.array", "PEs"),
+        ("rlfabric_aap_core_0a7bfa2f.foot.psum$118", "on-chip memory"),
+        ("rlfabric_aap_core_0a7bfa2f.x$112", "on-chip memory"),
+        ("fixar.core.learner.samples$322.memory", "on-chip memory"),
         ("fixar.core.learner.parameters.update", "Adam"),
         ("fixar.core.learner", "control"),
         ("fixar.core.replay", "replay memory"),

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import boards
-from boards.area import Module, SynthesisError, count, modules, synthesize, total
+from boards.area import Module, SynthesisError, count, modules, packing, synthesize, total
 from boards.bitstream import OUTCOME
 from boards.memory import banks
 from boards.report import lacking, mapped_before, report
@@ -83,20 +83,20 @@ def test_shares_are_of_the_part(small):
 
 @pytest.fixture
 def mapped(monkeypatch):
-    """``mapped(family)``: the modules that yosys was asked to map; each is of one table, the
+    """What yosys was asked to map, where nothing is mapped; each module is of one table, the
     memories behind masters of two blocks."""
     asked = {}
 
-    def modules(verilog, top, *, progress, **_):
-        asked.update(top=top, verilog=verilog)
+    def modules(verilog, top, *, family, progress, **_):
+        asked.update(top=top, verilog=verilog, family=family)
         progress("yosys: a pass")
         one = Counter({"LUT4": 1})
         inside = {
             "system": {"kernel": 1, "bank_0": 1, "bank_1": 1, "bridge": 1},
             "kernel": {"core": 1}, "core": {"pe_0": 1, "pe_1": 1, "pe_2": 1, "tail_0$12": 1},
         }  # fmt: skip
-        path, found = {"system": "system", "replay": "replay", "gae": "gae"}, {}
-        path |= {"kernel": "system.kernel" if top == "system" else top}
+        path = {"system": "system", "kernel": "system.kernel" if top == "system" else top}
+        found = {}
         for name, parts in inside.items():
             here = path.get(name, f"{path['kernel']}.core")
             within = {f"{here}.{part}": number for part, number in parts.items()}
@@ -132,6 +132,15 @@ def test_what_stands_behind_the_masters_is_counted(mapped):
     assert units[f"{core}.pe_*"]["count"] == units[f"{core}.pe_*"]["lut"] == 2
     assert units[f"{core}.pe_2"]["lut"] == 2 and units[f"{core}.tail_0"]["count"] == 1
     assert not any("param" in unit for unit in units)
+
+
+@pytest.mark.parametrize("name, family", [("fixar", "xcup_dsp"), ("gae", "xcup")])
+def test_what_is_made_for_dsp_blocks_is_packed_into_them(mapped, monkeypatch, name, family):
+    board, design = boards.get("u50"), DESIGNS[name]
+    monkeypatch.setattr("boards.report.whole", lambda *_: ("", name))
+    result = report(name, board, design.default(board.numbers), work=None)
+    assert mapped["family"] == result["family"] == family
+    assert packing("ecp5", design.packed) == "ecp5"
 
 
 def test_memory_on_chip_is_counted(mapped):
