@@ -1,7 +1,7 @@
 """Rows of 16 words: what lies side by side in memory, and what memories of them are made of."""
 
 from hw.arith.float32.format import WIDTH
-from hw.stream.ram import memory_blocks, style_of
+from hw.stream.ram import memory_blocks, memory_joint, style_of
 
 __all__ = ["ROW", "ROW_BYTES", "ROW_WIDTH", "row_blocks", "row_style"]
 
@@ -22,14 +22,12 @@ def row_style(rows):
 def row_blocks(rows, style=None):
     """Of a memory of so many rows: ``bram36``, ``uram`` and ``lut`` of an ``Estimate``.
 
-    ``style``: its ``ram_style``; None for that of ``row_style``. The lookup tables choose among
-    blocks one behind the other, as yosys has it: the vendor's tools have the blocks do it.
+    ``style``: its ``ram_style``; None for that of ``row_style``.
     """
     style = style or row_style(rows)
     blocks = memory_blocks(ROW_WIDTH, rows, style)
-    deep = blocks // memory_blocks(ROW_WIDTH, 1, style) if blocks else 0
     return {
-        "lut": ROW_WIDTH * (deep // 2),
+        "lut": memory_joint(ROW_WIDTH, rows, style),
         "bram36": blocks if style == "block" else 0,
         "uram": blocks if style == "ultra" else 0,
     }

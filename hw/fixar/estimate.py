@@ -1,7 +1,8 @@
 """Resources of the whole kernel ``fixar``, and what would fit where it does not.
 
-Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables as
-yosys maps them to UltraScale+, of the large units by their own estimates, of the others by lanes.
+Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables and
+registers as yosys maps them to UltraScale+, of the large units by their own estimates, of the
+others by lanes.
 Clocks are ``hw.fixar.pass_clocks``.
 """
 
@@ -22,23 +23,25 @@ from hw.learner.records import action_granules, observation_granules, record_gra
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.td_loss import TdLoss
 from hw.replay.core import ReplayCore
-from hw.stream.ram import memory_blocks, style_of
+from hw.stream.ram import memory_blocks, memory_tables, style_of
 from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "parts", "suggest"]
 
-_COUNTED = ("lut", "bram36", "uram", "dsp")
-#: Lookup tables of a lane of a core, beside array, foot and transposer, and of the core's rest.
-_CORE_LANE, _CORE = 964, 2160
-#: Lookup tables that are shared: a lane's of biases; of intake, TD errors, ACT, ranges, the walk.
-_SHARED_LANE, _SHARED = 182, 11_400
-#: Of what moves beats, of each of their bits: in the learner, and in the kernel around it.
-_SHARED_BIT, _KERNEL_BIT = 10, 26
-#: Of replay memory, commands and engines; of a level of the tree.
-_KERNEL, _LEVEL = 14_000, 4200
-#: Of what joins the blocks of deep memories, as yosys does.
-_JOINT = 35
+#: Lookup tables and registers of a lane of a core, beside array, foot and transposer; of its rest.
+_CORE_LANE, _CORE = dict(lut=964, ff=968), dict(lut=2160, ff=1960)
+#: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
+#: beats; intake, TD errors, ACT, ranges, the walk.
+_SHARED_LANE, _SHARED_CORE, _SUM = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
+_SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_400, ff=8030)
+#: Registers of the parameters' images, of each bit of a beat.
+_IMAGE_BIT = dict(ff=2)
+#: Of the kernel around: a bit's of beats; a level's of the tree; replay, commands and engines.
+_KERNEL_BIT, _LEVEL = dict(lut=26, ff=7), dict(lut=4200, ff=4400)
+_KERNEL = dict(lut=14_000, ff=1560)
+#: Lookup tables that join a block of a deep memory of parameters, or of the tree, to the others.
+_PARAMETERS_JOINT, _KERNEL_JOINT = dict(uram=35, bram36=22), 35
 #: DSP blocks of reading commands.
 _COMMANDS_DSP = 4
 
@@ -57,32 +60,57 @@ def parts(config):
             (layouts.action_lanes, layouts.action_depth),
         )
     ]
-    q_values = 2 * memory_blocks(2 * CELL_WIDTH, learner.samples, style_of(learner.samples))
     replay = ReplayCore.estimate(config.replay_kernel)
     acted = observation_granules(learner), action_granules(learner)
+    parameters = Parameters.estimate(learner, ultra)
+    joint = sum(each * getattr(parameters, name) for name, each in _PARAMETERS_JOINT.items())
     return {
         "arrays": _times(cores, Array.estimate(side)),
         "feet": _times(cores, Foot.estimate(side, depth=layouts.index.stop)),
-        "cells": _times(cores, *cells, Estimate(bram36=q_values)),
+        "cells": _times(cores, *cells, _q_values(learner)),
         "cores": _times(
             cores,
             Transpose.estimate(CELL_WIDTH, side),
-            Estimate(lut=_CORE_LANE * side + _CORE, dsp=TanhTail.DSP + TanhSlope.DSP),
+            _sum((side, _CORE_LANE), (1, _CORE)),
+            Estimate(dsp=TanhTail.DSP + TanhSlope.DSP),
         ),
-        "parameters": Parameters.estimate(learner, ultra),
-        "shared": Estimate(
-            lut=_SHARED_LANE * side + _SHARED_BIT * width + _SHARED,
+        "parameters": _times(1, parameters, _sum((width, _IMAGE_BIT)), Estimate(lut=joint)),
+        "shared": replace(
+            _sum(
+                (side, _SHARED_LANE),
+                (cores, _SHARED_CORE),
+                (cores * side, _SUM),
+                (width, _SHARED_BIT),
+                (1, _SHARED),
+            ),
             bram36=BatchMemory.blocks(learner, width),
             # TD errors; of the largest weight; ACT's noise.
             dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
         ),
-        "kernel": Estimate(
-            lut=_KERNEL_BIT * width + _KERNEL + _LEVEL * config.replay.depth,
+        "kernel": replace(
+            _sum(
+                (width, _KERNEL_BIT),
+                (config.replay.depth, _LEVEL),
+                (1, _KERNEL),
+                (replay.uram, dict(lut=_KERNEL_JOINT)),
+            ),
             bram36=replay.bram36,
             uram=replay.uram,
             dsp=replay.dsp + _COMMANDS_DSP + 2 * _odd(*acted),
         ),
     }
+
+
+def _q_values(learner):
+    """Memories of the Q values of a core's samples, now and next."""
+    width, depth = 2 * CELL_WIDTH, learner.samples
+    style = style_of(depth)
+    tables = memory_tables(width, depth) if style == "distributed" else 0
+    return Estimate(
+        lut=2 * tables,
+        ff=2 * width if tables else 0,
+        bram36=2 * memory_blocks(width, depth, style),
+    )
 
 
 def _addresses(learner):
@@ -100,13 +128,19 @@ def _odd(*sizes):
 
 def _times(count, *estimates):
     """Of ``count`` of each of them."""
-    return together(count * estimates, _COUNTED)
+    return together(count * estimates)
+
+
+def _sum(*terms):
+    """Of ``(count, {resource: of each})``, an Estimate."""
+    return together(
+        [Estimate(**{name: count * each for name, each in per.items()}) for count, per in terms]
+    )
 
 
 def estimate(config):
-    """Resources of the whole kernel of a FixarKernelConfig; None where unknown."""
-    whole = together(parts(config).values(), _COUNTED)
-    return replace(whole, lut=whole.lut + _JOINT * whole.uram)
+    """Resources of the whole kernel of a FixarKernelConfig."""
+    return together(parts(config).values())
 
 
 def suggest(config, fits):

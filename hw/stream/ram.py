@@ -4,11 +4,14 @@ Each is an ``Instance`` of ``ram.v`` or ``ram_dual.v`` rather than ``amaranth.li
 initial contents are written out word by word: generation time must not depend on capacity.
 """
 
+import math
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks", "style_of"]
+__all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks"]
+__all__ += ["memory_joint", "memory_tables", "style_of"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
 
@@ -33,10 +36,28 @@ def style_of(depth, ultra_ram=False):
 
 def memory_blocks(width, depth, style, *, dual=False):
     """RAMB36 or URAM288 blocks of a ``Ram`` or ``RamDual``: the least over the block's shapes."""
+    beside, behind = _shape(width, depth, style, dual)
+    return beside * behind
+
+
+def memory_joint(width, depth, style):
+    """Lookup tables that choose among blocks of a ``Ram`` one behind the other, as yosys has it:
+    the vendor's tools have the blocks do it."""
+    return width * (_shape(width, depth, style)[1] // 2)
+
+
+def _shape(width, depth, style, dual=False):
+    """Blocks beside each other, and one behind the other."""
     if style == "distributed":
-        return 0
+        return 0, 0
     shapes = _SHAPES[style][1:] if dual and style == "block" else _SHAPES[style]
-    return min(-(-width // bits) * -(-depth // words) for words, bits in shapes)
+    return min(((-(-width // bits), -(-depth // words)) for words, bits in shapes), key=math.prod)
+
+
+def memory_tables(width, depth):
+    """Lookup tables of a memory that is made of them, of 14 bits of 32 words or 7 bits of 64."""
+    bits, words = (14, 32) if depth <= 32 else (7, 64)
+    return -(-width // bits) * 8 * -(-depth // words)
 
 
 def _checked(width, depth, style):

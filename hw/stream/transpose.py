@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
 from hw.estimate import Estimate
-from hw.stream.ram import Ram
+from hw.stream.ram import Ram, memory_tables
 
 __all__ = ["Transpose"]
 
@@ -47,7 +47,7 @@ class Transpose(wiring.Component):
     @classmethod
     def estimate(cls, width, size):
         """Cycles, and what yosys maps to UltraScale+."""
-        bits, memory = width * size, -(-width // 14) * 8 * -(-2 * size // 32)
+        bits, memory = width * size, memory_tables(width, 2 * size)
         return Estimate(
             latency=cls.LATENCY,
             interval=cls.INTERVAL,

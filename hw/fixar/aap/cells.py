@@ -8,7 +8,7 @@ from hw.estimate import Estimate
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, style_of
+from hw.stream.ram import Ram, memory_blocks, memory_joint, style_of
 
 __all__ = ["CellMemory"]
 
@@ -49,11 +49,12 @@ class CellMemory(wiring.Component):
 
     @classmethod
     def estimate(cls, side, depth, ultra_ram=True):
-        """Memory blocks."""
-        style = style_of(depth, ultra_ram)
-        blocks = 2 * memory_blocks(side * CODE_WIDTH, depth, style)
+        """Memory blocks, and what is behind them."""
+        style, width = style_of(depth, ultra_ram), side * CODE_WIDTH
+        blocks = 2 * memory_blocks(width, depth, style)
         kinds = {"ultra": {"uram": blocks}, "block": {"bram36": blocks}}
-        return Estimate(latency=cls.LATENCY, interval=1, **kinds.get(style, {}))
+        cells = dict(lut=2 * memory_joint(width, depth, style), ff=2 * width)
+        return Estimate(latency=cls.LATENCY, interval=1, **cells, **kinds.get(style, {}))
 
     def elaborate(self, platform):
         m = Module()

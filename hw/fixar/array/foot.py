@@ -13,7 +13,7 @@ from hw.estimate import Estimate
 from hw.fixar.array.column import SUM_WIDTH, sums_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, style_of
+from hw.stream.ram import Ram, memory_blocks, memory_tables, style_of
 
 __all__ = ["BEGIN_WIDTH", "Foot", "FootColumn", "Mode", "foot_control"]
 
@@ -180,14 +180,17 @@ class Foot(wiring.Component):
     @classmethod
     def estimate(cls, side, *, depth, width=53):
         """Cycles; memory blocks, and what yosys maps beside them."""
+        bits, style = 2 * width * side, style_of(depth)
+        # Without a block there is none of its registers.
+        tables, word = (memory_tables(bits, depth), bits) if style == "distributed" else (0, 0)
         return Estimate(
             latency=cls.LATENCY,
             interval=cls.INTERVAL,
             # A bit of psum is an adder and what chooses its operands; then the first adder.
-            lut=side * (4 * width + 98),
-            ff=side * (3 * width + 151),
+            lut=side * (4 * width + 98) + tables,
+            ff=side * (3 * width + 151) + word,
             dsp=0,
-            bram36=memory_blocks(2 * width * side, depth, style_of(depth)),
+            bram36=memory_blocks(bits, depth, style),
         )
 
     def elaborate(self, platform):

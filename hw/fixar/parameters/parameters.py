@@ -22,8 +22,12 @@ __all__ = ["Parameters"]
 
 #: Lookup tables of a lane, beside its optimizer and the sum over the cores, and for each set.
 _LANE, _SET = 392, 33
-#: Of the coefficients, and their products.
-_COEFFICIENTS = {"sgd": (900, 1), "rmsprop": (1200, 2), "adam": (1450, 3)}
+#: Registers of a lane's optimizer, some of which are in its DSP blocks; of the rest of a lane, of
+#: one more core's sums, for each set, and of no lane.
+_OPTIMIZER_FF = {"sgd": 764, "rmsprop": 960, "adam": 1356}
+_LANE_FF, _SUM_FF, _SET_FF, _FF = 189, 90, 32, 390
+#: Of the coefficients lookup tables, registers and products.
+_COEFFICIENTS = {"sgd": (900, 500, 1), "rmsprop": (1200, 750, 2), "adam": (1450, 1000, 3)}
 
 
 class Parameters(wiring.Component):
@@ -87,12 +91,15 @@ class Parameters(wiring.Component):
         width = GradientSum(config, 128).width
         lane = optimizer.lut + (config.cores - 1) * width + _LANE + _SET * len(memories.sets)
         blocks = memories.blocks
-        lut, products = _COEFFICIENTS[config.optimizer]
+        lane_ff = _OPTIMIZER_FF[config.optimizer] + _LANE_FF
+        lane_ff += (config.cores - 1) * _SUM_FF + _SET_FF * len(memories.sets)
+        lut, ff, products = _COEFFICIENTS[config.optimizer]
         transpose = Transpose.estimate(config.arithmetic.operand.width, config.side)
         return Estimate(
             latency=Update.latency_of(config),
             interval=Update.INTERVAL,
             lut=config.side * lane + transpose.lut + lut,
+            ff=config.side * lane_ff + transpose.ff + ff + _FF,
             bram36=config.side * optimizer.bram36 + blocks["block"],
             uram=blocks["ultra"],
             dsp=config.side * optimizer.dsp + 2 * products,
