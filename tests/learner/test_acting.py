@@ -79,7 +79,11 @@ def act(lesson, rows):
     return program.launch()
 
 
-@pytest.mark.parametrize("config", [WIDE, NARROW, REAL], ids=["wide", "narrow", "real"])
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(WIDE, marks=pytest.mark.long), NARROW, REAL],
+    ids=["wide", "narrow", "real"],
+)
 def test_a_memory_that_fails(config):
     """ACT ends with AXI, has written nothing where it could not read, and leaves nothing."""
     lesson = Lesson(config)

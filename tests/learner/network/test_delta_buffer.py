@@ -35,7 +35,6 @@ CASES = {
 }
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize("name", CASES)
 def test_errors(simulate, name):
     values, shape, options = CASES[name]

@@ -63,10 +63,7 @@ def test_shapes_cover_the_leaves(capacity, fanout):
         dict(capacity=2, fanout=2),
         dict(capacity=3, fanout=64),
         dict(capacity=300, fanout=4),
-        pytest.param(
-            dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0),
-            marks=pytest.mark.verilator,
-        ),
+        dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0),
     ],
     ids=str,
 )
@@ -85,7 +82,7 @@ def test_any_interleaving_under_stalls(simulate, config):
         dict(capacity=37, fanout=2),
         dict(capacity=1000, fanout=4),
         pytest.param(dict(capacity=70_001, fanout=16), marks=pytest.mark.long),
-        dict(capacity=5000, fanout=64, ultra_ram=False),
+        pytest.param(dict(capacity=5000, fanout=64, ultra_ram=False), marks=pytest.mark.long),
         pytest.param(dict(capacity=LARGE, fanout=16), marks=pytest.mark.long),
         pytest.param(dict(capacity=LARGE, fanout=64), marks=pytest.mark.long),
     ],
