@@ -40,7 +40,7 @@ class Kind:
         Share of the returns of the claim's ``reference`` that this one has (``shares.py``).
     alike : bool
         Its returns are not below the reference's by more than twice the standard error of the
-        difference.
+        difference, of two seeds at least.
     recovers : bool
         Its returns do not stay below those of the first half for 20 evaluations of the second.
     """
@@ -135,6 +135,8 @@ class Claim:
         if (shares or self.reference is not None) and self.reference not in names:
             raise ValueError(f"reference must be one of {', '.join(names)}, not {self.reference!r}")
         for kind in self.kinds:
+            if kind.alike and self.seeds < 2:
+                raise ValueError(f"seeds must be at least 2 with a kind alike, not {self.seeds}")
             if kind.seeds is not None:
                 check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")
         if self.agree is not None and (len(self.agree) != 2 or set(self.agree) - set(names)):

@@ -77,6 +77,10 @@ def test_what_cannot_be_compared_does_not_hold(results):
             r"seeds must be an integer in 1\.\.1 \(the claim's\), not 2",
             lambda: claim(kinds=(kind("a"), kind("b", counts=False, seeds=2))),
         ),
+        (
+            "seeds must be at least 2 with a kind alike, not 1",
+            lambda: claim(kinds=(kind("a"), kind("b", alike=True)), reference="a"),
+        ),
     ],
 )
 def test_wrong_rows(words, make):
