@@ -6,7 +6,9 @@ from hw.replay.config import ReplayConfig
 from hw.replay.gather import Gather
 
 
-@pytest.mark.parametrize("data_width, depth", [(128, 7), (512, 16)])
+@pytest.mark.parametrize(
+    "data_width, depth", [(128, 7), pytest.param(512, 16, marks=pytest.mark.long)]
+)
 def test_gather(simulate, data_width, depth):
     config = dict(capacity=1000, fanout=4, priority_width=16, priority_fraction=8)
     simulate(
