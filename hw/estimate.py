@@ -41,10 +41,10 @@ def total(*numbers):
     return None if None in numbers else sum(numbers)
 
 
-def together(estimates, resources=RESOURCES):
-    """These ``resources`` of all of ``estimates``; what says nothing of one takes none of it."""
+def together(estimates):
+    """Resources of all of ``estimates``, a sequence; what says nothing of one takes none of it."""
     return Estimate(
-        **{name: sum(getattr(each, name) or 0 for each in estimates) for name in resources}
+        **{name: sum(getattr(each, name) or 0 for each in estimates) for name in RESOURCES}
     )
 
 

@@ -42,7 +42,7 @@ _SOURCE = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
 
 
 def mapped(config):
-    """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; a quarter of an hour."""
+    """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; five minutes."""
     return area.mapped("fixar", config, _ROWS, "kernel interface")
 
 

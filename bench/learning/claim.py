@@ -135,8 +135,9 @@ class Claim:
         if (shares or self.reference is not None) and self.reference not in names:
             raise ValueError(f"reference must be one of {', '.join(names)}, not {self.reference!r}")
         for kind in self.kinds:
-            if kind.alike and self.seeds < 2:
-                raise ValueError(f"seeds must be at least 2 with a kind alike, not {self.seeds}")
+            seeds = len(self.seeds_of(kind))
+            if kind.alike and seeds < 2:
+                raise ValueError(f"seeds must be at least 2 with a kind alike, not {seeds}")
             if kind.seeds is not None:
                 check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")
         if self.agree is not None and (len(self.agree) != 2 or set(self.agree) - set(names)):

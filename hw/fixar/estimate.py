@@ -2,8 +2,7 @@
 
 Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables and
 registers as yosys maps them to UltraScale+, of the large units by their own estimates, of the
-others by lanes.
-Clocks are ``hw.fixar.pass_clocks``.
+others by lanes. Clocks are ``hw.fixar.pass_clocks``.
 """
 
 from dataclasses import replace
@@ -33,7 +32,7 @@ __all__ = ["estimate", "parts", "suggest"]
 _CORE_LANE, _CORE = dict(lut=964, ff=968), dict(lut=2160, ff=1960)
 #: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
 #: beats; intake, TD errors, ACT, ranges, the walk.
-_SHARED_LANE, _SHARED_CORE, _SUM = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
+_SHARED_LANE, _SHARED_CORE, _LANE_SUMS = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
 _SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_400, ff=8030)
 #: Registers of the parameters' images, of each bit of a beat.
 _IMAGE_BIT = dict(ff=2)
@@ -71,15 +70,15 @@ def parts(config):
         "cores": _times(
             cores,
             Transpose.estimate(CELL_WIDTH, side),
-            _sum((side, _CORE_LANE), (1, _CORE)),
+            _each((side, _CORE_LANE), (1, _CORE)),
             Estimate(dsp=TanhTail.DSP + TanhSlope.DSP),
         ),
-        "parameters": _times(1, parameters, _sum((width, _IMAGE_BIT)), Estimate(lut=joint)),
+        "parameters": together([parameters, _each((width, _IMAGE_BIT)), Estimate(lut=joint)]),
         "shared": replace(
-            _sum(
+            _each(
                 (side, _SHARED_LANE),
                 (cores, _SHARED_CORE),
-                (cores * side, _SUM),
+                (cores * side, _LANE_SUMS),
                 (width, _SHARED_BIT),
                 (1, _SHARED),
             ),
@@ -88,7 +87,7 @@ def parts(config):
             dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
         ),
         "kernel": replace(
-            _sum(
+            _each(
                 (width, _KERNEL_BIT),
                 (config.replay.depth, _LEVEL),
                 (1, _KERNEL),
@@ -105,7 +104,7 @@ def _q_values(learner):
     """Memories of the Q values of a core's samples, now and next."""
     width, depth = 2 * CELL_WIDTH, learner.samples
     style = style_of(depth)
-    tables = memory_tables(width, depth) if style == "distributed" else 0
+    tables = memory_tables(width, depth, style)
     return Estimate(
         lut=2 * tables,
         ff=2 * width if tables else 0,
@@ -131,7 +130,7 @@ def _times(count, *estimates):
     return together(count * estimates)
 
 
-def _sum(*terms):
+def _each(*terms):
     """Of ``(count, {resource: of each})``, an Estimate."""
     return together(
         [Estimate(**{name: count * each for name, each in per.items()}) for count, per in terms]

@@ -54,8 +54,11 @@ def _shape(width, depth, style, dual=False):
     return min(((-(-width // bits), -(-depth // words)) for words, bits in shapes), key=math.prod)
 
 
-def memory_tables(width, depth):
-    """Lookup tables of a memory that is made of them, of 14 bits of 32 words or 7 bits of 64."""
+def memory_tables(width, depth, style):
+    """Lookup tables of which a ``Ram`` is made, of 14 bits of 32 words or 7 bits of 64; 0 where it
+    is made of blocks."""
+    if style != "distributed":
+        return 0
     bits, words = (14, 32) if depth <= 32 else (7, 64)
     return -(-width // bits) * 8 * -(-depth // words)
 

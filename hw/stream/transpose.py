@@ -47,7 +47,7 @@ class Transpose(wiring.Component):
     @classmethod
     def estimate(cls, width, size):
         """Cycles, and what yosys maps to UltraScale+."""
-        bits, memory = width * size, memory_tables(width, 2 * size)
+        bits, memory = width * size, memory_tables(width, 2 * size, "distributed")
         return Estimate(
             latency=cls.LATENCY,
             interval=cls.INTERVAL,

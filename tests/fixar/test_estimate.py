@@ -24,6 +24,7 @@ THREE_CORES = FixarKernelConfig(
         observation=11, action=3, hidden=(64, 48), batch=128, cores=3, side=8, optimizer="sgd"
     ),
 )
+#: One core of 8 x 8 with the third rule of the optimizers.
 SMALLER = FixarKernelConfig(
     learner=FixarConfig(hidden=(64, 64), cores=1, side=8, optimizer="rmsprop")
 )
@@ -49,9 +50,9 @@ def learner(config, **changes):
 )
 def test_as_yosys_mapped_it(config, mapped):
     """Taken down once; ``test_kernel_area.py`` maps them."""
-    found = estimate(config).resources
-    assert found["dsp"] == mapped["dsp"]
-    assert found == pytest.approx(mapped, rel=0.07)
+    near = dict(lut=0.05, ff=0.01, dsp=0, bram36=0.035, uram=0.065)
+    for name, value in estimate(config).resources.items():
+        assert value == pytest.approx(mapped[name], rel=near[name]), name
 
 
 def test_counts_by_hand():

@@ -181,8 +181,8 @@ class Foot(wiring.Component):
     def estimate(cls, side, *, depth, width=53):
         """Cycles; memory blocks, and what yosys maps beside them."""
         bits, style = 2 * width * side, style_of(depth)
-        # Without a block there is none of its registers.
-        tables, word = (memory_tables(bits, depth), bits) if style == "distributed" else (0, 0)
+        tables = memory_tables(bits, depth, style)
+        word = bits if tables else 0  # a block has this register inside
         return Estimate(
             latency=cls.LATENCY,
             interval=cls.INTERVAL,
