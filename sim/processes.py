@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager
 
@@ -22,7 +23,8 @@ class BuildError(RuntimeError):
 
 def run(work, *command):
     """Run ``command`` in the folder ``work``; what it printed on stdout. Raises BuildError."""
-    with _child(work, command) as child:
+    with _children() as running:
+        child = _begin(running, work, command)
         child.process.wait()
         return child.output()
 
@@ -33,11 +35,11 @@ def run_all(work, commands):
     On a terminal a line counts them. Raises BuildError for the first that fails.
     """
     jobs = len(os.sched_getaffinity(0))
-    waiting, running, done = list(reversed(commands)), [], 0
-    with _children(running):
+    waiting, done = list(reversed(commands)), 0
+    with _children() as running:
         while waiting or running:
             while waiting and len(running) < jobs:
-                running.append(_Child(work, waiting.pop()))
+                _begin(running, work, waiting.pop())
             ended = [child for child in running if child.process.poll() is not None]
             for child in ended:
                 child.output()
@@ -93,7 +95,9 @@ class _Child:
 
 
 @contextmanager
-def _children(running):
+def _children():
+    """A list of children; those that are in it at the end are killed."""
+    running = []
     try:
         yield running
     finally:
@@ -101,7 +105,25 @@ def _children(running):
             child.kill()
 
 
+def _begin(running, work, command):
+    """A new child, in the list ``running``."""
+    with _signals_later():
+        running.append(_Child(work, command))
+    return running[-1]
+
+
 @contextmanager
-def _child(work, command):
-    with _children([_Child(work, command)]) as (child,):
-        yield child
+def _signals_later():
+    """Ctrl-C and SIGTERM act behind the block: inside Popen they would lose a begun process."""
+    came, before = [], {}
+    if threading.current_thread() is threading.main_thread():  # others are not interrupted
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)

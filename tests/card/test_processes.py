@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -49,6 +50,23 @@ def interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
+@pytest.mark.parametrize("many", [False, True])
+def test_an_interrupt_while_a_child_begins_leaves_no_orphan(tmp_path, monkeypatch, many):
+    begun = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            begun.append(self.pid)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("sim.processes.subprocess.Popen", Popen)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(tmp_path, [("sleep", "60")] * 3) if many else run(tmp_path, "sleep", "60")
+    assert len(begun) == 1 and ended(begun[0])
 
 
 @pytest.mark.usefixtures("interrupts")
