@@ -4,6 +4,7 @@ import pytest
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from later import later
 
 from sim.streams import StreamUnit
 
@@ -40,7 +41,7 @@ class Echo(wiring.Component):
         return m
 
 
-@pytest.fixture(params=[1, 31, 32, 33, 64, 65, 200])
+@pytest.fixture(params=[1, later(31), 32, 33, later(64), 65, 200])
 def width(request):
     return request.param
 

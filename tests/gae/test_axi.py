@@ -4,14 +4,15 @@ import axi
 import pytest
 from gae.bad_commands import BAD
 from gae.gae_programs import CLOCKS, RandomRollouts, kernel_config
+from later import later
 
 
 @pytest.mark.parametrize(
     "data_width, gap, every",
     [
-        pytest.param(128, 0.3, 1, marks=pytest.mark.long),
-        pytest.param(512, 0.4, 1, marks=pytest.mark.long),
-        (512, 0.4, 4),
+        later(128, 0.3, 1),
+        later(512, 0.4, 1),
+        later(512, 0.4, 4),
     ],
 )
 def test_rollouts_under_back_pressure(simulate, tmp_path, data_width, gap, every):

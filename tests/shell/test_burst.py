@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from later import later
 from shell.axi_rules import cut
 
 from hw.shell.axi import EngineConfig
@@ -21,7 +22,7 @@ def test_cut(first, beats, burst_beats, data):
     assert len(set().union(*blocks)) == len(bursts)
 
 
-@pytest.mark.parametrize("source_gap, sink_gap", [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5)])
+@pytest.mark.parametrize("source_gap, sink_gap", [(0, 0), later(0.5, 0), later(0, 0.5), (0.5, 0.5)])
 @pytest.mark.parametrize(
     "config",
     [{}, dict(data_width=32, burst_beats=4), dict(data_width=32, burst_beats=1)],

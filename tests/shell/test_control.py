@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 import pytest
+from later import later
 
 from hw.shell.buffers import Buffer
 from hw.shell.control import Control
@@ -30,19 +31,22 @@ def test_rejects_arguments(arguments, message):
         Control(arguments)
 
 
+_BARE, _STORAGE = (), (Buffer(name="storage", master="storage", large=True),)
+_NONE, _ALL = (0,) * 5, (0.4,) * 5
+#: Each way to be slow beside one of the register maps.
+_SLOW = {"aw": (SLOW, 0, 0, 0, 0), "w": (0, SLOW, 0, 0, 0), "answers": (0, 0, SLOW, 0, SLOW)}
+
+
 @pytest.mark.parametrize(
-    "extra", [(), (Buffer(name="storage", master="storage", large=True),)], ids=["bare", "storage"]
-)
-@pytest.mark.parametrize(
-    "gaps",
+    "extra, gaps",
     [
-        (0,) * 5,
-        (SLOW, 0, 0, 0, 0),
-        (0, SLOW, 0, 0, 0),
-        (0, 0, SLOW, 0, SLOW),
-        pytest.param((0.4,) * 5, marks=pytest.mark.verilator),
+        pytest.param(_BARE, _NONE, id="bare-none"),
+        *(pytest.param(_STORAGE, gaps, id=f"storage-{name}") for name, gaps in _SLOW.items()),
+        pytest.param(_STORAGE, _ALL, id="storage-all", marks=pytest.mark.verilator),
+        later(_STORAGE, _NONE, id="storage-none"),
+        *(later(_BARE, gaps, id=f"bare-{name}") for name, gaps in _SLOW.items()),
+        later(_BARE, _ALL, id="bare-all"),
     ],
-    ids=["none", "aw", "w", "answers", "all"],
 )
 def test_register_map(simulate, extra, gaps):
     arguments = standard_arguments(extra)

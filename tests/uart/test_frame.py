@@ -7,6 +7,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from later import later
 from pauses import SOLID, SOLID_TOO
 
 from hw.uart.frame import FrameDecoder, FrameEncoder
@@ -17,8 +18,8 @@ GAPS = pytest.mark.parametrize(
     "source_gap, sink_gap",
     [
         (0, 0),
-        (0.5, 0),
-        (0, 0.5),
+        later(0.5, 0),
+        later(0, 0.5),
         pytest.param(0.4, 0.4, marks=pytest.mark.verilator),
         pytest.param(SOLID_TOO, SOLID, id="solid"),
     ],

@@ -1,13 +1,14 @@
 """hw.uart.receiver and hw.uart.transmitter, bit by bit; the limits of UartConfig."""
 
 import pytest
+from later import later
 from uart.line_top import LineTop
 
 from hw.uart.config import UartConfig
 
 
 @pytest.mark.parametrize("skew", [0.0, 0.02, -0.02])
-@pytest.mark.parametrize("divisor", [4, 5, 20])
+@pytest.mark.parametrize("divisor", [4, 5, later(20)])
 def test_line(simulate, divisor, skew):
     simulate(LineTop(divisor), "uart.line_bench", divisor=divisor, skew=skew, seed=divisor)
 

@@ -1,11 +1,12 @@
 """hw.uart.memory: bursts, single bytes, both at once, and what is not there."""
 
 import pytest
+from later import later
 
 from hw.uart.memory import AxiMemory
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.4])
+@pytest.mark.parametrize("gap", [later(0.0), 0.4])
 @pytest.mark.parametrize(
     "size, base, data_width", [(4096, 2 << 20, 128), (3 << 11, 1 << 20, 32)], ids=["128", "32"]
 )

@@ -10,7 +10,8 @@ from host.train.preset import preset
 from host.train.run import run
 
 
-@pytest.mark.parametrize("algo", ["td3", pytest.param("sac", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("algo", ["td3", "sac"])
 def test_pendulum_is_solved(algo, tmp_path, monkeypatch):
     monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
     config = replace(preset(algo, "cpu"), steps=12_000, until_solved=True)

@@ -73,7 +73,8 @@ def rounds(card, name):
     return outputs, state, updates
 
 
-@pytest.mark.parametrize("name", ["CartPole", pytest.param("planes", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
 def test_same_rounds_on_both_cards(name):
     (model, model_state, updates), (sim, sim_state, _) = rounds("model", name), rounds("sim", name)
     assert updates > 15 and len(model) == len(sim) > 60

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from later import later
 from learner.chain.forward_top import ForwardTop
 
 from hw.arith.arithmetic import Arithmetic
@@ -20,14 +21,14 @@ DOUBLE = ("online", "target", "online")
 CASES = [
     ("float32", ("online",), 1, dict(inputs=5, outputs=8)),
     ("float32", NETWORKS, 1, dict(inputs=7, outputs=17, vector=2, length=3, activation="relu")),
-    ("float32", ("target",), 1, dict(inputs=18, outputs=12, vector=4, length=2)),
+    later("float32", ("target",), 1, dict(inputs=18, outputs=12, vector=4, length=2)),
     ("float32", DOUBLE, 1, dict(inputs=7, outputs=2, vector=2, interleave=3)),
-    ("float32", ("online",), 2, dict(inputs=13, outputs=1, vector=4, interleave=7)),
+    later("float32", ("online",), 2, dict(inputs=13, outputs=1, vector=4, interleave=7)),
     ("float32", ("online",), 1, dict(inputs=9, outputs=3, interleave=2, activation="tanh")),
     ("fixed", ("online",), 1, dict(inputs=1, outputs=1)),
     ("fixed", DOUBLE, 1, dict(inputs=7, outputs=4, length=4, activation="relu")),
     ("fixed", NETWORKS, 2, dict(inputs=6, outputs=5, vector=2, length=2, activation="tanh")),
-    ("fixed", ("online",), 1, dict(inputs=21, outputs=19, vector=4, length=4)),
+    later("fixed", ("online",), 1, dict(inputs=21, outputs=19, vector=4, length=4)),
     ("fixed", NETWORKS, 2, dict(inputs=5, outputs=3, vector=2, interleave=2, activation="relu")),
     ("fixed", ("online",), 1, dict(inputs=11, outputs=1, vector=4, interleave=3)),
 ]

@@ -93,8 +93,15 @@ def spoiled(config, rng):
             yield raw, place
 
 
-@pytest.mark.parametrize("data_width", [128, 512])
-@pytest.mark.parametrize("config", list(CONFIGS.values()), ids=list(CONFIGS))
+@pytest.mark.parametrize(
+    "config, data_width",
+    [
+        # Each config at one of the widths; at the other in the long tests.
+        pytest.param(config, width, id=f"{name}-{width}", marks=[pytest.mark.long] * other)
+        for number, (name, config) in enumerate(CONFIGS.items())
+        for other, width in enumerate((128, 512) if number % 2 else (512, 128))
+    ],
+)
 def test_batch(simulate, config, data_width):
     rng = np.random.default_rng(1)
     batches = []

