@@ -7,6 +7,7 @@ import pytest
 from arith.float32_cases import bits, floats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from later import crossed
 from nn.optimizer_cases import DUAL, Case, normals, patterns, raw_gradients, values
 from nn.optimizer_cases import given as given_coefficients
 from packed import packed
@@ -114,8 +115,7 @@ def run(simulate, tmp_path, case, batches):
     )
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer, learner", crossed(OPTIMIZERS, list(LEARNERS)))
 def test_hardware(simulate, tmp_path, optimizer, learner):
     """A parameter every clock, latencies as ``timing`` says."""
     case = Case(optimizer, **LEARNERS[learner])

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from later import later
+from later import crossed
 from shell.axi_rules import cut
 
 from hw.shell.axi import EngineConfig
@@ -22,12 +22,14 @@ def test_cut(first, beats, burst_beats, data):
     assert len(set().union(*blocks)) == len(bursts)
 
 
-@pytest.mark.parametrize("source_gap, sink_gap", [(0, 0), later(0.5, 0), later(0, 0.5), (0.5, 0.5)])
-@pytest.mark.parametrize(
-    "config",
-    [{}, dict(data_width=32, burst_beats=4), dict(data_width=32, burst_beats=1)],
-    ids=["512", "small", "single"],
-)
+_CONFIGS = {
+    "512": {},
+    "small": dict(data_width=32, burst_beats=4),
+    "single": dict(data_width=32, burst_beats=1),
+}
+
+
+@pytest.mark.parametrize("config, source_gap, sink_gap", crossed(_CONFIGS, (0, 0.5), (0.5, 0)))
 def test_splitter(simulate, config, source_gap, sink_gap):
     simulate(
         BurstSplitter(EngineConfig(**config)),

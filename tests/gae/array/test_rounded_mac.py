@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from amaranth import Const, signed, unsigned
 from arith.free_running import FreeRunning, check
+from later import crossed
 
 from boards.area import synthesize
 from hw.gae.array.dequantize import dequantize, dequantize_latency
@@ -39,9 +40,9 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("clocks", [1, 2, 3])
-@pytest.mark.parametrize("word, coefficient, fraction, x_width, x_signed", SHAPES)
-def test_blend(simulate, tmp_path, clocks, word, coefficient, fraction, x_width, x_signed):
+@pytest.mark.parametrize("clocks, widths", crossed([1, 2, 3], list(SHAPES)))
+def test_blend(simulate, tmp_path, clocks, widths):
+    word, coefficient, fraction, x_width, x_signed = widths
     shape = signed(word)
     unit = FreeRunning(
         dict(addend=signed(word + 1), coefficient=unsigned(coefficient), x=signed(x_width)),

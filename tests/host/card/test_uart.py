@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from later import crossed
 from uart.systems import UART, describe, twin
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
@@ -78,21 +79,9 @@ HARMS = {
     "changed": lambda data: bytes([data[0] ^ 1]) + data[1:],
     "garbage": lambda data: b"garbage" + data + b"\xdb",
 }
-#: Half of the pairs: each harm once, each direction three times.
-_QUICK = dict(zip(HARMS, ("in", "out", "out", "in", "in", "out"), strict=True))
 
 
-@pytest.mark.parametrize(
-    "direction, harm",
-    [
-        pytest.param(
-            direction, harm, id=f"{name}-{direction}",
-            marks=[pytest.mark.long] * (_QUICK[name] != direction),
-        )
-        for name, harm in HARMS.items()
-        for direction in ("in", "out")
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("harm, direction", crossed(HARMS, ("in", "out")))
 def test_r_a_bad_line_changes_nothing(path, plug, expected, direction, harm):
     """What is lost on either way is sent again, a start without starting twice."""
     plug(faults=lossy(direction, 7, harm))

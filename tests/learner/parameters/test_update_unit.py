@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from clocks import Clocks
+from later import crossed
 from learner.numbers import NARROW
 from nn.optimizer_cases import given
 
@@ -158,8 +159,9 @@ def image(word):
     return sum((int(x) & 0xFFFFFFFF) << 32 * lane for lane, x in enumerate(raw))
 
 
-@pytest.mark.parametrize("step", STEPS, ids=["soft", "copy"])
-@EACH_CASE
+@pytest.mark.parametrize(
+    "case, step", crossed(list(CASES), dict(zip(("soft", "copy"), STEPS, strict=True)))
+)
 def test_updates(simulate, tmp_path, case, step):
     timeline = Timeline(case, 1)
     timeline.drive(step)

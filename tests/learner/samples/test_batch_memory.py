@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from later import crossed
 
 from hw.learner.config import LearnerConfig
 from hw.learner.records import observation_granules, record_granules, record_words
@@ -93,15 +94,7 @@ def spoiled(config, rng):
             yield raw, place
 
 
-@pytest.mark.parametrize(
-    "config, data_width",
-    [
-        # Each config at one of the widths; at the other in the long tests.
-        pytest.param(config, width, id=f"{name}-{width}", marks=[pytest.mark.long] * other)
-        for number, (name, config) in enumerate(CONFIGS.items())
-        for other, width in enumerate((128, 512) if number % 2 else (512, 128))
-    ],
-)
+@pytest.mark.parametrize("config, data_width", crossed(CONFIGS, (512, 128)))
 def test_batch(simulate, config, data_width):
     rng = np.random.default_rng(1)
     batches = []

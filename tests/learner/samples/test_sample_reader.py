@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from later import crossed
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
@@ -90,8 +91,7 @@ def acted(config, raw):
     return {config.acts: words}, int(saturated[:, :, :inputs].sum())
 
 
-@pytest.mark.parametrize("ahead", [2, 6])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name, ahead", crossed(list(CONFIGS), (2, 6)))
 def test_play(simulate, tmp_path, name, ahead):
     config, rng = CONFIGS[name], np.random.default_rng(1)
     lanes, samples = config.lanes, config.batch // config.lanes
