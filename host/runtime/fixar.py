@@ -4,6 +4,7 @@ import numpy as np
 
 from host.rules import check_number
 from host.runtime.learner import LearningReplay
+from host.runtime.learner_checks import check_experiences
 from hw.config import check_range
 from hw.fixar.commands import FixarOpcode
 from hw.fixar.precision import Precision, slots
@@ -16,6 +17,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 class FixarReplay(LearningReplay):
     """As ``LearningReplay``; the kernel updates the critic first, and the actor through it.
+
+    Experiences are refused as they come, not as they are drawn (ValueError): a number that is not
+    finite, an action outside of -1..1, a discount outside of 0..1.
 
     Attributes
     ----------
@@ -45,6 +49,11 @@ class FixarReplay(LearningReplay):
         flags = dict(activations=precision.activations, errors=precision.errors, clear=clear)
         self.launcher.run([(FixarOpcode.FORMAT, {**flags, **shifts})])
         self.precision = precision
+
+    def _records(self, experiences):
+        records = super()._records(experiences)
+        check_experiences(self.learner, records)
+        return records
 
     @property
     def ranges(self):

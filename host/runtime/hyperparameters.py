@@ -5,6 +5,7 @@ import numpy as np
 from hw.arith.power import SCALE_FORMAT
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
+from hw.replay.commands import FIELDS
 
 __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
 
@@ -77,6 +78,9 @@ def checked_hyperparameters(steps):
         raise ValueError(
             f"steps must be a list of HYPERPARAMETERS, not {steps.dtype} of shape {steps.shape}"
         )
+    largest = FIELDS["beta"].high
+    if (steps["beta"] > largest).any():
+        raise ValueError(f"beta must be in 0..{largest}, not {steps['beta'].max()}")
     for name in _NAMES:
         if name == "beta":
             continue

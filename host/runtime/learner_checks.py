@@ -6,7 +6,8 @@ import numpy as np
 
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
-__all__ = ["check_actions", "check_batch", "checked_inserts", "warn_of_clipped", "wrong_number"]
+__all__ = ["check_actions", "check_batch", "check_experiences", "checked_inserts"]
+__all__ += ["warn_of_clipped", "wrong_number"]
 
 
 def check_actions(learner, actions):
@@ -51,15 +52,37 @@ def checked_inserts(inserts, given, count, *, capacity, granules):
     return int(inserts)
 
 
+def check_experiences(learner, records):
+    """ValueError for the first record with a number that the kernel refuses."""
+    bad = np.zeros(len(records), bool)
+    for name in records.dtype.names:
+        right = _rule(learner, name, records.dtype[name].base)[1]
+        bad |= ~right(records[name]).reshape(len(records), -1).all(axis=1)
+    if bad.any():
+        position = int(np.argmax(bad))
+        name, rule, value = wrong_number(learner, records[position])
+        raise ValueError(f"{name} must be {rule}, not {value} at position {position}")
+
+
 def wrong_number(learner, record):
     """``(name, rule, value)`` of what is wrong with an experience; None where nothing is."""
-    if record["action"].dtype.kind == "u" and record["action"] >= learner.action:
-        return "action", f"in 0..{learner.action - 1}", record["action"]
     for name in record.dtype.names:
-        for value in np.atleast_1d(record[name]):
-            if not np.isfinite(value):
-                return name, "finite", value
+        rule, right = _rule(learner, name, record.dtype[name].base)
+        values = np.atleast_1d(record[name])
+        if not right(values).all():
+            return name, rule, values[~right(values)][0]
     return None
+
+
+def _rule(learner, name, dtype):
+    """``(rule, right)`` of the numbers of a field, as ``hw.learner.records.word_rules``."""
+    if dtype.kind == "u":
+        return f"in 0..{learner.action - 1}", lambda x: x < learner.action
+    if learner.bounded and name == "action":
+        return "in -1..1", lambda x: abs(x) <= 1
+    if learner.bounded and name == "discount":
+        return "in 0..1", lambda x: (x <= 1) & ~np.signbit(x)
+    return "finite", np.isfinite
 
 
 def warn_of_clipped(weights, activations, gradients):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from host.runtime.experience import finite, in_runs
-from host.runtime.learner_checks import wrong_number
+from host.runtime.learner_checks import check_experiences
 from host.runtime.program import aligned
 from hw.replay.records import HEADER, ITEM
 
@@ -15,7 +15,8 @@ def sent_batches(learner, records, weights, count, batch_size):
 
     records [count * batch_size]; weights, importance weights of them, or None for ones. The index
     in a header is the experience's position. ValueError for another number of either, a weight
-    that is negative, zero throughout a batch or no number, and a number that is not finite.
+    that is negative, zero throughout a batch or no number, and an experience that the kernel
+    refuses.
     """
     total = count * batch_size
     if len(records) != total:
@@ -25,28 +26,18 @@ def sent_batches(learner, records, weights, count, batch_size):
     weights = finite("weights", np.ones(total) if weights is None else weights)
     if weights.shape != (total,):
         raise ValueError(f"weights must have shape ({total},), not {weights.shape}")
-    if (weights < 0).any():
-        bad = int(np.argmax(weights < 0))
+    if np.signbit(weights).any():  # of -0, too
+        bad = int(np.argmax(np.signbit(weights)))
         raise ValueError(f"weights must not be negative, as {weights[bad]} at position {bad} is")
-    empty = ~(weights.reshape(count, batch_size) > 0).any(axis=1)
+    # What is smaller than any normal number is 0 to the card.
+    empty = (weights.reshape(count, batch_size) < np.finfo(np.float32).tiny).all(axis=1)
     if empty.any():
         raise ValueError(f"weights must not all be 0 in a batch, as in batch {np.argmax(empty)}")
-    for position in _suspects(records):
-        name, rule, value = wrong_number(learner, records[position])
-        raise ValueError(f"{name} must be {rule}, not {value} at position {position}")
+    check_experiences(learner, records)
     whole = np.zeros(total, [("header", HEADER.dtype), ("experience", records.dtype)])
     whole["header"]["index"], whole["header"]["weight"] = np.arange(total), weights
     whole["experience"] = records
     return in_runs(whole, count)
-
-
-def _suspects(records):
-    """Positions of records with a number that is not finite."""
-    bad = np.zeros(len(records), bool)
-    for name in records.dtype.names:
-        if records[name].dtype.kind == "f":
-            bad |= ~np.isfinite(records[name]).reshape(len(records), -1).all(axis=1)
-    return np.flatnonzero(bad)
 
 
 def received_errors(results, count, batch_size):

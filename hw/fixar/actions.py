@@ -16,8 +16,7 @@ from hw.arith.to_float import ToFloat, ToFloatConfig
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.noise import NOISE_FORMAT, Noise
 from hw.learner.network.outputs import pack_numbers
-from hw.learner.records import action_granules
-from hw.learner.samples.batch_memory import WORDS
+from hw.learner.records import WORDS, action_granules
 from hw.shared import SharedModule
 from hw.stream.pack import Pack
 

@@ -8,7 +8,7 @@ from amaranth.lib import enum
 from hw.fixar.precision import shift_limits, slots
 from hw.learner.commands import LEARNING, LearnOpcode
 from hw.learner.records import ERRORS as LEARNER_ERRORS
-from hw.learner.records import LEARNER_STATUS
+from hw.learner.records import LEARNER_STATUS, LearnError
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.shell.command import Command, CommandTable, Rule
 from hw.shell.layout import Field, Layout
@@ -35,6 +35,12 @@ class FixarError(enum.IntEnum, shape=32):
 
 ERRORS = {
     **LEARNER_ERRORS,
+    LearnError.NUMBER: (
+        "number",
+        f"{LEARNER_ERRORS[LearnError.NUMBER][1]}; or an experience of INSERT, whose position is "
+        "the detail: the INSERT ends as one that memory fails. Actions are in -1..1, discounts in "
+        "0..1 and not -0",
+    ),
     FixarError.SHIFT: (
         "shift",
         "a shift reaches beyond full precision, or its layer does not exist",

@@ -91,7 +91,7 @@ class TileLayer(ConfigBase):
 class FixarConfig(ConfigBase):
     """A DDPG learner on ``cores`` arrays of ``side`` x ``side`` PEs (FIXAR V).
 
-    observation, action : sizes; an experience's action is in [-1, 1].
+    observation, action : sizes; an experience's action is in -1..1, its discount in 0..1.
     hidden : widths of 1 to 4 hidden layers, of both networks; relu behind each.
     batch : largest batch.
     cores : adaptive array cores, each with its share of the batch.
@@ -115,6 +115,7 @@ class FixarConfig(ConfigBase):
     hidden_activation = "relu"
     lanes = 1
     acts = "actor"
+    bounded = True
 
     def __post_init__(self):
         freeze_lists(self, "hidden")

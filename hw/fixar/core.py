@@ -8,6 +8,7 @@ from hw.fixar.learner import FixarLearner
 from hw.fixar.precision import slots
 from hw.learner.commands import LearnOpcode
 from hw.learner.core import LearnerCore
+from hw.learner.samples.insert_check import InsertCheck
 
 __all__ = ["FixarCore"]
 
@@ -30,6 +31,9 @@ class FixarCore(LearnerCore):
     def make_learner(self):
         config = self.config
         return FixarLearner(config.learner, config.engine.data_width, config.replay.ultra_ram)
+
+    def make_insert_check(self):
+        return InsertCheck(self.config.learner, self.config.engine.data_width)
 
     @staticmethod
     def at_once(run):

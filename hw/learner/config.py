@@ -46,6 +46,9 @@ class LearnerConfig(ConfigBase):
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
 
+    #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
+    bounded = False
+
     def __post_init__(self):
         freeze_lists(self, "hidden")
         for name, choices in (

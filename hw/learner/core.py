@@ -49,6 +49,10 @@ class LearnerCore(CommandCore):
     def make_learner(self):
         return Trainer(self.config.learner, self.config.engine.data_width)
 
+    def make_insert_check(self):
+        """``InsertCheck``, or None where experiences are checked as they are drawn alone."""
+        return None
+
     @staticmethod
     def state_layout(config):
         shapes = state_shapes(config.replay, config.engine.beat_bytes)
@@ -64,7 +68,9 @@ class LearnerCore(CommandCore):
         """The replay core has its part of them: ``execute``."""
 
     def execute(self, m, run):
-        m.submodules.replay = replay = ReplayCore(self.config.replay_kernel)
+        m.submodules.replay = replay = ReplayCore(
+            self.config.replay_kernel, self.make_insert_check()
+        )
         m.submodules.learner = learner = self.make_learner()
         m.submodules.iteration = iteration = Iteration(self.config)
         m.submodules.redirect = redirect = BatchRedirect(

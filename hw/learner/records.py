@@ -4,12 +4,19 @@ Numbers of HYPERPARAMETERS and REPORT are binary32, also where the tensor units 
 """
 
 import enum
+from typing import NamedTuple
 
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
-__all__ += ["action_granules", "observation_granules", "record_words"]
+__all__ += ["FINITE", "ONE", "WORDS", "WordRule", "action_granules", "observation_granules"]
+__all__ += ["record_words", "word_rules"]
+
+#: 32-bit words of a granule.
+WORDS = GRANULE_BYTES // 4
+#: Bits of the largest finite binary32, and of 1.
+FINITE, ONE = 0x7F7F_FFFF, 0x3F80_0000
 
 HYPERPARAMETERS = Layout(
     "Hyperparameters",
@@ -18,7 +25,7 @@ HYPERPARAMETERS = Layout(
     "floor), target = keep * target + blend * w. A DQN has the first of the pairs alone.",
     (
         Field("scale", "f32", "g = scale * sum of the batch's gradients; 1 / batch for the mean"),
-        Field("beta", "u32", "UQ(1, 15), exponent of the importance weights"),
+        Field("beta", "u32", "LEARN: as SAMPLE, which refuses it; TRAIN does not read it"),
         Field("clip", "f32", "TD errors beyond it have its gradient (Huber); infinity: none"),
         Field("reserved", "u32", "0"),
         Field("first_decay", "f32", "Adam's beta1; momentum of SGD"),
@@ -72,9 +79,11 @@ ERRORS = {
     LearnError.RECORD: ("record", "SETUP gave experiences another size than the learner reads"),
     LearnError.NUMBER: (
         "number",
-        "an experience drawn has a number that is infinite or NaN, or an action that does not "
-        "exist; the detail is its index; nothing was learned from this batch; or an observation "
-        "of ACT, which has written nothing; the detail is its position",
+        "an experience of a batch has a number that is infinite or NaN, or an action that does not "
+        "exist, or an importance weight that is infinite, NaN or negative (-0 too), or no weight "
+        "of the batch is above 0 (subnormals count as 0), for which its last experience stands; "
+        "the detail is the index; nothing was learned from this batch; or an observation of ACT, "
+        "which has written nothing; the detail is its position",
     ),
     LearnError.DIVERGED: (
         "diverged",
@@ -106,6 +115,28 @@ def record_words(config):
         words[name] = (offset, count)
         offset += count
     return words
+
+
+class WordRule(NamedTuple):
+    """A word's bits are at most ``largest``; with ``signed`` those but the sign, bit 31."""
+
+    signed: bool
+    largest: int
+
+
+def word_rules(config):
+    """What each word of an experience may be, in order: a WordRule each.
+
+    A number is finite; a discrete action exists. Where the learner's experiences are ``bounded``,
+    actions are in -1..1 and discounts in 0..1, without -0.
+    """
+    finite = WordRule(True, FINITE)
+    rules = dict.fromkeys(record_words(config), finite)
+    if config.algorithm == "dqn":
+        rules["action"] = WordRule(False, config.action - 1)
+    if config.bounded:
+        rules |= {"action": WordRule(True, ONE), "discount": WordRule(False, ONE)}
+    return [rules[name] for name, (_, count) in record_words(config).items() for _ in range(count)]
 
 
 def record_granules(config):

@@ -41,11 +41,18 @@ class ReplayCore(CommandCore):
     Parameters
     ----------
     config : ReplayKernelConfig
+    check : Component or None
+        Looks at the experiences of every INSERT: ``hw.learner.samples.insert_check``, or what has
+        its members and its ``ERROR``. One that it calls bad ends as one that memory fails.
     """
 
     COMMANDS = COMMANDS
     STATUS = REPLAY_STATUS
     BUFFERS = BUFFERS
+
+    def __init__(self, config, check=None):
+        self._check = check
+        super().__init__(config)
 
     @staticmethod
     def estimate(config):
@@ -85,7 +92,8 @@ class ReplayCore(CommandCore):
         names = ("is_list", "is_batch", "given", "storing", "clearing")
         flags = Signal(data.StructLayout(dict.fromkeys(names, 1)))
         self._wire(m, run, flags, **vars(units))
-        self._run(m, run, flags, units)
+        refused = self._checked(m, run, units)
+        self._run(m, run, flags, units, refused)
         self._status(m, run, flags, units)
 
     def _wire(self, m, run, flags, manager, items, insert, gather, ask, ring):
@@ -157,7 +165,22 @@ class ReplayCore(CommandCore):
         connect(m, manager.response, ask.response)
         connect(m, ask.answer, gather.response)
 
-    def _run(self, m, run, flags, units):
+    def _checked(self, m, run, units):
+        """``bad``, and ``error`` and ``position`` of the INSERT that runs, by ``check``."""
+        check, insert = self._check, units.insert
+        if check is None:
+            return SimpleNamespace(bad=Const(0), error=0, position=0)
+        m.submodules.check = check
+        written = insert.write.data
+        m.d.comb += [
+            check.start.eq(run.start),
+            check.granules.eq(units.ring.granules),
+            check.valid.eq(written.valid & written.ready),
+            check.beat.eq(written.payload),
+        ]
+        return SimpleNamespace(bad=check.bad, error=check.ERROR, position=check.position)
+
+    def _run(self, m, run, flags, units, refused):
         items, insert, ask, ring = units.items, units.insert, units.ask, units.ring
         selected, manager = run.selected, units.manager
         with m.FSM() as fsm:
@@ -192,7 +215,7 @@ class ReplayCore(CommandCore):
             with m.State("ASK"):
                 m.d.comb += [ask.begin.eq(~flags.given), run.fetch.priorities.eq(flags.given)]
                 m.next = "ANSWER"
-                with m.If(selected.insert & run.failed):
+                with m.If(selected.insert & (run.failed | refused.bad)):
                     m.d.comb += [ask.begin.eq(0), run.fetch.priorities.eq(0)]
                     m.next = "UNDO"
                 with m.Elif(flags.given):
@@ -203,7 +226,7 @@ class ReplayCore(CommandCore):
                     with m.If(selected.insert & run.failed):
                         m.next = "UNDO"
             with m.State("UNDO"):
-                # Of an INSERT that failed: nothing that it may have touched can be drawn.
+                # Of an INSERT that ends so: nothing that it may have touched can be drawn.
                 m.d.comb += [ring.rewind.eq(1), ask.start.eq(1), ask.begin.eq(1)]
                 m.next = "CLEAR"
             with m.State("CLEAR"):
@@ -230,6 +253,8 @@ class ReplayCore(CommandCore):
                     m.d.comb += [run.error.eq(items.error), run.detail.eq(items.position)]
                 with m.Elif(ask.missed):
                     m.d.comb += [run.error.eq(Error.TARGET), run.detail.eq(ask.detail)]
+                with m.Elif(refused.bad):
+                    m.d.comb += [run.error.eq(refused.error), run.detail.eq(refused.position)]
                 m.next = "IDLE"
 
     def _status(self, m, run, flags, units):

@@ -135,24 +135,9 @@ def test_ranges_are_kept_and_forgotten():
         assert ranges("cleared again", 1, False) == empty
 
 
-#: A reward or a discount: with more of its own sign beside it, it is infinite.
-HUGE = float(np.finfo(np.float32).max)
-
-
-def diverged(source, program):
-    """Whatever the target's Q is: one of two experiences has an infinite TD error. What stays
-    behind is such as before, so that programs after it go on."""
-    rewards = HUGE * np.array([0, 1, -1, 0, -1, 1])
-    sent = source.batches(1, 6).copy()
-    size = sent.size // 6
-    records = source.records(6, reward=rewards, discount=np.where(rewards, HUGE, 0.5))
-    sent.reshape(6, size)[:, -records.shape[1] :] = records
-    program.train(source.steps(1), sent)
-
-
 def randomly(kernels, source, count):
     """Random programs, of which some end badly; the errors that were met."""
-    errors, bad = [], [core_bad.number, core_bad.seen, diverged, core_bad.batch]
+    errors, bad = [], [core_bad.number, core_bad.seen, core_bad.weight, core_bad.batch]
     begun(kernels, source)
     for number in range(count):
         wrong = bad[number // 2 % len(bad)] if number % 2 else None
@@ -160,10 +145,35 @@ def randomly(kernels, source, count):
         shell, replay, learner = kernels.run(launch, reports, f"program {number} ({wrong})")
         source.fill = int(replay["fill"])
         errors.append(int(shell["error"]))
-        # What is no number is still in the memory.
-        if source.fill < source.capacity - 2 or wrong is core_bad.number:
+        if source.fill < source.capacity - 2:
             begun(kernels, source)
     return set(errors), int(learner["iterations"])
+
+
+class Coarse(FixarPrograms):
+    """Inputs are whole, weights of fourths: in units of an activation, which has 20 bits behind the
+    point, hidden numbers are multiples of 2^18, and half of a cell is all zeros."""
+
+    def weights(self, *shape):
+        return np.round(4 * super().weights(*shape)) / 4
+
+    def records(self, count, **fields):
+        obs, next_obs = self.bytes.integers(-2, 3, (2, count, self.config.learner.observation))
+        action = self.bytes.integers(-1, 2, (count, self.config.learner.action))
+        return super().records(count, obs=obs, next_obs=next_obs, action=action, **fields)
+
+
+@pytest.mark.parametrize("kind", ["full", "mixed"])
+def test_numbers_without_lower_bits(kind):
+    """A hidden number whose lower half is zero is not zero: its error passes."""
+    source = Coarse(SMALL, 6)
+    with pair(SMALL) as kernels:
+        begun(kernels, source)
+        program = source.fresh()
+        program.format(precision_of(SMALL, kind))
+        program.train(source.steps(1), source.batches(1, 16))
+        shell, *_ = kernels.run(*source.tail(program), kind)
+        assert shell["error"] == 0
 
 
 @pytest.mark.parametrize("wild", [False, True])
@@ -171,7 +181,7 @@ def test_random_programs(wild):
     source = FixarPrograms(SMALL, 5 + wild, wild)
     with pair(SMALL, memory=MemoryConfig(stall=0.1, seed=4)) as kernels:
         errors, iterations = randomly(kernels, source, 16)
-    assert errors >= {0, LearnError.NUMBER, LearnError.DIVERGED, LearnError.BATCH}
+    assert errors >= {0, LearnError.NUMBER, LearnError.BATCH}
     assert iterations > 20
 
 
@@ -181,7 +191,7 @@ def test_many_random_programs(seed):
     source = FixarPrograms(SMALL, 100 + seed, wild=seed % 2)
     with pair(SMALL, memory=MemoryConfig(stall=0.2 * (seed // 2), seed=seed)) as kernels:
         errors, iterations = randomly(kernels, source, 120)
-    assert errors >= {0, LearnError.NUMBER, LearnError.DIVERGED, LearnError.BATCH}
+    assert errors >= {0, LearnError.NUMBER, LearnError.BATCH}
     assert iterations > 150
 
 

@@ -71,8 +71,13 @@ def _transfer(source, program, sets, size):
 def field(source, program):
     """Numbers that would be cut."""
     wrong = {"alpha": 1 << 16, "epsilon": 1 << 31, "stratum_width": (1 << 48) + 1, "given": 3}
-    name = source.rng.choice(list(wrong))
-    source.learn(program, **{name: wrong[name]})
+    name = source.rng.choice([*wrong, "beta"])
+    if name == "beta":  # of its second iteration
+        steps = source.steps(2)
+        steps["beta"][1] |= 1 << source.rng.randrange(16, 32)
+        program.learn(steps, source.records(0), **source.fields())
+    else:
+        source.learn(program, **{name: wrong[name]})
 
 
 def fill(source, program):
@@ -89,9 +94,11 @@ def empty(source, program):
 
 
 def number(source, program):
-    """Anything that is no number, or a discrete action that there is not."""
+    """Anything that is no number, a discrete action that there is not, or one beyond its limits."""
     name = source.rng.choice(source.dtype.names)
     value = source.rng.choice([np.inf, -np.inf, np.nan])
+    if source.config.learner.bounded and name in ("action", "discount"):
+        value = source.rng.choice([value, np.nextafter(np.float32(1), np.float32(2)), -1.5])
     if source.dtype[name].base.kind == "u":
         value = source.rng.choice([source.config.learner.action, 1 << 31, _WORD])
     if source.rng.random() < 0.3:
@@ -99,6 +106,18 @@ def number(source, program):
     else:
         source.only(program, **{name: value})
         source.learn(program)
+
+
+def weight(source, program):
+    """An importance weight that is none, of a batch that is sent."""
+    learner = source.config.learner
+    batch = learner.lanes * source.rng.randint(1, learner.batch // learner.lanes)
+    sent = source.batches(2, batch)
+    weights = sent.reshape(2, batch, -1)[source.rng.randrange(2), :, 8:12]
+    value = source.rng.choice([np.inf, np.nan, -1, -0.0, 0])
+    rows = slice(None) if value == 0 and not np.signbit(value) else source.rng.randrange(batch)
+    weights[rows] = np.array([value], "<f4").view(np.uint8)
+    program.train(source.steps(2), sent)
 
 
 def seen(source, program):
@@ -169,6 +188,7 @@ BAD = {
     fill: Error.FILL,
     empty: Error.EMPTY,
     number: LearnError.NUMBER,
+    weight: LearnError.NUMBER,
     seen: LearnError.NUMBER,
     diverged: LearnError.DIVERGED,
     operands: Error.OPERANDS,

@@ -166,6 +166,9 @@ class LearnPrograms:
                 field[...] = self.bytes.standard_normal(field.shape)
             else:
                 field[...] = self.bytes.integers(0, self.config.learner.action, field.shape)
+        if self.config.learner.bounded:
+            records["action"] = np.tanh(records["action"])
+            records["discount"] = np.tanh(np.abs(records["discount"]))
         for name, value in fields.items():
             records[name] = value
         return np.frombuffer(records.tobytes(), np.uint8).reshape(count, self.dtype.itemsize)
@@ -273,12 +276,15 @@ class LearnPrograms:
 class TrainingPrograms(LearnPrograms):
     """The same for a learner that calculates: parameters are such as a network may have."""
 
+    def weights(self, *shape):
+        return self.bytes.standard_normal(shape) / 2
+
     def numbers(self, sets):
         learner = self.config.learner
         parts = []
         for section in sections(learner, sets_of(sets)):
             layer = section.layer
-            weights = self.bytes.standard_normal((layer.outputs, layer.inputs + 1)) / 2
+            weights = self.weights(layer.outputs, layer.inputs + 1)
             if section.parameter_set == "second":
                 weights = weights**2
             weights = weights.astype(np.float32)

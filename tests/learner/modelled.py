@@ -63,6 +63,8 @@ def experiences(config, count, seed=0):
             result[name] = rng.integers(0, config.learner.action, count)
         else:
             result[name] = rng.standard_normal((count, *shape)).astype(np.float32)
+    if config.learner.bounded:
+        result["action"] = np.tanh(result["action"])
     result["discount"] = np.float32(0.9) * (rng.random(count) < 0.8).astype(np.float32)
     return result
 

@@ -157,7 +157,7 @@ def test_number(monkeypatch, config, field, value):
         buffer.add(**bad)
         buffer.set_priorities([30], [200.0])
         priorities = buffer.priorities()
-        with pytest.raises(CommandError, match="not number: an experience drawn") as caught:
+        with pytest.raises(CommandError, match="not number: an experience of a batch") as caught:
             launch(buffer, steps_of(2))
         assert caught.value.code == LearnError.NUMBER and caught.value.detail == 30
         assert buffer.status["iterations"] == 2

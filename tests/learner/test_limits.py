@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 import launch_limits
+import numpy as np
 import pytest
 from learner.limit_cases import BEFORE, CASES, FRESH, GOOD, TOO_MANY_BEATS
 from learner.stand_in_kernels import NARROW, opened
@@ -15,13 +16,15 @@ from hw.learner.records import LEARNER_STATUS
 from sim.card.memory import MemoryConfig
 
 CHANGE = ("SETUP", {"capacity": 2})
+#: Every 64 bytes, an experience with its HEADER, have an importance weight of 1.
+OPERANDS = np.tile(np.array([0, 0, 1, *[0] * 13], "<f4"), 64).view(np.uint8)
 
 
 @contextmanager
 def opened_bench(card):
     with opened(card, NARROW, memory=MemoryConfig(max_idle=20_000)) as kernel:
         rig = Rig(kernel, {"storage": 1 << 14}, LEARNER_STATUS, CLOCKS)
-        yield Bench(rig, COMMANDS, GOOD, BEFORE)
+        yield Bench(rig, COMMANDS, GOOD, BEFORE, operands=OPERANDS)
 
 
 @pytest.fixture(scope="module", params=["model", "sim"])

@@ -7,8 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.records import record_granules, record_words
-from hw.learner.samples.batch_memory import WORDS
+from hw.learner.records import WORDS, record_granules, record_words
 from hw.nn.td_loss import GAP, TdLoss, is_finite
 from hw.replay.records import ITEM
 from hw.stream.delay import delay

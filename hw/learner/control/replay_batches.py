@@ -22,8 +22,8 @@ class ReplayBatches(wiring.Component):
         The LEARN begins; its fields are steady until it ends.
     run : In(32)
         Bytes of the experiences that an iteration stores.
-    draw : In(1), beta : In(16)
-        SAMPLE; ``beta`` is steady until ``done``.
+    draw : In(1), beta : In(32)
+        SAMPLE, whose own limits check ``beta``, all bits of it; it is steady until ``done``.
     give : In(1)
         UPDATE with the TD errors of a batch, then INSERT, if there is something to store.
     done : Out(1), error, detail : Out(32)
@@ -41,7 +41,7 @@ class ReplayBatches(wiring.Component):
                 "raw": In(8 * COMMAND_BYTES),
                 "run": In(32),
                 "draw": In(1),
-                "beta": In(16),
+                "beta": In(32),
                 "give": In(1),
                 "done": Out(1),
                 "error": Out(32),

@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.samples.batch_memory import WORDS
+from hw.learner.records import WORDS
 from hw.nn.layouts import element_layout
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram, memory_blocks, style_of

@@ -9,16 +9,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.learner.records import observation_granules, record_granules, record_words
+from hw.learner.records import observation_granules, record_granules
+from hw.learner.samples.wrong_words import has_wrong_word
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.records import HEADER
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, memory_blocks, style_of
 
-__all__ = ["WORDS", "BatchMemory"]
-
-#: 32-bit words of a granule.
-WORDS = GRANULE_WIDTH // 32
+__all__ = ["BatchMemory"]
 
 
 class BatchMemory(wiring.Component):
@@ -53,8 +51,9 @@ class BatchMemory(wiring.Component):
     loaded : Out(1)
         All are in; the outputs of the next line are steady until the next ``begin``.
     bad, bad_index : Out
-        An experience has an infinite number, a NaN, or a discrete action that does not exist; the
-        index of the first such experience.
+        An experience has a word that breaks its rule (``word_rules``), or a weight that is
+        infinite, a NaN or negative; the index of the first such experience. Or no weight is above
+        0, subnormals being zeros; the index of the last experience.
     take : In(1)
         The loaded batch is the one that is read from the next clock on.
     weight, inverse : Out(32)
@@ -177,11 +176,14 @@ class BatchMemory(wiring.Component):
             granule = self.records.payload.word_select(k, GRANULE_WIDTH)
             header, inside = data.View(HEADER.shape, granule), take & (left > k)
             head = inside & (position == self.acting)
+            wrong = has_wrong_word(self.config, position, granule, self.acting)
+            weight = header.weight
+            no_weight = (position == 0) & (weight[31] | weight[23:31].all())
             m.d.sync += [
                 flags.head.eq(head),
-                flags.wrong.eq(inside & self._is_wrong(position, granule)),
+                flags.wrong.eq(inside & (wrong | no_weight)),
                 flags.index.eq(Mux(self.acting, numbers[k], header.index)),
-                flags.weight.eq(Mux(head & ~self.acting, header.weight, 0)),
+                flags.weight.eq(Mux(head & ~self.acting, weight, 0)),
             ]
 
         # Which experience a granule belongs to: the header before it, in this beat or earlier.
@@ -195,7 +197,7 @@ class BatchMemory(wiring.Component):
         with m.If(bad & ~self.bad):
             m.d.sync += [self.bad.eq(1), self.bad_index.eq(bad_index)]
 
-        # Weights are not negative: their bits have their order.
+        # Weights are not negative, or the batch is bad: their bits have their order.
         candidates, clocks = [flags.weight for flags in found], 1
         while len(candidates) > 1:
             larger = []
@@ -213,32 +215,13 @@ class BatchMemory(wiring.Component):
             reciprocal.i.valid.eq(delay(m, ends, clocks + 1, name="ended", reset=True)),
             reciprocal.o.ready.eq(1),
         ]
+        # All weights are divided by the largest: by 0 none would be a number.
+        nothing = reciprocal.i.valid & ~weight[23:31].any() & ~self.acting
+        with m.If(nothing & ~self.bad):
+            m.d.sync += [self.bad.eq(1), self.bad_index.eq(index)]
         with m.If(reciprocal.o.valid):
             m.d.sync += [inverse.eq(reciprocal.o.p.result), self.loaded.eq(1)]
         with m.If(self.begin):
             m.d.sync += [self.bad.eq(0), weight.eq(0)]
         with m.If(self.take):
             m.d.sync += [self.weight.eq(weight), self.inverse.eq(inverse)]
-
-    def _is_wrong(self, position, granule):
-        """Whether this granule has an infinite number, a NaN, or an action that does not exist."""
-        words = record_words(self.config)
-        end = sum(words["discount"])
-        integer, wrong = end, []
-        if self.config.algorithm == "dqn":
-            integer = words["action"][0]
-            action = granule.word_select(integer % WORDS, 32)
-            wrong.append(
-                (position == 1 + integer // WORDS) & (action >= self.config.action) & ~self.acting
-            )
-        for k in range(WORDS):
-            exponent = granule.word_select(k, 32)[23:31]
-            inside = [
-                g for g in range(1, self.size) if (w := WORDS * (g - 1) + k) < end and w != integer
-            ]
-            beyond = [position == g for g in range(1, self.size) if g not in inside]
-            last = observation_granules(self.config)
-            if WORDS * (last - 1) + k >= self.config.observation:
-                beyond.append(self.acting & (position == last))
-            wrong.append(exponent.all() & (position != 0) & ~Cat(beyond).any())
-        return Cat(wrong).any()

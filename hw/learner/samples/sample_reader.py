@@ -9,8 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize
 from hw.learner.network.loss import scalars_layout
-from hw.learner.records import observation_granules, record_granules, record_words
-from hw.learner.samples.batch_memory import WORDS
+from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.nn.layouts import feed_layout
 from hw.stream.delay import delay
 from hw.stream.queue import Queue

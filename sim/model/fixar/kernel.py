@@ -17,7 +17,7 @@ __all__ = ["FixarCore", "FixarKernel"]
 class FixarCore(LearnerCore):
     """The commands of ``hw.fixar.commands``."""
 
-    COMMANDS = FIXAR
+    COMMANDS, CHECKS_INSERTS = FIXAR, True
 
     def __init__(self, config):
         super().__init__(config, FixarTrainer)

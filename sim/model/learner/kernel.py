@@ -29,6 +29,8 @@ from sim.model.replay.kernel import ReplayCore
 
 __all__ = ["LearnerCore", "LearnerKernel"]
 
+#: Smaller numbers are zeros to the hardware.
+_TINY = np.finfo(np.float32).tiny
 #: Where the replay core finds what a LEARN keeps inside the kernel: no buffer is there.
 _INSIDE = 1 << 64
 
@@ -57,11 +59,13 @@ class LearnerCore(CommandTwin):
     """
 
     COMMANDS, BUFFERS = LEARNING, ReplayCore.BUFFERS
+    #: Whether an INSERT is refused for what no batch may have.
+    CHECKS_INSERTS = False
 
     def __init__(self, config, make_learner=Trainer):
         self.config = config
         self._own = {opcode.value for opcode in self.COMMANDS}  # those that are no replay core's
-        self.replay = ReplayCore(config)
+        self.replay = ReplayCore(config, self._refused if self.CHECKS_INSERTS else None)
         self.learner = make_learner(config.learner)
         self.iterations, self.missing = 0, (1 << len(PARAMETER_SETS)) - 1
         self.saturations = np.zeros(3, np.uint64)
@@ -175,13 +179,17 @@ class LearnerCore(CommandTwin):
         records = records[: batch * self._record.itemsize].view(self._record)
         indexes, experiences = records["header"]["index"], records["experience"]
         bad = self._bad(experiences)
+        weights = records["header"]["weight"]
+        bad |= ~np.isfinite(weights) | np.signbit(weights)
+        if not bad.any() and weights.max() < _TINY:
+            bad[-1] = True
         if bad.any():
             return LearnError.NUMBER, int(indexes[np.argmax(bad)]), None, None
         names = experiences.dtype.names
         result = self.learner.train(
             {name: experiences[name] for name in names},
             indexes,
-            records["header"]["weight"],
+            weights,
             step,
         )
         self.saturations += np.asarray(result.saturations, np.uint64)
@@ -200,15 +208,28 @@ class LearnerCore(CommandTwin):
         return report
 
     def _bad(self, experiences):
-        """Which experiences have a number or an action that is none, bool [batch]."""
-        bad = np.zeros(len(experiences), bool)
-        if self.config.learner.algorithm == "dqn":
-            bad |= experiences["action"] >= self.config.learner.action
+        """Which experiences have a number or an action that is none, or one beyond its limits where
+        they are bounded, bool [batch]."""
+        learner, bad = self.config.learner, np.zeros(len(experiences), bool)
+        if learner.algorithm == "dqn":
+            bad |= experiences["action"] >= learner.action
+        if learner.bounded:
+            discount = experiences["discount"]
+            bad |= (np.abs(experiences["action"]) > 1).any(axis=1)
+            bad |= np.signbit(discount) | (discount > 1)
         for name in experiences.dtype.names:
             values = experiences[name]
             if values.dtype.kind == "f":
                 bad |= ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
         return bad
+
+    def _refused(self, words):
+        """``(error, position)`` of an INSERT of experiences; of another size all are taken."""
+        experience = self._record["experience"]
+        if words.shape[1] * 4 != experience.itemsize:
+            return Error.NONE, 0
+        bad = self._bad(words.view(experience)[:, 0])
+        return (LearnError.NUMBER, int(np.argmax(bad))) if bad.any() else (Error.NONE, 0)
 
     def _replay(self, opcode, *, operands=None, results=None, **fields):
         """A command of the replay core; operands or results given here stay inside."""

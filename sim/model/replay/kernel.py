@@ -23,12 +23,17 @@ _NO_WORDS = np.zeros(0, np.uint32)
 
 
 class ReplayCore(CommandTwin):
-    """The commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory."""
+    """The commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory.
+
+    ``wrong``: the outcome of an INSERT, ``(error, position)``, of its experiences as words [count,
+    words of one]: 0 for one that is taken.
+    """
 
     COMMANDS, BUFFERS = COMMANDS, BUFFERS
 
-    def __init__(self, config):
+    def __init__(self, config, wrong=None):
         self.config, self.replay = config, config.replay
+        self._wrong = wrong
         self.manager = ReplayManager(self.replay)
         priority_config = PriorityConfig(
             priority_width=self.replay.priority_width,
@@ -83,6 +88,11 @@ class ReplayCore(CommandTwin):
         if self.granules:
             stored, records = self._stored(), self.words(c, "source")
             store(stored, records, begin, c.count, capacity, self.stride, self.granules * 4)
+            if self._wrong is not None:
+                refused = self._wrong(records[: c.count * self.granules * 4].reshape(c.count, -1))
+                if refused[0]:
+                    manager.fill(begin, c.count, capacity, 0)
+                    return refused
         if c.given == _NOTHING:
             outcome = _DONE
             manager.fill(begin, c.count, capacity, c.priority or self.maximum or self.initial)

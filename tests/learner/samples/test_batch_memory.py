@@ -4,21 +4,24 @@ import numpy as np
 import pytest
 from later import crossed
 
+from hw.fixar.config import FixarConfig
 from hw.learner.config import LearnerConfig
-from hw.learner.records import observation_granules, record_granules, record_words
-from hw.learner.samples.batch_memory import WORDS, BatchMemory
+from hw.learner.records import WORDS, observation_granules, record_granules, record_words
+from hw.learner.samples.batch_memory import BatchMemory
 from hw.replay.records import HEADER
 from sim.model.arith.float32 import reciprocal
 
 NAN, INFINITY, MINUS_INFINITY, LARGEST = 0x7FC00000, 0x7F800000, 0xFF800000, 0xFF7FFFFF
+ONE, MINUS_ONE = 0x3F800000, 0xBF800000
 # Words of an experience: 10 and 11, so that a granule ends in none or some that are no field's.
 DQN = LearnerConfig(observation=4, action=3, batch=8, lanes=2)
 DDPG = LearnerConfig(algorithm="ddpg", observation=3, action=3, batch=8, lanes=4)
-FULL = LearnerConfig(algorithm="ddpg", observation=2, action=2, batch=8, lanes=1)
+# Actions and discounts have limits.
+FULL = FixarConfig(observation=2, action=2, hidden=(4,), batch=8, cores=1, side=4)
 # The action lies in the granule of the observation, and observations of two granules.
-ONE = LearnerConfig(observation=1, action=2, batch=8, lanes=1)
+SHORT = LearnerConfig(observation=1, action=2, batch=8, lanes=1)
 LONG = LearnerConfig(algorithm="ddpg", observation=5, action=1, batch=8, lanes=2)
-CONFIGS = {"dqn": DQN, "ddpg": DDPG, "full": FULL, "one": ONE, "long": LONG}
+CONFIGS = {"dqn": DQN, "ddpg": DDPG, "full": FULL, "short": SHORT, "long": LONG}
 
 
 def records(config, count, rng):
@@ -31,6 +34,10 @@ def records(config, count, rng):
     raw[:, 4 + end :] = NAN
     if config.algorithm == "dqn":
         raw[:, 4 + record_words(config)["action"][0]] = rng.integers(0, config.action, count)
+    if config.bounded:
+        for name, numbers in (("action", (ONE, MINUS_ONE, 0)), ("discount", (0, ONE, 1))):
+            begin, size = record_words(config)[name]
+            raw[:, 4 + begin : 4 + begin + size] = rng.choice(numbers, (count, size))
     return raw
 
 
@@ -43,7 +50,7 @@ def batch(config, data_width, raw, bad=None, acting=False):
         int.from_bytes(data[at : at + data_width // 8], "little")
         for at in range(0, len(data), data_width // 8)
     ]
-    weight = raw[:, HEADER.offsets["weight"] // 4].view(np.float32).max()
+    weight = raw[:, HEADER.offsets["weight"] // 4].max().view(np.float32)
     if bad is not None and not acting:
         bad = int(raw[bad, 0])
     return dict(
@@ -85,6 +92,10 @@ def spoiled(config, rng):
         values = [NAN, INFINITY, MINUS_INFINITY]
         if (config.algorithm, name) == ("dqn", "action"):
             values = [config.action, 1 << 31, 0xFFFFFFFF]
+        if config.bounded and name == "action":
+            values += [ONE + 1, MINUS_ONE + 1]
+        if config.bounded and name == "discount":
+            values += [ONE + 1, 1 << 31, MINUS_ONE]
         for value in values:
             raw = records(config, config.batch, rng)
             place = number % config.batch
@@ -92,6 +103,16 @@ def spoiled(config, rng):
             if place + 1 < config.batch:  # of several, the first counts
                 raw[-1, 4 + word] = value
             yield raw, place
+    # hw_core 3: weights that are none.
+    for place, value in enumerate((NAN, INFINITY, MINUS_INFINITY, MINUS_ONE, 1 << 31, 0x80000001)):
+        raw = records(config, config.batch, rng)
+        raw[place, 2] = raw[-1, 2] = value
+        yield raw, place
+    # Nothing can be divided by the largest; the last record is named.
+    for value in (0, 0x007FFFFF):
+        raw = records(config, config.batch, rng)
+        raw[:, 2] = value
+        yield raw, config.batch - 1
 
 
 @pytest.mark.parametrize("config, data_width", crossed(CONFIGS, (512, 128)))
@@ -100,11 +121,11 @@ def test_batch(simulate, config, data_width):
     batches = []
     for count in (config.batch, config.lanes, config.batch - config.lanes or config.batch):
         batches.append(batch(config, data_width, records(config, count, rng)))
-    # A weight of zero, and the largest and smallest numbers that are some.
-    for weight, value in ((0, LARGEST), (1.5, 0x00000001), (2.0**-130, 0x80000000)):
+    # The smallest weight and the largest, zeros among them, and such numbers.
+    for weight, value in ((0x00800000, LARGEST), (ONE, 0x00000001), (0x7F7FFFFF, 0x80000000)):
         raw = records(config, config.batch, rng)
-        raw[:, 2] = np.float32(weight).view(np.uint32)
-        if config.algorithm == "ddpg":
+        raw[::2, 2], raw[1::2, 2] = weight, 0
+        if config.algorithm == "ddpg" and not config.bounded:
             raw[:, 4 : 4 + sum(record_words(config)["discount"])] = value
         batches.append(batch(config, data_width, raw))
     for raw, bad in spoiled(config, rng):

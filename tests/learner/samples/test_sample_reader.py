@@ -8,8 +8,7 @@ from later import crossed
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
-from hw.learner.records import observation_granules, record_granules, record_words
-from hw.learner.samples.batch_memory import WORDS
+from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.learner.samples.sample_reader import SampleReader, feeds
 from sim.model.arith.arithmetic import twin_of
 

@@ -1,0 +1,45 @@
+"""Whether a word in a granule of an experience breaks its rule: ``word_rules`` in hardware."""
+
+from amaranth import *
+
+from hw.learner.records import (
+    FINITE,
+    WORDS,
+    observation_granules,
+    record_granules,
+    word_rules,
+)
+
+__all__ = ["has_wrong_word"]
+
+
+def has_wrong_word(config, position, granule, acting=None):
+    """Combinational, 1 bit.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    position : Value
+        Of the granule in its experience, from 1 on; 0, where its HEADER is, is right always.
+    granule : Value, 128 bits
+    acting : Value or None
+        It is of an observation alone, whose granules have the same positions.
+    """
+    words, wrong = dict(enumerate(word_rules(config))), []
+    last = observation_granules(config)
+    positions = range(1, 1 + record_granules(config))
+    for k in range(WORDS):
+        word = granule.word_select(k, 32)
+        there = {g: words[w] for g in positions if (w := WORDS * (g - 1) + k) in words}
+        for rule in dict.fromkeys(there.values()):
+            if rule.largest == FINITE:
+                # The other positions are fewer.
+                beyond = [position == g for g in (0, *positions) if there.get(g) != rule]
+                if acting is not None and WORDS * (last - 1) + k >= config.observation:
+                    beyond.append(acting & (position == last))
+                wrong.append(word[23:31].all() & ~Cat(beyond).any())
+            else:
+                bits = word[:31] if rule.signed else word
+                here = Cat(position == g for g, each in there.items() if each == rule).any()
+                wrong.append((bits > rule.largest) & here & ~(0 if acting is None else acting))
+    return Cat(wrong).any()

@@ -1,0 +1,105 @@
+"""Words of records at their limits, which are taken, and beyond them, which are refused.
+
+Every number is worked out by hand from what ``registers.md`` says: what one of the
+kernel's tables says is the same for hardware and twin, right or wrong.
+"""
+
+import numpy as np
+
+__all__ = ["BETAS", "NOT_FINITE", "TAKEN", "WEIGHT", "WEIGHTS", "beta", "check", "inserted"]
+__all__ += ["outcome", "sent", "weightless"]
+
+FIELD, NUMBER = 6, 34
+
+#: Of HYPERPARAMETERS, all 32 bits: where the upper ones are cut, some are right.
+BETAS = (0x1_0000, 0x1_8000, 0x8000_0000, 0xFFFF_FFFF)
+#: Bits of binary32.
+NOT_FINITE = {"inf": 0x7F80_0000, "-inf": 0xFF80_0000, "NaN": 0x7FC0_0000, "a NaN": 0xFF80_0001}
+#: Importance weights that are none.
+WEIGHTS = {**NOT_FINITE, "-0": 0x8000_0000, "-1": 0xBF80_0000, "-subnormal": 0x8000_0001}
+#: The place of one in HEADER.
+WEIGHT = 2
+#: Importance weights beside others of 1: nothing, next to nothing, the largest number.
+TAKEN = (0, 1, 0x7F7F_FFFF)
+#: Records of a batch, and the index of the first: the others follow.
+BATCH, FIRST = 5, 70
+
+
+def beta(bits):
+    """``(make, outcome)`` of a LEARN whose second iteration has these bits of beta. SAMPLE, inside
+    the kernel, is what refuses them: its beta is at byte 24."""
+
+    def make(source, program):
+        steps = source.steps(2)
+        steps["beta"][1] = bits
+        program.learn(steps, source.records(0), **source.fields(16))
+
+    return make, (FIELD, 24)
+
+
+def sent(position, word, bits, error=NUMBER):
+    """``(make, outcome)`` of a TRAIN of which one word is ``bits``: of HEADER and experience, from
+    word 4 on. The detail is the record's index."""
+
+    def make(source, program):
+        words = _batch(source)
+        words[position, word] = bits
+        program.train(source.steps(1), words.view(np.uint8).reshape(1, -1))
+
+    return make, (error, FIRST + position if error else 0)
+
+
+def weightless(bits):
+    """``(make, outcome)`` of a TRAIN whose weights are all ``bits``: the last record is named."""
+
+    def make(source, program):
+        words = _batch(source)
+        words[:, WEIGHT] = bits
+        program.train(source.steps(1), words.view(np.uint8).reshape(1, -1))
+
+    return make, (NUMBER, FIRST + BATCH - 1)
+
+
+def inserted(position, word, bits, error=NUMBER):
+    """``(make, outcome)`` of an INSERT of which a word of the experience at ``position`` and one of
+    the last are ``bits``."""
+
+    def make(source, program):
+        words = source.records(BATCH).copy().view("<u4")
+        words[[position, -1], word] = bits
+        program.insert(words.view(np.uint8))
+
+    return make, (error, position if error else 0)
+
+
+def _batch(source):
+    words = source.batches(1, BATCH).copy().reshape(BATCH, -1).view("<u4")
+    words[:, 0], words[:, WEIGHT] = np.arange(FIRST, FIRST + BATCH), 0x3F80_0000
+    return words
+
+
+def outcome(shell):
+    return int(shell["error"]), int(shell["error_detail"])
+
+
+def check(run, source, cases):
+    """Every case ends as it says, and of those that are refused the parameters are as before, on
+    every card that ``run(program, label)`` launches alike; it returns ``(shell, results)``."""
+
+    def stored():
+        program = source.PROGRAM(source.granules)
+        source.store(program, 15)
+        shell, results = run(program, "stored")
+        assert shell["error"] == 0
+        return results[: source.image(15)].tobytes()
+
+    before = stored()
+    for name, (make, expected) in cases.items():
+        program = source.PROGRAM(source.granules)
+        make(source, program)
+        shell, _ = run(program, name)
+        assert outcome(shell) == expected, (name, outcome(shell))
+        after = stored()
+        if expected[0] == NUMBER:
+            assert after == before, name
+        before = after
