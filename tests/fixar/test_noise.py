@@ -1,6 +1,7 @@
 """noise: the twin's numbers of a seed, in order, whenever they are taken."""
 
 import numpy as np
+import pytest
 
 from hw.fixar.noise import NOISE_FORMAT, Noise
 from sim.model.fixar.noise import gaussian
@@ -23,5 +24,19 @@ def test_a_number_is_gaussian_and_fits():
     numbers = gaussian(7, 1 << 16) * NOISE_FORMAT.resolution
     assert abs(numbers.mean()) < 4 / 256
     assert abs(np.square(numbers).mean() - 1) < 4 * 2**0.5 / 256
-    # All parts zero, all ones.
     assert NOISE_FORMAT.low < -6 * 65535 and 6 * 65535 < NOISE_FORMAT.high
+
+
+@pytest.mark.parametrize("word, number", [(0, -6 * 65535), ((1 << 64) - 1, 6 * 65535)])
+def test_numbers_are_symmetric(monkeypatch, word, number):
+    """All parts zero, all ones."""
+
+    class Generator:
+        def __init__(self, seed):
+            self.state = {"state": {"state": None}}
+
+        def random_raw(self, count):
+            return np.full(count, word, np.uint64)
+
+    monkeypatch.setattr(np.random, "SFC64", Generator)
+    assert gaussian(1, 2).tolist() == [number, number]

@@ -112,7 +112,7 @@ def test_states_of_others_are_refused(buffer):
         other = filled(kernel, wider)
         before = other.state_dict()
         with pytest.raises(
-            ValueError, match=r"^learner must be that of .*\[8,7\].*, not .*\[8,6\]"
+            ValueError, match=r"^learner must be that of .*\[8,7\].*, not .*\[6,4\]"
         ):
             other.load_state_dict(state)
         equal(other.state_dict(), before)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from faults import failed
-from learner.fault_courses import REAL, Lesson, learner_status
+from faults import assert_same, failed, shell_of
+from learner.fault_courses import REAL, Lesson, learner_status, without_clocks
 from learner.learning import experiences, parameters
 from learner.modelled import adam, opened
 from learner.test_kernel import same
@@ -135,6 +135,23 @@ def test_a_batch_that_diverges():
         with pytest.raises(Diverged, match=str(BATCH + 2)):
             buffer.train(adam(2, 0.01), data, batch_size=BATCH)
         assert buffer.status["iterations"] == 1
+
+
+def test_a_batch_that_failed_is_forgotten():
+    """A LEARN after a TRAIN of which memory failed a beat of the batch is as if there had been no
+    TRAIN."""
+    lesson = Lesson(REAL)
+    program = lesson.program()
+    program.train(lesson.steps[:1], lesson.source.batches(1, BATCH))
+    course = lesson.course(lesson.before(), program.launch(), lesson.learn(0, 1))
+    last = course.answers(1, "host", "R") - 1
+    *_, trained, learned = course.fail(1, "host", "R", last)
+    failed(trained, 0, last)
+    expected = course.twin(lesson.before(), lesson.learn(0, 1))[1]
+    assert shell_of(learned)["error"] == 0
+    for outputs in (learned, expected):
+        without_clocks(outputs, [0])
+    assert_same(learned, expected, "after the failure")
 
 
 def test_memory_that_fails():

@@ -83,9 +83,17 @@ def ports_of(case, c, gradient, weight, target, first, second):
     return ports | dict(first=bits(first).tolist(), second=bits(second).tolist())
 
 
+def least(rng, count):
+    """The smallest that there are, and those that are lost when they decay."""
+    words = rng.integers(0, 5, count) << 23 | rng.choice([0, 0, 1, (1 << 23) - 1], count)
+    return floats((words | rng.integers(0, 2, count) << 31).astype(np.uint32))
+
+
 def batch(case, c, rng, count, numbers):
     limits = case.arithmetic.weight
     gradient = raw_gradients(rng, count, case.sum_shape.width)
+    if numbers is least:
+        gradient[:] = 0
     first, second = numbers(rng, count), numbers(rng, count)
     for moment in (first, second):
         moment[rng.random(count) < 0.05] = 0
@@ -121,6 +129,7 @@ def test_hardware(simulate, tmp_path, optimizer, learner):
     case = Case(optimizer, **LEARNERS[learner])
     rng = np.random.default_rng(4)
     cases = [(c, normals) for c in STEPS] + [(STEPS[0], patterns), (STEPS[3], patterns)]
+    cases += [(STEPS[0], least)]
     batches, landed = zip(*(batch(case, c, rng, 120, numbers) for c, numbers in cases), strict=True)
     assert set.union(*landed) == {(0, 0), (1, 1)}
     run(simulate, tmp_path, case, batches)
