@@ -109,7 +109,7 @@ class Tails(wiring.Component):
             collect.i.lane.eq(late_tag.lane),
             collect.i.last.eq(late_tag.last),
             collect.i.cell.eq(coder.cell),
-            self.saturated.eq(Mux(late & ~self.acting, clipped[0] + clipped[1], 0)),
+            self.saturated.eq(Mux(late, clipped[0] + clipped[1], 0)),  # codes alone are
             self.write.valid.eq(collect.valid),
             self.write.address.eq(delay(m, late_tag.address, 1, name="address")),
             self.write.word.eq(collect.word),
