@@ -1,11 +1,14 @@
 """The design ``a3c``: asynchronous advantage actor-critic with parameters in card memory (FA3C)."""
 
+from dataclasses import asdict
+
 from hw.estimate import exceeded
 from hw.fa3c.commands import IMAGES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
-from hw.fa3c.records import A3C_ERRORS, TASK
+from hw.fa3c.records import A3C_ERRORS, TASK, Task
+from hw.fa3c.rows import ROW_BYTES
 from hw.shell.command import round_up
 from hw.shell.design import Design, default_engine
 from hw.shell.program import PAGE_BYTES
@@ -67,6 +70,22 @@ def _buffers(config):
     return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
 
 
+def _identity(config):
+    """Rows of theta and g, of observations, outputs, errors and rollouts; kinds of tasks."""
+    names = ("out_channels", "groups", "line_rows", "depth", "group_rows", "rows")
+    return {
+        "row": ROW_BYTES,
+        "images": IMAGES,
+        "tasks": {task.name: task.value for task in Task},
+        "layers": [
+            asdict(layer) | {name: getattr(layer, name) for name in names}
+            for layer in config.layers
+        ],
+        "parameters": [config.parameter_bases, config.theta_rows],
+        "maps": [config.map_rows, config.screen_bytes, config.output_bytes, config.step_rows],
+    }
+
+
 DESIGN = Design(
     name="a3c",
     summary="A3C: inference and training of convolutional networks, RMSProp (FA3C)",
@@ -80,4 +99,5 @@ DESIGN = Design(
     buffers=_buffers,
     estimate=estimate,
     suggest=suggest,
+    identity=_identity,
 )

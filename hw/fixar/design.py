@@ -5,7 +5,9 @@ from hw.fixar.commands import ERRORS
 from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, suggest
-from hw.learner.design import RECORDS, storage
+from hw.fixar.noise import NOISE_FORMAT
+from hw.fixar.precision import activation_slot, error_slot, shift_limits
+from hw.learner.design import RECORDS, identity, storage
 from hw.replay.design import default_config
 from hw.shell.design import Design
 
@@ -38,6 +40,20 @@ def _default(numbers):
     return config
 
 
+def _identity(config):
+    """A learner's, and whose the shifts and ranges are."""
+    learner = config.learner
+    layers = [(n, k) for n, layers in learner.networks.items() for k in range(len(layers))]
+    return {
+        **identity(config),
+        "slots": [
+            [activation_slot(learner, *layer), error_slot(learner, *layer)] for layer in layers
+        ],
+        "shift limits": shift_limits(learner),
+        "noise": str(NOISE_FORMAT),
+    }
+
+
 DESIGN = Design(
     name="fixar",
     summary="DDPG with quantization-aware training on array cores (FIXAR)",
@@ -50,5 +66,6 @@ DESIGN = Design(
     storage=storage,
     estimate=estimate,
     suggest=suggest,
+    identity=_identity,
     packed=True,
 )

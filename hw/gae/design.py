@@ -6,7 +6,8 @@ from hw.estimate import exceeded
 from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.core import GaeCore
 from hw.gae.estimate import estimate
-from hw.gae.records import GAE_ERRORS, MOMENTS
+from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
+from hw.gae.records import GAE_ERRORS, MOMENTS, Kind
 from hw.shell.command import round_up
 from hw.shell.design import Design, default_engine
 from hw.shell.program import PAGE_BYTES
@@ -63,6 +64,18 @@ def _rollout(config):
     return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
 
 
+def _identity(config):
+    """Planes of a slot, kinds, and the formats of codes, words and coefficients."""
+    gae = config.gae
+    return {
+        "planes": config.slot_beats,
+        "kinds": {kind.name: kind.value for kind in Kind},
+        "formats": [str(each) for each in (gae.word, gae.coefficient, gae.scale)],
+        "codes": [gae.code_limit, gae.result_limit, gae.result_shift],
+        "numbers": [NUMBER_WIDTH, FACTOR_WIDTH],
+    }
+
+
 DESIGN = Design(
     name="gae",
     summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
@@ -77,4 +90,5 @@ DESIGN = Design(
     buffers=_rollout,
     estimate=estimate,
     suggest=_fewer_rows,
+    identity=_identity,
 )

@@ -7,13 +7,24 @@ from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.learner.records import ERRORS, HYPERPARAMETERS, REPORT, record_granules
+from hw.learner.parameters.parameter_image import image_identity
+from hw.learner.records import (
+    ERRORS,
+    HYPERPARAMETERS,
+    REPORT,
+    action_granules,
+    observation_granules,
+    record_granules,
+    record_words,
+    word_rules,
+)
 from hw.replay.design import default_config
+from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
 from hw.shell.design import Design
 
-__all__ = ["DDPG", "DQN", "RECORDS", "storage"]
+__all__ = ["DDPG", "DQN", "RECORDS", "identity", "storage"]
 
 #: What lies in operands and results of a kernel that learns.
 RECORDS = {
@@ -68,6 +79,22 @@ def storage(config):
     return config.replay.capacity, round_up(size, config.engine.beat_bytes)
 
 
+def identity(config):
+    """Of experiences and of the parameter image, besides all of the replay memory's."""
+    learner = config.learner
+    return {
+        **replay_identity(config),
+        "experience": [
+            [name, *kind, *record_words(learner)[name]] for name, kind in config.fields.items()
+        ],
+        "experience granules": record_granules(learner),
+        "observation granules": observation_granules(learner),
+        "action granules": action_granules(learner),
+        "rules": word_rules(learner),
+        "image": image_identity(learner),
+    }
+
+
 def _design(algorithm, summary):
     return Design(
         name=algorithm,
@@ -81,6 +108,7 @@ def _design(algorithm, summary):
         storage=storage,
         estimate=estimate,
         suggest=suggest,
+        identity=identity,
         check=partial(_check, algorithm),
     )
 

@@ -1,12 +1,15 @@
 """The design ``replay``: prioritized replay (CF'22, PEARL)."""
 
-from hw.replay.config import ReplayConfig, ReplayKernelConfig
+from hw.arith.power import SCALE_FORMAT
+from hw.replay.commands import Given
+from hw.replay.config import FRACTION_WIDTH, ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
-from hw.replay.records import HEADER, ITEM, REPLAY_ERRORS
+from hw.replay.priority import EPSILON_FORMAT, ERROR_FORMAT
+from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_ERRORS
 from hw.replay.tree.manager import ReplayManager
 from hw.shell.design import Design, default_engine
 
-__all__ = ["DESIGN", "default_config"]
+__all__ = ["DESIGN", "default_config", "identity"]
 
 
 def default_config(numbers):
@@ -22,6 +25,17 @@ def default_config(numbers):
     return ReplayKernelConfig(replay=ReplayConfig(capacity=4096, ultra_ram=False), engine=engine)
 
 
+def identity(config):
+    """Of batches and experiences, and of the numbers of commands and items."""
+    return {
+        "granule": GRANULE_BYTES,
+        "header": HEADER.size,
+        "given": {each.name: each.value for each in Given},
+        "fraction": FRACTION_WIDTH,
+        "formats": [str(each) for each in (SCALE_FORMAT, EPSILON_FORMAT, ERROR_FORMAT)],
+    }
+
+
 DESIGN = Design(
     name="replay",
     summary="prioritized replay: sum tree, draws, gather and insert (CF'22, PEARL)",
@@ -33,4 +47,5 @@ DESIGN = Design(
     largest="storage",
     storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
     estimate=ReplayCore.estimate,
+    identity=identity,
 )

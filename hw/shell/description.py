@@ -135,11 +135,12 @@ def master_descriptions(buffers, data_width):
     )
 
 
-def digest(config, arguments, layouts, errors):
+def digest(config, arguments, layouts, errors, identity):
     """The hash that a kernel carries: 64 bits of SHA-256 over all that host and kernel share.
 
     config : ConfigBase; arguments : of the kernel; layouts : commands, records, status; errors :
-    code to (name, meaning). A kernel with another opcode, field or code has another hash.
+    code to (name, meaning); identity : of ``Design.identity``. A kernel with another opcode,
+    field, limit or code has another hash, and one that lays anything out in another way.
     """
     shared = {
         "config": [type(config).__name__, config.to_dict()],
@@ -147,9 +148,11 @@ def digest(config, arguments, layouts, errors):
         "layouts": [
             [layout.name, layout.size, str(getattr(getattr(layout, "opcode", None), "value", ""))]
             + [[f.name, f.kind, f.count, layout.offsets[f.name]] for f in layout.fields]
+            + [f.limits(config) for f in layout.fields]
             for layout in layouts
         ],
         "errors": [[int(code), name] for code, (name, _) in sorted(errors.items())],
+        "identity": identity,
     }
     text = json.dumps(shared, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -46,6 +46,10 @@ class Design:
         The whole kernel's ``Estimate``, from config.
     suggest : callable
         Changes that would make a config fit, as texts, from it and a predicate on configs.
+    identity : callable
+        What a host must know of a kernel of this config that no layout says, as JSON: the order in
+        which records and images lie in buffers, formats of raw numbers, limits that are no field's.
+        It is in the kernel's hash, and best derived from what hardware and host compute with.
     check : callable
         ValueError for a config that is another design's.
     packed : bool
@@ -66,6 +70,7 @@ class Design:
     library: Callable | None = None
     buffers: Callable = lambda config: {}
     suggest: Callable = lambda config, fits: []
+    identity: Callable = lambda config: {}
     check: Callable = lambda config: None
     packed: bool = False
 
@@ -89,7 +94,9 @@ class Design:
         return KernelDescription(
             name=self.name,
             config=config.to_dict(),
-            config_hash=digest(config, arguments, [STATUS, *layouts], self.errors),
+            config_hash=digest(
+                config, arguments, [STATUS, *layouts], self.errors, self.identity(config)
+            ),
             arguments=arguments,
             verilog=f"{self.name}.v",
             masters=master_descriptions(

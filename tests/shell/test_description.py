@@ -45,7 +45,8 @@ def with_command(opcode, change):
         number, doc, fields = each, command.doc, command.fields[4:]
         if each is opcode:
             number, doc, fields = change(command)
-        commands.append(Command(number, doc, fields, count=command.fields[1]))
+        moves = dict(footprints=command.footprints, values=command.values)
+        commands.append(Command(number, doc, fields, count=command.fields[1], **moves))
     return {"COMMANDS": CommandTable(commands)}
 
 
@@ -79,12 +80,27 @@ def retyped(command):
     return Opcode.SEED, command.doc, (replace(state, kind="i64"),)
 
 
+def limited(command):
+    """hw_core 5"""
+    (state,) = command.fields[4:]
+    return Opcode.SEED, command.doc, (replace(state, high=(1 << 63) - 1),)
+
+
+def limited_by_config(command):
+    """hw_core 5"""
+    (state,) = command.fields[4:]
+    return Opcode.SEED, command.doc, (replace(state, low=lambda config: config.replay.fanout),)
+
+
 def reworded(command):
     fields = tuple(replace(field, doc="another text") for field in command.fields[4:])
     return Opcode.SEED, "Another text.", fields
 
 
-@pytest.mark.parametrize("change", [renumbered, renamed, shorter, wider, retyped])
+@pytest.mark.parametrize(
+    "change",
+    [renumbered, renamed, shorter, wider, retyped, limited, limited_by_config],
+)
 def test_a_command_that_changes_changes_the_hash(change):
     same = with_command(Opcode.SEED, lambda c: (Opcode.SEED, c.doc, c.fields[4:]))
     assert hash_of("replay", same) == hash_of("replay")
@@ -104,7 +120,7 @@ def test_a_command_more_or_less_changes_the_hash():
 )
 def test_a_record_that_changes_changes_the_hash(name, record):
     """Fields, their order and their kinds; the size of the whole."""
-    first, *others = record.fields
+    first, second, *others = record.fields
 
     def changed(*fields, **names):
         records = {
@@ -117,12 +133,13 @@ def test_a_record_that_changes_changes_the_hash(name, record):
     assert changed(*record.fields) == before
     other_kind = {"u32": "i32", "f32": "u32", "u64": "i64"}[first.kind]
     hashes = [
-        changed(replace(first, name="other"), *others),
-        changed(replace(first, kind=other_kind), *others),
+        changed(replace(first, name="other"), second, *others),
+        changed(replace(first, kind=other_kind), second, *others),
+        changed(second, first, *others),
         changed(*record.fields[:-1]),
         changed(*record.fields, size=record.size + 64),
     ]
-    assert len({before, *hashes}) == 5
+    assert len({before, *hashes}) == 6
 
 
 def test_a_status_that_changes_changes_the_hash():

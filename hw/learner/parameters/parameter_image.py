@@ -5,11 +5,14 @@ in a section is the layer's own order: ``layer.pack`` and ``layer.unpack``. A nu
 f32, or the raw weight of a fixed-point learner (its moments are f32 too, see ``FixedMoment``).
 """
 
+import hashlib
 from dataclasses import dataclass
+
+import numpy as np
 
 from hw.learner.config import PARAMETER_SETS
 
-__all__ = ["Section", "set_bytes", "sections"]
+__all__ = ["Section", "image_identity", "sections", "set_bytes"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,19 @@ def sections(config, sets=PARAMETER_SETS):
                     result.append(Section(network, position, parameter_set, layer, offset))
                     offset += result[-1].size
     return result
+
+
+def image_identity(config):
+    """Where each number lies, as JSON: the sections, the layers' shapes, and of the first set a
+    digest of the image whose numbers are 1, 2, 3, ... in the order (output, input) of a layer."""
+    places = [[s.network, s.position, s.parameter_set, s.offset] for s in sections(config)]
+    layers = [layer for network in config.networks.values() for layer in network]
+    image = hashlib.sha256()
+    for layer in layers:
+        numbers = np.arange(1, 1 + layer.weights + layer.outputs, dtype="<u4")
+        weights = numbers[: layer.weights].reshape(layer.outputs, layer.inputs)
+        image.update(layer.pack(weights, numbers[layer.weights :]).tobytes())
+    return [places, [layer.to_dict() for layer in layers], image.hexdigest()]
 
 
 def set_bytes(config):

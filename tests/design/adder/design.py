@@ -31,4 +31,5 @@ DESIGN = Design(
     largest="x",
     storage=lambda config: (config.capacity, 2 * NUMBER_BYTES),  # y lies beside x
     estimate=estimate,
+    identity=lambda config: {"number bytes": NUMBER_BYTES},
 )
