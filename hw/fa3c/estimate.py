@@ -6,20 +6,21 @@ registers by kinds of parts, each fitted to what yosys maps it to for UltraScale
 
 from dataclasses import replace
 
+from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate, together
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import AHEAD, MASTERS
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.records import TASK
-from hw.fa3c.rows import ROW_WIDTH
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.array import Array
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
-from hw.fa3c.unit.tlu import Tlu
 from hw.shell.axi import engine_of
 from hw.stream.ram import memory_blocks, style_of
+from hw.stream.transpose import Transpose
 from hw.suggest import alone
 
 __all__ = ["estimate", "suggest"]
@@ -40,8 +41,9 @@ def _unit(config, role):
     rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
     if role == "infer":
         return [*parts, rest]
-    transposed = replace(Tlu.estimate(), lut=Tlu.LUT + ROW_WIDTH)  # and its rows beside memory's
-    return [*parts, rest, transposed, GradientQueue.estimate(config)]
+    # The choice between the TLU's rows and memory's.
+    chosen = Estimate(lut=ROW_WIDTH)
+    return [*parts, rest, Transpose.estimate(WIDTH, ROW), chosen, GradientQueue.estimate(config)]
 
 
 def _masters(config):

@@ -49,7 +49,8 @@ def test_every_row_of_the_table_has_its_units(units):
     assert set(found) == {*TABLE_4, "rounds and commands"}
     assert all(unit["lut"] for unit in found.values())
     assert found["PEs"]["dsp"] == 2 * 16 * config.lanes * len(config.units)
-    assert found["TLU"]["ff"] > 16 * 512 * config.units.count("train")
+    # A row of each TLU is in registers; its patches are in lookup tables.
+    assert 512 <= found["TLU"]["ff"] / config.units.count("train") < 1024
 
 
 def test_a_smaller_kernel_is_suggested():

@@ -21,7 +21,7 @@ class Fill(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-    passes : sequence of plan.Pass
+    passes : sequence of nests.Pass
 
     Members
     -------

@@ -1,15 +1,20 @@
-"""Brings the rows that stand in the PEs: parameters, transposed by the TLU for BW, or errors."""
+"""Brings the rows that stand in the PEs: parameters, transposed for BW, or errors.
+
+The TLU, FA3C's transposing load unit (4.4.3), is a ``Transpose``: patches of 16 x 16 words turn
+over on their way, a row in and a row out every clock.
+"""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.float32.format import WIDTH
 from hw.fa3c.nests import Kind, Source
-from hw.fa3c.rows import ROW_WIDTH
+from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.loops import LoopNest, Loops, of_pass
 from hw.fa3c.unit.parameter_buffer import OFFSET
-from hw.fa3c.unit.tlu import Tlu
 from hw.stream.queue import Queue
+from hw.stream.transpose import Transpose
 
 __all__ = ["HeldRows"]
 
@@ -23,7 +28,7 @@ class HeldRows(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-    passes : sequence of plan.Pass
+    passes : sequence of nests.Pass
 
     Members
     -------
@@ -107,7 +112,7 @@ class HeldRows(wiring.Component):
             self.errors.ready.eq(self.o.ready & errors),
         ]
         if any(p.source == Source.TRANSPOSED for p in self.passes):
-            m.submodules.tlu = tlu = Tlu()
+            m.submodules.tlu = tlu = Transpose(WIDTH, ROW)
             m.d.comb += tlu.i.payload.eq(self.parameters.payload)
             with m.If(self._is(m, "transposed", lambda p: p.source == Source.TRANSPOSED)):
                 m.d.comb += [

@@ -14,8 +14,8 @@ from hw.fa3c.nests import BATCH
 
 __all__ = ["LoopNest", "Loops", "of_pass"]
 
-#: Levels of a nest, counted from outside: the input rows and tap rows of ``plan.Taps``, the last of
-#: which may differ in blocks, and that of a group's first turns.
+#: Levels of a nest, counted from outside: the input rows and tap rows of ``nests.Taps``, the last
+#: of which may differ in blocks, and that of a group's first turns.
 _ROW, _BLOCK, _TAP = 1, 2, 3
 
 
@@ -36,7 +36,7 @@ class Loops(NamedTuple):
     addresses : (strides, base) of each address
     last : turns of the innermost level where level 4 is in its last turn; 0: as always
     extra : there is one turn more where level 5 is in its last turn as well
-    taps : (kernel, stride, height) of ``plan.Taps``, or None
+    taps : (kernel, stride, height) of ``nests.Taps``, or None
     rows : with taps, (later, wrapped) of each address
     """
 
@@ -52,7 +52,7 @@ class LoopNest(wiring.Component):
     """Every turn of the innermost level, in order.
 
     An address begins at its base; a turn of a level adds its stride to where the level's turn
-    before began. Levels 5 and 3 of a pass with taps turn as ``plan.Taps`` says.
+    before began. Levels 5 and 3 of a pass with taps turn as ``nests.Taps`` says.
 
     Parameters
     ----------

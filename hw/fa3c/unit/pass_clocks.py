@@ -17,6 +17,7 @@ from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.output_rows import OutputRows
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+from hw.stream.transpose import Transpose
 
 __all__ = ["Sweeps", "pass_clocks", "sweeps"]
 
@@ -104,7 +105,7 @@ class _Rows:
         self.last = start  # the clock in which the row before was taken
         self.first = start + 1 + ParameterBuffer.LATENCY
         if p.source == Source.TRANSPOSED:
-            self.first += ROW
+            self.first += ROW - 1 + Transpose.LATENCY
 
     def take(self, earliest):
         """The clock of the next row, not before ``earliest``."""

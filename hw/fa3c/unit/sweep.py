@@ -29,7 +29,7 @@ class Sweep(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-    passes : sequence of plan.Pass
+    passes : sequence of nests.Pass
 
     Members
     -------

@@ -6,14 +6,12 @@ from boards.area import synthesize
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.pe import PE
-from hw.fa3c.unit.tlu import Tlu
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
 #: name -> unit, estimate
 UNITS = {
     "pe": lambda: (PE(), PE.estimate()),
-    "tlu": lambda: (Tlu(), Tlu.estimate()),
     "drain_1_2": lambda: _drain(1, 2),
     "drain_2_4": lambda: _drain(2, 4),
     "drain_4_2": lambda: _drain(4, 2),
