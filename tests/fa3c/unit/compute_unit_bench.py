@@ -24,7 +24,6 @@ CASE = json.loads(os.environ["CASE"])
 CONFIG = Fa3cConfig.from_dict(CASE["config"])
 TASK = unit_task(CONFIG)
 OPERANDS, RESULTS = 0x12_3456_7000, 0x65_4321_0000
-LIMIT = 60_000  # clocks of a task, many times what any takes
 
 
 class Bench:
@@ -32,7 +31,7 @@ class Bench:
 
     def __init__(self, dut, seed, longest):
         rng = np.random.default_rng(seed)
-        self.dut, self.rng = dut, rng
+        self.dut, self.rng, self.longest = dut, rng, longest
         self.theta = theta(CONFIG, rng)
         self.reference = Reference(CONFIG, self.theta)
         self.local, self.host = {}, {}
@@ -60,7 +59,7 @@ class Bench:
             )
             for number, port in enumerate(("rollout", "outputs"))
         )
-        self.gap = 0.3 if longest else 0
+        self.gap, self.rows = 0.3 if longest else 0, 0
 
     def _put(self, memory, row, array):
         for number, word in enumerate(rows_of(array)):
@@ -69,17 +68,29 @@ class Bench:
     def _map_row(self, agent, step, layer):
         return CONFIG.rollout_row(agent, step) + sum(CONFIG.map_rows[:layer])
 
+    def _limit(self, wanted, count):
+        """Of a task's clocks: twice those of its passes, and the longest pause before each row."""
+        rows = CONFIG.theta_rows + count * (CONFIG.step_rows + CONFIG.map_rows[-1])
+        return 2 * sum(wanted) + (self.longest + 2) * rows + 500
+
     async def _run(self, what, **task):
+        """Its passes take their clocks; AssertionError, with the pass, if the task does not end."""
         fields = dict(snapshot_row=self.snapshot_row, operands=OPERANDS, results=RESULTS) | task
         word = TASK.const(fields).as_value().value
-        starts = []
+        passes = training_passes(CONFIG) if task["train"] else forward_passes(CONFIG)
+        wanted, starts = pass_clocks(CONFIG, passes, task["count"]), []
         watch = cocotb.start_soon(begun(self.dut, starts))
         cocotb.start_soon(put_all(self.dut, "task", [word], random.Random(0)))
-        await until(self.dut, "done", LIMIT)
+        try:
+            await until(self.dut, "done", self._limit(wanted, task["count"]))
+        except AssertionError as error:
+            names = [f"{p.kind.name} of layer {p.layer}" for p in passes]
+            last = names[len(starts) - 1] if starts else "none"
+            raise AssertionError(
+                f"{what}: {error}; the last pass begun is {last}, rows of the gradient: {self.rows}"
+            ) from None
         watch.cancel()
         if not self.gap:
-            passes = forward_passes(CONFIG) if task["train"] == 0 else training_passes(CONFIG)
-            wanted = pass_clocks(CONFIG, passes, task["count"])
             found = [after - before for before, after in pairwise(starts)]
             assert found == wanted[:-1], f"clocks of passes, {what}: {found}, not {wanted}"
 
@@ -112,13 +123,16 @@ class Bench:
         errors = self.rng.normal(size=(count, CONFIG.output_bytes // 4)).astype(np.float32)
         self._put(self.host, OPERANDS // ROW_BYTES, errors)
         wanted = self.reference.train([np.stack(rows) for rows in maps], errors)
-        task = cocotb.start_soon(
-            get_all(self.dut, "gradients", len(wanted), random.Random(1), self.gap)
-        )
+        task = cocotb.start_soon(self._gradient(wanted))
         await self._run("training", train=1, count=count, agents=[agent] + [0] * 7)
-        got = [row for (row,) in await within(task, 10, "last row of the gradient")]
-        for number, (one, other) in enumerate(zip(got, wanted, strict=True)):
-            assert one == other, f"row {number} of the gradient: {one:#x} is not {other:#x}"
+        await within(task, 10, "last row of the gradient")
+
+    async def _gradient(self, wanted):
+        """Every row is the twin's, as it comes; ``rows``: how many have come."""
+        rng = random.Random(1)
+        for self.rows, row in enumerate(wanted):
+            ((got,),) = await get_all(self.dut, "gradients", 1, rng, self.gap)
+            assert got == row, f"row {self.rows} of the gradient: {got:#x} is not {row:#x}"
 
 
 async def begun(dut, starts):
