@@ -6,13 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from host.runtime.a3c_image import observation_rows, observation_type, padded
-from hw.fa3c.records import AGENTS, TASK, Task
+from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Task
 from hw.fa3c.rows import ROW, ROW_BYTES
 
 __all__ = ["Infer", "Round", "Sync", "Train"]
 
-#: The smallest normal number: the card counts what is below as 0.
-_TINY = float(np.finfo(np.float32).tiny)
+#: Numbers of a TRAIN: name -> what its word is within ``CONSTANTS``.
+_RULES = {
+    "rate": "finite and at least 0",
+    "decay": "in 0..1",
+    "gain": "in 0..1",
+    # What is below counts as 0 on the card.
+    "epsilon": f"finite and at least {np.finfo(np.float32).tiny:.4g}",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,22 +140,20 @@ class Round:
     def _train(self, task):
         agent = self._integer("agent", task.agent, self.config.agents)
         errors = self._checked_errors(task)
-        limits = {"rate": (0, None), "decay": (0, 1), "epsilon": (_TINY, None)}
-        for name, (low, high) in limits.items():
-            value = getattr(task, name)
-            if not (np.isfinite(value) and low <= value and (high is None or value <= high)):
-                rule = f"in {low}..{high}" if high else f"finite and at least {low:.4g}"
-                self._wrong(name, rule, value)
+        numbers = dict(rate=task.rate, decay=task.decay, gain=1 - task.decay, epsilon=task.epsilon)
+        for name, value in numbers.items():
+            low, high = CONSTANTS[name]
+            with np.errstate(over="ignore"):
+                word = np.float32(value).view(np.uint32)
+            if not low <= word <= high:
+                self._wrong(name, _RULES[name], value)
         self._put(
             task,
             Task.TRAIN,
             [agent],
             padded(self.config, errors),
             count=len(errors),
-            rate=task.rate,
-            decay=task.decay,
-            gain=1 - task.decay,
-            epsilon=task.epsilon,
+            **numbers,
         )
         self._places.append(None)
         self.trains = True

@@ -7,10 +7,15 @@ from amaranth.lib import enum as hardware_enum
 from hw.shell.layout import Field, Layout
 from hw.shell.program import ERRORS, ShellError
 
-__all__ = ["A3C_ERRORS", "A3C_STATUS", "AGENTS", "TASK", "Error", "Task"]
+__all__ = ["A3C_ERRORS", "A3C_STATUS", "AGENTS", "CONSTANTS", "TASK", "Error", "Task"]
 
 #: Agents that one task can name.
 AGENTS = 8
+
+
+#: 1, the smallest normal number and the largest, in binary32: numbers that are not negative are in
+#: the order of their bits.
+_ONE, _TINY, _LARGEST = 0x3F80_0000, 0x0080_0000, 0x7F7F_FFFF
 
 
 class Task(hardware_enum.Enum, shape=2):
@@ -24,7 +29,7 @@ class Task(hardware_enum.Enum, shape=2):
 TASK = Layout(
     "Task",
     "One of a ROUND, whose result is as if its tasks ran one after the other, in the order of the "
-    "list. Fields that a kind does not have are 0.",
+    "list. Fields that a kind does not have are 0; numbers of a TRAIN have no sign, and ranges.",
     (
         Field("kind", "u32", "0: INFER, 1: TRAIN, 2: SYNC"),
         Field("unit", "u32", "INFER, TRAIN: the compute unit"),
@@ -44,13 +49,28 @@ TASK = Layout(
             "step a row of errors, d(objective) / d(outputs), which is subtracted",
         ),
         Field("results", "u32", "byte offset, a multiple of 64: INFER: a row of outputs an agent"),
-        Field("rate", "f32", "TRAIN: theta -= rate * d / sqrt(g + epsilon)"),
-        Field("decay", "f32", "TRAIN: g = decay * g + gain * d**2"),
-        Field("gain", "f32", "TRAIN: 1 - decay"),
-        Field("epsilon", "f32", "TRAIN"),
+        Field(
+            "rate",
+            "f32",
+            "TRAIN: theta -= rate * d / sqrt(g + epsilon)",
+            low=0,
+            high=_LARGEST,
+        ),
+        Field("decay", "f32", "TRAIN: g = decay * g + gain * d**2", low=0, high=_ONE),
+        Field("gain", "f32", "TRAIN: 1 - decay", low=0, high=_ONE),
+        Field(
+            "epsilon",
+            "f32",
+            "TRAIN: no subnormal, which would count as 0",
+            low=_TINY,
+            high=_LARGEST,
+        ),
     ),
     size=64,
 )
+
+#: Numbers of a TRAIN: name -> the smallest and the largest of their bits.
+CONSTANTS = {field.name: (field.low, field.high) for field in TASK.fields if field.kind == "f32"}
 
 A3C_STATUS = Layout(
     "A3C status",

@@ -37,7 +37,8 @@ class Field:
     count : int
         More than 1 makes an array.
     low, high : int or None, or a function of the kernel's config that gives one
-        Of a command: the smallest and the largest number allowed; None allows all of the kind.
+        Of a command, or of a record that is checked: the smallest and the largest number allowed,
+        of a f32 their bits; None allows all of the kind.
     error : int or None
         Of a command: the code that refuses a number outside, ``ShellError.FIELD`` if None.
     """
@@ -165,6 +166,9 @@ class Layout:
             if own == (None, None):
                 return ""
             low, high = (s if o is None else o for o, s in zip(own, field.span, strict=True))
+            if field.kind == "f32":
+                low, high = (f"{number:.4g}" for number in np.array([low, high], "<u4").view("<f4"))
+                return f"{low}..{high}"
             return f"{low}..{high}" if low < high else f"{low}"
 
         rows = "\n".join(

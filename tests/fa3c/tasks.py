@@ -12,7 +12,13 @@ from hw.fa3c.rows import ROW_BYTES
 __all__ = ["Lists", "Reference", "blank_task", "small_config", "task_bits"]
 
 INFER, TRAIN, SYNC = (kind.value for kind in Task)
-_CONSTANTS = ("rate", "decay", "gain", "epsilon")
+#: Of a TRAIN: the least and the largest of their bits.
+_CONSTANTS = {
+    "rate": (0, 0x7F7F_FFFF),
+    "decay": (0, 0x3F80_0000),
+    "gain": (0, 0x3F80_0000),
+    "epsilon": (0x0080_0000, 0x7F7F_FFFF),
+}
 
 
 def small_config(**changes):
@@ -49,9 +55,12 @@ def task_bits(task):
 
 
 def blank_task(kind, **fields):
-    """A task whose other fields are 0."""
+    """A task whose other fields are the least."""
     names = ("unit", "snapshot", "step", "count", "operands", "results", *_CONSTANTS)
-    return {"kind": kind, **dict.fromkeys(names, 0), "agents": [0] * 8, **fields}
+    task = {"kind": kind, **dict.fromkeys(names, 0), "agents": [0] * 8}
+    if kind == TRAIN:
+        task |= {name: low for name, (low, _) in _CONSTANTS.items()}
+    return task | fields
 
 
 class Reference:
@@ -59,7 +68,11 @@ class Reference:
 
     def __init__(self, config):
         self.config = config
-        self.lengths, self.synced = [0] * config.agents, set()
+        self.load()
+
+    def load(self):
+        """theta anew: nothing is left of what was before."""
+        self.lengths, self.synced = [0] * self.config.agents, set()
 
     def check(self, tasks, operands_bytes, results_bytes, bad_rows=()):
         """Error and detail; ``bad_rows``: offsets in operands of rows that are not finite."""
@@ -89,7 +102,7 @@ class Reference:
             return
         named = {INFER: count, TRAIN: 1, SYNC: 0}[kind]
         zeros = {
-            INFER: _CONSTANTS,
+            INFER: tuple(_CONSTANTS),
             TRAIN: ("step", "results"),
             SYNC: ("unit", "step", "count", "operands", "results", *_CONSTANTS),
         }[kind]
@@ -99,6 +112,10 @@ class Reference:
             or not low <= count <= high
             or task["step"] > config.steps
             or any(task["agents"][named:])
+            or (
+                kind == TRAIN
+                and any(not low <= task[name] <= high for name, (low, high) in _CONSTANTS.items())
+            )
         ):
             yield Error.TASK
             return
@@ -233,7 +250,10 @@ class Lists:
             count=count,
             agents=[agent] + [0] * 7,
             operands=self._place(count * config.output_bytes, self.sizes[0]),
-            **{name: rng.getrandbits(30) for name in _CONSTANTS},
+            **{
+                name: max(low, min(rng.getrandbits(30), high))
+                for name, (low, high) in _CONSTANTS.items()
+            },
         )
 
     def _sync(self):

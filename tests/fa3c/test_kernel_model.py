@@ -208,7 +208,7 @@ def _infer(snapshot, agents, step, **fields):
     return dict(kind=INFER, snapshot=snapshot, agents=agents, count=len(agents), step=step) | fields
 
 
-_TRAIN, _SYNC = dict(kind=TRAIN, unit=1, agents=[0], count=1), dict(kind=SYNC)
+_TRAIN, _SYNC = dict(kind=TRAIN, unit=1, agents=[0], count=1, epsilon=1), dict(kind=SYNC)
 
 #: After a SYNC of snapshot 0 and step 0 of agent 0: lists, and what they come to.
 BY_HAND = [

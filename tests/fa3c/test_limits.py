@@ -1,5 +1,5 @@
-"""Every limit of the commands of ``a3c``, on the cards ``model`` and ``sim``; those of tasks are in
-``round/`` and in ``test_kernel.py``.
+"""Every limit of the commands of ``a3c``, and of the numbers of a TRAIN, on the cards ``model`` and
+``sim``; those of a task's other fields are in ``round/`` and in ``test_kernel.py``.
 
 Worked out by hand for ``SMALL``: an observation of 8 lines of a row, 16 filters of 4 x 4
 pixels with 65 parameters, filled up to 80 rows; 3 x 3 pixels of 16 are 144 inputs and a bias, 160
@@ -24,11 +24,13 @@ from limits import (
     lowest,
     padding,
     rule,
+    same_state,
     unused,
 )
 from replay.kernels import opened
 
 from hw.fa3c.commands import COMMANDS
+from hw.fa3c.records import TASK as RECORD
 
 COUNT, FIELD, BUFFER, MISSING, TASK = 5, 6, 7, 16, 17
 IMAGE, LOCAL = 19456, 41984
@@ -79,6 +81,17 @@ CASES = [
 ]
 
 
+#: Numbers of a TRAIN, as bits: the least, the largest, and those beyond: infinity, a NaN, -0, a
+#: negative NaN and what is next to a limit. hw_arrays 10
+ABNORMAL = (0x7F800000, 0x7FC00000, 0x80000000, 0xFFFFFFFF)
+NUMBERS = {
+    "rate": (0, 0x7F7FFFFF, (*ABNORMAL, 0x80000001)),
+    "decay": (0, 0x3F800000, (*ABNORMAL, 0x3F800001)),
+    "gain": (0, 0x3F800000, (*ABNORMAL, 0x3F800001)),
+    "epsilon": (0x00800000, 0x7F7FFFFF, (*ABNORMAL, 0x007FFFFF, 0)),
+}
+
+
 @pytest.fixture(params=["model", "sim"])
 def bench(request):
     """Of a kernel that has run nothing yet."""
@@ -89,6 +102,40 @@ def bench(request):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_limit(bench, case):
     bench.check(case)
+
+
+def test_numbers_of_a_train(bench):
+    """Each is refused by itself, and nothing has changed then; all at a limit are taken."""
+
+    def run(**task):
+        bench.operands = OPERANDS.copy()
+        bench.operands[:64] = records([blank_task(**task)])
+        outputs, outcome = bench.run([("ROUND", {"count": 1})])
+        return outputs, outcome[:2]
+
+    def train(agent, **numbers):
+        listed = dict(unit=1, count=1, operands=1024, agents=[agent, *[0] * 7])
+        return run(kind=1, **{"epsilon": 0x3F800000} | listed | numbers)
+
+    bench.run([THETA, SQUARES])
+    assert run(kind=2)[1] == (0, 0)
+    before, outcome = run(kind=0, count=2, agents=[0, 1, *[0] * 6], operands=1024)
+    assert outcome == (0, 0)
+    for name, (*_, beyond) in NUMBERS.items():
+        for bits in beyond:
+            outputs, outcome = train(0, **{name: bits})
+            assert outcome == (TASK, 0), (name, bits)
+            same_state(outputs, before, f"{name} {bits:#x}")
+    for agent in (0, 1):
+        assert train(agent, **{name: limits[agent] for name, limits in NUMBERS.items()})[1] == (
+            0,
+            0,
+        )
+
+
+def test_ranges_are_in_the_register_document():
+    for name, limits in (("decay", "0..1"), ("epsilon", "1.175e-38..3.403e+38")):
+        assert f"| `{name}` | f32 | {limits} |" in RECORD.markdown()
 
 
 def test_every_check_has_a_case():

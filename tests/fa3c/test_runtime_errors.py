@@ -90,8 +90,14 @@ BAD_FIELDS = [
     ([train(1, 1, errors=[[0, 0, 0, 1e39]])], "errors of agent 1 must be finite, not inf"),
     ([train(0, 1, rate=np.nan)], "task 0: rate must be finite and at least 0, not nan"),
     ([train(0, 1, rate=-1.0)], "task 0: rate must be finite and at least 0, not -1.0"),
+    ([train(0, 1, rate=1e39)], r"task 0: rate must be finite and at least 0, not 1e\+39"),
     ([train(0, 1, decay=1.5)], r"task 0: decay must be in 0\.\.1, not 1.5"),
+    ([train(0, 1, decay=-0.0)], r"task 0: decay must be in 0\.\.1, not -0.0"),
+    # 1 as a word, and 1 less it is negative.
+    ([train(0, 1, decay=1 + 1e-9)], r"task 0: gain must be in 0\.\.1, not -1"),
     ([train(0, 1, epsilon=0.0)], "task 0: epsilon must be finite and at least 1.175e-38, not 0.0"),
+    ([train(0, 1, epsilon=1e-39)], "task 0: epsilon must be finite and at least 1.175e-38, not"),
+    ([train(0, 1, epsilon=np.inf)], "task 0: epsilon must be finite and at least 1.175e-38, not"),
     # Tasks that contradict each other.
     ([Sync(snapshot=1)] * 2, "task 1: snapshot must be made once in a round, not 1, as in task 0"),
     (

@@ -10,11 +10,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.layouts import listed_task
-from hw.fa3c.records import AGENTS, TASK, Error, Task
+from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Error, Task
 
 __all__ = ["Rules"]
-
-_CONSTANTS = ("rate", "decay", "gain", "epsilon")
 
 
 class Rules(wiring.Component):
@@ -149,12 +147,15 @@ class Rules(wiring.Component):
     def _fields(self, task, kinds):
         """A field is out of its range, or should be 0."""
         config, agents = self.config, task.agents.as_value()
-        constants = Cat(getattr(task, name) for name in _CONSTANTS).any()
+        constants = Cat(getattr(task, name) for name in CONSTANTS).any()
         behind = task.as_value()[8 * TASK.used :].any()
         spare = Cat(agents.word_select(k, 8).any() & (task.count <= k) for k in range(AGENTS)).any()
         infer = (task.count == 0) | (task.count > config.batch) | (task.step > config.steps)
         train = (task.count == 0) | (task.count > config.steps) | task.step.any()
         train |= task.results.any() | agents[8:].any()
+        for name, (low, high) in CONSTANTS.items():
+            number = getattr(task, name)
+            train |= (number < low) | (number > high)
         fields = (task.unit, task.step, task.count, agents, task.operands, task.results)
         return (
             (task.kind > max(kind.value for kind in Task))

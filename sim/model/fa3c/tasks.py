@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from hw.fa3c.records import AGENTS, TASK, Error, Task
+from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Error, Task
 
 __all__ = ["TaskCheck", "agents_of", "kind_of"]
 
 #: Kind to the fields that it does not have.
 _FOREIGN = {
-    Task.INFER: ("rate", "decay", "gain", "epsilon"),
+    Task.INFER: tuple(CONSTANTS),
     Task.TRAIN: ("step", "results"),
-    Task.SYNC: ("unit", "step", "count", "operands", "results", "rate", "decay", "gain", "epsilon"),
+    Task.SYNC: ("unit", "step", "count", "operands", "results", *CONSTANTS),
 }
 _PLACES = ("operands", Error.OPERANDS), ("results", Error.RESULTS)
 
@@ -111,6 +111,11 @@ class TaskCheck:
             return False
         high = {Task.INFER: config.batch, Task.TRAIN: config.steps}.get(kind)
         if high is not None and not 1 <= int(task["count"]) <= high:
+            return False
+        if kind is Task.TRAIN and not all(
+            low <= int(task[name].view(np.uint32)) <= high
+            for name, (low, high) in CONSTANTS.items()
+        ):
             return False
         others = task["agents"].tobytes()[len(agents_of(task)) : AGENTS]
         return int(task["step"]) <= config.steps and not any(others)
