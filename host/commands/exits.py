@@ -41,7 +41,7 @@ def _codes():
         (WrongVersion, WRONG_VERSION),
         (Unwritable, UNWRITABLE),
         (ValueError, USAGE),
-        ((OSError, RuntimeError), FAILED),
+        ((OSError, RuntimeError, FloatingPointError), FAILED),
     )
 
 

@@ -2,7 +2,6 @@
 by an updater that executes the same rounds."""
 
 from collections import defaultdict
-from contextlib import suppress
 
 import numpy as np
 
@@ -198,26 +197,8 @@ class CardRounds:
     def __init__(self, network, policy):
         self.network = network
         self.prepare, self.run = network.prepare, network.run
-        self.state_dict = network.state_dict
+        self.state_dict, self.load_state_dict = network.state_dict, network.load_state_dict
         network.load(dict(self._named(policy)))
-        self._begin_rollouts()
-
-    def load_state_dict(self, state):
-        self.network.load_state_dict(state)
-        self._begin_rollouts()
-
-    def _begin_rollouts(self):
-        """Empty those that an earlier run has left in the kernel: each is trained with nothing."""
-        network, config = self.network, self.network.config
-        if not network.status["rounds"]:
-            return
-        unit = next(n for n, role in enumerate(config.units) if role != "infer")
-        errors = np.zeros((1, config.outputs), np.float32)
-        network.run([Sync(snapshot=0)])
-        for agent in range(config.agents):
-            task = Train(unit=unit, snapshot=0, agent=agent, errors=errors, rate=0.0, decay=1.0)
-            with suppress(ValueError):  # it is empty: nothing was started
-                network.run([task])
 
     @property
     def device_cycles(self):

@@ -59,7 +59,8 @@ class ActorCritic:
         The card's block after the last launch (``hw.fa3c.records.A3C_STATUS``).
 
     Raises HashMismatch for a kernel that is not the described one, CapacityError if snapshots and
-    rollouts do not fit their memory banks.
+    rollouts do not fit their memory banks. Once a Train has made a number of theta or g infinite or
+    a NaN, everything but ``load`` and ``load_state_dict`` raises FloatingPointError.
     """
 
     def __init__(self, kernel, *, timeout_s=600.0, takeover=False):
@@ -93,7 +94,7 @@ class ActorCritic:
 
     def load(self, parameters, squares=None):
         """New theta, of a dict of arrays as ``parameter_shapes`` has them; g from ``squares``,
-        another such dict, or 0. Snapshots stay what they are.
+        another such dict, or 0. Rollouts are empty then, and a Sync comes first.
 
         ValueError for other names or shapes, and for a number that is not finite.
         """
@@ -120,8 +121,7 @@ class ActorCritic:
     def load_state_dict(self, state):
         """Take up a saved state, between two rounds; ValueError if it is of another network.
 
-        Snapshots and rollouts are not in it: a Sync comes first, and rollouts begin at step 0
-        after a Train, or where the kernel was loaded anew.
+        Snapshots and rollouts are not in it: a Sync comes first, and rollouts begin at step 0.
         """
         if str(state["network"]) != self._network:
             theirs, own = json.loads(str(state["network"])), json.loads(self._network)
@@ -159,10 +159,23 @@ class ActorCritic:
     def _check_loaded(self):
         if self._broken:
             raise Broken(_CURE)
+        self._check_finite()
         if int(self.status["loaded"]) != 3:
             raise ValueError(
                 "parameters must be loaded first (load, or load_state_dict), not missing"
             )
+
+    def _check_finite(self):
+        """No launch follows the one that has set these bits, but for a load, which clears them."""
+        overflow = int(self.status["overflow"])
+        if not overflow:
+            return
+        names = ("theta", "g", "theta and g")[overflow - 1]
+        raise FloatingPointError(
+            f"{names} must be finite, not infinite or NaN since launch {self.launcher.launches}: "
+            "training diverged (a smaller rate, or a larger epsilon, may help); take up the last "
+            "checkpoint (load_state_dict) or load parameters, then Sync"
+        )
 
     # -- rounds
 
@@ -176,7 +189,8 @@ class ActorCritic:
         outputs, float32 [agents, outputs], of an Infer, else None.
 
         ValueError for tasks that are not right, each by itself or after one another; nothing has
-        happened then. ``Broken`` where memory has failed so that theta is lost.
+        happened then. ``Broken`` where memory has failed so that theta is lost. FloatingPointError
+        where a Train has left a number of theta or g that is not finite.
         """
         work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
         if work.config != self.config:
@@ -196,6 +210,7 @@ class ActorCritic:
                 self._broken = True
                 raise Broken(_CURE) from error
             raise
+        self._check_finite()
         return work.outputs(results)
 
     def close(self):
@@ -205,6 +220,5 @@ class ActorCritic:
 
 _CURE = (
     "theta and g must be whole, not broken by a memory fault in a round that trained: take up the "
-    "last checkpoint (load_state_dict) or load parameters, then Sync; the rollouts of the round's "
-    "agents are empty"
+    "last checkpoint (load_state_dict) or load parameters, then Sync; all rollouts are empty then"
 )

@@ -48,7 +48,8 @@ _WHICH = Field("image", "u32", "0: theta, 1: g", high=1)
 
 _LOAD = Command(
     Opcode.LOAD,
-    "Take theta or g from operands. One that memory fails leaves the image missing.",
+    "Take theta or g from operands. With theta all rollouts become empty, and no snapshot counts "
+    "as made. One that memory fails leaves the image missing.",
     (_WHICH,),
     footprints=(operands(_image, "the image"), _THETA, _SQUARES),
 )

@@ -72,6 +72,7 @@ class A3cCore(CommandCore):
         now = SimpleNamespace(
             loaded=Signal(2),
             loading=Signal(),
+            overflow=Signal(2),
             clock=Signal(32),
             rounds=Signal(64),
             tasks=Signal(64),
@@ -162,6 +163,8 @@ class A3cCore(CommandCore):
             round_.start.eq(run.start & run.selected.round),
             round_.count.eq(command[Opcode.ROUND].count),
             round_.failed.eq(run.failed),
+            # Rollouts and snapshots are of the theta that goes.
+            round_.clear.eq(run.start & run.selected.load & (image == 0)),
             *(
                 getattr(round_, name).eq(getattr(self, name))
                 for name in ("operands", "results", "operands_bytes", "results_bytes")
@@ -170,14 +173,19 @@ class A3cCore(CommandCore):
             run.error.eq(round_.error),
             run.detail.eq(round_.detail),
         ]
-        m.d.sync += now.clock.eq(now.clock + 1)
+        m.d.sync += [
+            now.clock.eq(now.clock + 1),
+            now.overflow.eq(now.overflow | rms.overflow),
+        ]
         with m.FSM() as fsm:
             m.d.comb += now.loading.eq(fsm.ongoing("LOAD"))
             with m.State("IDLE"):
                 m.d.sync += now.clock.eq(1)
                 with m.If(run.start & run.selected.load):
                     # Rows stream into the only copy: until the last is in, it is not whole.
-                    m.d.sync += now.loaded.bit_select(image, 1).eq(0)
+                    m.d.sync += [
+                        each.bit_select(image, 1).eq(0) for each in (now.loaded, now.overflow)
+                    ]
                     m.next = "LOAD"
                 with m.If(run.start & run.selected.store):
                     m.next = "STORE"
@@ -201,7 +209,7 @@ class A3cCore(CommandCore):
                     m.next = "IDLE"
                     with m.If(run.failed):
                         with m.If(round_.trained):
-                            m.d.sync += now.loaded.eq(0)
+                            m.d.sync += [now.loaded.eq(0), now.overflow.eq(0)]
                     with m.Elif(round_.started):
                         m.d.sync += [
                             now.rounds.eq(now.rounds + 1),
@@ -224,5 +232,6 @@ class A3cCore(CommandCore):
             m.d.sync += now.round_cycles.eq(now.clock)
         status = data.View(A3C_STATUS.shape, self.status)
         names = ("loaded", "rounds", "tasks", "round_cycles", "update_cycles", "unit_cycles")
+        names += ("overflow",)
         m.d.comb += [getattr(status, name).eq(getattr(now, name)) for name in names]
         m.d.comb += status.synced.eq(round_.synced)

@@ -83,6 +83,12 @@ A3C_STATUS = Layout(
         Field("round_cycles", "u32", "from its start to its end"),
         Field("update_cycles", "u32", "from its start to the end of the last update or SYNC"),
         Field("unit_cycles", "u32", "from its start to the end of each unit's last task", 4),
+        Field(
+            "overflow",
+            "u32",
+            "bit 0: theta, bit 1: g: since its LOAD a TRAIN has left a number of it infinite, or "
+            "none at all (NaN)",
+        ),
     ),
     size=64,
 )

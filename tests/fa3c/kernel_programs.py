@@ -43,7 +43,8 @@ def records(tasks):
 
 
 class RandomRounds:
-    """Launches one after the other; ``reference`` knows the state that they find.
+    """Launches one after the other; ``reference`` knows the state that they find, once whoever
+    runs a ROUND has told it.
 
     Tasks and what they read share operands: a number of either kind may be any bytes.
     """
@@ -55,6 +56,7 @@ class RandomRounds:
 
     def images(self, tasks=()):
         """LOAD of theta and of g, a ROUND of ``tasks``, if there are any, and both back."""
+        self.reference.load()
         builder = Builder(COMMANDS)
         images = theta(self.config, self.numbers), np.abs(theta(self.config, self.numbers))
         for image, rows in enumerate(images):

@@ -132,6 +132,31 @@ def test_rounds_are_prepared_while_one_runs(card, monkeypatch):
     np.testing.assert_array_equal(card.run(second)[0], wanted[1])
 
 
+def test_a_training_that_overflows(card):
+    """hw_arrays 5: it says in which launch, nothing is read any more, and a state helps."""
+    card.run([infer([0], 0)])
+    state, number = card.state_dict(), card.launcher.launches + 1
+    words = f"^g must be finite, not infinite or NaN since launch {number}: training diverged"
+    calls = [
+        lambda: card.run([train(0, 1, errors=np.full((1, CONFIG.outputs), 1e20))]),
+        lambda: card.run([Sync(snapshot=0)]),
+        card.parameters,
+        card.squares,
+        card.state_dict,
+    ]
+    for call in calls:
+        with pytest.raises(FloatingPointError, match=words):
+            call()
+    card.load_state_dict(state)
+    for name, image in card.state_dict().items():
+        np.testing.assert_array_equal(image, state[name])
+    card.run([Sync(snapshot=0)])
+    for step in range(2):
+        card.run([infer([0], step)])
+    with pytest.raises(FloatingPointError, match="^theta and g must be finite"):
+        card.run([train(0, 2, errors=np.full((2, CONFIG.outputs), 3e38))])
+
+
 def test_state(card):
     """Of a run that goes on elsewhere: the same bits as if it had not been interrupted."""
     card.run([infer([0], 0)])

@@ -47,6 +47,9 @@ class Rms(wiring.Component):
         Of LOAD.
     reply : Out(stream.Signature(unsigned(512)))
         Of STORE.
+    overflow : Out(2)
+        Before ``done`` of an UPDATE, a clock: it has made a number of theta (bit 0), of g (bit 1)
+        infinite or no number.
     """
 
     def __init__(self, config):
@@ -66,6 +69,7 @@ class Rms(wiring.Component):
                 },
                 "words": In(row),
                 "reply": Out(row),
+                "overflow": Out(2),
             }
         )
 
@@ -173,6 +177,7 @@ class Rms(wiring.Component):
     def _update(self, m, kind, current):
         """Rows of memory and of a gradient through the RUs."""
         m.submodules.update = update = RowUpdate(self.config)
+        m.d.comb += self.overflow.eq(update.overflow)
         for name in RMS_COEFFICIENTS.members:
             m.d.comb += update.coefficients[name].eq(current[name])
         with m.Switch(current.unit):

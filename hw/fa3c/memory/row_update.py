@@ -12,6 +12,7 @@ from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS, RmsUnit
 from hw.fa3c.rows import ROW, ROW_WIDTH
+from hw.nn.td_loss import is_finite
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -37,6 +38,9 @@ class RowUpdate(wiring.Component):
         A row of each is taken in the same clock, the last in which its words are read.
     new_g, new_theta : Out(stream.Signature(unsigned(512)))
         Neither waits for the other.
+    overflow : Out(2)
+        A clock for each row before it can be taken: bit 0, a word of new_theta is infinite or not a
+        number; bit 1, one of new_g.
     """
 
     #: Clocks from the taking of a row to its new_g, and to its new_theta.
@@ -52,6 +56,7 @@ class RowUpdate(wiring.Component):
                 "coefficients": In(RMS_COEFFICIENTS),
                 **{name: In(row) for name in ("gradient", "g", "theta")},
                 **{name: Out(row) for name in ("new_g", "new_theta")},
+                "overflow": Out(2),
             }
         )
 
@@ -134,4 +139,7 @@ class RowUpdate(wiring.Component):
             room.eq(used != depth),
         ]
         m.d.sync += used.eq(used + begun - (o.valid & o.ready))
+        words = (row.word_select(n, WIDTH) for n in range(ROW))
+        infinite = Cat(~is_finite(word) for word in words).any()
+        m.d.sync += self.overflow[("theta", "g").index(name)].eq(there & infinite)
         wiring.connect(m, queue.o, wiring.flipped(o))

@@ -7,9 +7,11 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.float32.format import WIDTH
 from hw.fa3c.layouts import listed_task
 from hw.fa3c.records import Task
 from hw.fa3c.rows import ROW, ROW_WIDTH
+from hw.nn.td_loss import is_finite
 from hw.shell.ports import read_port
 from hw.stream.queue import Queue
 
@@ -78,7 +80,7 @@ class ErrorRows(wiring.Component):
             m.d.sync += listed.eq(1)
 
         beat, came = self.read.data, Signal.like(rows)
-        exponents = (beat.p.data.word_select(n, 32)[23:31] for n in range(ROW))
+        words = (beat.p.data.word_select(n, WIDTH) for n in range(ROW))
         final = came == queue.o.p.rows - 1
         m.d.comb += [
             beat.ready.eq(queue.o.valid),
@@ -87,7 +89,7 @@ class ErrorRows(wiring.Component):
         ]
         with m.If(beat.valid & beat.ready):
             m.d.sync += came.eq(Mux(final, 0, came + 1))
-            with m.If(Cat(exponent.all() for exponent in exponents).any() & ~self.broken):
+            with m.If(Cat(~is_finite(word) for word in words).any() & ~self.broken):
                 m.d.sync += [self.broken.eq(1), self.detail.eq(queue.o.p.position)]
         with m.If(self.clear):
             m.d.sync += [listed.eq(0), self.broken.eq(0)]

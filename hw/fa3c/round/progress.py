@@ -27,6 +27,8 @@ class Progress(wiring.Component):
 
     Members
     -------
+    clear : In(1)
+        One clock, between ROUNDs: all rollouts are empty, and no snapshot is made.
     i : In(stream of ``listed_task``), failed : In(1)
         Tasks of the ROUND, and whether memory has failed.
     done : Out(1)
@@ -43,6 +45,7 @@ class Progress(wiring.Component):
         self.config = config
         super().__init__(
             {
+                "clear": In(1),
                 "i": In(stream.Signature(listed_task(config))),
                 "failed": In(1),
                 "done": Out(1),
@@ -84,4 +87,6 @@ class Progress(wiring.Component):
                 m.d.sync += begun.bit_select(agent, 1).eq(grows)
             with m.If(sync):
                 m.d.sync += self.synced.bit_select(snapshot, 1).eq(~self.failed)
+        with m.If(self.clear):
+            m.d.sync += [begun.eq(0), self.synced.eq(0)]
         return m

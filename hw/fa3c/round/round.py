@@ -32,6 +32,8 @@ class Round(wiring.Component):
     -------
     start : In(1), count : In
         One clock: a ROUND of so many tasks begins; the count is steady until ``done``.
+    clear : In(1)
+        One clock, between ROUNDs: what they have left behind is forgotten.
     i : In(stream of 512 bits)
         Its tasks.
     operands, results : In(64), operands_bytes, results_bytes : In(32)
@@ -58,6 +60,7 @@ class Round(wiring.Component):
             {
                 "start": In(1),
                 "count": In(range(config.tasks + 1)),
+                "clear": In(1),
                 "i": In(stream.Signature(unsigned(8 * TASK.size))),
                 "operands": In(64),
                 "results": In(64),
@@ -107,6 +110,7 @@ class Round(wiring.Component):
             dispatch.finished.eq(self.finished),
             dispatch.updated.eq(self.updated),
             progress.failed.eq(self.failed),
+            progress.clear.eq(self.clear),
             self.synced.eq(progress.synced),
             self.trained.eq(self.started & dispatch.trains),
         ]

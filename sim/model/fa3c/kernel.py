@@ -18,8 +18,6 @@ from sim.model.program import CommandTwin, ProgramTwin
 
 __all__ = ["A3cCore", "A3cKernel"]
 
-#: Buffers of the images, by the field of LOAD and STORE.
-
 
 class A3cCore(CommandTwin):
     """The commands of ``hw.fa3c.commands`` on card memory."""
@@ -30,18 +28,21 @@ class A3cCore(CommandTwin):
         self.config = config
         self.layers = [LayerTwin(config, number) for number in range(len(config.layers))]
         self.lengths = np.zeros(config.agents, np.int64)
-        self.loaded = self.synced = self.rounds = self.tasks = 0
+        self.loaded = self.synced = self.rounds = self.tasks = self.overflow = 0
 
     def status(self):
         """Bytes of A3C_STATUS; clock counts are 0."""
         record = np.zeros((), A3C_STATUS.dtype)
-        for name in ("loaded", "synced", "rounds", "tasks"):
+        for name in ("loaded", "synced", "rounds", "tasks", "overflow"):
             record[name] = getattr(self, name)
         return np.frombuffer(record.tobytes(), np.uint8)
 
     def _load(self, c):
         self.words(c, IMAGES[c.image])[:] = self.words(c, "source")
         self.loaded |= 1 << c.image
+        self.overflow &= ~(1 << c.image)
+        if IMAGES[c.image] == "theta":
+            self.lengths[:], self.synced = 0, 0
         return Error.NONE, 0
 
     def _store(self, c):
@@ -95,7 +96,7 @@ class A3cCore(CommandTwin):
         for number, layer in reversed(list(enumerate(self.layers))):
             inputs = layer.numbers(maps[number])
             gradients = layer.gradient(inputs, errors).reshape(-1, ROW)
-            update_layer(config, number, values, gradients, squares, theta)
+            self.overflow |= update_layer(config, number, values, gradients, squares, theta)
             if number:
                 errors = layer.backward(self._parameters(task, layer), errors, inputs)
         self.lengths[agent] = 0

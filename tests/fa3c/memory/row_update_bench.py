@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge
 from driving import Watch, clocks, start, within
 from pauses import SOLID, SOLID_TOO
 from streams import get_all, put_all
@@ -47,6 +47,22 @@ def get(dut, name, count, gap=0, seed=0):
     return cocotb.start_soon(get_all(dut, name, count, rng, gap))
 
 
+class Infinite:
+    """``rows``: for new_theta and new_g, clocks of each row that has a word which is not finite."""
+
+    def __init__(self, dut):
+        self.dut, self.rows = dut, {"new_theta": 0, "new_g": 0}
+        cocotb.start_soon(self._run())
+
+    async def _run(self):
+        while True:
+            await ReadOnly()
+            bits = int(self.dut.overflow.value)
+            for place, name in enumerate(self.rows):
+                self.rows[name] += bits >> place & 1
+            await RisingEdge(self.dut.clk)
+
+
 async def check(task, name):
     """``task`` brings the rows of ``name``."""
     rows = await within(task, 200 * COUNT + 2000, f"rows of {name}")
@@ -59,6 +75,7 @@ async def check(task, name):
 async def matches_twin(dut, gaps):
     """Every row, in order, whoever waits; and no row more."""
     await begin(dut)
+    infinite = Infinite(dut)
     every = dict(zip((*INPUTS, *OUTPUTS), gaps, strict=True))
     for name in INPUTS:
         put(dut, name, every[name], seed=1)
@@ -68,6 +85,7 @@ async def matches_twin(dut, gaps):
     watch = Watch(dut, "new_g__valid", "new_theta__valid")
     await clocks(dut, UNIT.LATENCY + 20)
     assert not any(watch.high.values()), "a row too many"
+    assert infinite.rows == VECTORS["infinite"]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

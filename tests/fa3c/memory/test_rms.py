@@ -61,6 +61,27 @@ def test_twin_of_a_layer():
         update_layer(config, 1, USUAL, gradients, g, theta)
 
 
+def test_twin_says_what_is_not_finite():
+    """hw_arrays 5: bit 0 of theta, bit 1 of g; rows that fill up a group are nobody's."""
+    config = Fa3cConfig(**settings(3, 33, 3))
+    theta, g = (np.zeros((112, 16), np.float32) for _ in range(2))
+    theta[4:16], g[4:16] = np.inf, np.nan
+    gradients = np.ones((12, 16), np.float32)
+
+    def updated(row, word, gradient):
+        gradients[row, word] = gradient
+        return update_layer(config, 0, USUAL, gradients, g, theta)
+
+    assert updated(0, 0, 1e15) == 0
+    assert updated(11, 15, -1e20) == 0b10
+    assert np.isfinite(theta[:4]).all() and np.isinf(g[35, 15])
+    g[35, 15] = 0
+    assert updated(11, 15, 1) == 0
+    theta[0, 0] = -np.inf
+    assert updated(11, 15, 1) == 0b01
+    assert updated(4, 1, np.inf) == 0b11
+
+
 @pytest.mark.parametrize("kind", ["waits", pytest.param("random", marks=pytest.mark.long)])
 def test_commands(simulate, tmp_path, kind):
     """Every kind, a layer again at once, units in turn; and no row is read too early."""

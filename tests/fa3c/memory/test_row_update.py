@@ -22,14 +22,30 @@ def test_rows(simulate, tmp_path, rms_units):
     config, rng = Fa3cConfig(rms_units=rms_units), np.random.default_rng(rms_units)
     count = COUNTS[rms_units]
     half = count // 2 * ROW
-    operands = [np.append(normals(rng, half), patterns(rng, half)) for _ in range(3)]
+    operands = [
+        np.concatenate(
+            [normals(rng, half), patterns(rng, half), np.abs(normals(rng, 4 * ROW, -3, 3))]
+        )
+        for _ in range(3)
+    ]
+    # hw_arrays 5: a row with a g that is infinite, or a theta, in its first word or its last.
+    end = count * ROW
+    operands[0][[end, end + 2 * ROW - 1]] = 1e20
+    operands[2][[end + 2 * ROW, end + 4 * ROW - 1]] = np.inf
     rows = dict(zip(("gradient", "g", "theta"), operands, strict=True))
-    rows["new_g"], rows["new_theta"] = updated(USUAL, *operands)
+    new = dict(zip(("new_g", "new_theta"), updated(USUAL, *operands), strict=True))
+    rows |= new
+    infinite = {name: ~np.isfinite(x.reshape(-1, ROW)).all(axis=1) for name, x in new.items()}
+    assert [infinite[name][-4:].tolist() for name in new] == [
+        [True] * 2 + [False] * 2,
+        [False] * 2 + [True] * 2,
+    ]
     file = tmp_path / "vectors.json"
     file.write_text(
         json.dumps(
             dict(
                 coefficients=packed_coefficients(USUAL),
+                infinite={name: int(x.sum()) for name, x in infinite.items()},
                 rows={name: [f"{row:x}" for row in as_rows(x)] for name, x in rows.items()},
             )
         )

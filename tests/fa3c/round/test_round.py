@@ -85,7 +85,7 @@ def test_random_rounds(simulate, tmp_path, name, count):
 
 def test_rounds_by_hand(simulate, tmp_path):
     """A list of one SYNC; a TRAIN before and behind the SYNC of its snapshot; the rollout's end;
-    TRAINs of all units; at last a long list."""
+    TRAINs of all units; a bootstrap that memory fails; a TRAIN as long as can be; a long list."""
     reference = Reference(small_config(**CONFIGS["many"]))
     lists = Lists(reference, 4, *SIZES)
     sync = lists.task(2, snapshot=31)
@@ -118,6 +118,18 @@ def test_rounds_by_hand(simulate, tmp_path):
     ):
         rounds.append(expected(reference, tasks))
         assert (rounds[-1]["error"], rounds[-1]["detail"]) == outcome
+    # Survivor F5: memory fails a bootstrap in the middle of a rollout, which is empty then.
+    rounds.append(expected(reference, [by(infer, 3, 9)]))
+    rounds.append(expected(reference, [by(infer | dict(step=16), 3, 9)], fault="work"))
+    for step, outcome in ((1, Error.STEP), (0, Error.NONE)):
+        rounds.append(expected(reference, [by(infer | dict(step=step), 3, 9)]))
+        assert rounds[-1]["error"] == outcome
+    # Survivor F11: 16 steps' error rows, 2048 bytes, of which the last is behind the buffer.
+    for step in range(16):
+        rounds.append(expected(reference, [by(infer | dict(step=step), 3, 5)]))
+    for place, outcome in (((1 << 15) - 1984, Error.OPERANDS), ((1 << 15) - 2048, Error.NONE)):
+        rounds.append(expected(reference, [by(train | dict(count=16, operands=place), 3, 5)]))
+        assert rounds[-1]["error"] == outcome
     rounds.append(expected(reference, lists.good()))
     assert len(rounds[-1]["tasks"]) > 64 and not rounds[-1]["error"]
     run(simulate, tmp_path, reference.config, rounds)

@@ -29,6 +29,7 @@ def reported(monkeypatch, capsys):
     [
         (ValueError("it must be"), 2),
         (RuntimeError("it must be"), 1),
+        (FloatingPointError("it must be"), 1),
         (OSError("it must be"), 1),
         (MissingTool("it must be"), 3),
         (CapacityError("it must be"), 4),

@@ -222,6 +222,33 @@ def test_a_kernel_that_breaks_ends_the_run(tmp_path, monkeypatch):
     assert result.exit_code == 0 and result.summary["steps"] >= 800
 
 
+def test_a_training_that_overflows_ends_the_run(tmp_path):
+    """hw_arrays 5: with the checkpoint and the best policy before it."""
+    changes = dict(steps=800, checkpoint_interval_steps=100, evaluation_interval_steps=200)
+    config, kept = configured(**changes), {}
+
+    def spoil(session):
+        for name in ("checkpoint.npz", "best.npz"):
+            kept[name] = (tmp_path / name).read_bytes()
+        learner, errors = session.learner, session.learner._errors
+
+        def large(agent, rollout):
+            found, measured = errors(agent, rollout)
+            return np.full_like(found, 1e30), measured
+
+        learner._errors = large
+
+    with pytest.MonkeyPatch.context() as patched:
+        strike(patched, 90, spoil)
+        with pytest.raises(
+            FloatingPointError, match=r"g must be finite, .* since launch \d+: training"
+        ):
+            go(config, tmp_path)
+    assert kept == {name: (tmp_path / name).read_bytes() for name in kept}
+    result, _ = go(config, tmp_path, resume=True)
+    assert result.exit_code == 0 and result.summary["steps"] >= 800
+
+
 def test_the_policy_gets_what_was_learned_elsewhere():
     """Torch's device "cpu:0" copies as a GPU does."""
     found = []

@@ -32,7 +32,8 @@ class Coefficients(NamedTuple):
 
 
 def update(coefficients, gradient, g, theta):
-    """Replace ``g`` and ``theta`` by what ``hw.fa3c.memory.rms_unit`` makes of them.
+    """Replace ``g`` and ``theta`` by what ``hw.fa3c.memory.rms_unit`` makes of them; returns 1 if a
+    number of theta is then infinite or a NaN, plus 2 if one of g is.
 
     coefficients : Coefficients
     gradient, g, theta : float32 arrays of one size, the latter two in C order
@@ -42,11 +43,12 @@ def update(coefficients, gradient, g, theta):
             raise ValueError(f"{name} must be in C order, not of strides {array.strides!r}")
     values = map(np.float32, coefficients)
     _update(*values, np.ravel(gradient), g.reshape(-1), theta.reshape(-1))
+    return int(not np.isfinite(theta).all()) | int(not np.isfinite(g).all()) << 1
 
 
 def update_layer(config, layer, coefficients, gradients, g, theta):
     """An UPDATE: ``gradients`` are the rows of a layer as they come; the rows that fill up a group
-    are not touched.
+    are not touched. Returns what ``update`` says of any of the others.
 
     config : Fa3cConfig
     layer : int
@@ -58,10 +60,12 @@ def update_layer(config, layer, coefficients, gradients, g, theta):
     shape = (layer.gradient_rows, ROW)
     if np.shape(gradients) != shape:
         raise ValueError(f"gradients must be of shape {shape}, not {np.shape(gradients)!r}")
+    overflow = 0
     for group in range(layer.groups):
         here = slice(base + group * layer.group_rows, base + group * layer.group_rows + rows)
         mine = gradients[group * rows : (group + 1) * rows]
-        update(coefficients, mine, g[here], theta[here])
+        overflow |= update(coefficients, mine, g[here], theta[here])
+    return overflow
 
 
 @_compiled
