@@ -13,9 +13,21 @@ __all__ = ["TARGETS", "achieved", "files", "run"]
 TARGETS = ("hw",)
 
 
+#: S_AXI_HP0_FPD to S_AXI_HP3_FPD, each with a way to the memory of its own.
+_PORTS = 4
+
+
+def _groups(masters, ports):
+    """The masters of each port: one each, as far as there are ports, then in turn."""
+    return [masters[port::ports] for port in range(min(ports, len(masters)))]
+
+
 def files(description, board, banks, mapped):
     """``ip.tcl``, ``build.tcl``, ``README.md``."""
     (first, *_) = banks
+    shared = first if first == board.shared else None
+    # One memory on chip has one port for the kernel; the processor's has several.
+    groups = _groups(description.masters, 1 if shared else _PORTS)
     values = dict(
         heading=heading(description, board),
         kernel=description,
@@ -23,7 +35,9 @@ def files(description, board, banks, mapped):
         board_part=board.platform.rpartition(":")[0],
         slave=PREFIX,
         unit=f"{description.name}_1",
-        shared=first if first == board.shared else None,
+        shared=shared,
+        groups=groups,
+        ports=[] if shared else groups,
         train=training(
             description, board, f"pynq:build/{board.name}/{description.name}/{description.name}.bit"
         ),

@@ -150,7 +150,13 @@ def check_block_design(record, description, board, *, megahertz, shared):
     )  # fmt: skip
     cells = {words[-1]: _options(words[:-1])["-vlnv"] for words in _all(record, "create_bd_cell")}
     own = {"shared", "shared_processor", "shared_kernel"} if shared else set()
-    assert set(cells) == {"processor", "resets", "control", "memory", unit, *own}
+    # user D4: a port of the processor each, then in turn; one where the memory is on chip.
+    ports = [0] if shared else range(min(4, len(description.masters)))
+    reached = {port: [] for port in ports}
+    for index, master in enumerate(description.masters):
+        reached[index % 4].append(master.name)
+    memories = [f"memory_{port}" for port in ports]
+    assert set(cells) == {"processor", "resets", "control", *memories, unit, *own}
     assert cells[unit] == f"rlfabric:kernel:{name}:1.0"
     assert ["board_part", "a:b:part0:2.10", "system"] in _all(record, "set_property")
 
@@ -158,10 +164,15 @@ def check_block_design(record, description, board, *, megahertz, shared):
     wide = {cell: _options(words) for cell, words in wide.items()}
     processor = {key.split("PSU__")[-1]: value for key, value in wide["processor"].items()}
     assert processor.get("USE__M_AXI_GP0") == "1"
-    assert processor.get("USE__S_AXI_GP2") == ("0" if shared else "1")
-    assert shared or int(processor["SAXIGP2__DATA_WIDTH"]) == board.data_width
+    for port in range(4):
+        used = not shared and port in ports
+        assert processor[f"USE__S_AXI_GP{port + 2}"] == str(int(used))
+        width = processor.get(f"SAXIGP{port + 2}__DATA_WIDTH")
+        assert width == (str(board.data_width) if used else None)
     assert processor["CRL_APB__PL0_REF_CTRL__FREQMHZ"] == str(megahertz)
-    assert wide["memory"]["CONFIG.NUM_SI"] == str(len(description.masters))
+    for port, names in reached.items():
+        sides = {"CONFIG.NUM_SI": str(len(names)), "CONFIG.NUM_MI": "1"}
+        assert wide[f"memory_{port}"] == sides
     assert wide["control"]["CONFIG.NUM_MI"] == ("2" if shared else "1")
     if shared:
         _check_shared(record, cells, wide, board)
@@ -170,25 +181,32 @@ def check_block_design(record, description, board, *, megahertz, shared):
     assert set(links) == {
         ("processor/M_AXI_HPM0_FPD", "control/S00_AXI"),
         ("control/M00_AXI", f"{unit}/s_axi_control"),
-        *(_SHARED_LINKS if shared else {("memory/M00_AXI", "processor/S_AXI_HP0_FPD")}),
         *(
-            (f"{unit}/{master.name}", f"memory/S{index:02}_AXI")
-            for index, master in enumerate(description.masters)
+            _SHARED_LINKS
+            if shared
+            else ((f"memory_{port}/M00_AXI", f"processor/S_AXI_HP{port}_FPD") for port in ports)
+        ),
+        *(
+            (f"{unit}/{name}", f"memory_{port}/S{index:02}_AXI")
+            for port, names in reached.items()
+            for index, name in enumerate(names)
         ),
     }
+    assert len(links) == len(set(links))
     nets = {}
     for source, pin in _all(record, "connect_bd_net"):
         assert pin not in nets, f"{pin} is driven twice"
         nets[pin] = source
     controllers = ["shared_processor", "shared_kernel"] * shared
     clocked = ["processor/maxihpm0_fpd_aclk", f"{unit}/ap_clk"]
-    clocked += [f"{cell}/s_axi_aclk" for cell in controllers] or ["processor/saxihp0_fpd_aclk"]
-    clocked += ["resets/slowest_sync_clk", "control/aclk", "memory/aclk"]
+    clocked += [f"{cell}/s_axi_aclk" for cell in controllers]
+    clocked += [f"processor/saxihp{port}_fpd_aclk" for port in ports if not shared]
+    clocked += ["resets/slowest_sync_clk", "control/aclk", *(f"{each}/aclk" for each in memories)]
     assert nets == {
         **dict.fromkeys(clocked, "processor/pl_clk0"),
         "resets/ext_reset_in": "processor/pl_resetn0",
         "control/aresetn": "resets/interconnect_aresetn",
-        "memory/aresetn": "resets/interconnect_aresetn",
+        **{f"{each}/aresetn": "resets/interconnect_aresetn" for each in memories},
         f"{unit}/ap_rst_n": "resets/peripheral_aresetn",
         **{f"{cell}/s_axi_aresetn": "resets/peripheral_aresetn" for cell in controllers},
         "processor/pl_ps_irq0": f"{unit}/interrupt",
@@ -202,22 +220,29 @@ def check_block_design(record, description, board, *, megahertz, shared):
     else:
         excluded = [(_options(w[:-1]), w[-1]) for w in _all(record, "exclude_bd_addr_seg")]
         for segments, kinds in ((assigned[1:], _MEMORY), (excluded, _OTHERS)):
-            assert segments == [
-                ({"-target_address_space": f"{unit}/{master.name}"}, f"processor/SAXIGP2/{segment}")
-                for master in description.masters
-                for segment in kinds
-            ]
+            assert sorted(segments, key=str) == sorted(
+                (
+                    (
+                        {"-target_address_space": f"{unit}/{name}"},
+                        f"processor/SAXIGP{port + 2}/HP{port}_{segment}",
+                    )
+                    for port, names in reached.items()
+                    for name in names
+                    for segment in kinds
+                ),
+                key=str,
+            )
     platform = _all(record, "write_hw_platform")
     assert platform == [["-fixed", "-include_bit", "-force", "-file", "system.xsa"]]
 
 
-#: Segments of the processor's port: what is not assigned is excluded, or Vivado refuses it.
-_MEMORY = ("HP0_DDR_HIGH", "HP0_DDR_LOW")
-_OTHERS = ("HP0_LPS_OCM", "HP0_PCIE_LOW", "HP0_QSPI")
+#: Segments of a port of the processor: what is not assigned is excluded, or Vivado refuses it.
+_MEMORY = ("DDR_HIGH", "DDR_LOW")
+_OTHERS = ("LPS_OCM", "PCIE_LOW", "QSPI")
 
 _SHARED_LINKS = {
     ("control/M01_AXI", "shared_processor/S_AXI"),
-    ("memory/M00_AXI", "shared_kernel/S_AXI"),
+    ("memory_0/M00_AXI", "shared_kernel/S_AXI"),
     ("shared_processor/BRAM_PORTA", "shared/BRAM_PORTA"),
     ("shared_kernel/BRAM_PORTA", "shared/BRAM_PORTB"),
 }

@@ -1,5 +1,8 @@
 """Generated Tcl runs to its end under a real tclsh; what it asked of the tools is right."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 import boards
@@ -26,10 +29,22 @@ def package(folder, design, board, change=lambda file, text: text, **settings):
 
 
 def block_design(
-    folder, design, board, change=lambda file, text: text, *arguments, settings=None, **environment
+    folder,
+    design,
+    board,
+    change=lambda file, text: text,
+    *arguments,
+    settings=None,
+    masters=None,
+    **environment,
 ):
-    """``settings`` : what to change of the design's default."""
+    """``settings`` : what to change of the design's default. ``masters`` : how many it has, if not
+    its own number."""
     description, board = described(design, board, **(settings or {})), boards.get(board)
+    if masters:
+        (first, *_) = description.masters
+        more = tuple(replace(first, name=f"m_axi_{k}") for k in range(masters))
+        description = replace(description, masters=more)
     written(folder / "kernel", description, board.name, change)
     record = run(folder / "kernel", "build.tcl", description, *arguments, **environment)
     check_ip(record, description, board, vitis=False)
@@ -65,6 +80,18 @@ def test_block_design(tmp_path, design, board):
     assert clock == f"pl_clk0 {boards.get(board).clocks[0].mhz} 187.498 0.125\n"
 
 
+# user D4
+@pytest.mark.parametrize("masters", [3, 5, 9])
+def test_masters_share_the_ports_of_the_processor(tmp_path, masters):
+    """A port each, as far as there are ports; ``check_block_design`` has it of every design."""
+    block_design(tmp_path, "replay", "zcu106", masters=masters)
+    text = (tmp_path / "kernel" / "README.md").read_text()
+    groups = re.findall(r"^\| (`m_axi.*`) \| .* `S_AXI_HP(\d)_FPD`", text, re.M)
+    assert [int(port) for _, port in groups] == list(range(min(4, masters)))
+    names = [re.findall(r"m_axi_(\d)", row) for row, _ in groups]
+    assert names == [[str(k) for k in range(port, masters, 4)] for port in range(min(4, masters))]
+
+
 def test_block_design_with_memory_on_chip(tmp_path):
     block_design(tmp_path, "gae", "zcu106")
     text = (tmp_path / "kernel" / "README.md").read_text()
@@ -77,7 +104,9 @@ def test_readme_says_why_memory_is_not_on_chip(tmp_path):
         block_design(tmp_path, design, "zcu106", settings=settings)
         text = (tmp_path / "kernel" / "README.md").read_text()
         assert ("are larger than URAM, the 1024 KB that" in text) == said
-        assert "the processor's memory, through `S_AXI_HP0_FPD`, 128 bits" in text
+        assert "| `m_axi_host` | the processor's memory, through `S_AXI_HP0_FPD`, 128 bits" in text
+        storage = "| `m_axi_storage` | the processor's memory, through `S_AXI_HP1_FPD`, 128 bits |"
+        assert (storage in text) == (design == "replay")
 
 
 def test_another_clock(tmp_path):
@@ -90,7 +119,7 @@ def test_another_clock(tmp_path):
     [
         ({"NO_BOARD": "1"}, "board files of ZCU106 must be installed"),
         ({"PROGRESS": "40%"}, "impl_1 must end with a bitstream, not with synth_design Error"),
-        ({"SEGMENTS": "HP0_QSPI"}, "m_axi_host must reach memory of the processor, which has no"),
+        ({"SEGMENTS": "QSPI"}, "m_axi_host must reach memory of the processor, which has no"),
     ],
 )
 def test_block_design_says_what_is_wrong(tmp_path, environment, message):
@@ -167,23 +196,36 @@ def test_planted_errors_in_packaging(tmp_path, old, new):
 
 
 DESIGN_ERRORS = [
-    ("    m_axi_storage\n} {\n    set space", "} {\n    set space"),
-    ("interface replay_1/m_axi_storage memory/S01_AXI\n", ""),
-    ("memory/S01_AXI", "memory/S00_AXI"),
+    ("    m_axi_storage SAXIGP3\n} {\n    set space", "} {\n    set space"),
+    ("    m_axi_storage SAXIGP3\n", "    m_axi_storage SAXIGP2\n"),
+    ("interface replay_1/m_axi_storage memory_1/S00_AXI\n", ""),
+    ("memory_1/S00_AXI", "memory_0/S00_AXI"),
+    ("memory_1/M00_AXI processor/S_AXI_HP1", "memory_1/M00_AXI processor/S_AXI_HP0"),
+    ("memory_1/M00_AXI processor/S_AXI_HP1", "memory_1/M00_AXI processor/S_AXI_HP2"),
+    ("processor/$port/*", "processor/SAXIGP2/*"),
+    ("CONFIG.PSU__USE__S_AXI_GP3 1", "CONFIG.PSU__USE__S_AXI_GP3 0"),
+    ("CONFIG.PSU__USE__S_AXI_GP4 0", "CONFIG.PSU__USE__S_AXI_GP4 1"),
+    ("PSU__SAXIGP3__DATA_WIDTH 128", "PSU__SAXIGP3__DATA_WIDTH 64"),
+    ("    processor/saxihp1_fpd_aclk \\\n", ""),
+    (" memory_1/aclk", ""),
+    (" memory_1/aresetn", ""),
     ("interface control/M00_AXI replay_1/s_axi_control\n", ""),
-    ("CONFIG.NUM_SI 2", "CONFIG.NUM_SI 1"),
-    ("processor/saxihp0_fpd_aclk ", ""),
+    (
+        "NUM_SI 1 CONFIG.NUM_MI 1] [get_bd_cells memory_1]",
+        "NUM_SI 2 CONFIG.NUM_MI 1] [get_bd_cells memory_1]",
+    ),
+    ("    processor/saxihp0_fpd_aclk \\\n", ""),
     (" replay_1/ap_clk", ""),
-    ("control/aclk memory/aclk", "control/aclk"),
+    ("control/aclk memory_0/aclk", "control/aclk"),
     ("net resets/peripheral_aresetn replay_1/ap_rst_n\n", ""),
-    ("control/aresetn memory/aresetn", "control/aresetn"),
+    ("control/aresetn memory_0/aresetn", "control/aresetn"),
     ("net processor/pl_resetn0", "net processor/pl_clk0"),
     ("cell resets", "cell reset"),
     ("-offset 0xA0000000", "-offset 0x80000000"),
     ("-range 4K", "-range 64K"),
     ("string match *DDR*", "string match *DDR_LOW*"),
     ("string match *DDR*", "string match *HP0*"),
-    ("SAXIGP2/*]", "SAXIGP2/*DDR*]"),
+    ("$port/*]", "$port/*DDR*]"),
     ("            exclude_bd_addr_seg", "            set excluded"),
     ("-file system.xsa", "-file replay.xsa"),
     ("foreach project [get_projects -quiet] {", "foreach project {} {"),
@@ -222,7 +264,7 @@ SHARED_ERRORS = [
     ("NUM_SI 1 CONFIG.NUM_MI 2", "NUM_SI 1 CONFIG.NUM_MI 1"),
     ("foreach side {processor kernel}", "foreach side {processor}"),
     ("interface control/M01_AXI shared_processor/S_AXI\n", ""),
-    ("memory/M00_AXI shared_kernel/S_AXI", "memory/M00_AXI processor/S_AXI_HP0_FPD"),
+    ("memory_0/M00_AXI shared_kernel/S_AXI", "memory_0/M00_AXI processor/S_AXI_HP0_FPD"),
     ("shared_kernel/BRAM_PORTA shared/BRAM_PORTB", "shared_kernel/BRAM_PORTA shared/BRAM_PORTA"),
     ("shared_processor/s_axi_aclk ", ""),
     ("shared_kernel/s_axi_aclk ", ""),

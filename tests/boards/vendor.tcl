@@ -158,14 +158,24 @@ command get_bd_cells {} {} {return [known cell [lindex $rest 0]]}
 foreach name {get_bd_pins get_bd_intf_pins} {
     command $name {} {} {
         known cell [lindex [split [lindex $rest 0] /] 0]
+        if {[regexp {^processor/(S_AXI_HP|saxihp)(\d)_fpd} [string map {FPD fpd} [lindex $rest 0]] - - port]} {
+            used $port
+        }
         return [lindex $rest 0]
+    }
+}
+# A port of the processor for masters is there once it is asked for: S_AXI_GP2 is S_AXI_HP0_FPD.
+proc used {port} {
+    set name CONFIG.PSU__USE__S_AXI_GP[expr {$port + 2}]
+    if {![info exists ::properties(processor,$name)] || $::properties(processor,$name) ne "1"} {
+        error "no port S_AXI_HP${port}_FPD"
     }
 }
 command apply_bd_automation {} {-rule -config} {}
 command connect_bd_intf_net {} {} {if {[llength $rest] != 2} {error "two pins"}}
 command connect_bd_net {} {} {if {[llength $rest] != 2} {error "two pins"}}
-# What a preset shows of the processor's port: one more than a board without PCIe, or another list.
-set segments {HP0_DDR_HIGH HP0_DDR_LOW HP0_LPS_OCM HP0_PCIE_LOW HP0_QSPI}
+# What a preset shows of a port of the processor: one more than a board without PCIe, or another list.
+set segments {DDR_HIGH DDR_LOW LPS_OCM PCIE_LOW QSPI}
 if {[info exists env(SEGMENTS)]} {set segments $env(SEGMENTS)}
 command get_bd_addr_spaces {} {} {
     known cell [lindex [split [lindex $rest 0] /] 0]
@@ -174,8 +184,10 @@ command get_bd_addr_spaces {} {} {
 command get_bd_addr_segs {} {} {
     set pattern [lindex $rest 0]
     known cell [lindex [split $pattern /] 0]
-    if {![string match processor/SAXIGP2/* $pattern]} {return $pattern}
-    set all [lmap segment $::segments {string cat processor/SAXIGP2/ $segment}]
+    if {![regexp {^processor/SAXIGP(\d)/} $pattern - port]} {return $pattern}
+    incr port -2
+    used $port
+    set all [lmap segment $::segments {string cat processor/SAXIGP[expr {$port + 2}]/HP${port}_ $segment}]
     return [lsearch -all -inline -glob $all $pattern]
 }
 command assign_bd_address {} {-offset -range -target_address_space} {
