@@ -28,9 +28,9 @@ def _region(board, banks, mapped):
     The index of the first region whose planned share holds it. None if none does, or if it has not
     been mapped, and the tools must place it: a design's own estimate leaves out most of its logic.
     """
-    if mapped is None:
+    near = [bank.region for bank in banks if bank.region is not None]
+    if mapped is None or not near:
         return None
-    near = [bank.region for bank in banks]
     order = dict.fromkeys([*near, *range(len(board.regions))])
     for region in order:
         if not list(board.planned(board.regions[region]).exceeded(mapped)):
@@ -59,6 +59,7 @@ def files(description, board, banks, mapped):
         assigned=list(zip(description.masters, map(_memory, banks), strict=True)),
         region=_region(board, banks, mapped),
         mapped=mapped,
+        near=any(bank.region is not None for bank in banks),
         largest=configured(description)[0].largest,
         train=training(description, board, "xrt"),
         releases=fitting(board),

@@ -75,6 +75,21 @@ def test_die_by_what_is_mapped(board, mapped, die):
     assert said in files["README.md"]
 
 
+# hw_core 12
+def test_banks_of_no_known_die(monkeypatch):
+    """``Bank.region`` may be None: the tools place the kernel; one that is known decides."""
+    board = boards.get("u50")
+    for known, die in (((), []), ((1,), ["1"])):
+        regions = [*known, *[None] * (32 - len(known))]
+        banks = tuple(
+            replace(bank, region=region) for bank, region in zip(board.banks, regions, strict=True)
+        )
+        monkeypatch.setitem(boards.BOARDS, "u50", replace(board, banks=banks))
+        assert link("dqn", "u50", {"mapped": SMALL})[1] == die
+        _, files = texts("dqn", "u50", {"mapped": SMALL})
+        assert ("which one its memory banks lie in is not known" in files["README.md"]) != bool(die)
+
+
 def test_a_large_buffer_has_a_range_of_banks():
     """Through the RAMA at the port of the first, which no other master has."""
     beats = (256 << 20) // 64
