@@ -39,17 +39,19 @@ def get(name):
         raise ValueError(f"board must be one of {', '.join(BOARDS)}, not {name!r}") from None
 
 
-def fits(board, count, item_bytes, *, bank=None, field="capacity"):
+def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
     """Raise ``DoesNotFit`` unless ``count * item_bytes`` bytes fit ``bank``, or the largest.
 
-    A buffer lies in one bank. ``field`` is what the message calls ``count``.
+    A buffer lies in one bank. ``field`` is what the message calls ``count``, ``buffer`` the name of
+    what lies there.
     """
     bank = bank or board.largest_bank
     limit = bank.size // item_bytes
     if count > limit:
+        each = f", {item_bytes} bytes each" if item_bytes > 1 else ""
         raise DoesNotFit(
             f"{field} must be at most {limit} on {board.title} "
-            f"(bank {bank.name} of {bank.size} bytes, {item_bytes} bytes each), not {count}"
+            f"(buffer {buffer} in bank {bank.name} of {bank.size} bytes{each}), not {count}"
         )
 
 

@@ -18,9 +18,11 @@ def banks(description, board, *, storage_bytes=None):
     ``storage_bytes`` : what the largest of them must have room for, where that is more than the
     design can know: experiences of many beats. ``boards.DoesNotFit`` if there is no such memory.
     """
-    assigned, position = _assigned(*configured(description), board, storage_bytes or 0)
+    design, config = configured(description)
+    assigned, position = _assigned(design, config, board, storage_bytes or 0)
     if storage_bytes:
-        fits(board, storage_bytes, 1, bank=assigned[position], field="storage_bytes")
+        bank = assigned[position]
+        fits(board, storage_bytes, 1, buffer=design.largest, bank=bank, field="storage_bytes")
     return assigned
 
 

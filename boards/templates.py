@@ -2,10 +2,14 @@
 
 from importlib.metadata import version
 from importlib.resources import files
+from typing import NamedTuple
 
 import jinja2
 
-__all__ = ["heading", "render", "training"]
+from boards.memory import configured
+from hw.suggest import written
+
+__all__ = ["Run", "heading", "render", "training"]
 
 
 def heading(description, board):
@@ -16,30 +20,36 @@ def heading(description, board):
     )
 
 
-#: Design -> how a training is asked for that runs on its kernel, and the fields of its config that
-#: the run must have too.
-_TRAINING = {
-    "replay": ("dqn --learner cpu", ("replay.capacity",)),
-    "dqn": ("dqn --learner card", ("replay.capacity", "learner.hidden")),
-    "ddpg": ("ddpg --learner card", ("replay.capacity", "learner.hidden")),
-    "gae": ("ppo", ("gae.code_width", "gae.result_width")),
-}
+class Run(NamedTuple):
+    """The command of a training, and what there is to know of it, as sentences."""
+
+    command: str
+    note: str
 
 
 def training(description, board, card):
-    """The command that trains with the described kernel on ``card``; None for a design of which no
-    host program is known."""
-    if description.name not in _TRAINING:
+    """The ``Run`` that trains with the described kernel on ``card``; None for a design of which no
+    host program is known, or a config with which there is none."""
+    design, config = configured(description)
+    known = design.training
+    settings = known and known.settings(config)
+    if not settings:
         return None
-    run, fields = _TRAINING[description.name]
-    words = [f"rlfabric train {run} --board {board.name} --card {card}"]
-    for field in fields:
-        value = description.config
-        for part in field.split("."):
-            value = value[part]
-        text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        words.append(f"--set {part}={text}")
-    return " ".join(words)
+    words, sizes = [f"rlfabric train {known.words}"], known.sizes(config)
+    if known.task:
+        words.append(f"--env {known.environments.get(sizes, 'ENV')}")
+    words.append(f"--board {board.name} --card {card}")
+    words += [f"--set {name}={written(value)}" for name, value in settings.items()]
+    note = [
+        "Its values after `--set` are the kernel's: others need a kernel of their own. "
+        f"`rlfabric bitstream {design.name} --board {board.name} --for-run RUN` makes that of a "
+        "run, from its folder or `summary.json`."
+    ]
+    if known.task:
+        note.insert(0, f"The environment must have {known.task.format(*sizes)}.")
+    if known.needs:
+        note.append(known.needs)
+    return Run(" ".join(words), " ".join(note))
 
 
 def render(package, name, **values):

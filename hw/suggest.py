@@ -1,6 +1,6 @@
 """What would fit where a config does not: smaller values of its fields."""
 
-__all__ = ["alone", "suggest"]
+__all__ = ["alone", "suggest", "written"]
 
 
 def alone(smaller, holds):
@@ -17,15 +17,26 @@ def alone(smaller, holds):
     return [(name, value) for name, value in first if value is not None]
 
 
+def written(value):
+    """A field's value as ``--set`` reads it: commas between the parts of a tuple, colons in one
+    that is a part itself."""
+    if not isinstance(value, (list, tuple)):
+        return str(value)
+    parts = (
+        ":".join(map(str, each)) if isinstance(each, (list, tuple)) else str(each) for each in value
+    )
+    return ",".join(parts)
+
+
 def suggest(smaller, holds):
     """Texts, each a change by itself; if none alone does, several together, as of ``alone``."""
     if found := alone(smaller, holds):
-        return [f"{name} {value}" for name, value in found]
+        return [f"{name} {written(value)}" for name, value in found]
     smaller = {name: values for name, values in smaller.items() if values}
     for step in range(max(map(len, smaller.values()), default=0)):
         together = {name: values[min(step, len(values) - 1)] for name, values in smaller.items()}
         if _holds(holds, together):
-            return [", ".join(f"{name} {value}" for name, value in together.items())]
+            return [", ".join(f"{name} {written(value)}" for name, value in together.items())]
     return []
 
 

@@ -25,8 +25,9 @@ TARGETS = ("hw", "hw_emu")
 def _region(board, banks, mapped):
     """The die for a kernel that takes ``mapped``: that of a bank of its own if it fits there.
 
-    The index of the first region whose planned share holds it. None if none does, or if it has not
-    been mapped, and the tools must place it: a design's own estimate leaves out most of its logic.
+    The index of the first region whose planned share holds it. None if none does, if it has not
+    been mapped, or if no bank's region is known, and the tools must place it: a design's own
+    estimate leaves out most of its logic.
     """
     near = [bank.region for bank in banks if bank.region is not None]
     if mapped is None or not near:
@@ -58,8 +59,8 @@ def files(description, board, banks, mapped):
         unit=f"{description.name}_1",
         assigned=list(zip(description.masters, map(_memory, banks), strict=True)),
         region=_region(board, banks, mapped),
-        mapped=mapped,
         near=any(bank.region is not None for bank in banks),
+        mapped=mapped,
         largest=configured(description)[0].largest,
         train=training(description, board, "xrt"),
         releases=fitting(board),

@@ -34,7 +34,10 @@ __all__ = [
 
 def _check(design, board, config):
     """Raise ``boards.DoesNotFit`` where the board lacks memory or, if known, resources."""
-    boards.fits(board, *design.storage(config), bank=bank_of_largest(design, config, board))
+    bank = bank_of_largest(design, config, board)
+    boards.fits(
+        board, *design.storage(config), buffer=design.largest, bank=bank, field=design.items
+    )
     boards.fits_resources(board, design.estimate(config))
 
 
@@ -71,14 +74,24 @@ def configure(design, board, values, *, library=False, before=None):
     try:
         _check(design, board, config)
     except boards.DoesNotFit as error:
-        largest = _largest_capacity(design, board, config)
-        hints = [f"capacity {largest}"] if largest else []
-        hints += design.suggest(config, lambda other: _fits(design, board, other))
-        raise boards.DoesNotFit("; ".join([str(error), *(f"{h} fits" for h in hints)])) from None
+        hints = _hints(design, board, config, default(board.numbers))
+        raise boards.DoesNotFit("; ".join([str(error), *hints])) from None
     return config
 
 
-def generate(name, board, out, **values):
+def _hints(design, board, config, default):
+    """What fits where ``config`` does not: each a change by itself, or the board's default."""
+    largest = _largest_capacity(design, board, config)
+    found = [f"capacity {largest}"] if largest else []
+    found += design.suggest(config, lambda other: _fits(design, board, other))
+    if not found and _fits(design, board, default):
+        found = [f"the default of {design.name} on {board.title}"]
+    if not found:
+        return [f"nothing smaller of {design.name} is known that fits {board.title}"]
+    return [f"{change} fits" for change in found]
+
+
+def generate(name, board, out, *, overwrite=False, **values):
     """Write the files of design ``name`` for ``board`` and return their directory.
 
     ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads; ``config.json``;

@@ -10,7 +10,7 @@ from hw.fa3c.estimate import estimate, suggest
 from hw.fa3c.records import A3C_ERRORS, TASK, Task
 from hw.fa3c.rows import ROW_BYTES
 from hw.shell.command import round_up
-from hw.shell.design import Design, default_engine
+from hw.shell.design import Design, Training, default_engine
 from hw.shell.program import PAGE_BYTES
 
 __all__ = ["DESIGN"]
@@ -38,6 +38,7 @@ _SIZES = (
         height=1,
         width=1,
         binary32=True,
+        input_exponent=0,
         convolutions=(),
         hidden=(32,),
         outputs=3,
@@ -86,6 +87,38 @@ def _identity(config):
     }
 
 
+#: Height, width, channels and actions -> an environment that has them.
+_ENVIRONMENTS = {
+    (84, 84, 4, 18): "ALE/Seaquest-v5",
+    (84, 84, 4, 6): "ALE/Pong-v5",
+    (10, 10, 4, 6): "MinAtar/Breakout-v0",
+    (10, 10, 4, 3): "MinAtar/Breakout-v1",
+    (1, 1, 4, 2): "CartPole-v1",
+}
+
+
+def _settings(config):
+    """The most environments for which there are places, of two populations if one has no more: of
+    the last population's number, nobody is, and a snapshot is kept for evaluations."""
+    most = None
+    for populations in (2, 1):
+        group = min(config.batch, 8)
+        agents = config.agents // (populations + 1)
+        agents = min(agents, (config.snapshots - 1) // populations * group)
+        if agents and (most is None or populations * agents > most["env_count"]):
+            most = {
+                "env_count": populations * agents,
+                "populations": populations,
+                "group": min(group, agents),
+            }
+    network = {
+        "hidden": config.hidden,
+        "convolutions": config.convolutions,
+        "batch_size": config.steps,
+    }
+    return most and {**network, **most}
+
+
 DESIGN = Design(
     name="a3c",
     summary="A3C: inference and training of convolutional networks, RMSProp (FA3C)",
@@ -95,9 +128,17 @@ DESIGN = Design(
     errors=A3C_ERRORS,
     records={"Tasks": [TASK]},
     largest="local0",
-    storage=lambda config: (1, config.local_bytes),
+    storage=lambda config: (config.local_bytes, 1),
+    items="bytes of rollouts",
     buffers=_buffers,
     estimate=estimate,
     suggest=suggest,
     identity=_identity,
+    training=Training(
+        words="a3c",
+        settings=_settings,
+        task="observations of {} x {} x {} and {} actions",
+        sizes=lambda config: (config.height, config.width, config.channels, config.outputs - 1),
+        environments=_ENVIRONMENTS,
+    ),
 )

@@ -21,7 +21,7 @@ from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.shell.axi import engine_of
 from hw.stream.ram import memory_blocks, style_of
 from hw.stream.transpose import Transpose
-from hw.suggest import alone
+from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "suggest"]
 
@@ -90,14 +90,22 @@ def _queue(width, depth):
 
 
 def suggest(config, fits):
-    """What would fit: texts, each a change by itself.
+    """What would fit: texts, as ``hw.suggest.suggest``; ``fits(config)``: whether another does."""
 
-    ``fits(config)`` : whether another config does.
-    """
-    changes = {
-        "lanes": [config.lanes >> k for k in range(1, config.lanes.bit_length())],
-        "units": [("infer", "train")] * (len(config.units) > 2),
-        "rms_units": [config.rms_units >> k for k in range(1, config.rms_units.bit_length())],
+    def halves(value):
+        return [value >> k for k in range(1, value.bit_length())]
+
+    fewer = [units for units in (("infer", "train"), ("any",)) if len(units) < len(config.units)]
+    smaller = {
+        "lanes": halves(config.lanes),
+        "units": fewer,
+        "rms_units": halves(config.rms_units),
+        "drain_words": halves(config.drain_words),
+        "agents": [n for n in halves(config.agents) if n >= config.batch],
+        "hidden": [
+            tuple(min(width, most) for width in config.hidden)
+            for most in halves(max(config.hidden, default=0))
+            if most >= 16
+        ],
     }
-    found = alone(changes, lambda change: fits(replace(config, **change)))
-    return [f"{name} {','.join(v) if isinstance(v, tuple) else v}" for name, v in found]
+    return changes_that_fit(smaller, lambda changes: fits(replace(config, **changes)))

@@ -7,9 +7,9 @@ from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, suggest
 from hw.fixar.noise import NOISE_FORMAT
 from hw.fixar.precision import activation_slot, error_slot, shift_limits
-from hw.learner.design import RECORDS, identity, storage
+from hw.learner.design import CONTINUOUS, RECORDS, identity, settings, storage
 from hw.replay.design import default_config
-from hw.shell.design import Design
+from hw.shell.design import Design, Training
 
 __all__ = ["DESIGN"]
 
@@ -67,5 +67,12 @@ DESIGN = Design(
     estimate=estimate,
     suggest=suggest,
     identity=_identity,
+    training=Training(
+        words="ddpg --design fixar",
+        settings=settings,
+        task="observations of {} numbers and actions of {}",
+        sizes=lambda config: (config.learner.observation, config.learner.action),
+        environments=CONTINUOUS,
+    ),
     packed=True,
 )

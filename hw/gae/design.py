@@ -9,8 +9,9 @@ from hw.gae.estimate import estimate
 from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.gae.records import GAE_ERRORS, MOMENTS, Kind
 from hw.shell.command import round_up
-from hw.shell.design import Design, default_engine
+from hw.shell.design import Design, Training, default_engine
 from hw.shell.program import PAGE_BYTES
+from hw.suggest import suggest
 
 __all__ = ["DESIGN", "HEPPO_WIDTHS"]
 
@@ -37,14 +38,20 @@ def _default(numbers, **widths):
     return config
 
 
-def _fewer_rows(config, fits):
-    """The largest power of two below the config's rows that fits."""
-    rows = 1 << (config.gae.rows - 1).bit_length() >> 1
-    while rows >= 1:
-        if fits(replace(config, gae=replace(config.gae, rows=rows))):
-            return [f"rows {rows}"]
-        rows //= 2
-    return []
+def _suggest(config, fits):
+    """Fewer rows, or shorter stacks."""
+
+    def powers(value, least):
+        """Powers of two below, largest first."""
+        return [1 << k for k in reversed(range(value.bit_length())) if least <= 1 << k < value]
+
+    smaller = {"gae.rows": powers(config.gae.rows, 1), "gae.depth": powers(config.gae.depth, 16)}
+
+    def holds(changes):
+        changes = {name.removeprefix("gae."): value for name, value in changes.items()}
+        return fits(replace(config, gae=replace(config.gae, **changes)))
+
+    return suggest(smaller, holds)
 
 
 def _slots(config):
@@ -76,6 +83,15 @@ def _identity(config):
     }
 
 
+def _settings(config):
+    """Rollouts are of 128 steps, or as many as the stack holds if each ends an episode."""
+    return {
+        "steps_per_launch": min(128, config.gae.depth // 2),
+        "code_width": config.gae.code_width,
+        "result_width": config.gae.result_width,
+    }
+
+
 DESIGN = Design(
     name="gae",
     summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
@@ -87,8 +103,12 @@ DESIGN = Design(
     records={"Records": [MOMENTS]},
     largest="operands",
     storage=_slots,
+    items="slots",
     buffers=_rollout,
     estimate=estimate,
-    suggest=_fewer_rows,
     identity=_identity,
+    suggest=_suggest,
+    training=Training(
+        words="ppo", settings=_settings, needs="PPO needs PyTorch (the extra `torch`)."
+    ),
 )

@@ -22,9 +22,9 @@ from hw.replay.design import default_config
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
-from hw.shell.design import Design
+from hw.shell.design import Design, Training
 
-__all__ = ["DDPG", "DQN", "RECORDS", "identity", "storage"]
+__all__ = ["CONTINUOUS", "DDPG", "DQN", "RECORDS", "identity", "settings", "storage"]
 
 #: What lies in operands and results of a kernel that learns.
 RECORDS = {
@@ -39,6 +39,17 @@ _UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1),
 _SHARE = 0.75
 #: Observation and action sizes of the tasks that come with a host program: CartPole, Pendulum.
 _SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=3, action=1)}
+
+#: Numbers of an observation and actions -> an environment that has them.
+_DISCRETE = {(4, 2): "CartPole-v1", (6, 3): "Acrobot-v1", (8, 4): "LunarLander-v3"}
+#: The same where an action is several numbers.
+CONTINUOUS = {
+    (2, 1): "MountainCarContinuous-v0",
+    (3, 1): "Pendulum-v1",
+    (8, 2): "Swimmer-v5",
+    (11, 3): "Hopper-v5",
+    (17, 6): "HalfCheetah-v5",
+}
 
 
 def _default(algorithm, numbers):
@@ -95,6 +106,33 @@ def identity(config):
     }
 
 
+def settings(config):
+    """Fields of a run that a learner's kernel decides."""
+    learner = config.learner
+    return {
+        "capacity": config.replay.capacity,
+        "hidden": learner.hidden,
+        "activation": learner.hidden_activation,
+        "optimizer": learner.optimizer,
+        "batch_size": learner.batch,
+    }
+
+
+def _training(algorithm):
+    discrete = algorithm == "dqn"
+    return Training(
+        words=f"{algorithm} --learner card",
+        settings=lambda config: (
+            settings(config) | ({"double": config.learner.double} if discrete else {})
+        ),
+        task="observations of {} numbers and {} actions"
+        if discrete
+        else "observations of {} numbers and actions of {}",
+        sizes=lambda config: (config.learner.observation, config.learner.action),
+        environments=_DISCRETE if discrete else CONTINUOUS,
+    )
+
+
 def _design(algorithm, summary):
     return Design(
         name=algorithm,
@@ -110,6 +148,7 @@ def _design(algorithm, summary):
         suggest=suggest,
         identity=identity,
         check=partial(_check, algorithm),
+        training=_training(algorithm),
     )
 
 

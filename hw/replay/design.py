@@ -1,5 +1,7 @@
 """The design ``replay``: prioritized replay (CF'22, PEARL)."""
 
+from dataclasses import replace
+
 from hw.arith.power import SCALE_FORMAT
 from hw.replay.commands import Given
 from hw.replay.config import FRACTION_WIDTH, ReplayConfig, ReplayKernelConfig
@@ -7,7 +9,8 @@ from hw.replay.core import ReplayCore
 from hw.replay.priority import EPSILON_FORMAT, ERROR_FORMAT
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_ERRORS
 from hw.replay.tree.manager import ReplayManager
-from hw.shell.design import Design, default_engine
+from hw.shell.design import Design, Training, default_engine
+from hw.suggest import suggest
 
 __all__ = ["DESIGN", "default_config", "identity"]
 
@@ -36,6 +39,16 @@ def identity(config):
     }
 
 
+def _suggest(config, fits):
+    """A narrower tree; its capacity is asked of every design."""
+    fanouts = [config.replay.fanout >> k for k in range(1, config.replay.fanout.bit_length() - 1)]
+
+    def holds(changes):
+        return fits(replace(config, replay=replace(config.replay, **changes)))
+
+    return suggest({"fanout": fanouts}, holds)
+
+
 DESIGN = Design(
     name="replay",
     summary="prioritized replay: sum tree, draws, gather and insert (CF'22, PEARL)",
@@ -48,4 +61,9 @@ DESIGN = Design(
     storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
     estimate=ReplayCore.estimate,
     identity=identity,
+    suggest=_suggest,
+    training=Training(
+        words="dqn --learner cpu",
+        settings=lambda config: {"capacity": config.replay.capacity},
+    ),
 )

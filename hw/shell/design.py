@@ -1,7 +1,7 @@
 """A design: how a kernel is configured, built, described and documented. One object a package."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hw.shell.axi import EngineConfig, engine_of
 from hw.shell.description import (
@@ -13,7 +13,33 @@ from hw.shell.description import (
 from hw.shell.kernel import Kernel
 from hw.shell.program import STATUS
 
-__all__ = ["Design", "default_engine"]
+__all__ = ["Design", "Training", "default_engine"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The run that kernels of a design are for, as ``rlfabric train`` is told of it.
+
+    words : str
+        Algorithm and options.
+    settings : callable
+        ``{field of the run: value}`` that go with a kernel's config; None for a config with which
+        there is no run.
+    task : str
+        What an environment must have, with ``sizes``, a tuple from the config, for its braces.
+        Empty: any environment will do.
+    environments : dict
+        A known environment of some sizes.
+    needs : str
+        What must be installed besides, as a sentence.
+    """
+
+    words: str
+    settings: Callable
+    task: str = ""
+    sizes: Callable = lambda config: ()
+    environments: dict = field(default_factory=dict)
+    needs: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +65,8 @@ class Design:
         The buffer that takes most of a memory bank.
     storage : callable
         ``(count, bytes)`` of the items that its bank must hold at least, from config.
+    items : str
+        What messages call their count: the config's field, if there is one.
     buffers : callable
         Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
         the largest program of its runtime. A buffer that is not named grows with what is in it.
@@ -52,6 +80,8 @@ class Design:
         It is in the kernel's hash, and best derived from what hardware and host compute with.
     check : callable
         ValueError for a config that is another design's.
+    training : Training or None
+        None: no host program is known.
     packed : bool
         Registers and adders are made to lie within DSP blocks: a mapping that leaves them outside
         says more than there is.
@@ -67,11 +97,13 @@ class Design:
     largest: str
     storage: Callable
     estimate: Callable
+    items: str = "capacity"
     library: Callable | None = None
     buffers: Callable = lambda config: {}
     suggest: Callable = lambda config, fits: []
     identity: Callable = lambda config: {}
     check: Callable = lambda config: None
+    training: Training | None = None
     packed: bool = False
 
     @property

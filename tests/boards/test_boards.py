@@ -86,21 +86,21 @@ def test_regions_are_no_more_than_the_part(board):
 
 def test_fits_up_to_the_last_item():
     board = boards.get("zcu106")
-    boards.fits(board, (2 << 30) // 48, 48)
+    boards.fits(board, (2 << 30) // 48, 48, buffer="storage")
     with pytest.raises(boards.DoesNotFit) as error:
-        boards.fits(board, (2 << 30) // 48 + 1, 48)
+        boards.fits(board, (2 << 30) // 48 + 1, 48, buffer="storage")
     assert str(error.value) == (
         "capacity must be at most 44739242 on ZCU106 "
-        "(bank DDR_LOW of 2147483648 bytes, 48 bytes each), not 44739243"
+        "(buffer storage in bank DDR_LOW of 2147483648 bytes, 48 bytes each), not 44739243"
     )
 
 
 def test_banks_that_join_fit_as_one():
     board = boards.get("u50")
     limit = 31 * (256 << 20) // 64
-    boards.fits(board, limit, 64)
+    boards.fits(board, limit, 64, buffer="storage")
     with pytest.raises(boards.DoesNotFit, match=rf"at most {limit} .*bank HBM\[1:31\] of"):
-        boards.fits(board, limit + 1, 64)
+        boards.fits(board, limit + 1, 64, buffer="storage")
 
 
 @pytest.mark.parametrize(

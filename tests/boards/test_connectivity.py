@@ -125,6 +125,7 @@ def test_storage_of_long_experiences(storage_bytes, name):
      ("zcu106", 2 << 30, "DDR_HIGH"), ("ulx3s", 192 << 10, r"BRAM\[1\]")],
 )  # fmt: skip
 def test_more_storage_than_there_is(board, limit, bank):
-    message = rf"storage_bytes must be at most {limit} on .* \(bank {bank} of {limit} bytes"
+    where = rf"\(buffer storage in bank {bank} of {limit} bytes\), not {limit + 1}"
+    message = rf"storage_bytes must be at most {limit} on .* {where}"
     with pytest.raises(DoesNotFit, match=message):
         texts("replay", board, {"storage_bytes": limit + 1})

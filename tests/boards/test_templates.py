@@ -6,16 +6,20 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import boards
+from boards import bitstream
 from boards.templates import training
-from host.commands.options import options
+from host.collect.spec import Spec
+from host.commands.options import options as asked
+from host.commands.request import request
 from host.generate import describe, override, package
-from host.train.preset import preset
+from host.settings import leaves, resolve
+from host.train.families import family_of
+from hw.designs import DESIGNS
 from tests.boards.vendor import described, small
 
 
@@ -37,30 +41,92 @@ def test_what_is_known_of_a_kernel_goes_into_its_files(tmp_path):
     assert re.search(r"^loaded in [\d.]+ s; 20 launches, [\d.]+ ms each$", result.stdout), result
 
 
-@pytest.mark.parametrize(
-    "design, algo, learner",
-    [("replay", "dqn", "cpu"), ("dqn", "dqn", "card"), ("ddpg", "ddpg", "card"),
-     ("gae", "ppo", "cpu")],
-)  # fmt: skip
-def test_training_that_a_readme_names(design, algo, learner):
-    """Its options are a run's, and ask for what the kernel has."""
-    settings = {} if design == "gae" else {"capacity": 4096}
-    description = described(design, "u50", **{**small(design), **settings})
-    words = training(description, boards.get("u50"), "xrt").split()
-    named = ["--learner", learner] if algo != "ppo" else []
-    where = ["--board", "u50", "--card", "xrt"]
-    assert words[: 7 + len(named)] == ["rlfabric", "train", algo, *named, *where]
-    values = [value for word, value in pairwise(words) if word == "--set"]
-    config, kernel = override(preset(algo, learner), options(values)), description.config
-    if design == "gae":
-        widths = (kernel["gae"]["code_width"], kernel["gae"]["result_width"])
-        assert (config.agent.code_width, config.agent.result_width) == widths == (8, 8)
-    else:
-        assert config.capacity == kernel["replay"]["capacity"] == 4096
-    if learner == "card":
-        assert config.agent.hidden == kernel["learner"]["hidden"] == (8,)
+#: Designs with a replay memory: one of a few dozen experiences is too small to begin to learn from.
+LEARNS = ("replay", "dqn", "ddpg", "fixar")
 
 
-def test_no_training_of_a_design_without_a_host():
-    description = replace(described("replay", "u50"), name="adder")
-    assert training(description, boards.get("u50"), "xrt") is None
+#: What an environment of a kernel shows and takes, where the design asks for one.
+def spec_of(description):
+    config = description.config
+    if description.name == "a3c":
+        pixels = config["height"], config["width"], config["channels"]
+        vector = config["height"] == config["width"] == 1
+        return Spec(
+            shape=pixels[2:] if vector else pixels,
+            dtype="float32" if config["binary32"] else "uint8",
+            exponent=0 if config["binary32"] else config["input_exponent"],
+            action_count=config["outputs"] - 1,
+            discrete=True,
+        )
+    learner = config.get("learner", {"observation": 4, "action": 2})
+    return Spec(
+        shape=(learner["observation"],),
+        dtype="float32",
+        action_count=learner["action"],
+        discrete=description.name in ("dqn", "replay", "gae"),
+    )
+
+
+def run_of(command, board):
+    """The config of the run that a command line asks for."""
+    options, settings, words = {}, [], command.split()
+    assert words[:2] == ["rlfabric", "train"]
+    for option, value in zip(words[3::2], words[4::2], strict=True):
+        if option == "--set":
+            settings.append(value)
+        else:
+            options[option.removeprefix("--")] = value
+    assert options.pop("board") == board and options.pop("card") == "xrt"
+    config, kernel = request(words[2], options=options, settings=asked(settings))
+    assert not kernel
+    return config
+
+
+# user D3, hw_core 13
+@pytest.mark.parametrize("board", boards.BOARDS)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_training_that_a_readme_names(design, board):
+    """The run that it asks for takes the kernel: of the board's default, and of a small one."""
+    roomy = {"capacity": 4096} if design in LEARNS else {}
+    roomy |= {"gae.depth": 256} if design == "gae" else {}
+    for settings in ({}, small(design) | roomy):
+        found = DESIGNS[design].config_type
+        config = override(DESIGNS[design].default(boards.get(board).numbers), settings)
+        description = DESIGNS[design].describe(config)
+        run = run_of(training(description, boards.get(board), "xrt").command, board)
+        family, kernel = family_of(run), found.from_dict(description.config)
+        assert family.design(run) == design
+        values = family.kernel_values(run, spec_of(description))
+        present = dict((leaf, value) for leaf, value, _ in leaves(kernel))
+        for name, value in values.items():
+            leaf = resolve(kernel, name)
+            most = name in ("batch", "agents", "snapshots", "tasks", "gae.rows", "gae.depth")
+            assert (
+                value == present[leaf]
+                or (most and value <= present[leaf])
+                or (
+                    name == "gae.rows"  # further environments come after the others
+                )
+            ), (name, value, present[leaf])
+
+
+def test_a_note_says_what_the_environment_must_have():
+    run = training(described("a3c", "u50"), boards.get("u50"), "xrt")
+    assert " --env ALE/Seaquest-v5 " in run.command
+    assert run.note.startswith(
+        "The environment must have observations of 84 x 84 x 4 and 18 actions. "
+    )
+    assert "`rlfabric bitstream a3c --board u50 --for-run RUN`" in run.note
+    other = training(described("dqn", "u50", observation=5), boards.get("u50"), "xrt")
+    assert " --env ENV " in other.command and "observations of 5 numbers and 2" in other.note
+
+
+def test_no_training_of_a_design_without_a_host(monkeypatch):
+    """Neither of one that names none, nor of a config that no run takes."""
+    board, alone = boards.get("u50"), described("a3c", "u50", snapshots=1)
+    assert training(alone, board, "xrt") is None
+    replay = described("replay", "u50")
+    monkeypatch.setitem(DESIGNS, "replay", replace(DESIGNS["replay"], training=None))
+    assert training(replay, board, "xrt") is None
+    text = bitstream.files(replay, board)["README.md"]
+    assert "No host program is known" in text and "rlfabric train" not in text

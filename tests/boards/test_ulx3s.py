@@ -109,7 +109,8 @@ def test_default_fills_the_block_ram(description):
 def test_readme_names_what_trains_with_the_design():
     description = described("gae", "ulx3s", **small("gae"))
     text = files(description, BOARD)["README.md"]
-    assert "rlfabric train ppo --board ulx3s --card uart:/dev/ttyUSB0 --set code_width=8" in text
+    assert "`rlfabric train ppo --board ulx3s --card uart:/dev/ttyUSB0 --set steps_per_" in text
+    assert " --set code_width=8 " in text and "PPO needs PyTorch" in text
     assert "capacity" not in text and "dqn" not in text
 
 
@@ -188,7 +189,6 @@ def test_a_failed_run_leaves_no_bitstream(folder, tools, description):
     assert not (folder / "ulx3s.bit").exists()
 
 
-def test_missing_tools_are_told(folder, description, monkeypatch):
 def test_what_yosys_said_last_is_shown(folder, tools, description):
     """What it prints ends where it calls ABC; what an earlier run has said is not its error."""
     (folder / "ulx3s.tim").write_text("ERROR: an old one\n")
@@ -198,6 +198,7 @@ def test_what_yosys_said_last_is_shown(folder, tools, description):
     assert str(error.value).splitlines()[-2:] == ["ABC", "ERROR: Assert failed"]
 
 
+def test_missing_tools_are_told(folder, description, monkeypatch):
     for variable in module._TOOLS:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(module.sysconfig, "get_path", lambda name: str(folder))

@@ -36,9 +36,11 @@ def test_units(units, trainers):
     [
         (dict(dsp=680), ["lanes 2", "units infer,train", "rms_units 4"]),
         (dict(dsp=425), ["lanes 2", "units infer,train"]),
-        (dict(dsp=412), ["lanes 1"]),
-        (dict(uram=271), ["units infer,train"]),
-        (dict(dsp=100), []),
+        (dict(dsp=412), ["lanes 1", "units any"]),
+        (dict(uram=271), ["units infer,train", "hidden 128"]),
+        # No change by itself: all, each a step further until that does.
+        (dict(dsp=200), ["lanes 1, units any, rms_units 2, drain_words 1, agents 4, hidden 64"]),
+        (dict(dsp=20), []),
     ],
 )
 def test_what_would_fit(limits, texts):

@@ -68,6 +68,7 @@ class StubDesign:
 
     name = "stub"
     largest = "storage"
+    items = "capacity"
     library = None
     config_type = StubConfig
     summary = "a memory [for tests]"

@@ -135,7 +135,8 @@ def test_nothing_is_written_for_what_does_not_fit(tmp_path):
         generate("stub", "zcu106", tmp_path, capacity=2**26)
     assert str(error.value) == (
         "capacity must be at most 33554432 on ZCU106 "
-        "(bank DDR_HIGH of 2147483648 bytes, 64 bytes each), not 67108864; capacity 33554432 fits"
+        "(buffer storage in bank DDR_HIGH of 2147483648 bytes, 64 bytes each), not 67108864; "
+        "capacity 33554432 fits"
     )
     with pytest.raises(boards.DoesNotFit) as error:
         generate("huge", "u200", tmp_path, capacity=64_001)
@@ -144,7 +145,9 @@ def test_nothing_is_written_for_what_does_not_fit(tmp_path):
     )
     with pytest.raises(boards.DoesNotFit) as error:  # 0 UltraRAM: no capacity helps
         generate("huge", "ulx3s", tmp_path)
-    assert str(error.value).endswith("(the usable share), not 11")
+    assert str(error.value).endswith(
+        "(the usable share), not 11; nothing smaller of stub is known that fits ULX3S-85F"
+    )
     assert not list(tmp_path.iterdir())
     generate("huge", "u200", tmp_path, capacity=64_000)
 
