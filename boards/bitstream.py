@@ -40,12 +40,17 @@ __all__ = [
     "execute",
     "files",
     "find_tool",
+    "finished",
     "routed",
     "whole",
 ]
 
 #: What a build leaves of its clocks.
 OUTCOME = "outcome.json"
+
+#: What tools leave of a finished kernel: what a card loads, and what is read beside it.
+_BITSTREAMS = ("*.xclbin", "*.bit", "*.xsa")
+_BESIDE = ("*.hwh", "clock.txt", "info.txt", "emconfig.json", OUTCOME)
 
 #: Seconds that a tool may take: a large design links for most of a day.
 LIMIT_S = 36 * 3600
@@ -139,6 +144,14 @@ def routed(folder, description):
         return None
     record = json.loads(path.read_text())
     return record["clocks_mhz"] if record["config_hash"] == description.config_hash else None
+
+
+def finished(folder):
+    """Paths of the finished bitstream in ``folder`` and of what belongs to it; none without one."""
+    folder = Path(folder)
+    if not any(path for pattern in _BITSTREAMS for path in folder.glob(pattern)):
+        return []
+    return sorted(path for each in (*_BITSTREAMS, *_BESIDE) for path in folder.glob(each))
 
 
 def find_tool(name, advice):

@@ -10,10 +10,10 @@ from boards.bitstream import whole
 from boards.memory import banks
 from hw.designs import DESIGNS
 
-__all__ = ["REPORT", "lacking", "mapped_before", "report"]
+__all__ = ["PICTURE", "REPORT", "lacking", "mapped_before", "report"]
 
-#: File of a report.
-REPORT = "report.json"
+#: Files of a report.
+REPORT, PICTURE = "report.json", "report.png"
 
 #: Bytes of a block of UltraRAM without its parity.
 _ULTRA_BYTES = 8 * 4096

@@ -9,7 +9,18 @@ import typer
 
 import boards
 from host.commands.listing import console
-from host.commands.options import BoardName, Capacity, Design, Fanout, Output, Settings, options
+from host.commands.options import (
+    BoardName,
+    Capacity,
+    Design,
+    Fanout,
+    ForRun,
+    Output,
+    Overwrite,
+    Settings,
+    options,
+)
+from host.commands.run_kernel import of_run
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["making"]
@@ -24,10 +35,14 @@ def verilog(
     capacity: Capacity = None,
     fanout: Fanout = None,
     settings: Settings = None,
+    for_run: ForRun = None,
     out: Output = BUILD_DIRECTORY,
+    overwrite: Overwrite = False,
     lint: Annotated[bool, typer.Option("--lint", help="Check it with Verilator.")] = False,
 ):
     """Write Verilog, config, kernel description and register map of DESIGN for a board.
+
+    The folder holds files of one kernel: those of another config go, but a finished bitstream.
 
     Examples:
 
@@ -41,7 +56,8 @@ def verilog(
     from host.generate.lint import lint_directory
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    directory = emit(design, board, out, **values)
+    values, _ = of_run(for_run, design, board, values)
+    directory = emit(design, board, out, overwrite=overwrite, **values)
     if lint:
         lint_directory(directory)
         console.print("clean under verilator --lint-only -Wall with lint.vlt")
@@ -55,7 +71,9 @@ def bitstream_(
     capacity: Capacity = None,
     fanout: Fanout = None,
     settings: Settings = None,
+    for_run: ForRun = None,
     out: Output = BUILD_DIRECTORY,
+    overwrite: Overwrite = False,
     target: Annotated[
         str | None, typer.Option(help="`hw`, or on U200 and U50 `hw_emu`. [default: hw]")
     ] = None,
@@ -79,13 +97,17 @@ def bitstream_(
     - `rlfabric bitstream dqn --board u50 --target hw_emu`
 
     - `rlfabric bitstream replay --board u50 --storage-bytes 4294967296`
+
+    - `rlfabric bitstream a3c --board u200 --for-run runs/a3c-ALE-Pong-v5-card-model-0`
     """
     from boards.bitstream import build
     from host.generate import package
     from hw.shell.description import KernelDescription
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    directory = package(design, board, out, storage_bytes=storage_bytes, **values)
+    values, stored = of_run(for_run, design, board, values)
+    wanted = stored if storage_bytes is None else storage_bytes
+    directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
     print(os.path.relpath(directory), flush=True)
     description = KernelDescription.from_json((directory / "kernel.json").read_text())
     made = build(directory, description, boards.get(board), target=target, platform=platform)
@@ -101,7 +123,9 @@ def report_(
     capacity: Capacity = None,
     fanout: Fanout = None,
     settings: Settings = None,
+    for_run: ForRun = None,
     out: Output = BUILD_DIRECTORY,
+    overwrite: Overwrite = False,
     levels: Annotated[int, typer.Option(min=1, help="How deep the units go.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ):
@@ -116,7 +140,8 @@ def report_(
     from host.commands.report import make, show
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    result = make(design, board, out, levels=levels, **values)
+    values, _ = of_run(for_run, design, board, values)
+    result = make(design, board, out, levels=levels, overwrite=overwrite, **values)
     if as_json:
         print(json.dumps(result, indent=2))
     else:

@@ -8,8 +8,8 @@ import typer
 
 from host.commands.exits import TRACEBACK
 
-__all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "Learner", "Output", "Settings"]
-__all__ += ["Verbose", "options"]
+__all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Learner", "Output"]
+__all__ += ["Overwrite", "Settings", "Verbose", "options"]
 
 
 def _verbose(asked: bool):
@@ -39,6 +39,23 @@ Act = Annotated[
     ),
 ]
 Output = Annotated[Path, typer.Option("--out", help="Where `<board>/<design>/` goes.")]
+
+ForRun = Annotated[
+    Path | None,
+    typer.Option(
+        "--for-run",
+        metavar="RUN",
+        help="The kernel that a run needs: its folder, or its `summary.json`. `--set` changes it.",
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Where the folder has a finished bitstream of another kernel, or files that were "
+        "changed by hand: move them to a folder inside.",
+    ),
+]
 
 Verbose = Annotated[
     bool,

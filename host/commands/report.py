@@ -1,5 +1,6 @@
 """``rlfabric report``: what a design takes of a board, as a table, a picture and JSON."""
 
+import io
 import json
 import sys
 import time
@@ -11,9 +12,10 @@ from rich.markup import escape
 
 import boards
 from boards.bitstream import routed
-from boards.report import REPORT, report
+from boards.report import PICTURE, REPORT, report
 from host.commands.listing import table
-from host.generate import configure, find_design
+from host.generate import configure, find_design, identity
+from host.generate.folder import write
 from hw.estimate import RESOURCES
 
 __all__ = ["make", "show"]
@@ -21,17 +23,19 @@ __all__ = ["make", "show"]
 _TITLES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM", "dsp": "DSP"}
 
 
-def make(name, board, out, *, levels=3, **values):
-    """The report of design ``name`` on ``board`` with config ``values`` (as ``generate``), written
-    to ``report.json`` and ``report.png`` under ``out/<board>/<name>``; the dict of it.
+def make(name, board, out, *, levels=3, overwrite=False, library=False, **values):
+    """The report of design ``name`` on ``board`` with config ``values`` (as ``emit``), written to
+    ``report.json`` and ``report.png`` under ``out/<board>/<name>``; the dict of it.
 
-    ``boards.DoesNotFit``, before any tool is started, where the design's own estimate is too large.
+    Before any tool is started: ``boards.DoesNotFit`` where the design's own estimate is too large,
+    and what another kernel left in that folder goes, or is refused, as ``generate`` does it.
     """
     design, board = find_design(name), boards.get(board)
-    config = configure(design, board, values)
+    config = configure(design, board, values, library=library)
     folder = Path(out) / board.name / name
-    folder.mkdir(parents=True, exist_ok=True)
     description = design.describe(config)
+    whose = identity(name, board, description)
+    write(folder, whose, {}, overwrite=overwrite)
     with _progress() as progress:
         result = report(
             name,
@@ -42,8 +46,10 @@ def make(name, board, out, *, levels=3, **values):
             routed=routed(folder, description),
             progress=progress,
         )
-    (folder / REPORT).write_text(json.dumps(result, indent=2) + "\n")
-    _draw(result, board, folder / "report.png")
+    text, picture = json.dumps(result, indent=2) + "\n", io.BytesIO()
+    _draw(result, board, picture)
+    files = {REPORT: text.encode(), PICTURE: picture.getvalue()}
+    write(folder, whose, files, overwrite=overwrite)
     return result
 
 
@@ -95,7 +101,7 @@ def show(result, board, folder):
         print(f"clock {name}: {mhz:.1f} MHz routed")
     for line in result["lacks"]:
         print(f"does not fit: {line}")
-    print(folder / "report.png")
+    print(folder / PICTURE)
 
 
 def _indented(path):
@@ -114,8 +120,8 @@ def _percent(number):
     return "unknown" if number is None else f"{number} %"
 
 
-def _draw(result, board, path):
-    """Bars of the first level below the core, stacked, in percent of the part."""
+def _draw(result, board, file):
+    """PNG: bars of the first level below the core, stacked, in percent of the part."""
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
     from matplotlib.figure import Figure
@@ -137,7 +143,7 @@ def _draw(result, board, path):
     axes.set_title(f"{result['design']} on {board.title}: yosys estimate")
     axes.invert_yaxis()
     figure.legend(fontsize="small", loc="outside right upper")
-    figure.savefig(path, dpi=120)
+    figure.savefig(file, dpi=120)
 
 
 def _pieces(units):

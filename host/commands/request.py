@@ -11,7 +11,7 @@ from host.rules import check_choice
 from host.settings import flat, override, resolve
 from host.train.preset import default_learner, preset
 
-__all__ = ["request"]
+__all__ = ["read_summary", "request"]
 
 #: settings that are the kernel's
 _KERNEL = "kernel."
@@ -88,12 +88,21 @@ def _recorded(kernel, config, board):
     }
 
 
-def _read(file):
+def read_summary(file, option):
+    """The object that a run's ``summary.json`` is; ValueError, which begins with ``option``, for
+    any other file."""
+    values = _read(file, option)
+    if not isinstance(values.get("config"), dict) or "algo" not in values["config"]:
+        raise ValueError(f"{option} must be a run's folder or its summary.json, not {file}")
+    return values
+
+
+def _read(file, option="--config"):
     """The object that is in ``file``."""
     try:
         values = json.loads(file.read_text())
     except (OSError, ValueError) as error:
-        raise ValueError(f"--config must be a file of JSON, not {file} ({error})") from error
+        raise ValueError(f"{option} must be a file of JSON, not {file} ({error})") from error
     if not isinstance(values, dict):
-        raise ValueError(f"--config must be an object of fields, not what {file} is")
+        raise ValueError(f"{option} must be an object of fields, not what {file} is")
     return values

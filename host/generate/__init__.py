@@ -7,16 +7,16 @@ from pathlib import Path
 
 import boards
 from boards import bitstream
-from boards.memory import bank_of_largest
+from boards.memory import bank_of_largest, banks
 from boards.report import mapped_before
-from host.checkpoint import atomic_write
 from host.generate.document import document
+from host.generate.folder import MANIFEST, manifest, take, write
 from host.generate.lint import waiver_file
 from host.settings import override
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
-from sim.cache import Unwritable, kept
+from sim.cache import Unwritable, kept, say
 
 __all__ = [
     "Unwritable",
@@ -96,6 +96,7 @@ def generate(name, board, out, *, overwrite=False, **values):
 
     ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads; ``config.json``;
     ``registers.md``; ``lint.vlt``; ``manifest.json`` with version, config hash and a digest a file.
+    What another kernel left there goes: see ``host.generate.folder``.
 
     Parameters
     ----------
@@ -105,70 +106,85 @@ def generate(name, board, out, *, overwrite=False, **values):
         ``boards.DoesNotFit`` if the design exceeds it.
     out : path
         The directory is ``out/<board>/<name>``.
+    overwrite : bool
+        Move a finished bitstream of another kernel, and what was changed by hand, to a folder
+        inside; else they are refused.
     **values
         Config fields, as for ``override``. The others are the board's default, but that ``gae``
         has results of 32 bits, for its host wants advantages and not a small memory.
     """
-    directory, files = _generated(name, board, out, values, library=True)
-    return _write(directory, files)
+    return _made(name, board, out, values, overwrite, library=True)
 
 
-def emit(name, board, out, **values):
-    """As ``generate``, of the design's own default on the board: what ``package`` takes."""
-    directory, files = _generated(name, board, out, values)
-    return _write(directory, files)
+def emit(name, board, out, *, overwrite=False, library=False, **values):
+    """As ``generate``, of the design's own default on the board: what ``package`` takes.
+
+    ``library`` : whether the others are those of ``generate``.
+    """
+    return _made(name, board, out, values, overwrite, library=library)
 
 
-def package(name, board, out, *, storage_bytes=None, **values):
-    """As ``generate``, with what the board's tools make a bitstream from.
+def package(name, board, out, *, storage_bytes=None, overwrite=False, library=False, **values):
+    """As ``emit``, with what the board's tools make a bitstream from.
 
     ``storage_bytes`` : as for ``boards.memory.banks``. An area that ``host.commands.report`` found
     before in the same directory, for the same config, is what the kernel's place is chosen by.
     """
-    directory, files = _generated(
-        name, board, out, values, package=dict(storage_bytes=storage_bytes)
-    )
-    return _write(directory, files)
+    options = dict(storage_bytes=storage_bytes)
+    return _made(name, board, out, values, overwrite, library=library, package=options)
 
 
-def _generated(name, board, out, values, package=None, library=False):
-    """The directory, and ``{file: text}`` of all that goes there; ``package``: options of it."""
-    design, board = find_design(name), boards.get(board)
-    config = configure(design, board, values, library=library)
-    description = design.describe(config)
-    verilog = to_verilog(design.kernel(config), name=description.name)
-    release = version("rlfabric")
-    heading = f"{name} on {board.title}, rlfabric {release}"
-    identity = {
-        "version": release,
-        "design": name,
+def identity(design, board, description):
+    """Whose the files of a described kernel are: how its manifest begins."""
+    return {
+        "version": version("rlfabric"),
+        "design": design,
         "board": board.name,
         "kernel": description.name,
         "config_hash": f"{description.config_hash:#018x}",
     }
-    files = {
-        description.verilog: f"// {heading}, config hash {identity['config_hash']}\n{verilog}",
+
+
+def _made(name, board, out, values, overwrite, *, library, package=None):
+    """The directory, with all that goes there; ``package``: options of what the board's tools
+    need, None without that."""
+    design, board = find_design(name), boards.get(board)
+    config = configure(design, board, values, library=library)
+    description = design.describe(config)
+    directory, whose = Path(out) / board.name / name, identity(name, board, description)
+    if package is not None:
+        banks(description, board, **package)  # where there is no such memory, nothing is touched
+    take(directory, whose, overwrite=overwrite)  # a refusal does not wait for the Verilog
+    say(f"writing Verilog of {name} for {board.title}")
+    files = _files(design, board, config, whose)
+    if package is not None:
+        mapped = mapped_before(directory, description)
+        files |= bitstream.files(description, board, mapped=mapped, **package)
+    return _write(directory, whose, files, overwrite)
+
+
+def _files(design, board, config, whose):
+    """``{file: text}`` of a kernel, but for its manifest and what a board's tools need."""
+    description = design.describe(config)
+    verilog = to_verilog(design.kernel(config), name=description.name)
+    heading = f"{whose['design']} on {board.title}, rlfabric {whose['version']}"
+    return {
+        description.verilog: f"// {heading}, config hash {whose['config_hash']}\n{verilog}",
         "kernel.json": description.to_json(),
-        "config.json": _json({**identity, "config": config.to_dict()}),
+        "config.json": _json({**whose, "config": config.to_dict()}),
         "registers.md": document(
             description, design.documents(config), design.errors, heading=heading, config=config
         ),
         "lint.vlt": waiver_file(),
     }
-    directory = Path(out) / board.name / name
-    if package is not None:
-        mapped = mapped_before(directory, description)
-        files |= bitstream.files(description, board, mapped=mapped, **package)
-    digests = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
-    files["manifest.json"] = _json({**identity, "sha256": digests})
-    return directory, files
 
 
 def describe(name, board, out, **values):
     """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
     design, board = find_design(name), boards.get(board)
     description = design.describe(configure(design, board, values, library=True))
-    return _write(Path(out) / board.name / name, {"kernel.json": description.to_json()})
+    whose, files = identity(name, board, description), {"kernel.json": description.to_json()}
+    return _write(Path(out) / board.name / name, whose, files, False)
 
 
 def keep(name, board, out, *, verilog, before=None, **values):
@@ -189,15 +205,17 @@ def keep(name, board, out, *, verilog, before=None, **values):
     description = design.describe(config)
     files = {"kernel.json": description.to_json()}
     if verilog:
-        _, files = _generated(name, board, out, values, library=True)
+        whose = identity(name, found, description)
+        files = _files(design, found, config, whose)
+        files[MANIFEST] = manifest(whose, _encoded(files)).decode()
     digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:8]
-    folder = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
+    place = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
 
     def make(work):
         for file, text in files.items():
             (work / "out" / file).write_text(text)
 
-    return kept(folder, make), description
+    return kept(place, make), description
 
 
 def read_description(path):
@@ -206,7 +224,7 @@ def read_description(path):
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} must be built first (rlfabric bitstream), not missing")
-    text, manifest = path.read_bytes(), path.with_name("manifest.json")
+    text, manifest = path.read_bytes(), path.with_name(MANIFEST)
     try:
         description = KernelDescription.from_json(text)
         wanted = hashlib.sha256(text).hexdigest()
@@ -228,18 +246,12 @@ def find_design(name):
     return DESIGNS[name]
 
 
-def _write(directory, files):
-    """Write what has changed, the manifest last: a tool that goes by dates does not make again
-    what it has."""
-    try:
-        for file, text in files.items():
-            path = directory / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists() or path.read_bytes() != text.encode():
-                atomic_write(path, lambda opened, text=text: opened.write(text.encode()))
-    except OSError as error:
-        raise Unwritable(f"{directory} must be writable, not refused: {error.strerror}") from error
-    return directory
+def _write(directory, whose, files, overwrite):
+    return write(directory, whose, _encoded(files), overwrite=overwrite)
+
+
+def _encoded(files):
+    return {file: text.encode() for file, text in files.items()}
 
 
 def _json(values):

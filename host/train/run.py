@@ -9,6 +9,7 @@ from host.interrupt import INTERRUPTED, terminating
 from host.train.families import family_of
 from host.train.families.family import spec_of
 from host.train.folder import default_folder, run_folder
+from host.train.kernel import kernel_values, storage_bytes
 from host.train.loop import train
 from hw.config import check_range
 from sim.cache import say
@@ -127,17 +128,15 @@ def run(
 def _kernel(config, spec, card, board, settings):
     """Path and KernelDescription of the kernel that is made for a run; path and None of the one
     that was built for a real card before."""
-    family = family_of(config)
-    design = family.design(config)
+    design = family_of(config).design(config)
     if card in _SIMULATED:
-        values = family.kernel_values(config, spec) | settings
         folder, description = keep(
             design,
             board,
             BUILD_DIRECTORY / "train",
             verilog=card == "sim",
             before=dict.fromkeys(settings, "kernel."),
-            **values,
+            **kernel_values(config, spec, settings),
         )
         return folder / "kernel.json", description
     _refuse(settings, f"must be set when the kernel is built, not with card {card}")
@@ -146,8 +145,7 @@ def _kernel(config, spec, card, board, settings):
 
 def _banks(config, spec, description, board):
     """The memory that each master of a simulated card's kernel has."""
-    beat = configured(description)[1].engine.beat_bytes
-    taken = family_of(config).stored_bytes(config, spec, beat) if board.joins else None
+    taken = storage_bytes(config, spec, configured(description)[1], board)
     if taken is not None:  # of more than there is, the buffer will say how many bytes would fit
         taken = min(taken, board.largest_bank.size)
     return tuple(Bank(b.name, b.size) for b in banks(description, board, storage_bytes=taken))

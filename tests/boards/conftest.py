@@ -19,7 +19,8 @@ def tools(tmp_path, monkeypatch):
     monkeypatch.delenv("XILINX_VITIS", raising=False)
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in ("make", "sh", "mkdir", "cp", "cat", "rm", "touch", "basename", "tclsh"):
+    shell = ("make", "sh", "mkdir", "cp", "cat", "cut", "grep", "rm", "sha256sum", "touch")
+    for name in (*shell, "basename", "tclsh"):
         (folder / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(folder))
 

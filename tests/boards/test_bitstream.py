@@ -47,6 +47,20 @@ def test_alveo_is_not_made_twice(tmp_path, tools):
     assert [line.split()[0] for line in calls(tmp_path)[before:]] == ["v++", "xclbinutil"]
 
 
+# user D1
+@pytest.mark.parametrize("file", ["replay.v", "manifest.json"])
+def test_alveo_is_not_linked_of_two_kernels(tmp_path, tools, file):
+    """A folder into which another kernel's Verilog came, by itself or with its manifest."""
+    tools(**vitis_tools())
+    build(tmp_path)
+    folder, before = tmp_path / "kernel", len(calls(tmp_path))
+    path, known = folder / file, described("replay", "u200").config_hash
+    path.write_text(path.read_text().replace(f"{known:#018x}", "0x1") or "// another\n")
+    with pytest.raises(BuildFailed, match=f"replay.v must be the one .* hash {known:#018x},"):
+        bitstream.build(folder, described("replay", "u200"), boards.get("u200"))
+    assert [line.split()[:2] for line in calls(tmp_path)[before:]] == [["v++", "--version"]]
+
+
 def test_emulation_has_its_config_and_no_clock(tmp_path, tools):
     scripts = vitis_tools()
     tools(**{**scripts, "xclbinutil": "echo No scalable clock data available."})

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import boards
 from boards import bitstream
-from host.generate import configure
+from host.generate import configure, identity
+from host.generate.folder import MANIFEST, manifest
 from hw.designs import DESIGNS
 
 __all__ = ["VendorError", "described", "properties", "run", "small", "written"]
@@ -52,11 +53,16 @@ def described(design, board, **settings):
 
 
 def written(folder, description, board, change=lambda file, text: text):
-    """Write the board's files, and an empty Verilog file; ``change`` may plant an error in each."""
+    """Write the board's files, an empty Verilog file and their manifest; ``change`` may plant an
+    error in each."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / description.verilog).write_text("")
-    for file, text in bitstream.files(description, boards.get(board)).items():
-        (folder / file).write_text(change(file, text))
+    board = boards.get(board)
+    texts = {description.verilog: "", **bitstream.files(description, board)}
+    for file, text in texts.items():
+        (folder / file).write_text(change(file, text) if text else text)
+    whose = identity(description.name, board, description)
+    data = {file: text.encode() for file, text in texts.items()}
+    (folder / MANIFEST).write_bytes(manifest(whose, data))
 
 
 def run(folder, script, description, *arguments, **environment):

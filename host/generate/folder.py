@@ -1,0 +1,144 @@
+"""The folder of a generated kernel: it holds files of one kernel, and ``manifest.json`` lists them.
+
+What another kernel left in a folder goes when a kernel takes it. Two things do not: a finished
+bitstream, which is hours of work and needs its ``kernel.json``, and a file that was changed by
+hand. They are a reason to refuse, or move to a folder inside where that was asked for.
+"""
+
+import hashlib
+import itertools
+import json
+from pathlib import Path
+
+from boards.bitstream import finished
+from boards.report import PICTURE, REPORT
+from host.checkpoint import atomic_write
+from sim.cache import Unwritable, say
+
+__all__ = ["MANIFEST", "manifest", "take", "write"]
+
+MANIFEST = "manifest.json"
+
+_DESCRIPTION = "kernel.json"
+#: What nobody writes by hand: replaced without a question.
+_OURS = {_DESCRIPTION, MANIFEST, REPORT, PICTURE}
+
+
+def manifest(identity, files, known=()):
+    """``manifest.json``: whose the files are, and SHA-256 of each by name; bytes, as ``files`` are.
+
+    ``known`` : digests of files that are there besides.
+    """
+    digests = {**dict(known), **{name: _digest(data) for name, data in files.items()}}
+    return (json.dumps({**identity, "sha256": digests}, indent=2, sort_keys=True) + "\n").encode()
+
+
+def take(directory, identity, files=(), *, overwrite=False):
+    """Make ``directory`` that of a kernel: files of another one are removed, if they are as its
+    manifest says.
+
+    Parameters
+    ----------
+    identity : dict of str
+        Of the kernel, with its ``config_hash``: what its manifest begins with.
+    files : dict of name to bytes
+        What will be written.
+    overwrite : bool
+        Whether what may not be lost moves to a folder inside, which is called after the hash of the
+        config that it is of. Else it raises ValueError, and nothing is touched.
+    """
+    directory = Path(directory)
+    earlier, digests = _read(directory)
+    before = earlier.get("config_hash") or _hash_of(directory)
+    same = earlier == identity
+    made = finished(directory) if before not in (None, identity["config_hash"]) else []
+    changed = _changed(directory, digests, dict(files), same)
+    if made or changed:
+        place = _free(directory, before or "unknown")
+        if not overwrite:
+            raise ValueError(_refusal(directory, made, changed, before, place))
+        place.mkdir()
+        for path in [*made, *[directory / _DESCRIPTION] * bool(made), *changed]:
+            if path.exists():
+                path.rename(place / path.name)
+        say(f"what was in {directory} and is not rlfabric's to replace is in {place}")
+    if not same:
+        for name in digests:
+            (directory / name).unlink(missing_ok=True)
+        (directory / MANIFEST).unlink(missing_ok=True)
+
+
+def write(directory, identity, files, *, overwrite=False):
+    """``take`` the directory and write ``files``, ``{name: bytes}``, there; the manifest last.
+
+    A file that is as it shall be is not touched: a tool that goes by dates does not make again what
+    it has. ``Unwritable`` where the system refuses.
+    """
+    directory = Path(directory)
+    try:
+        take(directory, identity, files, overwrite=overwrite)
+        _, digests = _read(directory)
+        known = {name: digests[name] for name in digests if (directory / name).exists()}
+        listed = {**files, MANIFEST: manifest(identity, files, known)}
+        for name, data in listed.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_bytes() != data:
+                atomic_write(path, lambda opened, data=data: opened.write(data))
+    except OSError as error:
+        raise Unwritable(f"{directory} must be writable, not refused: {error.strerror}") from error
+    return directory
+
+
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read(directory):
+    """Whose the files of a directory are, and their digests; nothing where no manifest says so."""
+    try:
+        found = json.loads((directory / MANIFEST).read_bytes())
+        return found, dict(found.pop("sha256"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}, {}
+
+
+def _hash_of(directory):
+    """The config hash in a ``kernel.json`` without a manifest; None without one."""
+    try:
+        return f"{json.loads((directory / _DESCRIPTION).read_bytes())['config_hash']:#018x}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _changed(directory, digests, files, same):
+    """Paths of files that would be lost and are not as a manifest says: to be removed, or replaced
+    by another content."""
+    lost = set(files) | (set() if same else set(digests))
+    found = []
+    for name in sorted(lost - _OURS):
+        path = directory / name
+        if path.is_file():
+            data = path.read_bytes()
+            if data != files.get(name) and _digest(data) != digests.get(name):
+                found.append(path)
+    return found
+
+
+def _free(directory, name):
+    """A folder inside that is not there yet."""
+    numbers = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
+    return next(path for path in (directory / f"{name}{n}" for n in numbers) if not path.exists())
+
+
+def _refusal(directory, made, changed, before, place):
+    words = f"--overwrite moves it to {place.name} inside, --out names another folder"
+    if made:
+        names = ", ".join(path.name for path in made)
+        return (
+            f"out must be a folder without the finished bitstream of another kernel, not "
+            f"{directory} with {names}, which needs the {_DESCRIPTION} there (config hash "
+            f"{before}): {words}"
+        )
+    names = ", ".join(str(path) for path in changed)
+    return f"{names} must be as rlfabric wrote it to be replaced, not changed: {words}"
