@@ -54,6 +54,9 @@ NETWORKS = {
     ),
     "long lines": network(convolutions=((3, 4, 1),), height=5, width=30, channels=17, lanes=2),
     "several blocks": network(convolutions=((4, 5, 2),), channels=32, width=8, lanes=2),
+    "one layer": network(
+        height=1, width=1, channels=5, convolutions=(), hidden=(), lanes=1, binary32=True, steps=2
+    ),
     "vectors": network(height=1, width=1, channels=21, convolutions=(), hidden=(17, 5), lanes=4),
     "vectors of words": network(
         height=1, width=1, channels=21, convolutions=(), hidden=(17,), lanes=1, binary32=True

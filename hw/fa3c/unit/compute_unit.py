@@ -183,6 +183,8 @@ class ComputeUnit(wiring.Component):
         table = [
             (number, p.drain) for number, p in enumerate(schedule.table) if p.drain is not None
         ]
+        if not table:  # a unit that trains one layer makes its gradient and nothing else
+            return C(1)
         nests = [drain_nest for _, drain_nest in table]
         loops = [Loops(nest.counts, ((nest.strides, nest.base),)) for nest in nests]
         m.submodules.places = places = LoopNest(loops, ("row",), self.config.samples)

@@ -8,21 +8,44 @@ from fa3c.networks import NETWORKS, random_networks
 from hw.fa3c.unit.compute_unit import ComputeUnit
 
 #: What is quick to build, and does each task on one of the memories; all others are long.
-QUICK = ("smallest",)
+QUICK = "smallest"
+#: As quick: a network and one of its own units.
+QUICK_ROLE = ("one layer", 1)
+
+
+def long_but(quick, cases):
+    """``cases`` as parameters, of which all others are long."""
+    return [
+        pytest.param(
+            *([case] if isinstance(case, str) else case), marks=[pytest.mark.long] * (case != quick)
+        )
+        for case in cases
+    ]
+
+
+def matches_twin(simulate, config, number, short):
+    simulate(
+        ComputeUnit(config, number),
+        "fa3c.unit.compute_unit_bench",
+        config=config.to_dict(),
+        number=number,
+        short=short,
+    )
+
+
+@pytest.mark.parametrize("name", long_but(QUICK, NETWORKS))
+def test_matches_twin(simulate, name):
+    """A unit that does everything."""
+    matches_twin(simulate, replace(NETWORKS[name], units=("any",)), 0, name == QUICK)
 
 
 @pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in NETWORKS],
+    "name, number", long_but(QUICK_ROLE, [(name, unit) for name in NETWORKS for unit in (0, 1)])
 )
-def test_matches_twin(simulate, name):
-    config = replace(NETWORKS[name], units=("any",))
-    simulate(
-        ComputeUnit(config, 0),
-        "fa3c.unit.compute_unit_bench",
-        config=config.to_dict(),
-        short=name in QUICK,
-    )
+def test_each_unit_in_its_role(simulate, name, number):
+    """hw_arrays 1: a unit that only trains a network of one layer could not be generated, as it
+    has no pass that makes rows of a map."""
+    matches_twin(simulate, NETWORKS[name], number, (name, number) == QUICK_ROLE)
 
 
 @pytest.mark.long
@@ -31,9 +54,4 @@ def test_random_shapes(simulate, seed):
     """Every pass of any network within the limits: kernels, strides, sizes, widths, lanes."""
     (config,) = random_networks(1, 100 + seed)
     config = replace(config, units=("any",), lanes=min(4, config.lanes))
-    simulate(
-        ComputeUnit(config, 0),
-        "fa3c.unit.compute_unit_bench",
-        config=config.to_dict(),
-        short=True,
-    )
+    matches_twin(simulate, config, 0, True)
