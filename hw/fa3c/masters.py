@@ -45,7 +45,9 @@ class Masters:
         """A port of rows of the master's own addresses. ``depth``: beats that wait for it."""
         width = engine_of(self.config, master).data_width
         if width != ROW_WIDTH:
-            narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](ROW_WIDTH, width)
+            narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](
+                ROW_WIDTH, width, self.config.request_rows
+            )
             self.m.submodules[f"{name}_width"] = narrow
             connect(self.m, port, narrow.port)
             port = narrow.memory

@@ -8,6 +8,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
+from hw.config import check_range
+from hw.shell.command import MAX_BEATS
 from hw.shell.ports import read_beats, read_port, write_port
 
 __all__ = ["Gather", "NarrowRead", "NarrowWrite", "Scatter"]
@@ -106,6 +108,13 @@ class Scatter(wiring.Component):
         return m
 
 
+def _checked(wide, narrow, most):
+    """Beats of a word; ValueError where ``most`` words are more beats than a request counts."""
+    ratio = _ratio(wide, narrow)
+    check_range("most", most, 1, MAX_BEATS // ratio, f" ({MAX_BEATS} beats of {narrow} bits)")
+    return ratio
+
+
 def _pass(m, request, inner, ratio):
     """The same run, in narrow beats."""
     m.d.comb += [
@@ -122,14 +131,16 @@ class NarrowRead(wiring.Component):
     Parameters
     ----------
     wide, narrow : as of ``Gather``
+    most : int
+        Words of the longest request to ``port``; ValueError if memory cannot count its beats.
 
     Members
     -------
     port : In(read_port(wide)), memory : Out(read_port(narrow))
     """
 
-    def __init__(self, wide, narrow):
-        self.wide, self.narrow, self.ratio = wide, narrow, _ratio(wide, narrow)
+    def __init__(self, wide, narrow, most):
+        self.wide, self.narrow, self.ratio = wide, narrow, _checked(wide, narrow, most)
         super().__init__({"port": In(read_port(wide)), "memory": Out(read_port(narrow))})
 
     def elaborate(self, platform):
@@ -147,14 +158,16 @@ class NarrowWrite(wiring.Component):
     Parameters
     ----------
     wide, narrow : as of ``Gather``
+    most : int
+        Words of the longest request to ``port``; ValueError if memory cannot count its beats.
 
     Members
     -------
     port : In(write_port(wide)), memory : Out(write_port(narrow))
     """
 
-    def __init__(self, wide, narrow):
-        self.wide, self.narrow, self.ratio = wide, narrow, _ratio(wide, narrow)
+    def __init__(self, wide, narrow, most):
+        self.wide, self.narrow, self.ratio = wide, narrow, _checked(wide, narrow, most)
         super().__init__({"port": In(write_port(wide)), "memory": Out(write_port(narrow))})
 
     def elaborate(self, platform):

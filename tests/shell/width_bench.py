@@ -18,6 +18,7 @@ RATIO, STEP = WIDE // NARROW, NARROW // 8
 READ, WRITE = CASE["way"] == "read", CASE["way"] == "write"
 #: Number of the first wide word, and how many; the last request is as long as one can be asked.
 RUNS = [(0, 1), (9, 3), (1 << 40, 1), (5, 20), (2, 1), (7, 2)]
+MOST = max(words for _, words in RUNS)
 BAD = 7 * WIDE // 8
 
 
@@ -41,7 +42,7 @@ def check_requests(memory):
 
 
 async def read(dut, longest, gap):
-    await start(dut, NarrowRead(WIDE, NARROW))
+    await start(dut, NarrowRead(WIDE, NARROW, MOST))
     memory = ReadMemory(dut, STEP, latency=5, holds=holds, pauses=Phases(1, longest), waits=gap > 0)
     rng = random.Random(1)
     cocotb.start_soon(put_all(dut, "port__request", requests(), rng, gap))
@@ -75,7 +76,7 @@ async def reads_without_bubbles(dut):
 
 
 async def write(dut, longest, gap):
-    await start(dut, NarrowWrite(WIDE, NARROW))
+    await start(dut, NarrowWrite(WIDE, NARROW, MOST))
     memory = WriteMemory(
         dut, STEP, latency=4, bad={BAD}, lag=None, pauses=Phases(1, longest), waits=gap > 0
     )
