@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Annotated, get_args, get_origin
 
-from hw.config import check_range
+from hw.config import check_flag, check_range
 
 __all__ = ["FINITE", "FRACTION", "NOTHING", "NOT_NEGATIVE", "POSITIVE"]
 __all__ += ["Choice", "Flag", "Integer", "Nothing", "Number"]
@@ -80,8 +80,7 @@ class Flag:
     """True or False."""
 
     def check(self, name, value):
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} must be True or False, not {value!r}")
+        check_flag(name, value)
 
     def __str__(self):
         return "true or false"

@@ -8,13 +8,19 @@ import hashlib
 import json
 from dataclasses import asdict, fields, is_dataclass
 
-__all__ = ["ConfigBase", "check_range", "freeze_lists"]
+__all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists"]
 
 
 def check_range(name, value, low, high, why=""):
     """Raise ``ValueError("<name> must be an integer in low..high, not value")`` unless it is."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ValueError(f"{name} must be an integer in {low}..{high}{why}, not {value!r}")
+
+
+def check_flag(name, value):
+    """Raise ``ValueError("<name> must be True or False, not value")`` unless it is."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
 def freeze_lists(config, *names):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from hw.config import ConfigBase, check_range, freeze_lists
+from hw.config import ConfigBase, check_flag, check_range, freeze_lists
 from hw.fa3c.layer import Layer
 from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
@@ -43,6 +43,7 @@ class Fa3cConfig(ConfigBase):
     rms_units : words that RMSProp works on at a time (RUs, FA3C 4.2.3).
     drain_words : words of a row of outputs that leave a compute unit in a clock.
     parameter_rows : rows that a unit's parameter buffer holds: the largest convolution fits.
+    ultra_ram : whether memories of 2048 rows and more may be UltraRAM.
     engine : of all masters.
     """
 
@@ -64,6 +65,7 @@ class Fa3cConfig(ConfigBase):
     rms_units: int = 8
     drain_words: int = 2
     parameter_rows: int = 4096
+    ultra_ram: bool = True
     engine: EngineConfig = EngineConfig(burst_beats=16)
 
     def __post_init__(self):
@@ -84,8 +86,8 @@ class Fa3cConfig(ConfigBase):
     def _check_network(self):
         for name in ("height", "width", "channels"):
             check_range(name, getattr(self, name), 1, 1024)
-        if not isinstance(self.binary32, bool):
-            raise ValueError(f"binary32 must be True or False, not {self.binary32!r}")
+        for name in ("binary32", "ultra_ram"):
+            check_flag(name, getattr(self, name))
         check_range("input_exponent", self.input_exponent, -64, 64)
         if len(self.convolutions) > 4:
             raise ValueError(

@@ -58,7 +58,7 @@ def _default(numbers):
     names = ("lut", "ff", "bram36", "uram", "dsp")
     limits = {name: _SHARE * numbers[name] for name in names if numbers.get(name) is not None}
     for sizes in _SIZES:
-        config = Fa3cConfig(engine=default_engine(numbers), **sizes)
+        config = Fa3cConfig(engine=default_engine(numbers), ultra_ram=numbers["ultra_ram"], **sizes)
         if not any(exceeded(estimate(config).resources, limits)):
             break
     return config

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from hw.arith.fixed import SQ, UQ
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_flag, check_range
 from hw.shell.axi import EngineConfig
-from hw.stream.ram import RAM_STYLES
+from hw.stream.ram import style_of
 
 __all__ = ["GaeConfig", "GaeKernelConfig"]
 
@@ -31,8 +31,8 @@ class GaeConfig(ConfigBase):
     code_width: int = 8
     #: Bits of an advantage or reward-to-go: 8 or 16, codes; 32, words.
     result_width: int = 8
-    #: Of the stack's memory.
-    ram_style: str = "block"
+    #: Whether a stack of 2048 slots and more may be UltraRAM.
+    ultra_ram: bool = True
 
     def __post_init__(self):
         check_range("rows", self.rows, 1, 256)
@@ -41,10 +41,7 @@ class GaeConfig(ConfigBase):
         for name in ("code_width", "result_width"):
             if getattr(self, name) not in _WIDTHS:
                 raise ValueError(f"{name} must be one of 8, 16, 32, not {getattr(self, name)!r}")
-        if self.ram_style not in RAM_STYLES:
-            raise ValueError(
-                f"ram_style must be one of {', '.join(RAM_STYLES)}, not {self.ram_style!r}"
-            )
+        check_flag("ultra_ram", self.ultra_ram)
 
     @property
     def word(self):
@@ -78,6 +75,11 @@ class GaeConfig(ConfigBase):
     def result_shift(self):
         """Bits of a word below a result's unit."""
         return max(0, self.word.width - _HEADROOM - self.result_width)
+
+    @property
+    def ram_style(self):
+        """Of the stack's memory."""
+        return style_of(self.depth, self.ultra_ram)
 
     @property
     def cell_width(self):

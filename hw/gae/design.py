@@ -30,7 +30,7 @@ def _default(numbers, **widths):
     """HEPPO's 64 rows where they fit; 8 where multipliers are small and there is no UltraRAM."""
     rows, widths = 64 if numbers["ultra_ram"] else 8, widths or HEPPO_WIDTHS
     while rows > 1:
-        gae = GaeConfig(rows=rows, **widths)
+        gae = GaeConfig(rows=rows, ultra_ram=numbers["ultra_ram"], **widths)
         config = GaeKernelConfig(gae=gae, engine=default_engine(numbers))
         if not any(exceeded(estimate(config).resources, numbers)):
             break

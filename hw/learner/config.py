@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from hw.arith.arithmetic import Arithmetic
-from hw.config import ConfigBase, check_range, freeze_lists
+from hw.config import ConfigBase, check_flag, check_range, freeze_lists
 from hw.learner.chain.config import MAX_WIDTH, LayerConfig, fit
 from hw.nn.activation import ACTIVATIONS
 
@@ -67,8 +67,7 @@ class LearnerConfig(ConfigBase):
             check_range("hidden", width, 1, MAX_WIDTH)
         self.layer_config  # noqa: B018, it checks what layers have in common
         check_range("multipliers", self.multipliers, 1, 1024)
-        if not isinstance(self.double, bool):
-            raise ValueError(f"double must be True or False, not {self.double!r}")
+        check_flag("double", self.double)
         if self.algorithm == "ddpg":
             check_range("observation + action", self.observation + self.action, 2, MAX_WIDTH)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_flag, check_range
 from hw.shell.axi import EngineConfig
 from hw.stream.ram import style_of
 
@@ -62,6 +62,7 @@ class ReplayConfig(ConfigBase):
             raise ValueError(f"fanout must be a power of two, not {self.fanout!r}")
         check_range("priority_width", self.priority_width, 4, 32)
         check_range("priority_fraction", self.priority_fraction, 0, self.priority_width - 1)
+        check_flag("ultra_ram", self.ultra_ram)
         if self.total_width > FRACTION_WIDTH:
             raise ValueError(
                 f"priority_width must be at most {FRACTION_WIDTH - self.index_width} for "

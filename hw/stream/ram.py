@@ -28,7 +28,11 @@ _SHAPES = {
 
 
 def style_of(depth, ultra_ram=False):
-    """The style of a memory or queue of ``depth`` words; ``ultra_ram``: deep ones are UltraRAM."""
+    """The style of a memory or queue of ``depth`` words, of any design.
+
+    ``ultra_ram`` : those of ``DEEP`` words and more are UltraRAM, which the part has, and of which
+    a memory's rules allow it.
+    """
     if depth <= SHALLOW:
         return "distributed"
     return "ultra" if ultra_ram and depth >= DEEP else "block"

@@ -16,8 +16,8 @@ from hw.stream.ram import style_of
 
 __all__ = ["GradientQueue"]
 
-#: Rows of an UltraRAM block, and those from which on the queue is made of such blocks.
-_ULTRA_ROWS, _DEEP = 4096, 2048
+#: Rows of an UltraRAM block.
+_ULTRA_ROWS = 4096
 
 
 class GradientQueue(wiring.Component):
@@ -53,19 +53,18 @@ class GradientQueue(wiring.Component):
     def _memory(cls, config):
         """Depth and style."""
         rows = sum(layer.gradient_rows for layer in config.layers)
-        if rows < _DEEP:
-            return rows, style_of(rows)
-        return round_up(rows, _ULTRA_ROWS), "ultra"
+        style = style_of(rows, config.ultra_ram)
+        return round_up(rows, _ULTRA_ROWS) if style == "ultra" else rows, style
 
     @classmethod
     def estimate(cls, config):
         """Latency through an empty queue, and blocks of memory with what chooses among them."""
-        depth, style = cls._memory(config)
+        depth, _ = cls._memory(config)
         return Estimate(
             latency=Queue.latency_of(depth),
             interval=cls.INTERVAL,
             dsp=0,
-            **row_blocks(depth, style),
+            **row_blocks(depth, config.ultra_ram),
         )
 
     def elaborate(self, platform):

@@ -8,9 +8,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate
-from hw.fa3c.rows import ROW_WIDTH, row_blocks, row_style
+from hw.fa3c.rows import ROW_WIDTH, row_blocks
 from hw.stream.queue import Queue
-from hw.stream.ram import Ram
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["FeatureBuffer", "feature_read", "feature_write"]
 
@@ -66,14 +66,14 @@ class FeatureBuffer(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """Clocks from a request, taken at once, to its row; and the blocks of the rows."""
-        return Estimate(
-            latency=cls.LATENCY, interval=cls.INTERVAL, **row_blocks(config.feature_rows)
-        )
+        blocks = row_blocks(config.feature_rows, config.ultra_ram)
+        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
 
     def elaborate(self, platform):
         m = Module()
         rows = self.config.feature_rows
-        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=row_style(rows))
+        style = style_of(rows, self.config.ultra_ram)
+        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=style)
         first, second = self.writes
         m.d.comb += [
             first.ready.eq(1),

@@ -8,9 +8,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate
-from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH, row_blocks, row_style
+from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH, row_blocks
 from hw.shell.ports import read_port
-from hw.stream.ram import Ram
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["OFFSET", "PASS", "SEGMENT", "ParameterBuffer"]
 
@@ -75,13 +75,14 @@ class ParameterBuffer(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """Clocks from a request to its row, which is there; and the blocks of the ring."""
-        blocks = row_blocks(config.parameter_rows)
+        blocks = row_blocks(config.parameter_rows, config.ultra_ram)
         return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
 
     def elaborate(self, platform):
         m = Module()
         rows = self.config.parameter_rows
-        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=row_style(rows))
+        style = style_of(rows, self.config.ultra_ram)
+        m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=style)
         produce = Signal(range(rows))
         there = Signal(range(rows + 1))  # rows that have come and are not free again
         room = Signal(range(rows + 1), init=rows)  # rows that have not been asked for

@@ -63,8 +63,7 @@ class Memories(wiring.Component):
 
     def style(self, name):
         """Of a set: the weights that are read most are in block RAM, where parts have room."""
-        style = style_of(self.config.weight_words, self.ultra_ram)
-        return "block" if name == "online" and style == "ultra" else style
+        return style_of(self.config.weight_words, self.ultra_ram and name != "online")
 
     @property
     def blocks(self):

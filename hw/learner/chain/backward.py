@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.config import check_range
+from hw.config import check_flag, check_range
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.config import READ_LATENCY
@@ -82,8 +82,7 @@ class Backward(wiring.Component):
     ):
         check_range("groups", groups, 1, 2)
         check_range("trained", trained, 1, groups, " (groups)")
-        if not isinstance(input_gradient, bool):
-            raise ValueError(f"input_gradient must be True or False, not {input_gradient!r}")
+        check_flag("input_gradient", input_gradient)
         if input_activation not in ACTIVATIONS:
             raise ValueError(
                 f"input_activation must be one of {', '.join(ACTIVATIONS)}, "

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.nn.layouts import element_layout, feed_layout, vector_layout
 from hw.stream.queue import Queue
-from hw.stream.ram import Ram
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["ActivationBuffer"]
 
@@ -201,7 +201,6 @@ class ActivationBuffer(wiring.Component):
             index.eq(self.chain.index + self.chain_offset),
             self.feed.ready.eq(~self.chain.valid if self.chain_groups else 1),
         ]
-        style = "distributed" if depth <= 64 else "auto"
         for group in range(self.groups):
             in_chain = group in self.chain_groups
             element, base = (
@@ -226,7 +225,8 @@ class ActivationBuffer(wiring.Component):
             for place in range(layer.vector):
                 here = element[:bits] == place if bits else 1
                 for reader in (forward, backward) if group < self.backward_groups else (forward,):
-                    ram = Ram(width=Shape.cast(value.shape()).width, depth=depth, style=style)
+                    width = Shape.cast(value.shape()).width
+                    ram = Ram(width=width, depth=depth, style=style_of(depth))
                     m.submodules[f"{reader.name}_{group}_{place}"] = ram
                     word = data.View(value.shape(), ram.read_data)
                     m.d.comb += [

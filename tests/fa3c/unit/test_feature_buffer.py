@@ -4,7 +4,7 @@ import pytest
 from paces import CROSSED
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.rows import row_blocks, row_style
+from hw.fa3c.rows import row_blocks
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 
 #: 95 rows.
@@ -24,19 +24,20 @@ def test_matches_memory(simulate):
 
 
 @pytest.mark.parametrize(
-    "rows, style, lut, bram36, uram",
+    "rows, ultra_ram, lut, bram36, uram",
     [
-        (64, "distributed", 0, 0, 0),
-        (65, "block", 0, 8, 0),
-        (1024, "block", 0, 15, 0),
-        (1025, "ultra", 0, 0, 8),
-        (4097, "ultra", 512, 0, 16),
-        (45056, "ultra", 5 * 512, 0, 88),
+        (64, True, 0, 0, 0),
+        (65, True, 0, 8, 0),
+        (1024, True, 0, 15, 0),
+        (2047, True, 0, 29, 0),
+        (2048, True, 0, 0, 8),
+        (2048, False, 0, 29, 0),
+        (4097, True, 512, 0, 16),
+        (45056, True, 5 * 512, 0, 88),
     ],
 )
-def test_blocks(rows, style, lut, bram36, uram):
-    assert row_style(rows) == style
-    assert row_blocks(rows) == {"lut": lut, "bram36": bram36, "uram": uram}
+def test_blocks(rows, ultra_ram, lut, bram36, uram):
+    assert row_blocks(rows, ultra_ram) == {"lut": lut, "bram36": bram36, "uram": uram}
 
 
 def test_estimate():

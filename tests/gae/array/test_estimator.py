@@ -82,7 +82,7 @@ def test_any_stack(simulate, tmp_path, lookahead, code_width, result_width):
     "config",
     [
         dict(rows=1, depth=2, lookahead=3),
-        dict(rows=1, depth=3, lookahead=2, ram_style="distributed"),
+        dict(rows=1, depth=3, lookahead=2),
         dict(rows=7, depth=5, lookahead=1),
     ],
     ids=str,
