@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import fields, is_dataclass, replace
 
-__all__ = ["flat", "leaves", "override", "resolve"]
+__all__ = ["flat", "leaves", "override", "resolve", "text_of"]
 
 
 def leaves(config, inside=()):
@@ -83,13 +83,14 @@ def _parse(name, text, like):
     integers with colons between them, a tuple each (16:8:4,32:4:2); so it is where ``like`` is
     None and the text has colons or nothing in it. ``none`` is None where ``like`` is None or a
     float, and what is not is then a number: an integer, if it is one and ``like`` is None.
+    ``text_of`` is the inverse.
     """
     try:
         if isinstance(like, tuple) or (like is None and (":" in text or not text)):
             parts = [part for part in text.split(",") if part]
             if like and isinstance(like[0], str):
                 return tuple(parts)
-            kind = "integers with commas between them, such as 64,64"
+            kind = _tuples(like)
             return tuple(
                 tuple(int(each, 0) for each in part.split(":")) if ":" in part else int(part, 0)
                 for part in parts
@@ -106,6 +107,22 @@ def _parse(name, text, like):
         return text
     except (KeyError, ValueError, OverflowError):
         raise ValueError(f"{name} must be {kind}, not {text!r}") from None
+
+
+def _tuples(like):
+    """What a text of a tuple such as ``like`` must be; of an empty one, or None, that is open."""
+    kinds = {
+        int: "integers with commas between them, such as 64,64",
+        tuple: "integers with colons and commas between them, such as 16:8:4,32:4:2",
+    }
+    return kinds[type(like[0])] if like else " or ".join(kinds.values())
+
+
+def text_of(value):
+    """``value`` of a field as ``--set`` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(":".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def flat(values, prefix=""):

@@ -28,14 +28,17 @@ class _Convolutions:
             raise ValueError(f"{name} must be a tuple, not {value!r}")
         for shape in value:
             if not isinstance(shape, tuple) or len(shape) != 3:
-                raise ValueError(f"{name} must be (filters, kernel, stride), not {shape!r}")
+                raise ValueError(
+                    f"{name} must be (filters, kernel, stride) each, as a text 16:8:4,32:4:2, "
+                    f"not {shape!r}"
+                )
             filters, kernel, stride = shape
             check_range("filters", filters, 1, 1 << 12)
             check_range("kernel", kernel, 1, 1 << 8)
             check_range("stride", stride, 1, kernel, " (the kernel)")
 
     def __str__(self):
-        return "filters:kernel:stride with commas between them"
+        return "filters:kernel:stride with commas between them, such as 16:8:4,32:4:2"
 
 
 CONVOLUTIONS = _Convolutions()

@@ -51,6 +51,8 @@ def verilog(
     - `rlfabric verilog replay --board zcu106 --capacity 65536 --fanout 4`
 
     - `rlfabric verilog replay --set priority_width=20`
+
+    - `rlfabric verilog a3c --set convolutions=16:5:2,32:3:1 --set hidden=128`
     """
     from host.generate import emit
     from host.generate.lint import lint_directory

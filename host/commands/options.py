@@ -21,7 +21,12 @@ Design = Annotated[str, typer.Argument(metavar="DESIGN", help="A design of `rlfa
 BoardName = Annotated[str, typer.Option("--board", help="A board of `rlfabric list`.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Any field of `rlfabric show`; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Any field of `rlfabric show`; repeatable. Lists are `64,64`, lists of lists "
+        "`16:8:4,32:4:2`.",
+    ),
 ]
 Capacity = Annotated[int | None, typer.Option(min=2, help="Experiences the replay memory holds.")]
 Fanout = Annotated[int | None, typer.Option(help="Children of a tree node: 2, 4, ... 64.")]

@@ -5,7 +5,7 @@ from host.algorithms.registry import ALGORITHMS
 from host.commands.meanings import meaning
 from host.generate import find_design
 from host.rules import rules
-from host.settings import leaves, resolve
+from host.settings import leaves, resolve, text_of
 from host.train.preset import default_learner, preset
 from hw import designs
 
@@ -58,17 +58,10 @@ def _rows(config):
     for name, value, path in leaves(config):
         kind, field = path[-1]
         rule, optional = rules(kind).get(field, ("", False))
-        row = dict(field=name, default=_text(value), rule=str(rule))
+        row = dict(field=name, default=text_of(value), rule=str(rule))
         row["rule"] += " or none" if optional else ""
         found.append(row | {"meaning": meaning(path).replace("``", "")})
     return found
-
-
-def _text(value):
-    """``value`` as ``--set`` takes it."""
-    if isinstance(value, tuple):
-        return ",".join(":".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _shortest(config, name):

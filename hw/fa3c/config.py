@@ -31,7 +31,8 @@ class Fa3cConfig(ConfigBase):
     height, width, channels : of an observation. ValueError where a rule below is broken.
     binary32 : observations are binary32; else bytes.
     input_exponent : a byte counts as byte * 2**input_exponent.
-    convolutions : 0 to 4 of (filters, kernel, stride), without padding, each followed by ReLU.
+    convolutions : 0 to 4 of (filters, kernel, stride), as a text 16:8:4,32:4:2, without padding,
+        each followed by ReLU.
     hidden : widths of 0 to 2 fully connected layers with ReLU.
     outputs : of the last layer, which is linear: logits of the actions, then the value.
     lanes : a compute unit has lanes x 16 PEs.
@@ -96,7 +97,10 @@ class Fa3cConfig(ConfigBase):
             )
         for shape in self.convolutions:
             if not isinstance(shape, tuple) or len(shape) != 3:
-                raise ValueError(f"convolutions must be (filters, kernel, stride), not {shape!r}")
+                raise ValueError(
+                    "convolutions must be (filters, kernel, stride) each, as a text "
+                    f"16:8:4,32:4:2, not {shape!r}"
+                )
             filters, kernel, stride = shape
             check_range("filters", filters, 1, 512)
             check_range("kernel", kernel, 1, 16)

@@ -65,7 +65,11 @@ def test_json():
     "changes, message",
     [
         (dict(convolutions=((16, 8, 4),) * 5), "convolutions must be at most 4"),
-        (dict(convolutions=((16, 8),)), "convolutions must be .filters, kernel, stride."),
+        (
+            dict(convolutions=((16, 8),)),
+            r"^convolutions must be \(filters, kernel, stride\) each, as a text 16:8:4,32:4:2, not "
+            r"\(16, 8\)$",
+        ),
         (dict(convolutions=3), "convolutions must be a tuple, not 3"),
         (dict(convolutions=((0, 8, 4),)), "filters must be an integer in 1..512, not 0"),
         (dict(convolutions=((16, 17, 4),)), "kernel must be an integer in 1..16, not 17"),

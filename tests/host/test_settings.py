@@ -37,8 +37,32 @@ def test_tuples_of_texts_and_of_tuples():
     config = override(Fa3cConfig(), texts)
     assert config.units == ("infer", "train") and config.hidden == ()
     assert config.convolutions == ((16, 8, 4), (32, 4, 2))
-    with pytest.raises(ValueError, match="convolutions must be integers"):
-        override(Fa3cConfig(), {"convolutions": "16:8:x"})
+    assert override(config, {"convolutions": "", "hidden": "9"}).convolutions == ()
+
+
+COMMAS = "integers with commas between them, such as 64,64"
+COLONS = "integers with colons and commas between them, such as 16:8:4,32:4:2"
+
+
+@pytest.mark.parametrize(
+    "given, name, text, rule",
+    [
+        ({}, "convolutions", "16:8:x", COLONS),
+        ({}, "hidden", "16:8:x", COMMAS),
+        ({"hidden": ()}, "hidden", "x", f"{COMMAS} or {COLONS}"),
+        ({}, "convolutions", "(16,4,2),(16,3,1)", COLONS),
+    ],
+)
+def test_a_tuple_says_how_it_is_written(given, name, text, rule):
+    with pytest.raises(ValueError, match=f"^{name} must be {rule}, not '{re.escape(text)}'$"):
+        override(Fa3cConfig(**given), {name: text})
+
+
+@pytest.mark.parametrize("text", ["16,4,2", "16:4", "16:4:2,16", "16:4:2:1"])
+def test_convolutions_of_other_sizes_say_the_form(text):
+    """hw_arrays 1b: the form in which the command line takes convolutions was named nowhere."""
+    with pytest.raises(ValueError, match="^convolutions must be .* as a text 16:8:4,32:4:2, not "):
+        override(Fa3cConfig(), {"convolutions": text})
 
 
 @pytest.mark.parametrize(

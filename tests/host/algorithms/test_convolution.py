@@ -240,7 +240,10 @@ def test_first_weights():
 BAD = [
     (((4, 5, 1),), "layer 0 must have an output, not a kernel larger than its input (5 x 5 on 4 x"),
     (((4, 3, 1), (4, 3, 1)), "layer 1 must have an output, not a kernel larger than its input"),
-    (((4, 3),), "convolutions must be (filters, kernel, stride), not (4, 3)"),
+    (
+        ((4, 3),),
+        "convolutions must be (filters, kernel, stride) each, as a text 16:8:4,32:4:2, not (4, 3)",
+    ),
     (((0, 3, 1),), "filters must be an integer in 1..4096, not 0"),
     (((4, 0, 1),), "kernel must be an integer in 1..256, not 0"),
     (((4, 2.0, 1),), "kernel must be an integer in 1..256, not 2.0"),
