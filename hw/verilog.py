@@ -1,7 +1,9 @@
 """A component as Verilog text: no source paths, equal bytes for equal configs, any simulator."""
 
 import functools
+import gc
 import re
+from contextlib import contextmanager
 from importlib.resources import files
 
 from amaranth.back import verilog
@@ -24,16 +26,30 @@ _START = r"\$start "
 
 def to_verilog(component, *, name):
     """Verilog of ``component`` as module ``name``, with the shared and RAM modules it names."""
-    texts, have = [_convert(component, name)], set()
-    for text in texts:  # grows as shared modules name others
-        for found in sorted(set(re.findall(r"\brlfabric_\w+", text)) & set(SHARED) - have):
-            have.add(found)
-            texts.append(_shared(found))
+    with _no_collection():
+        texts, have = [_convert(component, name)], set()
+        for text in texts:  # grows as shared modules name others
+            for found in sorted(set(re.findall(r"\brlfabric_\w+", text)) & set(SHARED) - have):
+                have.add(found)
+                texts.append(_shared(found))
     whole = "\n".join(texts)
     for module, file in _MODULES.items():
         if re.search(rf"\b{module}\b", whole):
             whole += "\n" + (files("hw.stream") / file).read_text()
     return whole
+
+
+@contextmanager
+def _no_collection():
+    """No search for garbage meanwhile: a netlist is millions of objects, of which none is garbage
+    before its end, and looking through them took two fifths of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _convert(component, name):
