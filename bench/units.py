@@ -3,9 +3,7 @@
 from bench import row
 from boards.area import synthesize
 from hw.arith.exp2 import Exp2, Exp2Config
-from hw.arith.float32.accumulate import Float32MultiplyAccumulate
 from hw.arith.float32.add import Float32Add
-from hw.arith.float32.compare import Float32Compare
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
@@ -47,15 +45,13 @@ _UNITS = {
         for name, unit in {
             "multiply": Float32Multiply,
             "add": Float32Add,
-            "multiply-accumulate": Float32MultiplyAccumulate,
-            "compare": Float32Compare,
             "reciprocal": Float32Reciprocal,
             "reciprocal square root": Float32Rsqrt,
         }.items()
     },
     "priority": lambda: (PriorityUnit(), PriorityUnit.LATENCY),
     "weight": lambda: (WeightUnit(), WeightUnit.LATENCY),
-    "queue 512x256": lambda: (unit := Queue(512, 256), unit.latency),
+    "queue 512x256": lambda: (Queue(512, 256), Queue.latency_of(256)),
     "skid 512": lambda: (SkidBuffer(512), SkidBuffer.LATENCY),
     "ready register 512": lambda: (ReadyRegister(512), ReadyRegister.LATENCY),
     "pack 5 to 4": lambda: (Pack(), Pack.LATENCY),

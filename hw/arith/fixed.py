@@ -1,19 +1,15 @@
-"""Fixed-point formats, and the unit that takes a stream from one format to another.
-
-``Requantize`` has two register stages (round, clip): interval 1, latency 2.
-"""
+"""Fixed-point formats, and the way from one to another: two registers (round, clip)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate
 
-__all__ = ["SQ", "UQ", "FixedFormat", "Requantize", "RequantizeConfig", "requantize"]
+__all__ = ["REQUANTIZE_LATENCY", "SQ", "UQ", "FixedFormat", "requantize"]
+
+REQUANTIZE_LATENCY = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,100 +95,11 @@ def UQ(integer, fraction):
     return FixedFormat(signed=False, integer=integer, fraction=fraction)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequantizeConfig(ConfigBase):
-    """Formats of a requantiser, and the width of its counter of saturations."""
-
-    source: FixedFormat
-    target: FixedFormat
-    count_width: int = 32
-
-    def __post_init__(self):
-        for name in ("source", "target"):
-            value = getattr(self, name)
-            if not isinstance(value, FixedFormat):
-                raise ValueError(f"{name} must be an SQ or UQ format, not {value!r}")
-        check_range("count_width", self.count_width, 1, 64)
-
-    @property
-    def right_shift(self):
-        """Fraction bits that are rounded away (negative: zeros that are appended)."""
-        return self.source.fraction - self.target.fraction
-
-
-class Requantize(wiring.Component):
-    """``o = clip(floor(i * 2**(target.fraction - source.fraction) + 1/2))``: half up, saturating.
-
-    Parameters
-    ----------
-    config : RequantizeConfig
-
-    Members
-    -------
-    i : In(stream.Signature(config.source.shape))
-    o : Out(stream.Signature(config.target.shape))
-    saturated : Out(1)
-        High together with ``o.valid`` when this result was clipped.
-    saturations : Out(config.count_width)
-        Clipped results that have left since reset; stays at its maximum.
-    """
-
-    INTERVAL = 1
-    LATENCY = 2
-
-    def __init__(self, config):
-        self.config = config
-        super().__init__(
-            {
-                "i": In(stream.Signature(config.source.shape)),
-                "o": Out(stream.Signature(config.target.shape)),
-                "saturated": Out(1),
-                "saturations": Out(config.count_width),
-            }
-        )
-
-    @classmethod
-    def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
-
-    def elaborate(self, platform):
-        m = Module()
-        config = self.config
-        low, high = config.target.low, config.target.high
-
-        advance = Signal()
-        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), self.i.ready.eq(advance)]
-
-        # Stage 1: to the target's resolution, as wide as it takes.
-        shift = config.right_shift
-        if shift > 0:
-            scaled = (self.i.payload + (1 << (shift - 1))) >> shift
-        else:
-            scaled = self.i.payload << -shift
-        s1_valid = Signal()
-        s1_value = Signal(scaled.shape(), reset_less=True)
-
-        # Stage 2: clip.
-        result = Signal(config.target.shape, reset_less=True)
-        clipped = Signal(reset_less=True)
-        m.d.comb += [self.o.payload.eq(result), self.saturated.eq(clipped)]
-        with m.If(advance):
-            m.d.sync += [
-                s1_valid.eq(self.i.valid),
-                s1_value.eq(scaled),
-                self.o.valid.eq(s1_valid),
-                clipped.eq((s1_value < low) | (s1_value > high)),
-                result.eq(Mux(s1_value < low, low, Mux(s1_value > high, high, s1_value))),
-            ]
-        full = self.saturations.all()
-        with m.If(self.o.valid & self.o.ready & self.saturated & ~full):
-            m.d.sync += self.saturations.eq(self.saturations + 1)
-        return m
-
-
 def requantize(m, value, fraction, target, *, name):
-    """``(result, saturated)`` of ``value`` with so many fraction bits, as of ``Requantize.LATENCY``
-    clocks ago: free-running."""
+    """``(result, saturated)`` of ``value``, which has ``fraction`` fraction bits, of
+    ``REQUANTIZE_LATENCY`` clocks ago: ``floor(value * 2**(target.fraction - fraction) + 1/2)``,
+    clipped to the limits of ``target``.
+    """
     shift = fraction - target.fraction
     rounded = (value + (1 << (shift - 1))) >> shift if shift > 0 else value << -shift
     s1_value = Signal(rounded.shape(), name=f"{name}_rounded", reset_less=True)

@@ -10,7 +10,7 @@ import numpy as np
 from amaranth import *
 
 from hw.arith.arithmetic import Arithmetic
-from hw.arith.fixed import SQ, FixedFormat, Requantize, requantize
+from hw.arith.fixed import REQUANTIZE_LATENCY, SQ, FixedFormat, requantize
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.tanh import TanhFixed
@@ -30,7 +30,7 @@ class FixedPoint(Arithmetic):
 
     kind: str = "fixed"
 
-    multiply_latency, add_latency, requantize_latency = 2, 1, Requantize.LATENCY
+    multiply_latency, add_latency, requantize_latency = 2, 1, REQUANTIZE_LATENCY
     quantize_latency, to_float_latency = Quantize.LATENCY, ToFloat.LATENCY
     tanh_latency = TanhFixed.LATENCY
     #: As in binary32, and rounded.
@@ -134,7 +134,7 @@ class DualPrecision(FixedPoint):
 
     LIMITS = {"weight": 32, "operand": 27, "activation": 32, "gradient": 27}
 
-    tanh_latency = Requantize.LATENCY + TanhFixed.LATENCY
+    tanh_latency = REQUANTIZE_LATENCY + TanhFixed.LATENCY
     SQUARED_FRACTION, DERIVATIVE_FRACTION = 16, 16
     #: Fraction bits that a gradient's sum lacks of a product's.
     GRADIENT_CUT = 8

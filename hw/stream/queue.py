@@ -54,14 +54,6 @@ class Queue(wiring.Component):
         """Clocks from a word's entry into an empty queue to its exit."""
         return 1 if depth <= SHALLOW else 2
 
-    @property
-    def latency(self):
-        return self.latency_of(self.depth)
-
-    @property
-    def interval(self):
-        return 2 if self.depth == 1 else 1
-
     def elaborate(self, platform):
         m = Module()
         if self.depth <= SHALLOW:

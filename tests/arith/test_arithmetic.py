@@ -8,7 +8,7 @@ from arith.free_running import FreeRunning, check, dsp_blocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.binary32 import Binary32
-from hw.arith.fixed import SQ, RequantizeConfig
+from hw.arith.fixed import SQ
 from hw.arith.fixed_point import DualPrecision, FixedPoint
 from sim.model.arith import float32
 from sim.model.arith.arithmetic import twin_of
@@ -179,9 +179,9 @@ def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
     )
     most = count * a_format.low * b_format.low
     assert most <= source.high and source.width == sums.width
-    shift = RequantizeConfig(source=source, target=getattr(arithmetic, target)).right_shift
-    unit_step = 1 << max(shift, 0)
     format = getattr(arithmetic, target)
+    shift = source.fraction - format.fraction
+    unit_step = 1 << max(shift, 0)
     ends = [
         (raw << shift if shift > 0 else raw >> -shift) + half
         for raw in (format.low, format.high, format.high + 1, 0, -1)
@@ -193,7 +193,7 @@ def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
     low = -(1 << (product_width - 2))
     term = np.clip(a.astype(np.int64) * b, low, -low - 1)
     term = np.where((c + term > source.high) | (c + term < source.low), 0, term)
-    value, saturated = requantize(c, RequantizeConfig(source=source, target=format))
+    value, saturated = requantize(c, source.fraction, format)
     assert saturated.any() and not saturated.all()
     check(
         simulate,

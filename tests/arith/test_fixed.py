@@ -1,16 +1,15 @@
-"""hw.arith.fixed: formats and twin against exact fractions, hardware against the twin."""
+"""hw.arith.fixed: formats and twin against exact fractions; hardware: ``test_arithmetic``."""
 
 from fractions import Fraction
 from math import floor
 
 import numpy as np
 import pytest
-from arith.vectors import check_stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.arith.fixed import SQ, UQ, FixedFormat, Requantize, RequantizeConfig
-from sim.model.arith.fixed import requantize, saturation_count
+from hw.arith.fixed import SQ, UQ, FixedFormat
+from sim.model.arith.fixed import requantize
 
 
 def clip(value, form):
@@ -37,14 +36,6 @@ def formats(draw):
         (lambda: UQ(0, 0), "width must be in 1..63 .*, not 0"),
         (lambda: UQ(32, 32), "width must be in 1..63 .*, not 64"),
         (lambda: SQ(33, 32), "width must be in 1..64 .*, not 65"),
-        (
-            lambda: RequantizeConfig(source=SQ(8, 8), target=16),
-            "target must be an SQ or UQ format, not 16",
-        ),
-        (
-            lambda: RequantizeConfig(source=SQ(8, 8), target=UQ(4, 4), count_width=0),
-            "count_width must be an integer in 1..64, not 0",
-        ),
     ],
 )
 def test_config_rejects(make, rule):
@@ -58,8 +49,6 @@ def test_format_facts():
     assert form.shape.signed and form.shape.width == 16 and repr(form) == "SQ(8, 8)"
     form = UQ(0, 20)
     assert (form.width, form.low, form.high) == (20, 0, 2**20 - 1) and not form.shape.signed
-    config = RequantizeConfig(source=SQ(8, 8), target=UQ(4, 2))
-    assert RequantizeConfig.from_json(config.to_json()) == config
     assert FixedFormat.from_dict(form.to_dict()) == form
 
 
@@ -98,44 +87,8 @@ def test_quantize_names_nan(x, rule):
 
 @given(formats(), formats(), st.data())
 def test_twin_is_exact(source, target, data):
-    config = RequantizeConfig(source=source, target=target)
     raws = data.draw(st.lists(st.integers(source.low, source.high), min_size=1, max_size=8))
     raws += [source.low, source.high]
     scale = Fraction(2) ** (target.fraction - source.fraction)
-    got = zip(*(array.tolist() for array in requantize(raws, config)), strict=True)
+    got = zip(*(array.tolist() for array in requantize(raws, source.fraction, target)), strict=True)
     assert list(got) == [clip(raw * scale, target) for raw in raws]
-
-
-@pytest.mark.parametrize(
-    "source, target, count_width",
-    [
-        (SQ(24, 16), SQ(8, 8), 32),
-        (SQ(24, 16), SQ(8, 8), 4),  # the counter reaches its maximum, and stays
-        (UQ(8, 4), SQ(2, 8), 32),
-        (SQ(8, 4), UQ(8, 4), 32),
-        (SQ(2, 0), SQ(20, 12), 32),
-        (UQ(20, 20), UQ(1, 0), 32),
-    ],
-    ids=repr,
-)
-def test_matches_twin(simulate, tmp_path, source, target, count_width):
-    config = RequantizeConfig(source=source, target=target, count_width=count_width)
-    rng = np.random.default_rng(1)
-    step = Fraction(2) ** config.right_shift
-    edges = [floor(edge * step) + near for edge in (target.low, -1, 0, 1, target.high)
-             for near in range(-2, 3)]  # fmt: skip
-    edges += [floor((target.high + Fraction(1, 2)) * step) + near for near in range(-1, 2)]
-    corners = [raw for raw in [*edges, source.low, source.high] if source.low <= raw <= source.high]
-    raw = np.concatenate([corners, rng.integers(source.low, source.high, 200, endpoint=True)])
-    value, saturated = requantize(raw, config)
-    mask = (1 << target.width) - 1
-    check_stream(
-        simulate,
-        tmp_path,
-        Requantize(config),
-        [int(x) & ((1 << source.width) - 1) for x in raw],
-        [(int(x) & mask, int(s)) for x, s in zip(value, saturated, strict=True)],
-        also=["saturated"],
-        final={"saturations": saturation_count(saturated, config)},
-    )
-    assert Requantize.estimate(config).latency == Requantize.LATENCY

@@ -25,7 +25,7 @@ def test_queue(simulate, depth):
         unit="queue",
         depth=depth,
         width=16,
-        latency=queue.latency,
-        interval=queue.interval,
+        latency=Queue.latency_of(depth),
+        interval=2 if depth == 1 else 1,
         seed=depth,
     )

@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from hw.arith.fixed import SQ, RequantizeConfig
-from sim.model.arith import fixed, float32
+from sim.model.arith import float32
+from sim.model.arith.fixed import requantize
 from sim.model.arith.quantize import quantize
 from sim.model.arith.tanh import tanh, tanh_fixed
 from sim.model.arith.to_float import to_float
@@ -112,7 +112,7 @@ class FixedPoint:
 
     def requantize(self, values, *source, kind):
         fraction = self.config.fraction(*source)
-        return _requantized(values, fraction, getattr(self.config, kind))
+        return requantize(values, fraction, getattr(self.config, kind))
 
     def quantize(self, f32, kind):
         return quantize(f32, getattr(self.config, kind))
@@ -156,17 +156,8 @@ class DualPrecision(FixedPoint):
 
     def tanh(self, y):
         target = self.config.tanh_format
-        narrow, _ = _requantized(y, self.config.activation.fraction, target)
+        narrow, _ = requantize(y, self.config.activation.fraction, target)
         return tanh_fixed(narrow, target) << self.config.tanh_cut
 
 
 _TWINS = {"float32": Binary32, "fixed": FixedPoint, "dual": DualPrecision}
-
-
-@cache
-def _rounding(fraction, target):
-    return RequantizeConfig(source=SQ(64 - fraction, fraction), target=target)
-
-
-def _requantized(values, fraction, target):
-    return fixed.requantize(values, _rounding(fraction, target))

@@ -7,16 +7,7 @@ as 0x7fc00000, subnormals count and leave as zeros of their sign.
 import numpy as np
 from numba import njit, vectorize
 
-__all__ = [
-    "add",
-    "compare",
-    "flush",
-    "maximum",
-    "multiply",
-    "multiply_accumulate",
-    "reciprocal",
-    "rsqrt",
-]
+__all__ = ["add", "flush", "multiply", "reciprocal", "rsqrt"]
 
 _TINY = np.finfo(np.float32).tiny
 _ZERO, _ONE = np.float32(0), np.float32(1)
@@ -63,24 +54,6 @@ def add(a, b):
     """``a + b``."""
     with np.errstate(all="ignore"):
         return _add(np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
-
-
-def multiply_accumulate(a, b, c):
-    """``a * b + c``, rounded after the product and after the sum."""
-    return add(multiply(a, b), c)
-
-
-def compare(a, b):
-    """``(less, equal, greater, unordered)``, bool."""
-    a, b = flush(a), flush(b)
-    return a < b, a == b, a > b, np.isnan(a) | np.isnan(b)
-
-
-def maximum(a, b):
-    """The larger one, +0 above -0; NaN if one is NaN."""
-    a, b = flush(a), flush(b)
-    larger = np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)
-    return flush(np.where(np.isnan(a), a, larger))
 
 
 def reciprocal(x):
