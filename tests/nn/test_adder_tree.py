@@ -6,11 +6,11 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from clocks import Clocks
+from nn.adder_tree_twin import accumulate, adder_tree
+from nn.adder_tree_twin import interleaved_sum as twin
 
 from hw.arith.arithmetic import Arithmetic
 from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
-from sim.model.nn.adder_tree import accumulate, adder_tree
-from sim.model.nn.adder_tree import interleaved_sum as twin
 
 COUNTS = (1, 2, 3, 5, 8)
 WIDTH, SUM_WIDTH = 12, 15

@@ -1,4 +1,4 @@
-"""hw.stream.pack against sim.model.stream.pack, and that against a loop over granules."""
+"""hw.stream.pack against stream.pack_twin, and that against a loop over granules."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from later import later
 from stream.cases import GAPS, random_granules, texts
+from stream.pack_twin import pack, unpack
 
 from hw.stream.pack import MAX_RECORD, Pack, Unpack
-from sim.model.stream.pack import pack, unpack
 
 WIDTHS = [(16, 5, 4), (2, 2, 1), (2, 1, 4), (1, 4, 3), (3, 3, 5)]
 

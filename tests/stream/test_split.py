@@ -1,13 +1,13 @@
-"""hw.stream.split against sim.model.stream.split, and that against a loop."""
+"""hw.stream.split against stream.split_twin, and that against a loop."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stream.cases import GAPS, random_granules, texts
+from stream.split_twin import split
 
 from hw.stream.split import Split
-from sim.model.stream.split import split
 
 
 def loop_split(words, count):

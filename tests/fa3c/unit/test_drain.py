@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from fa3c.numbers import as_int, numbers
+from nn.adder_tree_twin import adder_tree
 from packed import packed
 from pauses import SOLID
 
@@ -16,7 +17,6 @@ from hw.fa3c.unit.output_rows import OutputRows
 from hw.stream.ram import SHALLOW
 from hw.verilog import to_verilog
 from sim.model.arith import float32
-from sim.model.nn.adder_tree import adder_tree
 from sim.model.nn.product import product_float
 
 _ZERO, _MINUS_ZERO = np.float32(0), np.float32(-0.0)

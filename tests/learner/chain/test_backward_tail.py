@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from clocks import Clocks
 from learner.numbers import activations, numbers
+from nn.adder_tree_twin import interleaved_sum
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail
 from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from sim.model.nn.activation import derivative
-from sim.model.nn.adder_tree import interleaved_sum
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency
 

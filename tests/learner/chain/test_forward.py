@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from later import later
 from learner.chain.forward_top import ForwardTop
+from learner.chain.forward_twin import forward
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.tanh import TanhFixed
 from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.forward import Forward
-from sim.model.learner.chain.forward import forward
 
 NETWORKS = ("online", "target")
 DOUBLE = ("online", "target", "online")

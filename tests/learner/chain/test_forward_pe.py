@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from clocks import Clocks
 from learner.numbers import numbers
+from nn.adder_tree_twin import accumulate, adder_tree
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
 from hw.learner.chain.forward_pe import ForwardPE
 from sim.model.arith.arithmetic import twin_of
-from sim.model.nn.adder_tree import accumulate, adder_tree
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency
 NETWORKS = ("online", "target")

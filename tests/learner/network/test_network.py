@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from learner.chain.forward_twin import forward
+from nn.adder_tree_twin import adder_tree, interleaved_sum
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.chain.config import LayerShape
 from hw.learner.config import LearnerConfig
 from sim.model.arith.arithmetic import twin_of
-from sim.model.learner.chain.forward import forward
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
-from sim.model.nn.adder_tree import adder_tree, interleaved_sum
 
 FLOAT = Arithmetic()
 FIXED = Arithmetic(kind="fixed", weight=SQ(3, 9), activation=SQ(4, 6), gradient=SQ(2, 8))

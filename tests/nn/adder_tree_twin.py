@@ -1,4 +1,4 @@
-"""Bit-exact reference for ``hw.nn.adder_tree.window_sum``."""
+"""Bit-exact reference for ``hw.nn.adder_tree``."""
 
 import numpy as np
 

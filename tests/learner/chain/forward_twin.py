@@ -1,10 +1,10 @@
 """Bit-exact reference for ``hw.learner.chain.forward.Forward``, addition by addition."""
 
 import numpy as np
+from nn.adder_tree_twin import accumulate, adder_tree, interleaved_sum
 
 from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.activation import activate
-from sim.model.nn.adder_tree import accumulate, adder_tree, interleaved_sum
 
 __all__ = ["forward"]
 
