@@ -1,4 +1,4 @@
-"""``children``: processes that a test starts, which take SIGINT and do not outlive it."""
+"""Processes that a test starts: ``children`` take SIGINT and do not outlive it."""
 
 import signal
 import subprocess
@@ -6,12 +6,24 @@ import sys
 
 import pytest
 
-__all__ = ["children"]
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["children", "share_compiled"]
+
+
+def share_compiled(build):
+    """The twins of who builds in ``build`` are compiled once for all tests."""
+    kept = BUILD_DIRECTORY / "compiled"
+    for folder in (kept, build):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not (build / kept.name).exists():
+        (build / kept.name).symlink_to(kept)
 
 
 @pytest.fixture
 def children(tmp_path):
     """``children(*words, **environment)`` starts Python with ``words`` in ``tmp_path``."""
+    share_compiled(tmp_path / "build")
     # Where SIGINT is ignored, as behind an & of a script, children would ignore it too.
     before, started = signal.signal(signal.SIGINT, signal.default_int_handler), []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cocotb_tools.runner import get_runner
 
-from sim.tools import require
+from sim.tools import BUILD_DIRECTORY, require
 from sim.verilate import built_once, cocotb_program
 
 __all__ = ["SIMULATORS", "run_bench"]
@@ -42,6 +42,8 @@ def run_bench(simulator, verilog, bench, folder, *, name, case, waves=None):
             waves=waves is not None,
             extra_env={
                 "CASE": json.dumps(case),
+                # Twins that a bench asks are compiled once for all.
+                "RLFABRIC_BUILD": str(BUILD_DIRECTORY),
                 # cocotb has pytest rewrite assertions: plugins would be loaded for each bench.
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from children import share_compiled
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
@@ -41,6 +42,7 @@ TORCH = ("replay_in_torch.py", "ppo_with_estimator.py")
 
 def _run(name, tmp_path, *options):
     """What the script, on card model in an empty folder, prints last."""
+    share_compiled(tmp_path / "build")
     shutil.copy(ROOT / "examples" / name, tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "RLFABRIC_BUILD"}
     paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]

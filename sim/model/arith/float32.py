@@ -5,37 +5,30 @@ as 0x7fc00000, subnormals count and leave as zeros of their sign.
 """
 
 import numpy as np
-from numba import njit, vectorize
+
+from sim.compiled import elementwise
+from sim.model.arith.float32_steps import ONE, leave, product
+from sim.model.arith.float32_steps import flush as flush_one
 
 __all__ = ["add", "flush", "multiply", "reciprocal", "rsqrt"]
-
-_TINY = np.finfo(np.float32).tiny
-_ZERO, _ONE = np.float32(0), np.float32(1)
-_NAN = np.array(0x7FC00000, dtype=np.uint32).view(np.float32)[()]
 
 
 # Compiled: NumPy alone takes ten passes over the arrays for what is one operation.
 
 
-@njit(cache=True)
-def _flushed(x):
-    x = np.copysign(_ZERO, x) if abs(x) < _TINY else x
-    return x if x == x else _NAN
-
-
-@vectorize(["float32(float32)"], cache=True)
+@elementwise
 def _flush(x):
-    return _flushed(x)
+    return leave(flush_one(x))
 
 
-@vectorize(["float32(float32, float32)"], cache=True)
+@elementwise
 def _multiply(a, b):
-    return _flushed(_flushed(a) * _flushed(b))
+    return leave(product(flush_one(a), flush_one(b)))
 
 
-@vectorize(["float32(float32, float32)"], cache=True)
+@elementwise
 def _add(a, b):
-    return _flushed(_flushed(a) + _flushed(b))
+    return leave(flush_one(flush_one(a) + flush_one(b)))
 
 
 def flush(x):
@@ -59,7 +52,7 @@ def add(a, b):
 def reciprocal(x):
     """``1 / x``, rounded to nearest even."""
     with np.errstate(all="ignore"):
-        return flush(_ONE / flush(x))
+        return flush(ONE / flush(x))
 
 
 def rsqrt(x):

@@ -2,12 +2,44 @@
 
 import numpy as np
 
-from sim.model.arith.compiled import flat, interpolate_all, parts
+from sim.compiled import compiled
 
-__all__ = ["interpolate"]
+__all__ = ["flat", "interpolate", "interpolate_all", "interpolate_one", "parts"]
 
 
 def interpolate(x, table):
     """Return the int64 values of ``table`` at int64 ``x``, which fit ``table.x_width`` bits."""
     shape, (x,) = flat(np.int64, x)
     return interpolate_all(x, parts(table)).reshape(shape)
+
+
+def parts(table):
+    """Of a ``hw.arith.interpolate.Table``, as compiled functions take it."""
+    return table.base, table.slope, table.remainder_width, table.drop
+
+
+def flat(kind, *arrays):
+    """``(shape, arrays)``: of one shape, as lists of ``kind``."""
+    arrays = [np.asarray(array, kind) for array in arrays]
+    shape = arrays[0].shape
+    if any(array.shape != shape for array in arrays):
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+        arrays = [np.broadcast_to(array, shape) for array in arrays]
+    return shape, [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+
+
+@compiled
+def interpolate_one(x, table):
+    base, slope, remainder_width, drop = table
+    # Unsigned: of a negative one numba would count from the end.
+    index, remainder = np.uint64(x >> remainder_width), x & ((1 << remainder_width) - 1)
+    total = (base[index] << remainder_width) + slope[index] * remainder + (1 << (drop - 1))
+    return total >> drop
+
+
+@compiled
+def interpolate_all(x, table):
+    values = np.empty_like(x)
+    for k in range(x.size):
+        values[k] = interpolate_one(x[k], table)
+    return values

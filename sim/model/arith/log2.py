@@ -2,13 +2,38 @@
 
 import numpy as np
 
-from sim.model.arith.compiled import flat, log2_all, parts
+from hw.arith.log2 import LOG2_FORMAT
+from sim.compiled import compiled
+from sim.model.arith.interpolate import flat, interpolate_one, parts
 
-__all__ = ["log2"]
+__all__ = ["log2", "log2_one"]
+
+_FRACTION, _LIMIT = LOG2_FORMAT.fraction, (1 << LOG2_FORMAT.fraction) - 1
+_ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 def log2(x, config):
     """Return ``(log2, zero)``, int64 raw values of UQ(6, 20) and bool, for uint64 ``x``."""
     shape, (x,) = flat(np.uint64, x)
-    values = log2_all(x, config.mantissa_width, parts(config.table))
+    values = _log2_all(x, config.mantissa_width, parts(config.table))
     return values.reshape(shape), (x == 0).reshape(shape)
+
+
+@compiled
+def log2_one(x, mantissa_width, table):
+    """Of uint64; 0 is taken as 1."""
+    word, exponent = max(x, _ONE), 63
+    while not word >> _TOP:
+        word, exponent = word << _ONE, exponent - 1
+    # What follows the leading one, at the top of the word.
+    mantissa = np.int64((word << _ONE) >> np.uint64(64 - mantissa_width))
+    fraction = min(interpolate_one(mantissa, table), _LIMIT)
+    return (exponent << _FRACTION) + fraction
+
+
+@compiled
+def _log2_all(x, mantissa_width, table):
+    values = np.empty(len(x), np.int64)
+    for k in range(len(x)):
+        values[k] = log2_one(x[k], mantissa_width, table)
+    return values

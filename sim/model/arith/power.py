@@ -2,13 +2,33 @@
 
 import numpy as np
 
-from sim.model.arith.compiled import flat, parts, power_all
+from hw.arith.power import FRACTION_FORMAT, SCALE_FORMAT
+from sim.compiled import compiled
+from sim.model.arith.interpolate import flat, interpolate_one, parts
 
-__all__ = ["power"]
+__all__ = ["power", "power_one"]
+
+_SCALE_FRACTION, _WIDTH = SCALE_FORMAT.fraction, FRACTION_FORMAT.width
 
 
 def power(log, scale, config):
     """Return ``(mantissa, exponent)``, int64, for raw logarithms SQ(7, 20), scale UQ(1, 15)."""
     shape, arrays = flat(np.int64, log, scale)
-    mantissa, exponent = power_all(*arrays, parts(config.exp2.table))
+    mantissa, exponent = _power_all(*arrays, parts(config.exp2.table))
     return mantissa.reshape(shape), exponent.reshape(shape)
+
+
+@compiled
+def power_one(log, scale, table):
+    """``(mantissa, exponent)``."""
+    rounded = (log * scale + (1 << (_SCALE_FRACTION - 1))) >> _SCALE_FRACTION
+    fraction = rounded & ((1 << _WIDTH) - 1)
+    return interpolate_one(fraction, table), rounded >> _WIDTH
+
+
+@compiled
+def _power_all(log, scale, table):
+    mantissa, exponent = np.empty_like(log), np.empty_like(log)
+    for k in range(len(log)):
+        mantissa[k], exponent[k] = power_one(log[k], scale[k], table)
+    return mantissa, exponent

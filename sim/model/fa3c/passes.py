@@ -1,9 +1,8 @@
 """Loops of the passes, compiled: products of words by rows of 16, added in the order of the PEs.
 
 All three passes are the same step: ``total[x] += words[x] * row`` for pixels x and the 16 words of
-a row, four rows at once. IEEE's operations one by one (no contraction, no reordering). Where the
-magnitudes allow no product and no sum below the smallest normal number, nothing is flushed. One
-file, for numba keeps what it has compiled by the file of a function, not of those that it calls.
+a row, four rows at once, by the operations of ``float32_steps``. Where the magnitudes allow no
+product and no sum below the smallest normal number, nothing is flushed.
 
 A layer is a ``Shape``, a tuple of numbers; a fully connected one is a line of as many pixels as
 there are samples.
@@ -12,25 +11,26 @@ there are samples.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hw.fa3c.rows import ROW
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import (
+    MINUS_ZERO,
+    TINY,
+    ZERO,
+    add,
+    flush,
+    is_safe,
+    leave,
+    multiply,
+)
 
 __all__ = ["Shape", "backward", "forward", "gradient"]
-
-_TINY = np.finfo(np.float32).tiny
-_ZERO, _ONE, _MINUS_ZERO = np.float32(0), np.float32(1), np.float32(-0.0)
-_NAN = np.array(0x7FC00000, dtype=np.uint32).view(np.float32)[()]
-
-#: Numbers of at least 2**-102 are multiples of 2**-125, and so is every rounded sum of them.
-_SMALLEST_PRODUCT = 2.0**-102
 
 #: Sums of a gradient that are worked on at a time: they stay in the first cache.
 _BLOCK = 256
 
-# numpy's error model: a division by zero is an infinity, not an exception, and costs no branch.
-_compiled = njit(cache=True, error_model="numpy")
-_inlined = njit(cache=True, error_model="numpy", forceinline=True)
+_inlined = compiled(forceinline=True)
 _unsigned = np.uint64  # an index that cannot be negative: no test for that in the loops
 
 
@@ -52,51 +52,13 @@ class Shape(NamedTuple):
     size: int = ROW
 
 
-@_compiled
-def _smallest(numbers):
-    """Magnitude of the smallest number but zero, as float64; infinity if all are zero."""
-    bits = numbers.reshape(-1).view(np.uint32)
-    low = np.uint32(0x7F800000 - 1)
-    for k in range(bits.size):
-        # Zero wraps around to the largest.
-        low = min(low, np.uint32((bits[k] & np.uint32(0x7FFFFFFF)) - np.uint32(1)))
-    return np.float64(np.array([low + np.uint32(1)], np.uint32).view(np.float32)[0])
-
-
-@_compiled
-def _is_safe(a, b):
-    """Whether no product of an ``a`` and a ``b``, and no sum of such, need be flushed."""
-    low_a, low_b = _smallest(a), _smallest(b)
-    return min(low_a, low_b) >= _TINY and low_a * low_b >= _SMALLEST_PRODUCT
-
-
-# ``flushing`` is None or True: the compiler sees which, and makes two versions of everything.
-
-
-@_compiled
-def _flush(x, flushing):
-    if flushing is None:
-        return x
-    return np.copysign(_ZERO, x) if abs(x) < _TINY else x
-
-
-@_compiled
-def _multiply(a, b, flushing):
-    return _flush(_flush(a, flushing) * _flush(b, flushing), flushing)
-
-
-@_compiled
-def _add(a, b, flushing):
-    return _flush(a + b, flushing)
-
-
 @_inlined
 def _one(words, at, across, rows, row, total, to, over, width, size, flushing):
     """``total[to + x * over] += words[at + x * across] * rows[row]``, 16 words each."""
     for x in range(_unsigned(width)):
         s, t = words[at + x * across], to + x * over
         for r in range(_unsigned(size)):
-            total[t + r] = _add(total[t + r], _multiply(s, rows[row + r], flushing), flushing)
+            total[t + r] = add(total[t + r], multiply(s, rows[row + r], flushing), flushing)
 
 
 @_inlined
@@ -111,10 +73,10 @@ def _four(words, at, along, across, rows, row, next_row, total, to, over, width,
         w += along + along
         s2, s3 = words[w], words[w + along]
         for r in range(_unsigned(size)):
-            y = _add(total[t + r], _multiply(s0, rows[row + r], flushing), flushing)
-            y = _add(y, _multiply(s1, rows[row1 + r], flushing), flushing)
-            y = _add(y, _multiply(s2, rows[row2 + r], flushing), flushing)
-            total[t + r] = _add(y, _multiply(s3, rows[row3 + r], flushing), flushing)
+            y = add(total[t + r], multiply(s0, rows[row + r], flushing), flushing)
+            y = add(y, multiply(s1, rows[row1 + r], flushing), flushing)
+            y = add(y, multiply(s2, rows[row2 + r], flushing), flushing)
+            total[t + r] = add(y, multiply(s3, rows[row3 + r], flushing), flushing)
 
 
 @_inlined
@@ -152,7 +114,7 @@ def _chains(words, at, across, rows, row, count, total, first, over, width, size
             )  # fmt: skip
 
 
-@_compiled
+@compiled
 def _tree(total, flushing):
     """``total[0]`` = tree over the neighbours of ``total`` [a power of two, width]."""
     count = len(total) // 2
@@ -160,26 +122,17 @@ def _tree(total, flushing):
         for k in range(count):
             a, b, c = total[2 * k], total[2 * k + 1], total[k]
             for m in range(c.size):
-                c[m] = _add(a[m], b[m], flushing)
+                c[m] = add(a[m], b[m], flushing)
         count //= 2
 
 
-@_compiled
-def _leave(x):
-    return x if x == x else _NAN
-
-
-@_compiled
 def forward(shape, chains, relu, inputs, weights, out):
     """``out`` [samples, height, width, groups, 16] of ``inputs`` [samples, words] and ``weights``
     [groups, rows, 16]."""
-    if _is_safe(inputs, weights):
-        _forward(shape, chains, relu, inputs, weights, out, None)
-    else:
-        _forward(shape, chains, relu, inputs, weights, out, True)
+    _forward(shape, chains, relu, inputs, weights, out, None if is_safe(inputs, weights) else True)
 
 
-@_compiled
+@compiled
 def _forward(shape, chains, relu, inputs, weights, out, flushing):
     samples, kernel, _, height, width, groups, taps, line, down, across, size = shape
     total = np.empty((chains, width * ROW), np.float32)
@@ -187,7 +140,7 @@ def _forward(shape, chains, relu, inputs, weights, out, flushing):
         for y in range(height):
             for g in range(groups):
                 rows = weights[g].reshape(-1)
-                total[:] = _MINUS_ZERO
+                total[:] = MINUS_ZERO
                 for tap in range(kernel):
                     at, row = y * down + tap * line, tap * taps * ROW
                     _chains(
@@ -197,34 +150,30 @@ def _forward(shape, chains, relu, inputs, weights, out, flushing):
                 _finish(total[0], weights[g, kernel * taps], relu, out[b, y, :, g])
 
 
-@_compiled
+@compiled
 def _finish(total, bias, relu, out):
     """Bias and ReLU of a line of one group."""
     for x in range(len(out)):
         for r in range(ROW):
-            y = _leave(_flush(total[x * ROW + r] + _flush(bias[r], True), True))
+            y = leave(flush(total[x * ROW + r] + flush(bias[r])))
             if relu and np.signbit(y):
-                y = _ZERO
+                y = ZERO
             out[x, r] = y
 
 
-@_compiled
 def gradient(shape, inputs, errors, out):
     """``out`` [groups, weights and a bias, 16] of ``inputs`` [samples, words] and ``errors``
     [samples, height, width, groups, 16]."""
-    if _is_safe(inputs, errors):
-        _gradient(shape, inputs, errors, out, None)
-    else:
-        _gradient(shape, inputs, errors, out, True)
+    _gradient(shape, inputs, errors, out, None if is_safe(inputs, errors) else True)
 
 
-@_compiled
+@compiled
 def _gradient(shape, inputs, errors, out, flushing):
     samples, kernel, _, height, width, groups, taps, line, down, across, size = shape
     ones, errors = np.ones(1, np.float32), errors.reshape(-1)
     for g in range(groups):
         total = out[g].reshape(-1)
-        total[:] = _MINUS_ZERO
+        total[:] = MINUS_ZERO
         for tap in range(kernel):
             for begin in range(0, taps, _BLOCK):
                 to, block = (tap * taps + begin) * ROW, min(_BLOCK, taps - begin)
@@ -240,20 +189,18 @@ def _gradient(shape, inputs, errors, out, flushing):
         to = kernel * taps * ROW
         _run(ones, 0, 0, 0, errors, g * ROW, groups * ROW, pixels, total, to, 0, 1, size, flushing)
         for k in range(total.size):
-            total[k] = _leave(total[k])
+            total[k] = leave(total[k])
 
 
-@_compiled
 def backward(shape, chains, weights, errors, inputs, out):
     """``out``, errors of ``inputs`` [samples, in_height, in_width, channel groups, 16], of
     ``weights`` [groups, rows, 16] and ``errors`` [samples, words]."""
-    if _is_safe(errors, weights):
-        _backward(shape, chains, weights, errors, inputs, out, None)
-    else:
-        _backward(shape, chains, weights, errors, inputs, out, True)
+    _backward(
+        shape, chains, weights, errors, inputs, out, None if is_safe(errors, weights) else True
+    )
 
 
-@_compiled
+@compiled
 def _backward(shape, chains, weights, errors, inputs, out, flushing):
     samples, kernel, stride, height, width, groups, taps, _, _, _, size = shape
     _, in_height, in_width, channels, _ = out.shape
@@ -264,7 +211,7 @@ def _backward(shape, chains, weights, errors, inputs, out, flushing):
         _turn(weights, taps, channels, c, rows)
         for b in range(samples):
             for line in range(in_height):
-                total[:] = _MINUS_ZERO
+                total[:] = MINUS_ZERO
                 y = min(line // stride, height - 1)
                 tap = line - y * stride
                 while tap < kernel and y >= 0:
@@ -278,7 +225,7 @@ def _backward(shape, chains, weights, errors, inputs, out, flushing):
                 _mask(total[0], inputs[b, line, :, c], out[b, line, :, c])
 
 
-@_compiled
+@compiled
 def _turn(weights, taps, channels, c, rows):
     """``rows`` [ky, kx, outputs * 16]: channel group ``c`` of the weights, a row an output."""
     for tap in range(len(rows)):
@@ -291,10 +238,10 @@ def _turn(weights, taps, channels, c, rows):
                         patch[g, r, k] = weights[g, row + k, r]
 
 
-@_compiled
+@compiled
 def _mask(total, features, out):
     """Errors of a line of one group: 0 where the input is."""
     for x in range(len(out)):
         for r in range(ROW):
-            keep = abs(features[x, r]) >= _TINY or features[x, r] != features[x, r]
-            out[x, r] = _leave(total[x * ROW + r]) if keep else _ZERO
+            keep = abs(features[x, r]) >= TINY or features[x, r] != features[x, r]
+            out[x, r] = leave(total[x * ROW + r]) if keep else ZERO

@@ -7,17 +7,15 @@ terms. Compiled loops; arrays are [features, batch].
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.precision import code_limits
+from sim.compiled import compiled
 
 __all__ = ["Cells", "Finished", "encode", "finish", "gradients", "operands", "value_of"]
 
 _HALF_OF_CELL = 2.0**CODE_WIDTH
 _NONE = np.empty((0, 0))
-
-_compiled = njit(cache=True, error_model="numpy")
 
 
 class Cells(NamedTuple):
@@ -45,7 +43,7 @@ def operands(arithmetic, weights):
     return _operands(weights, drop, arithmetic.operand.high)
 
 
-@_compiled
+@compiled
 def _operands(weights, drop, high):
     result = np.empty(weights.shape)
     flat, out, half = weights.ravel(), result.ravel(), (1 << drop) >> 1
@@ -61,7 +59,7 @@ def encode(values, half, shift, signed):
     return Cells(words, shift if half else 0, half), saturations
 
 
-@_compiled
+@compiled
 def _encode(values, words, half, shift, low, high):
     saturations, batch = 0, values.shape[1]
     unit = 0.5**shift
@@ -117,7 +115,7 @@ def finish(sums, begin, source, drop, limits, *, mask=None, relu=False, target=N
     return Finished(values, cells, low, high, saturations)
 
 
-@_compiled
+@compiled
 def _finish(sums, begin, half, shift, drop, limits, mask, relu, values):
     least, most, saturations = np.inf, -np.inf, 0
     rows, batch = values.shape
@@ -151,7 +149,7 @@ def gradients(sums, shift, drop, limits, low=None):
     return _gradients(sums, sums if low is None else low, low is not None, shift - drop, limits)
 
 
-@_compiled
+@compiled
 def _gradients(sums, lows, full, left, limits):
     numbers, saturations = np.empty(sums.shape, np.int64), 0
     flat, low, out = sums.ravel(), lows.ravel(), numbers.ravel()

@@ -3,17 +3,15 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hw.nn.fixed_coefficients import FLOOR_WIDTH, LARGEST_EXPONENT, origins
 from hw.nn.optimizer_config import BLEND_FORMAT
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import flush, product
 
 __all__ = ["FixedCoefficients", "fixed_coefficients"]
 
 _BLEND_SHIFT = BLEND_FORMAT.fraction
-_TINY = np.finfo(np.float32).tiny
-
-_compiled = njit(cache=True, error_model="numpy")
 
 
 class FixedCoefficients(NamedTuple):
@@ -45,12 +43,7 @@ def fixed_coefficients(config, values):
     return FixedCoefficients(*numbers)
 
 
-@_compiled
-def _flush(x):
-    return np.float32(0) if abs(x) < _TINY else x
-
-
-@_compiled
+@compiled
 def _mantissa(value, width):
     """Mantissa and exponent, rounded half up; 0 and 0 of a zero."""
     drop = 24 - width
@@ -61,7 +54,7 @@ def _mantissa(value, width):
     return (fraction | 1 << (width - 1) if exponent else 0), exponent
 
 
-@_compiled
+@compiled
 def _decay(value, least):
     """1 - decay, and whether it counts."""
     one = 1 << 24
@@ -69,17 +62,17 @@ def _decay(value, least):
     return (one - raw) & (one - 1), np.int64(raw >= least and raw > 0)
 
 
-@_compiled
+@compiled
 def _coefficients(c, has_first, has_second, first_added, second_added, rate_added):
     scale, first_decay, first_gain, second_decay, second_gain, rate, floor, blend = c[:8]
-    word = _flush(scale)
+    scale = word = flush(scale)
     loss = kept = second = second_exponent = second_loss = second_kept = 0
     if has_first:
-        word = _flush(word * _flush(first_gain))
+        word = product(word, flush(first_gain))
         loss, kept = _decay(first_decay, 0)
     if has_second:
-        square = _flush(_flush(scale) * _flush(scale))
-        second, exponent = _mantissa(_flush(square * _flush(second_gain)), 17)
+        square = product(scale, scale)
+        second, exponent = _mantissa(product(square, flush(second_gain)), 17)
         second_exponent = min(exponent, LARGEST_EXPONENT - second_added) + second_added
         second_loss, second_kept = _decay(second_decay, 1 << 23)
     first, exponent = _mantissa(word, 17)

@@ -6,11 +6,12 @@ length of an integer is the exponent of its float64.
 """
 
 import numpy as np
-from numba import njit
 
 from hw.nn.fixed_divisor import reciprocal_table, root_table
 from hw.nn.fixed_step import step_width
 from hw.nn.optimizer_config import BLEND_FORMAT
+from sim.compiled import compiled
+from sim.model.arith.interpolate import interpolate_all, parts
 from sim.model.nn.fixed_coefficients import fixed_coefficients
 
 __all__ = ["fixed_update"]
@@ -20,12 +21,7 @@ _HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
 _NONE = np.zeros(0, np.uint32)
 #: Parameters at a time.
 _BLOCK = 4096
-_ROOTS, _RECIPROCALS = (
-    (table.base, table.slope, table.remainder_width, table.drop)
-    for table in (root_table(), reciprocal_table())
-)
-
-_compiled = njit(cache=True, error_model="numpy")
+_TABLES = parts(root_table()), parts(reciprocal_table())
 
 
 def fixed_update(config, values, gradient, weight, target, first, second):
@@ -48,7 +44,7 @@ def fixed_update(config, values, gradient, weight, target, first, second):
         np.ravel(second).view(np.uint32) if has_second else _NONE,
         (limits.low, limits.high),
         step_width(limits),
-        (_ROOTS, _RECIPROCALS),
+        _TABLES,
     )
     return (
         weight.reshape(shape),
@@ -59,7 +55,7 @@ def fixed_update(config, values, gradient, weight, target, first, second):
     )
 
 
-@_compiled
+@compiled
 def _in_blocks(c, gradient, largest, weight, target, first, second, limits, width, tables):
     """``_update`` of as many parameters at a time as stay in a processor's cache."""
     new_weight, new_target = np.empty_like(weight), np.empty_like(target)
@@ -88,7 +84,7 @@ def _in_blocks(c, gradient, largest, weight, target, first, second, limits, widt
     return new_weight, new_target, new_first, new_second, saturations
 
 
-@_compiled
+@compiled
 def _update(c, gradient, largest, weight, target, first, second, limits, width, tables):
     g, shift, sign = _normal(gradient, largest)
     if first.size:
@@ -100,8 +96,8 @@ def _update(c, gradient, largest, weight, target, first, second, limits, width, 
         cut = 17
     if second.size:
         second, argument = _second(second, g, shift, c)
-        argument, divisor_exponent = _divisor(second, _looked_up(argument, tables[0]), c)
-        inverse = _looked_up(argument, tables[1])
+        argument, divisor_exponent = _divisor(second, interpolate_all(argument, tables[0]), c)
+        inverse = interpolate_all(argument, tables[1])
         step, right = _quotient(product, cut, exponent, inverse, divisor_exponent, c, width)
     else:
         step, right = _alone(product, exponent, c, width)
@@ -109,7 +105,7 @@ def _update(c, gradient, largest, weight, target, first, second, limits, width, 
     return weight, target, first, second, saturations
 
 
-@_compiled
+@compiled
 def _normal(gradient, largest):
     """Mantissa of 24 bits, how far it was shifted, and the sign: -1 or 0."""
     count = gradient.size
@@ -128,7 +124,7 @@ def _normal(gradient, largest):
     return g, shift, negative
 
 
-@_compiled
+@compiled
 def _kept(word, kept, loss):
     """Mantissa of 28 bits less its loss, exponent; 0 and 0 of zero."""
     exponent = ((word >> 23) & 255) * kept
@@ -137,7 +133,7 @@ def _kept(word, kept, loss):
     return left if exponent else 0, exponent
 
 
-@_compiled
+@compiled
 def _aligned(kept, exponent, gained, other, nothing):
     """Sum, and the exponent of the greater, which nothing is never."""
     distance = exponent - other
@@ -148,7 +144,7 @@ def _aligned(kept, exponent, gained, other, nothing):
     return kept + small if above else gained + old, exponent if above else other
 
 
-@_compiled
+@compiled
 def _first_sum(words, g, shift, negative, c):
     """Magnitudes, whether they were complements (-1 or 0), and exponents."""
     count = g.size
@@ -165,7 +161,7 @@ def _first_sum(words, g, shift, negative, c):
     return y, below, exponents
 
 
-@_compiled
+@compiled
 def _first(words, y, below, exponents, c):
     """New words, their signs, and their products with the rate; ``exponents`` become theirs."""
     count = y.size
@@ -187,7 +183,7 @@ def _first(words, y, below, exponents, c):
     return new, signs, product
 
 
-@_compiled
+@compiled
 def _without_first(g, shift, c):
     product, exponents = np.empty_like(g), np.empty_like(g)
     for k in range(g.size):
@@ -196,7 +192,7 @@ def _without_first(g, shift, c):
     return product, exponents
 
 
-@_compiled
+@compiled
 def _second(words, g, shift, c):
     """New words, and where the table has their roots."""
     new, x = np.empty(g.size, np.uint32), np.empty_like(g)
@@ -215,18 +211,7 @@ def _second(words, g, shift, c):
     return new, x
 
 
-@_compiled
-def _looked_up(x, table):
-    base, slope, width, drop = table
-    values = np.empty_like(x)
-    for k in range(x.size):
-        # Unsigned: of a negative one numba would count from the end.
-        index, rest = np.uint64(x[k] >> width), x[k] & ((1 << width) - 1)
-        values[k] = ((base[index] << width) + slope[index] * rest + (1 << (drop - 1))) >> drop
-    return values
-
-
-@_compiled
+@compiled
 def _divisor(words, roots, c):
     """Where the table has the divisors' reciprocals, and their exponents."""
     x, exponents = np.empty_like(roots), np.empty_like(roots)
@@ -244,7 +229,7 @@ def _divisor(words, roots, c):
     return x, exponents
 
 
-@_compiled
+@compiled
 def _quotient(products, cut, exponents, inverses, divisor_exponents, c, width):
     """Steps, and how far they have to move to the right."""
     steps, right = np.empty_like(products), np.empty_like(products)
@@ -254,7 +239,7 @@ def _quotient(products, cut, exponents, inverses, divisor_exponents, c, width):
     return steps, right
 
 
-@_compiled
+@compiled
 def _alone(products, exponents, c, width):
     steps, right = np.empty_like(products), np.empty_like(products)
     for k in range(products.size):
@@ -263,7 +248,7 @@ def _alone(products, exponents, c, width):
     return steps, right
 
 
-@_compiled
+@compiled
 def _moved(steps, right, negative, weights, targets, blend, limits, width):
     (low, high), beyond = limits, (1 << width) - 1
     new_weights, new_targets = np.empty_like(weights), np.empty_like(targets)

@@ -1,26 +1,20 @@
 """Bit-exact reference for the optimizers: of ``hw.nn.optimizer``, binary32 in its order, flushed at
 every step; that of ``hw.nn.fixed_optimizer`` is beside.
 
-A compiled loop over the parameters. Operations are IEEE's, one by one: no contraction, no
-reordering. Subnormals count and leave as zeros of their sign, NaNs leave as 0x7fc00000.
+A compiled loop over the parameters, of the operations of ``float32_steps``. NaNs leave as
+0x7fc00000.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hw.nn.optimizer_config import COEFFICIENTS
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import ONE, ZERO, flush, leave, product
 from sim.model.nn.fixed_optimizer import fixed_update
 
 __all__ = ["Updated", "coefficients", "update"]
-
-_TINY = np.finfo(np.float32).tiny
-_ZERO = np.float32(0)
-_ONE = np.float32(1)
-_NAN = np.array(0x7FC00000, dtype=np.uint32).view(np.float32)[()]
-
-_compiled = njit(cache=True, error_model="numpy")
 
 
 class Updated(NamedTuple):
@@ -34,7 +28,7 @@ class Updated(NamedTuple):
 
 
 def coefficients(step, network):
-    """float32 ``COEFFICIENTS`` of a record record, for network 0 (Q, critic) or 1 (actor)."""
+    """float32 ``COEFFICIENTS`` of a record, for network 0 (Q, critic) or 1 (actor)."""
     return tuple(
         np.float32(np.atleast_1d(step[name])[network if np.size(step[name]) > 1 else 0])
         for name in COEFFICIENTS.members
@@ -82,59 +76,39 @@ def _float_update(config, values, gradient, weight, target, first, second):
 _UPDATES = {"float32": _float_update, "fixed": fixed_update, "dual": fixed_update}
 
 
-@_compiled
-def _flush(x):
-    return np.copysign(_ZERO, x) if abs(x) < _TINY else x
-
-
-@_compiled
-def _leave(x):
-    return _NAN if x != x else x
-
-
-@_compiled
-def _multiply(a, b):
-    return _flush(a * b)
-
-
-@_compiled
-def _add(a, b):
-    return _flush(a + b)
-
-
-@_compiled
+@compiled
 def _steps(scale, moments, rate, floor, gradient, first, second):
     """``rate * u`` of every parameter, and the new moments."""
-    scale, rate, floor = _flush(scale), _flush(rate), _flush(floor)
-    first_decay, first_gain = _flush(moments[0]), _flush(moments[1])
-    second_decay, second_gain = _flush(moments[2]), _flush(moments[3])
+    scale, rate, floor = flush(scale), flush(rate), flush(floor)
+    first_decay, first_gain = flush(moments[0]), flush(moments[1])
+    second_decay, second_gain = flush(moments[2]), flush(moments[3])
     steps = np.empty_like(gradient)
     new_first = None if first is None else np.empty_like(gradient)
     new_second = None if second is None else np.empty_like(gradient)
     for k in range(gradient.size):
-        g = _multiply(scale, _flush(gradient[k]))
+        g = product(scale, flush(gradient[k]))
         u = g
         if first is not None:
-            u = _add(_multiply(first_decay, _flush(first[k])), _multiply(first_gain, g))
-            new_first[k] = _leave(u)
+            u = flush(product(first_decay, flush(first[k])) + product(first_gain, g))
+            new_first[k] = leave(u)
         if second is not None:
-            square = _multiply(second_gain, _multiply(g, g))
-            v = _add(_multiply(second_decay, _flush(second[k])), square)
-            new_second[k] = _leave(v)
+            square = product(second_gain, product(g, g))
+            v = flush(product(second_decay, flush(second[k])) + square)
+            new_second[k] = leave(v)
             # In float64 the reciprocal root rounds as if it were exact: see arith.float32.
-            inverse = _flush(np.float32(1.0 / np.sqrt(np.float64(v))))
-            root = _ZERO if v == _ZERO else _multiply(v, inverse)
-            u = _multiply(u, _flush(_ONE / _add(root, floor)))
-        steps[k] = _multiply(rate, u)
+            inverse = flush(np.float32(1.0 / np.sqrt(np.float64(v))))
+            root = ZERO if v == ZERO else product(v, inverse)
+            u = product(u, flush(ONE / flush(root + floor)))
+        steps[k] = product(rate, u)
     return steps, new_first, new_second
 
 
-@_compiled
+@compiled
 def _move_float(weight, target, steps, blend, keep):
-    blend, keep = _flush(blend), _flush(keep)
+    blend, keep = flush(blend), flush(keep)
     new_weight, new_target = np.empty_like(weight), np.empty_like(target)
     for k in range(weight.size):
-        w = _add(_flush(weight[k]), -steps[k])
-        new_weight[k] = _leave(w)
-        new_target[k] = _leave(_add(_multiply(keep, _flush(target[k])), _multiply(blend, w)))
+        w = flush(flush(weight[k]) - steps[k])
+        new_weight[k] = leave(w)
+        new_target[k] = leave(flush(product(keep, flush(target[k])) + product(blend, w)))
     return new_weight, new_target

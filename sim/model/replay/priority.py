@@ -2,8 +2,13 @@
 
 import numpy as np
 
+from hw.arith.log2 import LOG2_FORMAT
 from hw.replay.priority import ERROR_FORMAT
-from sim.model.arith.compiled import flat, parts, priorities
+from sim.compiled import compiled
+from sim.model.arith.interpolate import flat, parts
+from sim.model.arith.log2 import log2_one
+from sim.model.arith.power import power_one
+from sim.model.arith.to_fixed import to_fixed_one
 
 __all__ = ["Priorities", "priority"]
 
@@ -13,6 +18,7 @@ def _numbers(of):
 
 
 _ERROR = _numbers(ERROR_FORMAT)
+_LOG_FRACTION = LOG2_FORMAT.fraction
 
 
 def priority(td, alpha, epsilon, config):
@@ -39,4 +45,25 @@ class Priorities:
 
     def __call__(self, bits, alpha, epsilon):
         """``priority`` of bits of float32, int64 [n]."""
-        return priorities(bits, alpha, epsilon, *self._tables)
+        return _priorities(bits, alpha, epsilon, *self._tables)
+
+
+@compiled
+def _priorities(bits, alpha, epsilon, mantissa_width, log_table, exp_table, error, target):
+    """``(raw, saturated, invalid)``; ``error`` and ``target`` are ``_numbers`` of formats."""
+    count = len(bits)
+    raw = np.empty(count, np.int64)
+    saturated, invalid = np.empty(count, np.bool_), np.empty(count, np.bool_)
+    for k in range(count):
+        biased = (bits[k] >> 23) & 0xFF
+        invalid[k] = biased == 0xFF
+        mantissa = ((bits[k] & 0x7F_FFFF) | 0x80_0000) << 1
+        number, clipped = to_fixed_one(mantissa, biased - 127, *error)
+        total = number + epsilon
+        log = log2_one(np.uint64(total), mantissa_width, log_table)
+        log -= error[0] << _LOG_FRACTION
+        result, beyond = to_fixed_one(*power_one(log, alpha, exp_table), *target)
+        least = invalid[k] or result == 0 or (total == 0 and alpha != 0)
+        raw[k] = 1 if least else result
+        saturated[k] = (clipped or beyond) and not invalid[k]
+    return raw, saturated, invalid

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from sim.model.arith.compiled import flat, parts, weights
+from sim.compiled import compiled
+from sim.model.arith.interpolate import flat, parts
+from sim.model.arith.log2 import log2_one
+from sim.model.arith.power import power_one
 
 __all__ = ["Weights", "weight"]
 
@@ -13,7 +16,7 @@ def weight(priority, total, count, beta, config):
     ``priority`` and ``total`` are raw values of one fraction; ``beta`` is raw UQ(1, 15).
     """
     shape, arrays = flat(np.uint64, priority, total, count)
-    bits = weights(*arrays, int(beta), *_tables(config))
+    bits = _weights(*arrays, int(beta), *_tables(config))
     return bits.view(np.float32).reshape(shape)
 
 
@@ -26,9 +29,25 @@ class Weights:
     def __call__(self, priority, total, count, beta):
         """Bits (uint32) of the weights of ``priority`` (uint64 [n]); the others are integers."""
         whole = np.array((total, count), np.uint64)
-        return weights(priority, whole[:1], whole[1:], beta, *self._tables)
+        return _weights(priority, whole[:1], whole[1:], beta, *self._tables)
 
 
 def _tables(config):
     log = config.log2["priority"]  # the three differ in width alone
     return log.mantissa_width, parts(log.table), parts(config.power.exp2.table)
+
+
+@compiled
+def _weights(priority, total, count, beta, mantissa_width, log_table, exp_table):
+    """Bits of float32, of raw numbers (uint64); ``total`` and ``count`` may be one for all."""
+    bits = np.zeros(len(priority), np.uint32)
+    for k in range(len(priority)):
+        whole, among = total[k % len(total)], count[k % len(count)]
+        if priority[k] and whole and among:
+            log = log2_one(whole, mantissa_width, log_table)
+            log -= log2_one(priority[k], mantissa_width, log_table)
+            log -= log2_one(among, mantissa_width, log_table)
+            mantissa, exponent = power_one(log, beta, exp_table)
+            value = ((exponent + 127) << 23) + ((mantissa >> 1) & 0x7F_FFFF) + (mantissa & 1)
+            bits[k] = np.uint32(value)
+    return bits

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from children import share_compiled
 from uart.systems import KERNEL, folder
 
 from host.phases import PHASES
@@ -24,6 +25,7 @@ MACHINE = ("seconds", "phases", "device_cycles", *(f"seconds_{name}" for name in
 
 def environment():
     """The kernel of a real card is looked for below the build directory, by board and design."""
+    share_compiled(folder().parents[1])
     return {
         **os.environ,
         "RLFABRIC_BUILD": str(folder().parents[1]),

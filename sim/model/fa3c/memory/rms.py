@@ -1,25 +1,19 @@
 """Bit-exact reference for ``hw.fa3c.memory``'s RMSProp: binary32 in its order, flushed at every
 step.
 
-A compiled loop over the parameters. Operations are IEEE's, one by one: no contraction, no
-reordering. Subnormals count and leave as zeros of their sign, NaNs leave as 0x7fc00000.
+A compiled loop over the parameters, of the operations of ``float32_steps``. NaNs leave as
+0x7fc00000.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hw.fa3c.rows import ROW
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import flush, leave, product
 
 __all__ = ["Coefficients", "update", "update_layer"]
-
-_TINY = np.finfo(np.float32).tiny
-_ZERO = np.float32(0)
-_NAN = np.array(0x7FC00000, dtype=np.uint32).view(np.float32)[()]
-
-# numpy's error model: a division by zero is an infinity, not an exception, and costs no branch.
-_compiled = njit(cache=True, error_model="numpy")
 
 
 class Coefficients(NamedTuple):
@@ -68,34 +62,13 @@ def update_layer(config, layer, coefficients, gradients, g, theta):
     return overflow
 
 
-@_compiled
-def _flush(x):
-    return np.copysign(_ZERO, x) if abs(x) < _TINY else x
-
-
-@_compiled
-def _leave(x):
-    return _NAN if x != x else x
-
-
-@_compiled
-def _multiply(a, b):
-    return _flush(a * b)
-
-
-@_compiled
-def _add(a, b):
-    return _flush(a + b)
-
-
-@_compiled
+@compiled
 def _update(rate, decay, gain, epsilon, gradient, g, theta):
-    rate, decay, gain, epsilon = _flush(rate), _flush(decay), _flush(gain), _flush(epsilon)
+    rate, decay, gain, epsilon = flush(rate), flush(decay), flush(gain), flush(epsilon)
     for k in range(gradient.size):
-        d = _flush(gradient[k])
-        moment = _add(_multiply(decay, _flush(g[k])), _multiply(gain, _multiply(d, d)))
+        d = flush(gradient[k])
+        moment = flush(product(decay, flush(g[k])) + product(gain, product(d, d)))
         # In float64 the reciprocal root rounds as if it were exact: see arith.float32.
-        root = _flush(np.float32(1.0 / np.sqrt(np.float64(_add(moment, epsilon)))))
-        step = _multiply(rate, _multiply(d, root))
-        g[k] = _leave(moment)
-        theta[k] = _leave(_add(_flush(theta[k]), -step))
+        root = flush(np.float32(1.0 / np.sqrt(np.float64(flush(moment + epsilon)))))
+        g[k] = leave(moment)
+        theta[k] = leave(flush(flush(theta[k]) - product(rate, product(d, root))))

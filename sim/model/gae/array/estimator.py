@@ -4,15 +4,13 @@ Sums are int64 and wrapped to the word; a product has at most 61 bits.
 """
 
 import numpy as np
-from numba import njit
 
 from hw.gae.records import Kind
+from sim.compiled import compiled
 
 __all__ = ["Estimator"]
 
 _NONE, _STEP, _TERMINAL = Kind.NONE.value, Kind.STEP.value, Kind.TERMINAL.value
-
-_compiled = njit(cache=True)
 
 
 class Estimator:
@@ -78,7 +76,7 @@ class Estimator:
         return self._first[:count].copy(), self._second[:count].copy()
 
 
-@_compiled
+@compiled
 def _blend(addend, coefficient, x, fraction, width):
     """The wrapped sum, and whether it was."""
     half = np.int64(1) << (fraction - 1)
@@ -88,7 +86,7 @@ def _blend(addend, coefficient, x, fraction, width):
     return value, value != total
 
 
-@_compiled
+@compiled
 def _load(code, line, fraction, width):
     """``line``: scale and mean, or None where codes are words."""
     if line is None:
@@ -96,7 +94,7 @@ def _load(code, line, fraction, width):
     return _blend(np.int64(line[1]), np.int64(line[0]), np.int64(code), fraction, width)
 
 
-@_compiled
+@compiled
 def _result(number, shift, limit):
     """Rounded and clipped, and whether it was clipped."""
     rounded = (number + (np.int64(1) << shift >> 1)) >> shift
@@ -104,7 +102,7 @@ def _result(number, shift, limit):
     return clipped, clipped != rounded
 
 
-@_compiled
+@compiled
 def _estimate(kinds, first, second, marks, coefficients, reward_line, value_line, mean, lookahead,
               width, fraction, scale_fraction, shift, limit):  # fmt: skip
     """In place; returns the steps. ``marks`` of a slot: 1, a result was clipped; 2, a sum wrapped.

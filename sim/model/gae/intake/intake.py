@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hw.gae.intake.standardize import NUMBER
 from hw.gae.records import MOMENTS, Error, Kind
+from sim.compiled import compiled
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 
 __all__ = ["Intake", "Slots"]
@@ -148,7 +148,7 @@ def _statistics(command, planes):
     return records
 
 
-@njit(cache=True)
+@compiled
 def _number(number, power):
     """``(x, clipped)``: a float32 in units of 1 / ``power``, half up."""
     wide = np.float64(number)
@@ -163,7 +163,7 @@ def _number(number, power):
     return np.int64(rounded), False
 
 
-@njit(cache=True)
+@compiled
 def _standardize(numbers, counts, power, mean, factor, shift, limit, codes):
     """Fills ``codes``; returns how many were clipped."""
     clips = 0
@@ -183,7 +183,7 @@ def _standardize(numbers, counts, power, mean, factor, shift, limit, codes):
     return clips
 
 
-@njit(cache=True)
+@compiled
 def _sums(numbers, counts, power):
     """``count, sum, low, high, clipped``; squares, of more than 64 bits, are high * 2**32 + low."""
     count = total = low = high = clips = 0

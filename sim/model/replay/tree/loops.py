@@ -10,9 +10,9 @@ and that buffers hold what is stored and written, is what ``CommandCheck`` has f
 """
 
 import numpy as np
-from numba import njit
 
 from hw.replay.config import FRACTION_WIDTH
+from sim.compiled import compiled
 
 __all__ = ["UNIFORM", "clear", "enter_items", "enter_updates", "fill", "find", "get_items", "put"]
 __all__ += ["put_items", "put_updates", "scale", "store", "targets_of", "write_batch"]
@@ -29,7 +29,7 @@ _UNUSED = np.uint64(64 - FRACTION_WIDTH)
 _RIGHT, _LEFT, _TURN, _TURN_BACK = np.uint64(11), np.uint64(3), np.uint64(24), np.uint64(40)
 
 
-@njit(cache=True)
+@compiled
 def scale(a, b):
     """``floor(a * b / 2**48)`` for uint64 below 2**48, exactly, without 96-bit integers."""
     a_high, a_low, b_high, b_low = a >> _SHIFT, a & _LOW, b >> _SHIFT, b & _LOW
@@ -37,7 +37,7 @@ def scale(a, b):
     return a_high * b_high + (middle >> _SHIFT)
 
 
-@njit(cache=True)
+@compiled
 def _put(tree, offsets, fanout, place, priority):
     change = priority - tree[place]  # modulo 2**64, as the sums
     for level in range(len(offsets)):
@@ -45,7 +45,7 @@ def _put(tree, offsets, fanout, place, priority):
         place //= fanout
 
 
-@njit(cache=True)
+@compiled
 def _total(tree, offsets):
     total = _ZERO
     for k in range(offsets[-1], len(tree)):
@@ -53,7 +53,7 @@ def _total(tree, offsets):
     return total
 
 
-@njit(cache=True)
+@compiled
 def put(tree, offsets, fanout, capacity, indexes, priorities):
     """Set leaves in order, but for those that are not in 0..capacity - 1; return the largest of
     ``priorities``, and the total."""
@@ -65,7 +65,7 @@ def put(tree, offsets, fanout, capacity, indexes, priorities):
     return largest, _total(tree, offsets)
 
 
-@njit(cache=True)
+@compiled
 def put_items(tree, offsets, fanout, items, count, fill, limit):
     """``put`` of ``count`` items, but for those whose index is not below ``fill`` or whose priority
     is above ``limit``; return the position of the first of these, or -1, too."""
@@ -80,7 +80,7 @@ def put_items(tree, offsets, fanout, items, count, fill, limit):
     return largest, _total(tree, offsets), bad
 
 
-@njit(cache=True)
+@compiled
 def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, invalid):
     """``put_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
     return how many of the others are ``saturated``, too."""
@@ -96,7 +96,7 @@ def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, inval
     return largest, _total(tree, offsets), bad, clipped
 
 
-@njit(cache=True)
+@compiled
 def fill(tree, offsets, fanout, begin, count, capacity, priority):
     """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority; return
     the total."""
@@ -105,7 +105,7 @@ def fill(tree, offsets, fanout, begin, count, capacity, priority):
     return _total(tree, offsets)
 
 
-@njit(cache=True)
+@compiled
 def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
     """``fill`` with the values of ``count`` items, 0 for those above ``limit``; return as
     ``put_items``."""
@@ -121,7 +121,7 @@ def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
     return largest, _total(tree, offsets), bad
 
 
-@njit(cache=True)
+@compiled
 def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated, invalid):
     """``fill`` with ``priorities``, 0 for those that are ``invalid``; return as ``put_updates``."""
     largest, bad, clipped = _ZERO, -1, 0
@@ -138,7 +138,7 @@ def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated,
     return largest, _total(tree, offsets), bad, clipped
 
 
-@njit(cache=True)
+@compiled
 def clear(tree, offsets, fanout, level, node):
     """Set a node's sums to 0, and those of the nodes below it: where a sum is 0, they are."""
     for place in range(node * fanout, (node + 1) * fanout):
@@ -148,7 +148,7 @@ def clear(tree, offsets, fanout, level, node):
                 clear(tree, offsets, fanout, level - 1, place)
 
 
-@njit(cache=True)
+@compiled
 def get_items(tree, items, count, fill):
     """``(indexes, priorities, bad)`` of items: 0 and 0 where the index is not below ``fill``,
     and the position of the first of these, or -1."""
@@ -161,7 +161,7 @@ def get_items(tree, items, count, fill):
     return indexes, priorities, bad
 
 
-@njit(cache=True)
+@compiled
 def store(storage, records, begin, count, capacity, stride, size):
     """Copy ``count`` dense ``records`` of ``size`` to the places from ``begin`` on of a ring, each
     filled with zeros to ``stride``; words as of ``write_batch``."""
@@ -172,7 +172,7 @@ def store(storage, records, begin, count, capacity, stride, size):
         storage[place + size : place + stride] = 0
 
 
-@njit(cache=True)
+@compiled
 def write_batch(out, storage, stride, size, indexes, priorities, weights):
     """Fill ``out`` with a header and an experience of ``size`` for each index, then zeros.
 
@@ -191,7 +191,7 @@ def write_batch(out, storage, stride, size, indexes, priorities, weights):
     out[end:] = 0
 
 
-@njit(cache=True)
+@compiled
 def _draw(state):
     """The next 64 bits of ``numpy.random.SFC64``, whose ``state`` (a, b, c, counter) goes on."""
     a, b, c, counter = state
@@ -202,7 +202,7 @@ def _draw(state):
     return drawn
 
 
-@njit(cache=True)
+@compiled
 def targets_of(state, count, base, stratum_width, total):
     """``count`` random positions in 0..total - 1, one in each stratum from ``base`` on."""
     targets = np.empty(count, np.uint64)
@@ -216,7 +216,7 @@ def targets_of(state, count, base, stratum_width, total):
     return targets
 
 
-@njit(cache=True)
+@compiled
 def find(tree, offsets, fanout, total, targets):
     """``(indexes, priorities, errors)``: the least i with p_0 + ... + p_i > target; where the
     target is not below ``total``, 0, 0 and True."""

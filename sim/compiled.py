@@ -1,0 +1,213 @@
+"""Functions of the twins, compiled by numba, and kept in the build folder between processes.
+
+numba freezes the values of a function's globals into its code, and many of them are constants of
+``hw``. numba's own cache looks at the function's file alone, not at those that this imports. Here
+compiled code has a name made of all that it depends on, and is found again only by that name: the
+sources of its module and of all our modules that this imports, directly or not; the values that
+were frozen; the types of the arguments, the processor and the versions of the tools. The time of a
+file plays no part, except that code which nobody has used for 30 days is removed.
+
+What numba does not promise: that a dispatcher asks its ``_cache`` (a ufunc's, its ``cache``) as it
+would ask a ``NullCache``, and that a ``CompileResult`` can be taken apart to be pickled. If that
+changes, every process compiles for itself, or the import says which name is gone.
+"""
+
+import hashlib
+import os
+import pickle
+import re
+import sys
+import time
+from contextlib import suppress
+from functools import cache, cached_property, partial
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, resolve_name
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+
+import numba
+import numpy as np
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from sim.cache import say
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["FOLDER", "compiled", "elementwise", "imports", "sources"]
+
+FOLDER = BUILD_DIRECTORY / "compiled"
+_DAY_S = 24 * 3600
+_KEPT_S = 30 * _DAY_S
+_DIGEST_SIZE = 32
+_VERSIONS = sys.version, numba.__version__, np.__version__
+_IGNORED = re.compile(r"#.*|\\\n")
+_IMPORT = re.compile(r"(?:\bfrom\b([\s.\w]+?))?\bimport\b\s*(\([^)]*\)|[^\n;]*)")
+#: ``hw`` and ``sim``, or ``rlfabric.hw`` and ``rlfabric.sim`` where they lie below a package.
+_OURS = tuple(__name__.removesuffix("sim.compiled") + name for name in ("hw", "sim"))
+
+
+def compiled(function=None, **options):
+    """Decorator: ``numba.njit(**options)``, kept. A division by zero follows IEEE: an exception
+    would cost a branch."""
+    if function is None:
+        return partial(compiled, **options)
+    dispatcher = numba.njit(error_model="numpy", **options)(function)
+    dispatcher._cache = _Kept(function)
+    return dispatcher
+
+
+def elementwise(function):
+    """Decorator: ``numba.vectorize``, a NumPy ufunc, kept."""
+    ufunc = numba.vectorize(function)
+    ufunc._dispatcher.cache = _Kept(function)
+    return ufunc
+
+
+class _Kept(NullCache):
+    """What numba asks for the compiled code of one function."""
+
+    def __init__(self, function):
+        self._function = function
+
+    @property
+    def cache_path(self):
+        return str(FOLDER)
+
+    def load_overload(self, sig, target_context):
+        """The ``CompileResult``, or None if it is not there as it was written."""
+        target_context.refresh()
+        try:
+            path = self._path(sig, target_context.codegen())
+            data = path.read_bytes()
+            if _digest(data[_DIGEST_SIZE:]) != data[:_DIGEST_SIZE]:
+                return None
+            result = CompileResult._rebuild(target_context, *pickle.loads(data[_DIGEST_SIZE:]))
+        except Exception:  # Whatever is wrong with it, it is compiled again.
+            return None
+        with suppress(OSError):
+            if path.stat().st_mtime < time.time() - _DAY_S:
+                os.utime(path)
+        return result
+
+    def save_overload(self, sig, data):
+        """Keep it, or say why that is impossible: this process can go on without."""
+        try:
+            if data.lifted or data.library.has_dynamic_globals:
+                return
+            path, packed = self._path(sig, data.codegen), dumps(data._reduce())
+            _prepare()
+            begun = path.with_name(f"{path.name}.{os.getpid()}")
+            try:
+                begun.write_bytes(_digest(packed) + packed)
+                begun.replace(path)
+            finally:
+                begun.unlink(missing_ok=True)
+        except Exception as error:
+            _complain(str(error))
+
+    def _path(self, sig, codegen):
+        key = repr((self._made_of, str(sig), codegen.magic_tuple(), _VERSIONS))
+        name = f"{self._function.__module__}.{self._function.__qualname__}"
+        return FOLDER / f"{name}-{_digest(key.encode()).hex()}"
+
+    @cached_property
+    def _made_of(self):
+        """Found at the first call, when numba freezes the values."""
+        return sources(self._function.__module__), _frozen(self._function, None, set())
+
+
+@cache
+def _prepare():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    oldest = time.time() - _KEPT_S
+    for path in FOLDER.iterdir():
+        with suppress(OSError):  # Another process may have removed it.
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+
+
+@cache
+def _complain(error):
+    say(f"compiled code cannot be kept in {FOLDER} ({error}); RLFABRIC_BUILD names another folder")
+
+
+def _digest(data):
+    return hashlib.sha256(data).digest()
+
+
+@cache
+def sources(name):
+    """Digest of the sources of a module and of all our modules that it imports, directly or not,
+    the ``__init__`` of each package on the way included; ValueError if the module has no source.
+    """
+    ours = _OURS if _is_below(name, _OURS) else (*_OURS, name.partition(".")[0])
+    found, ahead = {}, [name]
+    while ahead:
+        each = ahead.pop()
+        if each not in found and _is_below(each, ours):
+            found[each], imported = _read(each)
+            ahead += [each.rpartition(".")[0], *imported]
+    if not found[name]:
+        raise ValueError(f"{name} must be a module with a source")
+    return _digest(repr(sorted(found.items())).encode())
+
+
+def _is_below(name, packages):
+    return f"{name}.".startswith(tuple(f"{package}." for package in packages))
+
+
+@cache
+def _read(name):
+    """``(digest, imports)`` of a module's source: the names of modules and of what is in them.
+    Both are empty where ``name`` is no module, but something in one."""
+    spec = _spec(name)
+    if spec is None or not spec.has_location:
+        return b"", ()
+    source = Path(spec.origin).read_bytes()
+    return _digest(source), tuple(imports(source.decode(), spec.parent))
+
+
+def imports(source, package):
+    """What a text of ``package`` imports, and words that only look so: parsing takes ten times as
+    long. Of ``from a import b``, which may be a module, ``a.b``."""
+    for module, names in _IMPORT.findall(_IGNORED.sub(" ", source)):
+        above = resolve_name("".join(module.split()), package) + "." if module else ""
+        for name in names.strip("()").split(","):
+            yield above + name.partition(" as ")[0].strip()
+
+
+@cache
+def _spec(name):
+    """``find_spec``, but it imports no package on the way."""
+    if name in sys.modules:
+        return sys.modules[name].__spec__
+    package = name.rpartition(".")[0]
+    if not package:
+        return find_spec(name)
+    places = getattr(_spec(package), "submodule_search_locations", None)
+    return PathFinder.find_spec(name, places) if places else None
+
+
+def _frozen(value, named, seen):
+    """What numba makes of ``value``, as something whose ``repr`` tells it from any other.
+
+    The sources say the same, unless one has changed after it was imported, or Python has taken it
+    from a stale ``.pyc``.
+
+    named : the globals of the function that ``value`` is from
+    seen : the functions that need not be looked at again
+    """
+    value = getattr(value, "py_func", value)  # of a dispatcher
+    if isinstance(value, FunctionType) and value not in seen:
+        seen.add(value)
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [_frozen(each, value.__globals__, seen) for each in (value.__code__, *cells)]
+    if isinstance(value, CodeType):
+        values = *value.co_consts, *(named[name] for name in value.co_names if name in named)
+        return value.co_code, value.co_names, [_frozen(each, named, seen) for each in values]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, tuple):
+        return [_frozen(each, named, seen) for each in value]
+    return value.__name__ if isinstance(value, FunctionType | ModuleType | type) else value
