@@ -1,4 +1,4 @@
-"""One rule for deep memories: UltraRAM where the board has it, block RAM elsewhere. hw_arrays 12."""
+"""One rule for deep memories: UltraRAM where the board has it, else block RAM (hw_arrays 12)."""
 
 import re
 from dataclasses import replace
