@@ -57,7 +57,7 @@ _REPLAY = {
 _LEARNER = {
     "learner.observation": _one_of(1, 2, 3, 4, 9, 512),
     "learner.action": _one_of(1, 2, 3, 5, 256),
-    "learner.hidden": _some(1, 3, 1, 2, 3, 5, 8, 65),
+    "learner.hidden": _some(1, 2, 1, 2, 3, 5, 8, 65),
     "learner.batch": _one_of(1, 2, 3, 4, 8, 64, 1024, 4096),
     "learner.optimizer": _one_of(*OPTIMIZERS),
 }
@@ -98,15 +98,15 @@ VALUES = {
         "convolutions": _convolutions,
         "hidden": _some(0, 2, 1, 16, 17),
         "outputs": _one_of(2, 3, 16, 17),
-        "lanes": _one_of(1, 2, 4),
-        "units": _some(1, 3, *ROLES),
+        "lanes": _one_of(1, 1, 2, 4),
+        "units": _some(1, 2, *ROLES),
         "batch": _one_of(1, 2, 8),
         "steps": _one_of(1, 3, 16),
         "agents": _one_of(1, 2, 8, 256),
         "snapshots": _one_of(1, 2, 32),
         "tasks": _one_of(1, 2, 65, 256),
-        "rms_units": _one_of(1, 2, 16),
-        "drain_words": _one_of(1, 2, 16),
+        "rms_units": _one_of(1, 2, 4),
+        "drain_words": _one_of(1, 2, 4, 16),
         "parameter_rows": _one_of(64, 65, 1024, 1 << 16),
     },
 }
