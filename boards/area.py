@@ -61,6 +61,10 @@ FAMILIES = {
     "ecp5": ("; ".join(ecp5_passes()), "; ".join(ecp5_passes("-noflatten"))),
 }
 
+#: Families whose last passes go over all modules for each module that they map (ABC9, where modules
+#: are kept): some modules are mapped at a time, so many or so, while the others are boxes.
+_IN_PARTS, _PART = ("ecp5",), 40
+
 #: Cells of a path: what lies between registers, memories and multipliers. Carry chains are left
 #: out: a cell of several bits would look like a loop where one bit depends on another.
 _LOGIC = "w:* t:LUT? t:MUXF? t:INV t:PFUMX t:L6MUX21"
@@ -116,12 +120,25 @@ def count(cells):
     }
 
 
-def _yosys(verilog, top, passes, work, progress):
-    """Folder with ``stat.json`` and ``depth.txt`` of ``top`` after ``passes``."""
-    script = (
-        f"read_verilog {top}.v; hierarchy -top {top} -check; {passes}; "
-        f"tee -q -o stat.json stat -json; tee -q -o depth.txt ltp -noff {_LOGIC}"
-    )
+def _yosys(verilog, top, passes, work, progress, names=()):
+    """Folder with what is known of ``top`` after ``passes``: ``stat<k>.json`` and ``depth<k>.txt``
+    of each of ``_parts(names)``."""
+    script = f"read_verilog {top}.v; hierarchy -top {top} -check; {passes}"
+    known = "tee -q -o stat{0}.json stat -json; tee -q -o depth{0}.txt ltp -noff " + _LOGIC
+    if len(_parts(names)) == 1:
+        script += f"; {known.format(0)}"
+    else:
+        script, _, mapper = script.rpartition("; ")
+        # Without a topmost module nothing is removed as unused: what is below a box would be.
+        script += f"; setattr -mod -unset top {top}; design -save unmapped"
+        for number, part in enumerate(_parts(names)):
+            # Those that yosys made of parameters, whose names are its own, are mapped in part 0.
+            chosen = part if number else sorted(set(names) - set(part))
+            aside = "* @named %d" if number else "@named"
+            script += (
+                f"; design -load unmapped; select -set named {' '.join(chosen)}; blackbox {aside}; "
+                f"{mapper}; {known.format(number)}"
+            )
     key = hashlib.sha256(f"{script}{verilog}".encode()).hexdigest()[:16]
     folder = Path(work) / f"{top}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,6 +147,12 @@ def _yosys(verilog, top, passes, work, progress):
         yosys(top, script, folder, progress)
         (folder / "done").touch()
     return folder
+
+
+def _parts(names):
+    """Modules that are mapped at a time: large and small ones in each."""
+    count = max(1, round(len(names) / _PART))
+    return [sorted(names)[number::count] for number in range(count)]
 
 
 def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda text: None):
@@ -154,9 +177,18 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
     passes = FAMILIES[family][0 if flatten else 1]
     alike = Alike("" if flatten else verilog)
-    folder = _yosys(verilog if flatten else alike.verilog, top, passes, work, progress)
-    found = json.loads((folder / "stat.json").read_text())["modules"]
-    depths = dict(re.findall(r"path in (\S+) \(length=(\d+)\)", (folder / "depth.txt").read_text()))
+    text = verilog if flatten else alike.verilog
+    split = family in _IN_PARTS and not flatten
+    names = re.findall(r"^module \\?(\S+?)[ (]", text, re.M) if split else []
+    folder = _yosys(text, top, passes, work, progress, names)
+    found, depths = {}, {}
+    for number, part in enumerate(_parts(names)):
+        aside = set(names) - set(part)
+        known = json.loads((folder / f"stat{number}.json").read_text())["modules"]
+        paths = (folder / f"depth{number}.txt").read_text()
+        lengths = re.findall(r"path in (\S+) \(length=(\d+)\)", paths)
+        found |= {name: known[name] for name in known if name.removeprefix("\\") not in aside}
+        depths |= {name: length for name, length in lengths if name not in aside}
     # A module with parameters has a name of yosys' own, without the backslash.
     names = {name: name.removeprefix("\\") for name in found}
     result = {}

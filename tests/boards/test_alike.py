@@ -86,6 +86,14 @@ def test_modules_have_their_own_names(verilog, tmp_path):
     assert registers["top.pair_2.second"] == 3 and registers["top.pair_2.first"] == 8
 
 
+def test_modules_that_are_mapped_apart_are_the_same(verilog, tmp_path, monkeypatch):
+    """A few at a time, the others boxes, the topmost one among them."""
+    whole = modules(verilog, "top", work=tmp_path, family="ecp5")
+    monkeypatch.setattr("boards.area._PART", 2)
+    assert modules(verilog, "top", work=tmp_path, family="ecp5") == whole
+    assert count(total(whole, "top"))["ff"] == 3 * 8 + 8 + 3 + 3 and len(whole) == 10
+
+
 def test_what_drives_nothing_is_not_restored(verilog):
     """yosys took one of two out."""
     leaf = Module(Counter({"FDRE": 8}), Counter(), 1)
