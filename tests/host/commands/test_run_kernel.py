@@ -10,6 +10,7 @@ from host.cli import app
 from host.commands.request import request
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
+from host.settings import flat
 from host.train.families.family import spec_of
 from host.train.run import _banks, _kernel
 from host.train.summary import summary_of
@@ -76,7 +77,13 @@ def test_the_kernel_is_the_runs(trained, algo, design, board, options, settings)
     for run in (folder, folder / "summary.json"):
         values, _ = of_run(run, design, board, {})
         assert values.pop("library") is True
-        assert described(design, board, values).to_json() == description.to_json()
+        made = described(design, board, values)
+        assert made.to_json() == description.to_json()
+    for name, value in settings.items():  # and both have what was asked of the kernel
+        if name.startswith("kernel."):
+            name = name.removeprefix("kernel.")
+            found = {leaf: each for leaf, each in flat(made.config).items() if leaf.endswith(name)}
+            assert value in map(str, found.values())
 
 
 def test_what_is_asked_for_besides_wins(trained):
