@@ -25,7 +25,7 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", DEEP)
 def test_the_flag_of_the_board(name):
     """Every flag of a default is the board's, and what is deep follows it, in the estimate too."""
     for board in boards.BOARDS.values():
