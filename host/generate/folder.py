@@ -8,6 +8,7 @@ hand. They are a reason to refuse, or move to a folder inside where that was ask
 import hashlib
 import itertools
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 from boards.bitstream import finished
@@ -37,6 +38,8 @@ def take(directory, identity, files=(), *, overwrite=False):
     """Make ``directory`` that of a kernel: files of another one are removed, if they are as its
     manifest says.
 
+    ``Unwritable`` where the system refuses.
+
     Parameters
     ----------
     identity : dict of str
@@ -48,11 +51,36 @@ def take(directory, identity, files=(), *, overwrite=False):
         config that it is of. Else it raises ValueError, and nothing is touched.
     """
     directory = Path(directory)
+    with _writable(directory):
+        _take(directory, identity, dict(files), overwrite)
+
+
+def write(directory, identity, files, *, overwrite=False):
+    """``take`` the directory and write ``files``, ``{name: bytes}``, there; the manifest last.
+
+    A file that is as it shall be is not touched: a tool that goes by dates does not make again what
+    it has. ``Unwritable`` where the system refuses.
+    """
+    directory = Path(directory)
+    with _writable(directory):
+        _take(directory, identity, files, overwrite)
+        _, digests = _read(directory)
+        known = {name: digests[name] for name in digests if (directory / name).exists()}
+        listed = {**files, MANIFEST: manifest(identity, files, known)}
+        for name, data in listed.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_bytes() != data:
+                atomic_write(path, lambda opened, data=data: opened.write(data))
+    return directory
+
+
+def _take(directory, identity, files, overwrite):
     earlier, digests = _read(directory)
     before = earlier.get("config_hash") or _hash_of(directory)
     same = earlier == identity
     made = finished(directory) if before not in (None, identity["config_hash"]) else []
-    changed = _changed(directory, digests, dict(files), same)
+    changed = _changed(directory, digests, files, same)
     if made or changed:
         place = _free(directory, before or "unknown")
         if not overwrite:
@@ -68,26 +96,12 @@ def take(directory, identity, files=(), *, overwrite=False):
         (directory / MANIFEST).unlink(missing_ok=True)
 
 
-def write(directory, identity, files, *, overwrite=False):
-    """``take`` the directory and write ``files``, ``{name: bytes}``, there; the manifest last.
-
-    A file that is as it shall be is not touched: a tool that goes by dates does not make again what
-    it has. ``Unwritable`` where the system refuses.
-    """
-    directory = Path(directory)
+@contextmanager
+def _writable(directory):
     try:
-        take(directory, identity, files, overwrite=overwrite)
-        _, digests = _read(directory)
-        known = {name: digests[name] for name in digests if (directory / name).exists()}
-        listed = {**files, MANIFEST: manifest(identity, files, known)}
-        for name, data in listed.items():
-            path = directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists() or path.read_bytes() != data:
-                atomic_write(path, lambda opened, data=data: opened.write(data))
+        yield
     except OSError as error:
         raise Unwritable(f"{directory} must be writable, not refused: {error.strerror}") from error
-    return directory
 
 
 def _digest(data):

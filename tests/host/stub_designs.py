@@ -69,6 +69,7 @@ class StubDesign:
     name = "stub"
     largest = "storage"
     items = "capacity"
+    training = None
     library = None
     config_type = StubConfig
     summary = "a memory [for tests]"

@@ -87,7 +87,7 @@ def test_defaults_fit(board, name):
         ),
         ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
         ("ulx3s", "dqn", {"batch": 4096}, r"bram36 .*; batch \d+, hidden .*, optimizer sgd fits"),
-        ("u200", "dqn", {"hidden": (512, 512, 512)}, r".*; hidden \(\d+, \d+, \d+\) fits"),
+        ("u200", "dqn", {"hidden": (512, 512, 512)}, r".*; hidden \d+,\d+,\d+ fits"),
         ("u50", "ddpg", {"lanes": 8}, r"lut .*; lanes \d fits; .*; kind fixed fits"),
         ("u50", "dqn", {"capacity": 1 << 24}, r"uram must be .*; capacity \d+ fits"),
     ],
