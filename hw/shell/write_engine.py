@@ -1,7 +1,14 @@
-"""AXI4 write engine: requests and their data in, one token for each request once it is in memory.
+"""AXI4 write engine: requests and their data in, a token for each request once it is answered.
 
-A burst is announced only when all of its beats stand in the queue, so W never pauses inside one;
-bursts follow each other on W without a gap, and many may wait for their response.
+The answer comes from memory, or from what buffers for it. A burst is offered on AW only when all
+of its beats stand in the queue; from then on its data is offered on W, whether AW has been taken
+or not. So W never pauses inside a burst, WVALID never waits for AWREADY, and data never comes
+before its address is offered. Bursts follow each other on W without a gap, and many may wait for
+their response.
+
+Source: AMBA AXI protocol specification, A3.3.1: a slave may wait for WVALID before AWREADY, so a
+master must not wait for AWREADY before WVALID. Data ahead of its address is allowed there too; no
+slave needs it, and monitors that pair the two in order would have to hold it.
 """
 
 from amaranth import *
@@ -30,8 +37,8 @@ class WriteEngine(wiring.Component):
     request : In(stream.Signature(REQUEST))
     data : In(stream.Signature(unsigned(data_width)))
     done : Out(stream.Signature(1))
-        A token a request, in order, when memory has answered all of its bursts; 1 if an answer
-        was not OKAY. Tokens that are not taken hold up later answers.
+        A token a request, in order, when all of its bursts are answered; 1 if an answer was not
+        OKAY. Tokens that are not taken hold up later answers.
     busy : Out(1)
         A token of an accepted request has not been taken yet.
     aw, w, b : streams of ADDRESS, ``write_beat(data_width)`` and RESPONSE
@@ -71,31 +78,36 @@ class WriteEngine(wiring.Component):
         config = self.config
         m.submodules.splitter = splitter = BurstSplitter(config)
         m.submodules.queue = queue = Queue(unsigned(config.data_width), config.depth, config.style)
-        # Bursts announced: their lengths until W has sent them, their place in the request until
-        # B has answered them.
+        # Bursts that AW has offered: their lengths until W has sent them, their place in the
+        # request until B has answered them.
         m.submodules.lengths = lengths = Queue(unsigned(8), config.bursts)
         m.submodules.answers = answers = Queue(unsigned(1), config.bursts)
         wiring.connect(m, wiring.flipped(self.request), splitter.i)
         wiring.connect(m, wiring.flipped(self.data), queue.i)
 
-        # Beats in the queue that no announced burst has claimed.
+        # Beats in the queue that no offered burst has claimed.
         free = Signal(range(config.depth + 1))
         burst = splitter.o
-        enough, issue, enter = Signal(), Signal(), Signal()
+        waiting = Signal()  # the burst on AW was offered before: it has claimed its beats
+        claim, enter = Signal(), Signal()
         m.d.comb += [
-            enough.eq((free >= burst.p.beats) & lengths.i.ready & answers.i.ready),
-            issue.eq(self.aw.valid & self.aw.ready),
+            claim.eq(
+                burst.valid & ~waiting & (free >= burst.p.beats) & lengths.i.ready & answers.i.ready
+            ),
             enter.eq(self.data.valid & self.data.ready),
-            self.aw.valid.eq(burst.valid & enough),
+            self.aw.valid.eq(claim | waiting),
             self.aw.p.addr.eq(burst.p.address),
             self.aw.p.len.eq((burst.p.beats - 1)[:8]),
-            burst.ready.eq(self.aw.ready & enough),
-            lengths.i.valid.eq(issue),
+            burst.ready.eq(self.aw.valid & self.aw.ready),
+            lengths.i.valid.eq(claim),
             lengths.i.payload.eq(self.aw.p.len),
-            answers.i.valid.eq(issue),
+            answers.i.valid.eq(claim),
             answers.i.payload.eq(burst.p.last),
         ]
-        m.d.sync += free.eq(free - Mux(issue, burst.p.beats, 0) + enter)
+        m.d.sync += [
+            waiting.eq(self.aw.valid & ~self.aw.ready),
+            free.eq(free - Mux(claim, burst.p.beats, 0) + enter),
+        ]
 
         sent = Signal(8)  # beats of the burst on W
         move = Signal()

@@ -115,13 +115,15 @@ class WriteTop(wiring.Component):
         m.submodules.lengths = lengths = Watch(2, config.bursts)
         request_of(m, engine.request, requests, self.request, 2)
         address_of(m, engine.aw, requests, 2)
-        announced = Signal(range(2 * config.depth + 2))  # beats of bursts on AW, not yet on W
+        waiting, offer = Signal(), Signal()  # the burst on AW was there before, is there anew
+        owed = Signal(range(2 * config.depth + 2))  # beats of bursts that AW offered, not yet on W
         complete = Signal.like(requests.bursts)  # bursts of which all beats were on W, unanswered
         sent = Signal(8)  # beats of this burst that were on W
         move = engine.w.valid & engine.w.ready
         ends = move & engine.w.p.last
         m.d.sync += [
-            announced.eq(announced + Mux(requests.issue, requests.length, 0) - move),
+            waiting.eq(engine.aw.valid & ~engine.aw.ready),
+            owed.eq(owed + Mux(offer, requests.length, 0) - move),
             sent.eq(Mux(ends, 0, sent + move)),
             complete.eq(complete + ends - requests.answer),
         ]
@@ -140,7 +142,8 @@ class WriteTop(wiring.Component):
             beats.leave.eq(move),
             beats.leaving.eq(engine.w.p.data),
             lengths.mark.eq(self.mark_length),
-            lengths.enter.eq(requests.issue),
+            offer.eq(engine.aw.valid & ~waiting),
+            lengths.enter.eq(offer),
             lengths.entering.eq(requests.length - 1),
             lengths.leave.eq(ends),
             lengths.leaving.eq(sent),
@@ -150,19 +153,21 @@ class WriteTop(wiring.Component):
             requests.give.eq(engine.done.valid & engine.done.ready),
             requests.failed.eq(engine.done.payload),
         ]
-        given(m, "memory_answers_what_was_written", ~self.b_valid | (complete != 0))
+        written = (complete != 0) & (requests.bursts != 0)  # all its data, and its address
+        given(m, "memory_answers_what_was_written", ~self.b_valid | written)
         holds(m, "bursts_are_the_requests", requests.asked)
         holds(m, "aw_is_stable", stable(m, engine.aw, "aw"))
-        holds(m, "announced_beats_are_here", announced <= beats.held)
-        holds(m, "w_never_pauses", (announced == 0) | engine.w.valid)
-        holds(m, "w_after_aw", ~engine.w.valid | (announced != 0))
+        holds(m, "offered_beats_are_here", owed <= beats.held)
+        # Whatever AWREADY did: W waits for nothing, neither before a burst nor inside one.
+        holds(m, "w_follows_the_offer", (owed == 0) | engine.w.valid)
+        holds(m, "w_not_before_the_offer", ~engine.w.valid | (owed != 0))
         holds(m, "w_is_stable", stable(m, engine.w, "w"))
         holds(m, "beats_in_order", beats.right)
         holds(m, "last_is_of_its_burst", lengths.right)
         holds(m, "a_token_a_request", requests.told)
         holds(m, "done_is_stable", stable(m, engine.done, "done"))
         holds(m, "busy_while_tokens_are_owed", engine.busy == (requests.owed != 0))
-        free = (beats.held - announced) >= config.burst_beats
+        free = (beats.held - owed) >= config.burst_beats
         waits = (requests.unasked != 0) & free & (requests.bursts == 0) & ~engine.aw.valid
         holds(m, "soon_announced", kept(m, waits, 1, "waits"))
         return m

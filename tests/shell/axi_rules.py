@@ -34,7 +34,7 @@ class Rules:
         self.clocks |= {name: [] for name in streams}
         self.streams, self.clock = streams, 0
         self._held = {}
-        self._announced = []  # lengths of the write bursts whose data is still to come
+        self._offered = []  # lengths of the write bursts whose data is still to come
         self._sent = 0
         cocotb.start_soon(self._watch())
 
@@ -59,15 +59,15 @@ class Rules:
             self._held[channel] = None if self.pin(f"{channel}ready") else now
             if valid and channel != "w":
                 self._check_burst(channel, now, beat_bytes)
+            if channel == "aw" and valid and held is None:
+                self._offered.append(now["len"])
         assert not self.pin("rvalid") or self.pin("rready"), "a beat came and had no room"
-        # Data first: a burst's data may come with its address but not before it.
+        # A burst's data may come with the offer of its address but not before it.
         moved = [c for c in _CHANNELS if self.pin(f"{c}valid") and self.pin(f"{c}ready")]
         for channel in moved:
             self.clocks[channel].append(self.clock)
             if channel in self.bursts:
                 self.bursts[channel].append((self.pin(f"{channel}addr"), self.pin(f"{channel}len")))
-            if channel == "aw":
-                self._announced.append(self.pin("awlen"))
             if channel == "w":
                 self.words.append(self.pin("wdata"))
         self._check_data(beat_bytes, "w" in moved)
@@ -86,14 +86,14 @@ class Rules:
         valid = self.pin("wvalid")
         assert valid or not self._sent, "wvalid paused inside a burst"
         if valid:
-            assert self._announced, "data before its address"
+            assert self._offered, "data before the offer of its address"
             assert self.pin("wstrb") == (1 << beat_bytes) - 1, "strobes must be full"
-            last = self._sent == self._announced[0]
+            last = self._sent == self._offered[0]
             assert self.pin("wlast") == last, f"wlast wrong at beat {self._sent}"
             if moved:
                 self._sent = 0 if last else self._sent + 1
                 if last:
-                    self._announced.pop(0)
+                    self._offered.pop(0)
 
 
 async def busy_is_exact(dut, side, done):
