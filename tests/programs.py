@@ -122,6 +122,10 @@ class Rig:
         self.written = ("results", *pointers, "status")
         sizes = {**self.SIZES, **(sizes or {}), **pointers}
         self.buffers = {name: kernel.buffer(name, size) for name, size in sizes.items()}
+        for name in pointers:  # the same on all cards, and nothing that a kernel may count on
+            buffer = self.buffers[name]
+            buffer.view[:] = np.random.default_rng(0).integers(0, 256, buffer.size, np.uint8)
+            buffer.to_device()
 
     def run(self, launch, **arguments):
         """All that a launch could have written, the clock counts of status masked.

@@ -99,7 +99,8 @@ class Pack(wiring.Component):
                 m.d.sync += fill.eq(Mux(self.i.p.last | (end == 2 * size), 0, wrapped))
 
         # Stage 2: merge with the begun word; 0, 1 or 2 words are ready to leave.
-        begun = Signal(word, reset_less=True)
+        # Zeros behind what it holds, after a reset too: one condition for both, as registers have.
+        begun, clear = Signal(word, reset_less=True), Signal()
         merged = Signal(2 * word)
         some, both = Signal(), Signal()
         m.d.comb += [
@@ -131,8 +132,11 @@ class Pack(wiring.Component):
                 spare.eq(Mux(spare_valid, low, high)),
                 spare_valid.eq(s1_valid & Mux(spare_valid, some & ~both, both)),
             ]
-        with m.If(take):
-            m.d.sync += begun.eq(Mux(s1_last | both, 0, Mux(some, merged[word:], merged[:word])))
+        m.d.comb += clear.eq(ResetSignal() | (take & (s1_last | both)))
+        with m.If(clear):
+            m.d.sync += begun.eq(0)
+        with m.Elif(take):
+            m.d.sync += begun.eq(Mux(some, merged[word:], merged[:word]))
         return m
 
 

@@ -41,7 +41,7 @@ class bo:
         owner = getattr(owner, "_device", owner)  # a hw_context has one
         self._parent, self._group, self._allocator = None, group, owner._banks[group]
         self._address = self._allocator.allocate(max(1, size))
-        self._host, self._card = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+        self._host, self._card = np.zeros(size, np.uint8), owner._begin(self._address, size)
         self._sides = memoryview(self._host), memoryview(self._card)
 
     def __del__(self):

@@ -4,6 +4,7 @@ from importlib.resources import files
 
 import jinja2
 
+from sim.card.noise import switched
 from sim.verilate import shared_library
 
 __all__ = ["build"]
@@ -22,10 +23,10 @@ def build(description, verilog, *, trace=False):
     Raises MissingTool, or BuildError with the tool's output.
     """
     folder = files("sim.card")
-    names = ("harness.cpp", "memory.hpp", "faults.hpp")
+    names = ("harness.cpp", "memory.hpp", "interface.hpp", "faults.hpp")
     sources = {name: (folder / name).read_text() for name in names}
     template = jinja2.Template(
         (folder / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
     )
     sources["binding.hpp"] = template.render(masters=description.masters)
-    return shared_library(description.name, verilog, sources, trace=trace)
+    return shared_library(description.name, switched(verilog), sources, trace=trace)

@@ -1,6 +1,8 @@
 // A Verilated kernel with its clock, its AXI4-Lite host and a memory on each AXI4 master, behind a
 // few C functions for ctypes (verilated.py). Cycles are counted from the end of the reset.
+// Inputs that nothing here has driven yet are 0.
 #include "binding.hpp"
+#include "Vtop_rlfabric_card.h"
 #if VM_TRACE
 #include "verilated_vcd_c.h"
 #endif
@@ -21,7 +23,8 @@ constexpr unsigned control_limit = 1000;
 
 class Card {
 public:
-    Card(const Settings& settings, const char* trace) : top(&context) {
+    Card(const Settings& settings, const char* trace)
+        : top(&context) {
         const auto ports = master_ports(top);
         memories.reserve(ports.size());
         for (unsigned i = 0; i < ports.size(); ++i)
@@ -33,6 +36,8 @@ public:
 #else
         (void)trace;
 #endif
+        if (settings.noise) noise() = settings.seed * 2 + 1;
+        context.randSeed(int(settings.seed ^ settings.seed >> 32) | 1);
         top.ap_rst_n = 0;
         settle();
         for (int i = 0; i < 16; ++i) edge();
@@ -44,6 +49,8 @@ public:
     }
 
     ~Card() {
+        // The thread's is that of the card that was opened last, which may be closed already.
+        Verilated::threadContextp(&context);
         top.final();
         end_trace();
     }
@@ -108,6 +115,9 @@ public:
     std::vector<Memory> memories;
 
 private:
+    // What the noise of a clock is made of, 0 for none: the switch of noise.py.
+    QData& noise() { return top.__PVT__rlfabric_card->noise; }
+
     // Inputs changed after the last edge reach the outputs through combinational logic.
     void settle() {
         top.ap_clk = 0;
@@ -116,6 +126,7 @@ private:
     }
 
     void edge() {
+        next(noise());
         top.ap_clk = 1;
         top.eval();
         dump();

@@ -2,61 +2,15 @@
 // AXI rules on every beat. Two calls a clock: `sample` before the rising edge, when all signals
 // stand, and `drive` after it, so the memory behaves like registered logic.
 #pragma once
-#include "faults.hpp"
+#include "interface.hpp"
 #include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <string>
-#include <vector>
 
 namespace rlfabric {
-
-inline const char* const channel_names[] = {"AW", "W", "B", "AR", "R"};
-
-// Mirrors of the ctypes structures in verilated.py.
-struct Buffer {
-    uint64_t address, size;
-    uint8_t* data;
-    uint32_t readable, writable;
-};
-struct Settings {
-    uint32_t read_latency, write_latency, outstanding;
-    uint32_t bandwidth;  // beats a clock and direction, in 1/65536
-    uint32_t stall;      // probability that a channel stalls in a clock, in 1/65536
-    uint32_t pause, period;  // of every `period` clocks a channel stands still for `pause`
-    uint32_t fault_count;
-    uint64_t seed;
-    const Fault* faults;
-};
-struct ChannelState {
-    uint64_t beats, idle;            // transfers so far, clocks since the last
-    uint32_t valid, ready, pending;  // pending: beats or answers that accepted bursts still owe
-};
-
-// What all memories of a card share: time, the last sign of life, the first broken rule.
-struct Monitor {
-    uint64_t cycle = 0, progress = 0;
-    std::string violation;
-};
-
-// Signals of one master, bound by the generated binding.hpp.
-struct AddressPorts {
-    uint8_t *valid, *ready;
-    uint64_t* address;
-    uint8_t *length, *size, *burst, *id;
-};
-struct MasterPorts {
-    const char* name;
-    unsigned bytes;  // a beat
-    AddressPorts aw, ar;
-    uint8_t *wvalid, *wready, *wlast, *wdata, *wstrb;
-    uint8_t *bvalid, *bready, *bresp;
-    uint8_t *rvalid, *rready, *rlast, *rresp, *rdata;
-};
 
 class Memory {
 public:
@@ -66,6 +20,7 @@ public:
           faults(settings.faults, settings.fault_count, master) {
         uint64_t draw = random;  // a copy: pauses leave the order of the random stalls as it is
         for (auto& phase : phases) phase = next(draw) >> 16;
+        noise = next(draw);
     }
 
     std::vector<Buffer> buffers;
@@ -86,8 +41,12 @@ public:
         sample_write();
         if (*p.ar.valid) sample_address<AR>(p.ar, ar_held, reads, writes);
         else if (ar_held.stalled) violate(AR, "valid fell before ready");
+        const size_t taken = writes.size();
         if (*p.aw.valid) sample_address<AW>(p.aw, aw_held, writes, reads);
         else if (aw_held.stalled) violate(AW, "valid fell before ready");
+        if (settings.write_order == DATA && writes.size() > taken) join();
+        aw_waited = *p.aw.valid && !*p.aw.ready ? aw_waited + 1 : 0;
+        w_waited = *p.wvalid && !*p.wready ? w_waited + 1 : 0;
     }
 
     // Show the memory's side of the coming clock.
@@ -97,8 +56,8 @@ public:
         read_credit = std::min(read_credit + settings.bandwidth, most);
         write_credit = std::min(write_credit + settings.bandwidth, most);
         *p.ar.ready = reads.size() < settings.outstanding && open(AR);
-        *p.aw.ready = writes.size() < settings.outstanding && open(AW);
-        *p.wready = answers < writes.size() && write_credit >= one && open(W);
+        *p.aw.ready = writes.size() < settings.outstanding && takes_address() && open(AW);
+        *p.wready = takes_data() && write_credit >= one && open(W);
         if (!r_shown && !reads.empty() && reads.front().due <= monitor.cycle &&
             read_credit >= one && open(R)) {
             const Burst& burst = reads.front();
@@ -108,6 +67,7 @@ public:
             std::memcpy(p.rdata, burst.data + offset, p.bytes);
             *p.rlast = read_beat + 1 == burst.beats;
             *p.rresp = faults.response(R, monitor.cycle, burst.address + offset, p.bytes);
+            if (*p.rresp) make_noise(p.rdata);
         }
         if (!b_shown && answers && writes.front().due <= monitor.cycle && open(B)) {
             const Burst& burst = writes.front();
@@ -124,7 +84,8 @@ public:
         uint32_t pending[CHANNELS] = {};
         for (size_t i = answers; i < writes.size(); ++i) pending[W] += writes[i].beats;
         for (const Burst& burst : reads) pending[R] += burst.beats;
-        pending[W] -= write_beat, pending[R] -= read_beat, pending[B] = answers;
+        if (settings.write_order != DATA) pending[W] -= write_beat;
+        pending[R] -= read_beat, pending[B] = answers;
         for (int c = 0; c < CHANNELS; ++c)
             out[c] = {beats[c], monitor.cycle - last[c], valid[c], ready[c], pending[c]};
     }
@@ -174,10 +135,25 @@ private:
                          monitor.cycle + settings.read_latency});
     }
 
+    // Whether data has begun and not ended of the burst that W shows.
+    bool inside() const { return write_beat && !w_whole; }
+
+    bool takes_address() const {
+        if (aw_waited < settings.write_wait) return false;
+        if (settings.write_order == DATA) return w_whole;
+        // Data that nobody takes while no address waits for data is of the address on AW.
+        return settings.write_order == ADDRESS || (w_stalled && answers == writes.size());
+    }
+
+    bool takes_data() const {
+        if (!inside() && w_waited < settings.write_wait) return false;
+        return settings.write_order == DATA ? !w_whole : answers < writes.size();
+    }
+
     void sample_write() {
         if (!*p.wvalid) {
             if (w_stalled) violate(W, "valid fell before ready");
-            else if (write_beat) violate(W, "valid must not pause inside a burst");
+            else if (inside()) violate(W, "valid must not pause inside a burst");
             return;
         }
         if (w_stalled && (std::memcmp(w_data, p.wdata, p.bytes) || w_last != *p.wlast))
@@ -190,17 +166,43 @@ private:
         }
         moved(W);
         write_credit -= one;
-        Burst& burst = writes[answers];
         for (unsigned i = 0; i < p.bytes; ++i)
             if (!(p.wstrb[i / 8] >> i % 8 & 1)) return violate(W, "strobes must be all ones");
+        if (settings.write_order == DATA) {
+            if ((write_beat + 1) * p.bytes > sizeof early)
+                return violate(W, "last must come within %zu bytes", sizeof early);
+            std::memcpy(early + write_beat++ * p.bytes, p.wdata, p.bytes);
+            w_whole = *p.wlast;
+            return;
+        }
+        Burst& burst = writes[answers];
         if (*p.wlast != (write_beat + 1 == burst.beats))
             return violate(W, "last must be %u on beat %u of %u, not %u", !*p.wlast,
                            write_beat + 1, burst.beats, *p.wlast);
         std::memcpy(burst.data + write_beat * p.bytes, p.wdata, p.bytes);
-        if (++write_beat == burst.beats) {
-            burst.due = monitor.cycle + settings.write_latency;
-            write_beat = 0;
-            ++answers;
+        if (++write_beat == burst.beats) finish(burst);
+    }
+
+    // The address has come of the data that came first.
+    void join() {
+        Burst& burst = writes.back();
+        if (write_beat != burst.beats)
+            return violate(W, "last must be on beat %u, not %u", burst.beats, write_beat);
+        std::memcpy(burst.data, early, burst.beats * p.bytes);
+        finish(burst);
+        w_whole = false;
+    }
+
+    void finish(Burst& burst) {
+        burst.due = monitor.cycle + settings.write_latency;
+        write_beat = 0;
+        ++answers;
+    }
+
+    void make_noise(uint8_t* data) {
+        for (unsigned i = 0; i < p.bytes; i += 4) {
+            const uint32_t word = next(noise) >> 32;
+            std::memcpy(data + i, &word, 4);
         }
     }
 
@@ -217,11 +219,6 @@ private:
             return false;
         if (!settings.stall) return true;
         return (next(random) >> 32 & 0xFFFF) >= settings.stall;
-    }
-
-    static uint64_t next(uint64_t& random) {
-        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        return random;
     }
 
     void moved(Channel channel) {
@@ -245,7 +242,7 @@ private:
     const MasterPorts p;
     const Settings settings;
     Monitor& monitor;
-    uint64_t random;
+    uint64_t random, noise;
     uint64_t phases[CHANNELS];
     Faults faults;
     uint64_t beats[CHANNELS] = {}, last[CHANNELS] = {};
@@ -254,8 +251,10 @@ private:
     uint32_t read_beat = 0, write_beat = 0;  // beats done of the burst in hand
     size_t answers = 0;                      // the first ones of `writes`, with all data
     Held ar_held, aw_held;
+    uint32_t aw_waited = 0, w_waited = 0;  // clocks for which an address, a beat was not taken
     bool r_shown = false, b_shown = false, w_stalled = false;
-    uint8_t w_last = 0, w_data[64] = {};
+    bool w_whole = false;  // `early` has all of a burst's data; its address is still to be taken
+    uint8_t w_last = 0, w_data[64] = {}, early[4096];
 };
 
 }  // namespace rlfabric

@@ -14,12 +14,14 @@ __all__ = ["BANKS", "CHANNELS", "Allocator", "Bank", "Buffer", "Fault", "Memory"
 
 CHANNELS = ("AW", "W", "B", "AR", "R")
 FAULTS = ("stuck", "error")
+WRITE_ORDERS = ("address", "together", "data")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """``channel`` of ``master`` moves nothing ("stuck"), or answers on it say SLVERR ("error").
 
+    A beat of R that says so brings noise.
     A stuck AW, W or AR takes nothing, a stuck B or R shows no answer that it does not show already.
     Errors are those of single answers: a write's B, a beat of R; each has the clock in which it is
     first shown. Faults of one channel know nothing of each other: an answer fails where any of them
@@ -72,7 +74,10 @@ class MemoryConfig(ConfigBase):
     """How the memory behind every AXI master behaves.
 
     A read's first beat is shown ``read_latency`` clocks after its address was taken, a write's
-    answer ``write_latency`` clocks after its last beat; both in order.
+    answer ``write_latency`` clocks after its last beat and its address; both in order.
+
+    AXI leaves to a slave what of a write it takes first, and one that has waited for both is as
+    right as one that waits for neither: hardware must end with each ``write_order``.
     """
 
     #: Clocks; about what DDR4 behind an interconnect takes at 250 MHz.
@@ -82,13 +87,21 @@ class MemoryConfig(ConfigBase):
     bandwidth: float = 1.0
     #: Bursts that may be in flight in each direction.
     outstanding: int = 256
+    #: Of a write: "address", then its data; "together": its address only while its data is
+    #: offered; "data": all data of the burst, then its address.
+    write_order: str = "address"
+    #: Clocks that a write's address, and the first beat of its data, must be offered to be taken.
+    write_wait: int = 0
     #: Probability, below 1, that a channel stalls in a clock.
     stall: float = 0.0
     #: Of every ``period`` clocks each channel stands still for ``pause`` in a row, besides the
     #: random stalls; when, is drawn for each channel from ``seed``. 0: never.
     pause: int = 0
     period: int = 1
-    #: Of the random stalls and of the pauses.
+    #: The card is not kind: its memory, registers and RAM begin as noise, and a read of a RAM that
+    #: meets a write of the word brings noise. (A failed answer of memory always does.)
+    noise: bool = False
+    #: Of the random stalls, of the pauses and of the noise.
     seed: int = 0
     #: Clocks without any AXI transfer after which a launch counts as standing still. There are more
     #: than a million in an iteration of ``fixar`` with a large batch.
@@ -98,8 +111,13 @@ class MemoryConfig(ConfigBase):
     def __post_init__(self):
         for name in ("read_latency", "write_latency", "outstanding", "max_idle", "period"):
             check_range(name, getattr(self, name), 1, 2**31)
+        check_range("write_wait", self.write_wait, 0, 2**31)
         check_range("pause", self.pause, 0, self.period - 1, ", below period")
         check_range("seed", self.seed, 0, 2**63)
+        if self.write_order not in WRITE_ORDERS:
+            raise ValueError(
+                f"write_order must be one of {', '.join(WRITE_ORDERS)}, not {self.write_order!r}"
+            )
         if not 0 < self.bandwidth <= 1:
             raise ValueError(f"bandwidth must be above 0 and at most 1, not {self.bandwidth!r}")
         if not 0 <= self.stall < 1:

@@ -5,7 +5,7 @@ import time
 from enum import IntEnum
 
 from sim.card.build import build
-from sim.card.memory import CHANNELS
+from sim.card.memory import CHANNELS, WRITE_ORDERS
 
 __all__ = ["Outcome", "VerilatedKernel"]
 
@@ -37,8 +37,9 @@ _Fault = _structure(
     address=_u64, last=_u64,
 )  # fmt: skip
 _Settings = _structure(
-    "Settings", read_latency=_u32, write_latency=_u32, outstanding=_u32, bandwidth=_u32,
-    stall=_u32, pause=_u32, period=_u32, fault_count=_u32, seed=_u64, faults=ctypes.POINTER(_Fault),
+    "Settings", read_latency=_u32, write_latency=_u32, outstanding=_u32, write_order=_u32,
+    write_wait=_u32, bandwidth=_u32, stall=_u32, pause=_u32, period=_u32, fault_count=_u32,
+    noise=_u32, seed=_u64, faults=ctypes.POINTER(_Fault),
 )  # fmt: skip
 _Channel = _structure("Channel", beats=_u64, idle=_u64, valid=_u32, ready=_u32, pending=_u32)
 
@@ -105,8 +106,9 @@ class VerilatedKernel:
         faults = _faults(memory.faults, self._masters)
         settings = _Settings(
             memory.read_latency, memory.write_latency, memory.outstanding,
+            WRITE_ORDERS.index(memory.write_order), memory.write_wait,
             max(1, round(memory.bandwidth * 65536)), round(memory.stall * 65536),
-            memory.pause, memory.period, len(faults), memory.seed, faults,
+            memory.pause, memory.period, len(faults), memory.noise, memory.seed, faults,
         )  # fmt: skip
         self._library = _load(build(description, verilog, trace=trace is not None))
         self._card = self._library.card_open(settings, str(trace or "").encode())

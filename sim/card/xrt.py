@@ -17,6 +17,8 @@ from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
 from hw.shell.description import KernelDescription
 from sim.card.buffer import bo, xclBOSyncDirection
 from sim.card.memory import BANKS, Allocator, Buffer, MemoryConfig
@@ -107,7 +109,7 @@ class device:
     backend : str
         "sim" (Verilated RTL) or "model" (twin).
     memory : MemoryConfig
-        Timing, stalls and faults of the memory; without effect on "model".
+        Timing, stalls and faults of the memory, without effect on "model"; noise.
     banks : sequence of Bank
     connectivity : dict of str to int
         Master name -> bank; a master that is not named has the bank of its position.
@@ -128,6 +130,13 @@ class device:
         self._banks = [Allocator(bank, base) for bank, base in zip(banks, bases, strict=False)]
         self._xclbin = self._kernel = None
         self._registered = {}
+
+    def _begin(self, address, size):
+        """The device's bytes of a new buffer."""
+        if not self._memory.noise:
+            return np.zeros(size, np.uint8)
+        noise = np.random.default_rng((self._memory.seed, address)).bytes(size)
+        return np.frombuffer(bytearray(noise), np.uint8)
 
     def register_xclbin(self, binary):
         self._registered[binary.get_uuid().to_string()] = binary

@@ -17,13 +17,19 @@ from sim.card.memory import Allocator, Bank, Buffer, Fault, Memory, MemoryConfig
     [
         dict(read_latency=0), dict(write_latency=-1), dict(outstanding=1.5), dict(max_idle=0),
         dict(bandwidth=0), dict(bandwidth=1.1), dict(stall=1.0), dict(stall=-0.1), dict(seed=-1),
-        dict(period=0), dict(pause=-1), dict(pause=1), dict(pause=8, period=8),
+        dict(period=0), dict(pause=-1), dict(pause=1), dict(pause=8, period=8), dict(write_wait=-1),
     ],
 )  # fmt: skip
 def test_config_rejects(bad):
     name = next(iter(bad))
     with pytest.raises(ValueError, match=f"^{name} must be .*, not {bad[name]}$"):
         MemoryConfig(**bad)
+
+
+def test_config_rejects_an_unknown_order():
+    message = "^write_order must be one of address, together, data, not 'reverse'$"
+    with pytest.raises(ValueError, match=message):
+        MemoryConfig(write_order="reverse")
 
 
 def test_pause_is_below_its_period():

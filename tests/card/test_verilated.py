@@ -114,6 +114,19 @@ def test_standing_still_begins_after_max_idle_clocks(path, wait, state):
     assert session.launch(64) == state
 
 
+@pytest.mark.parametrize("order", ["together", "data"])
+def test_a_master_that_waits_for_awready_stands_still(path, order):
+    """This one does, and so is no kernel for every slave. # hw_core 4"""
+    session = Session(path, memory=MemoryConfig(write_order=order, max_idle=1000))
+    assert session.launch(4096) == NORESPONSE
+    assert session.run.report().startswith("m_axi_host AW stands still: valid 1, ready 0")
+
+
+def test_write_wait_reaches_the_kernel(path):
+    # Two writes in turn: an address and a first beat of each.
+    assert cycles(path, 64, write_wait=50) == cycles(path, 64) + 4 * 50
+
+
 def test_pauses_reach_the_kernel(path):
     free = cycles(path, 1 << 14)
     paused = {cycles(path, 1 << 14, pause=100, period=1000, seed=seed) for seed in (1, 1, 2)}

@@ -25,6 +25,7 @@ from amaranth.hdl import Assert, Assume
 from formal.trace import table
 
 from hw.verilog import to_verilog
+from sim.card.noise import collisions
 from sim.tools import MissingTool
 
 __all__ = ["Refuted", "Undecided", "given", "holds", "planted", "prove"]
@@ -38,9 +39,6 @@ ENGINES = {
 }
 
 _ASSERT = r"assert \((\w+)\);"
-_READ = "if (read_enable) read_data <= memory[read_address];"
-_ANY = """if (read_enable) read_data <=
-            write_enable && write_address == read_address ? anything : memory[read_address];"""
 _MEMORY = "reg [WIDTH-1:0] memory [0:DEPTH-1];"
 
 
@@ -135,9 +133,8 @@ def _only(names, text):
 
 def _collisions_read_anything(text):
     """A model of the RAM that promises no more than its docstring."""
-    assert text.count(_READ) == text.count("module rlfabric_ram #")
     anything = f"{_MEMORY}\n    (* anyseq *) wire [WIDTH-1:0] anything;"
-    return text.replace(_READ, _ANY).replace(_MEMORY, anything)
+    return collisions(text, "anything").replace(_MEMORY, anything)
 
 
 def _failed(text, log):

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from learner.stand_in import StandInCore, StandInKernel
+from replay.kernels import unkind
 
 from host.card import open_card
 from hw.designs import DESIGNS
@@ -52,6 +53,8 @@ def _generate(config):
 
 @contextmanager
 def opened(card, config, **options):
-    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``."""
+    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``, on a card
+    that is not kind."""
+    options = unkind(options)
     with mock.patch.dict(KERNELS, {_NAME: StandInKernel}), open_card(card, **options) as device:
         yield device.load(_generate(config))

@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import hw
@@ -13,9 +14,10 @@ from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.verilog import to_verilog
+from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["NARROW", "WIDE", "design_of", "generate", "kernel_config", "opened"]
+__all__ = ["NARROW", "WIDE", "design_of", "generate", "kernel_config", "opened", "unkind"]
 
 
 def kernel_config(data_width=512, **replay):
@@ -68,8 +70,14 @@ def generate(config, *, verilog=True):
     return directory / "kernel.json"
 
 
+def unkind(options):
+    """``options`` of a card with noise, whatever else its memory has."""
+    return {**options, "memory": replace(options.get("memory") or MemoryConfig(), noise=True)}
+
+
 @contextmanager
 def opened(card, config, **options):
-    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``."""
-    with open_card(card, **options) as device:
+    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``, on a card
+    that is not kind."""
+    with open_card(card, **unkind(options)) as device:
         yield device.load(generate(config, verilog=card != "model"))

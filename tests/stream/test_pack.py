@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from amaranth import ClockDomain, Module
+from amaranth.sim import Simulator
 from hypothesis import given
 from hypothesis import strategies as st
 from later import later
@@ -144,6 +146,34 @@ def test_pack_pace_of_long_records(run):
         have += valid
     assert clocks[-1] == len(count) - 1 + Pack.LATENCY
     run(Pack(128, 5, 4), words, clocks=clocks)
+
+
+def test_a_reset_forgets_the_begun_word():
+    """Granules of before it must not be found in the next word."""
+    m, unit, seen = Module(), Pack(8, 1, 2), []
+    m.domains.sync = domain = ClockDomain()
+    m.submodules.unit = unit
+
+    async def bench(ctx):
+        ctx.set(unit.i.p.count, 1)
+        for granule, last in ((0xFF, 0), (0x12, 1)):
+            ctx.set(unit.i.p.data, granule)
+            ctx.set(unit.i.p.last, last)
+            ctx.set(unit.i.valid, 1)
+            await ctx.tick()
+            ctx.set(unit.i.valid, 0)
+            await ctx.tick().repeat(2)
+            seen.append((ctx.get(unit.o.valid), ctx.get(unit.o.p.data)))
+            ctx.set(domain.rst, 1)
+            await ctx.tick()
+            ctx.set(domain.rst, 0)
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    (valid, _), word = seen
+    assert not valid and word == (1, 0x12)
 
 
 @pytest.mark.parametrize("granule_bytes, size", [(16, 4), (2, 1), (1, 3), (2, 5)])

@@ -1,0 +1,109 @@
+"""A kernel's Verilog with a switch: kind, as simulators are, or as unkind as hardware may be.
+
+Off, the text does what it did. On, registers and RAM begin as noise and not with the values that
+they have after power-up, for a reset in the middle of work finds anything in them; and a read of a
+RAM that meets a write of its word brings noise. What tools for boards are given has no switch.
+"""
+
+import re
+
+__all__ = ["collisions", "switched"]
+
+#: ``noise`` is 0 while the switch is off. Else its upper half is what collisions bring: the harness
+#: sets it before the first clock, and to another number in each.
+_PACKAGE = """package rlfabric_card;
+  longint unsigned noise /*verilator public_flat_rw*/;
+endpackage
+"""
+_ON = "rlfabric_card::noise != 0"
+_COLLISION = "{((WIDTH + 31) / 32){rlfabric_card::noise[63:32]}}"
+_LOOP = "/*verilator unroll_disable*/ for"
+#: Of each RAM its module, its read, and its read where a write may meet it; the registers that
+#: reads fill.
+_READS = (
+    (
+        "rlfabric_ram",
+        "if (read_enable) read_data <= memory[read_address];",
+        "if (read_enable) read_data <= {when}write_enable && write_address == read_address"
+        " ? {word} : memory[read_address];",
+        ("read_data",),
+    ),
+    (
+        "rlfabric_ram_dual",
+        "always @(posedge clk) a_read_data <= memory[a_address];",
+        "always @(posedge clk) a_read_data <= {when}b_write_enable && b_address == a_address"
+        " ? {word} : memory[a_address];",
+        ("a_read_data", "b_read_data"),
+    ),
+)
+_BEGIN = """    localparam WORDS = (WIDTH + 31) / 32;
+    reg [32 * WORDS - 1:0] begun;
+    initial if ({on}) begin
+        {loop} (int k = 0; k < DEPTH; k++) begin
+            {loop} (int b = 0; b < WORDS; b++) begun[32 * b +: 32] = $urandom();
+            memory[k] = begun[WIDTH-1:0];
+        end
+{registers}    end
+"""
+_MODULE = re.compile(r"^module .*?^endmodule\n", re.M | re.S)
+#: Of a register: declaration, bits, name, first value. Of a memory: all before its first values,
+#: bits, name, words.
+_REGISTER = re.compile(r"^(  reg (?:\[(\d+):0\] )?)(\\\S+ |\w+)( = .*;)\n", re.M)
+_MEMORY = re.compile(
+    r"^(  reg (?:\[(\d+):0\] )?(\\\S+ |\w+) \[(\d+):0\];\n  initial )begin\n", re.M
+)
+_WRITTEN = re.compile(r"^ +(\\\S+ |\w+)\[[^;=]*\] <= ", re.M)
+
+
+def switched(verilog):
+    """``verilog`` with the switch."""
+    text = collisions(verilog, _COLLISION, when=f"{_ON} && ")
+    return _PACKAGE + _MODULE.sub(lambda module: _begun(module[0]), text)
+
+
+def collisions(verilog, word, when=""):
+    """``verilog`` where reads that meet a write bring ``word``; only ``when``, if that is given."""
+    for module, read, spoilt, _ in _READS:
+        if verilog.count(read) != verilog.count(f"module {module} #"):
+            raise ValueError(f"{module} must read by {read!r}, once")
+        verilog = verilog.replace(read, spoilt.format(word=word, when=when))
+    return verilog
+
+
+def _begun(module):
+    """The module, where registers, and memories that something writes, begin as noise if the switch
+    is on. Other memories are tables."""
+    for name, _, _, registers in _READS:
+        if module.startswith(f"module {name} #"):
+            lines = "".join(f"        {each} = memory[0];\n" for each in registers)
+            text = _BEGIN.format(on=_ON, loop=_LOOP, registers=lines)
+            return module.replace("endmodule", f"{text}endmodule")
+    written, noise, values = set(_WRITTEN.findall(module)), [], []
+
+    def register(found):
+        declared, top, name, value = found.groups()
+        noise.append(_noise(name, top))
+        values.append(name + value)
+        return f"{declared}{name};\n"
+
+    def memory(found):
+        before, top, name, last = found.groups()
+        if name not in written:
+            return found[0]
+        noise.append(f"{_LOOP} (int k = 0; k <= {last}; k++) begin {_noise(f'{name}[k]', top)} end")
+        return f"{before}if (!({_ON})) begin\n"
+
+    module = _MEMORY.sub(memory, _REGISTER.sub(register, module))
+    if not noise:
+        return module
+    first = f"  initial if ({_ON}) begin {' '.join(noise)} end else begin {' '.join(values)} end\n"
+    return module.replace("endmodule", first + "endmodule")
+
+
+def _noise(name, top):
+    """Statements that fill ``name``, of bits ``top`` to 0."""
+    whole, rest = divmod(int(top or 0) + 1, 32)
+    if not whole:
+        return f"{name} = $urandom();"
+    text = f"{_LOOP} (int b = 0; b < {whole}; b++) {name}[32 * b +: 32] = $urandom();"
+    return f"{text} {name}[{top} -: {rest}] = $urandom();" if rest else text

@@ -1,0 +1,124 @@
+"""A kernel of each design, of those that other tests compile, and a whole program for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from fa3c import kernel_programs as a3c
+from fa3c.test_kernel import SMALL as SMALL_A3C
+from fixar import kernels as fixar
+from gae import gae_programs as gae
+from learner.core_programs import TrainingPrograms
+from learner.test_kernel import CASES, config_of
+from programs import Rig
+from replay import programs as replay
+from replay.kernels import NARROW, opened
+
+from hw.fixar.commands import FIXAR_STATUS
+from hw.learner.records import REPORT
+
+__all__ = ["PROGRAMS", "same"]
+
+
+@dataclass(frozen=True)
+class WholeProgram:
+    """``rig(kernel)`` has the buffers; ``launches()`` gives pairs of a Launch and of the places of
+    its REPORTs, whose clocks no twin knows."""
+
+    config: object
+    rig: Callable
+    launches: Callable
+
+
+def _replay():
+    return [(launch, ()) for launch in replay.tour(NARROW, 3)]
+
+
+def _learner(config):
+    """Also what acts and what stores, and memory as it is then."""
+    source = TrainingPrograms(config, 1)
+    first = source.first()
+    program = source.PROGRAM(source.granules)
+    source.learn(program)
+    source.act(program)
+    source.train(program)
+    source.store(program, 15)
+    source.sample(program)
+    source.get(program)
+    return [first, (program.launch(), program.reports)]
+
+
+def _gae():
+    source = gae.RandomRollouts(gae.NARROW, 1)
+    return [(source.program(), ()) for _ in range(3)]
+
+
+def _a3c():
+    source = a3c.RandomRounds(SMALL_A3C, 1)
+    launches = [source.images()]
+    for _ in range(2):
+        tasks = source.tasks()
+        launches.append(source.round(tasks))
+        source.reference.execute(tasks)
+    program = a3c.Builder(a3c.COMMANDS)
+    source.store(program)
+    return [(launch, ()) for launch in (*launches, program.launch())]
+
+
+def _fixar():
+    """In 32 bits, then in 16."""
+    config = fixar.SMALL
+    source = fixar.FixarPrograms(config, 1)
+    first, program = source.first(), source.fresh()
+    for kind in ("full", "half"):
+        program.format(fixar.precision_of(config, kind))
+        fields = source.fields(config.learner.batch)
+        program.learn(source.steps(2), source.records(4), **fields)
+        source.act(program, 5)
+    return [first, source.tail(program)]
+
+
+def _rig(kernel):
+    return replay.Rig(kernel, 1 << 15)
+
+
+_DQN, _DDPG = (
+    config_of(*next(case for case in CASES if case[0] == name)) for name in ("dqn", "ddpg")
+)
+PROGRAMS = {
+    "replay": WholeProgram(NARROW, _rig, _replay),
+    "dqn": WholeProgram(_DQN, _rig, partial(_learner, _DQN)),
+    "ddpg": WholeProgram(_DDPG, _rig, partial(_learner, _DDPG)),
+    "gae": WholeProgram(gae.NARROW, gae.Rig, _gae),
+    "a3c": WholeProgram(SMALL_A3C, partial(a3c.Rig, config=SMALL_A3C), _a3c),
+    "fixar": WholeProgram(
+        fixar.SMALL,
+        lambda kernel: Rig(kernel, {"storage": 1 << 14}, FIXAR_STATUS, replay.CLOCKS),
+        _fixar,
+    ),
+}
+
+
+def left_by(design, card, memory):
+    """What each launch of the design's program leaves on ``card``, all that it may write, and the
+    shell's record; clocks of REPORTs are 0."""
+    program, outputs = PROGRAMS[design], []
+    with opened(card, program.config, memory=memory) as kernel:
+        rig = program.rig(kernel)
+        for launch, reports in program.launches():
+            left = rig.run(launch)
+            for place in reports:
+                at = place + REPORT.offsets["cycles"]
+                left["results"][at : at + 16] = 0
+            outputs.append(left)
+    return outputs
+
+
+def same(design, memory):
+    """The program ends on card ``sim`` with ``memory``, and leaves what the twin leaves."""
+    got, expected = (left_by(design, card, memory) for card in ("sim", "model"))
+    for number, (left, right) in enumerate(zip(got, expected, strict=True)):
+        for name, data in right.items():
+            different = np.flatnonzero(left[name] != data)
+            assert not len(different), f"launch {number}: {name} from byte {different[0]:#x} on"
