@@ -81,8 +81,8 @@ class Fa3cConfig(ConfigBase):
             self._check_layer(number, layer)
         most = MAX_BEATS * self.engine.beat_bytes // ROW_BYTES
         check_range("rows of parameters", self.theta_rows, 1, most, ", the beats of a request")
-        # Maps are shorter: a convolution's have lines of LINE_ROWS, a dense layer has a row of
-        # parameters for each of its inputs.
+        # Maps are shorter, a batch of them too: a convolution's have lines of LINE_ROWS, a dense
+        # layer has a row of parameters for each of its inputs.
 
     def _check_network(self):
         for name in ("height", "width", "channels"):
@@ -255,8 +255,10 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def request_rows(self):
-        """Rows of the longest request to memory: theta, a sample's map, or the errors of a task."""
-        return max(self.theta_rows, *self.map_rows, self.steps * self.map_rows[-1])
+        """Rows of the longest request to memory: theta, a sample's map, or a task's observations,
+        outputs or errors."""
+        observations, others = self.batch * self.map_rows[0], self.samples * self.map_rows[-1]
+        return max(self.theta_rows, *self.map_rows, observations, others)
 
     @property
     def theta_bytes(self):

@@ -43,6 +43,16 @@ def test_sizes_that_are_filled_up():
     assert (bytes_.layers[0].in_channels, words.layers[0].in_channels) == (64, 32)
 
 
+def test_the_longest_request():
+    """theta, or the observations of a batch: what an INFER asks for at once, 80 lines of 5 rows
+    each."""
+    assert Fa3cConfig().request_rows == Fa3cConfig().theta_rows
+    few = dict(convolutions=((16, 16, 16),), hidden=(), outputs=2, parameter_rows=2048)
+    config = Fa3cConfig(**few, batch=8)
+    assert config.map_rows[0] == 80 * 5 and config.theta_rows == 1040 + 416
+    assert config.request_rows == 8 * 400
+
+
 @pytest.mark.parametrize("samples", [1, 5])
 def test_passes_make_every_product_once(samples):
     """Slots of all sweeps, of PEs side by side; GC has a slot more for the bias."""
