@@ -104,6 +104,9 @@ def test_rounds_by_hand(simulate, tmp_path):
         ([infer], (0, 0)),
         ([infer], (Error.STEP, 0)),
         ([infer | dict(step=2)], (Error.STEP, 0)),
+        # An end beyond 2**32, which in 32 bits would lie in the buffer.
+        ([infer | dict(step=1, operands=(1 << 32) - 64)], (Error.OPERANDS, 0)),
+        ([infer | dict(step=1, results=(1 << 32) - 64)], (Error.RESULTS, 0)),
         ([sync, train], (Error.SNAPSHOT, 1)),
         ([train, sync], (Error.SNAPSHOT, 1)),
         ([train, infer | dict(step=16)], (Error.AGENT, 1)),
