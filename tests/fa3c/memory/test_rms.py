@@ -85,7 +85,8 @@ def test_twin_says_what_is_not_finite():
 @pytest.mark.parametrize("kind", ["waits", pytest.param("random", marks=pytest.mark.long)])
 def test_commands(simulate, tmp_path, kind):
     """Every kind, a layer again at once, units in turn; and no row is read too early."""
-    given = settings(1, 17, 3) | dict(rms_units=4)  # 2 groups of 2 rows, 1 of 33; 80 rows of theta
+    # 2 groups of 2 rows, 1 of 33; 80 rows of theta; as many snapshots as can be.
+    given = settings(1, 17, 3) | dict(rms_units=4, snapshots=32)
     program = Program(Fa3cConfig(**given), 1)
     program.update(2, 0)
     program.update(0, 0)
@@ -94,7 +95,7 @@ def test_commands(simulate, tmp_path, kind):
     program.load("theta")
     program.load("g")
     program.store("theta")
-    program.sync(2)
+    program.sync(31)
     program.update(0, 0)
     program.store("g")
     # Each row of a layer is read twice, of theta and g.
