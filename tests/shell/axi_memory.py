@@ -8,12 +8,12 @@ class LatencyMemory:
     """Takes one address a clock and one beat a clock; answers ``latency`` clocks later, in order.
 
     A beat of data is its address. ``bad`` holds addresses of beats (reads) or bursts (writes)
-    that are answered with SLVERR. ``written`` is ``{address: beat}``.
+    that are answered with an error, SLVERR and DECERR in turn. ``written`` is ``{address: beat}``.
     """
 
     def __init__(self, dut, sides, *, latency, bad=(), prefix="m_axi"):
         self.dut, self.prefix = dut, prefix
-        self.latency, self.bad = latency, set(bad)
+        self.latency, self.bad = latency, {place: 2 + n % 2 for n, place in enumerate(bad)}
         self.written = {}
         self.beat_bytes = len(self.pin("wstrb"))
         for name in ("arready", "awready", "wready", "rvalid", "bvalid"):
@@ -39,7 +39,7 @@ class LatencyMemory:
                 for beat in range(length + 1):
                     here = address + beat * self.beat_bytes
                     beats.append(
-                        (clock + self.latency, here, 2 * (here in self.bad), beat == length)
+                        (clock + self.latency, here, self.bad.get(here, 0), beat == length)
                     )
             if taken:
                 beats.pop(0)
@@ -66,7 +66,7 @@ class LatencyMemory:
                 address, length = bursts.pop(0)
                 for beat in range(length + 1):
                     self.written[address + beat * self.beat_bytes] = data.pop(0)
-                answers.append((clock + self.latency, 2 * (address in self.bad)))
+                answers.append((clock + self.latency, self.bad.get(address, 0)))
             await RisingEdge(self.dut.clk)
             clock += 1
             show = bool(answers) and answers[0][0] <= clock
