@@ -96,6 +96,10 @@ CHANGES = {
         "ddpg",
         [(f"{_IMAGE}.PARAMETER_SETS", ("target", "online", "first", "second"))],
     ),
+    "order of the later sets": (
+        "ddpg",
+        [(f"{_IMAGE}.PARAMETER_SETS", ("online", "first", "target", "second"))],
+    ),
     "order of words": ("fixar", [("hw.fixar.config.TileLayer.pack", backwards(TileLayer))]),
     "limits of shifts": ("fixar", [("hw.fixar.precision.CODE_WIDTH", 15)]),
     "limits of experiences": ("fixar", [("hw.fixar.config.FixarConfig.bounded", False)]),
