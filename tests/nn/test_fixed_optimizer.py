@@ -155,6 +155,19 @@ def test_hardware_by_hypothesis(simulate, tmp_path):
     run(simulate, tmp_path, case, [ports_of(case, STEPS[0], *columns)])
 
 
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_moments_never_pass_the_range(optimizer):
+    """Whatever is gained, the largest word stays what it is: hardware and twin share the limit."""
+    case, largest = Case(optimizer, **LEARNERS["usual"]), 0x7F7F_FFFF
+    top = 1 << (case.sum_shape.width - 1)
+    c = values(scale=1e30, first_decay=1, second_decay=1, first_gain=1e30, second_gain=1e30)
+    gradient, zeros = np.array([-top, top - 1]), np.zeros(2, np.int64)
+    moment = floats(np.array([largest] * 2, np.uint32))
+    new = update(case, c, gradient, zeros, zeros, moment, moment)
+    moments = [bits(word).tolist() for word in (new.first, new.second) if word is not None]
+    assert moments == [[largest] * 2] * (1 + (optimizer == "adam"))
+
+
 def test_sum_too_wide():
     case = Case()
     shape = type(case.sum_shape)(49, True)
