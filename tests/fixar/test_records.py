@@ -81,7 +81,7 @@ def test_both_cards_refuse_alike():
 
         kernels.run(*source.first(), "first")
         check(run, source, TRAIN | INSERT)
-        for make in (_learning, _larger):
+        for make in (_learning, _larger, _own_size_again):
             program = source.fresh()
             expected = make(source, program)
             shell, _ = run(program, make.__name__)
@@ -100,8 +100,17 @@ def _larger(source, program):
     """Experiences that the learner could not read are anything."""
     program.setup(source.capacity, source.granules + 1, 1)
     program.granules = source.granules + 1
-    program.insert(np.full((4, 16 * program.granules), 0xFF, np.uint8))
+    program.insert(np.full((3, 16 * program.granules), 0xFF, np.uint8))
     return 0, 0
+
+
+def _own_size_again(source, program):
+    """Three experiences of a beat more ended in the middle of one of the learner's own."""
+    program.setup(source.capacity, source.granules, 1)
+    words = source.records(5).copy().view("<u4")
+    words[3, ACTION] = MORE
+    program.insert(words.view(np.uint8))
+    return NUMBER, 3
 
 
 def test_what_a_refused_insert_leaves():
