@@ -56,8 +56,8 @@ def check_experiences(learner, records):
     """ValueError for the first record with a number that the kernel refuses."""
     bad = np.zeros(len(records), bool)
     for name in records.dtype.names:
-        right = _rule(learner, name, records.dtype[name].base)[1]
-        bad |= ~right(records[name]).reshape(len(records), -1).all(axis=1)
+        right = _rule(learner, name, records.dtype[name].base)[1](records[name])
+        bad |= ~right.all(axis=tuple(range(1, right.ndim)))
     if bad.any():
         position = int(np.argmax(bad))
         name, rule, value = wrong_number(learner, records[position])

@@ -173,3 +173,13 @@ def test_the_host_refuses_it_before_a_launch(name, at, value, message):
             with pytest.raises(ValueError, match=f"^{message}$"):
                 call()
         assert buffer.launches == launches
+
+
+def test_a_step_without_experiences():
+    """A step may store none: there is nothing to refuse, and nothing to launch."""
+    with opened(SMALL, "fixar") as kernel:
+        buffer = FixarReplay(kernel, capacity=40)
+        buffer.add(**experiences(SMALL, 20))
+        launches = buffer.launches
+        buffer.step({key: np.asarray(array)[:0] for key, array in experiences(SMALL, 1).items()})
+        assert buffer.launches == launches

@@ -52,7 +52,7 @@ def test_verilog(run, monkeypatch, name):
     """`rlfabric verilog` with every field set."""
     config, found = legal_config(name, 1), []
 
-    def emit(design, board, out, **values):
+    def emit(design, board, out, *, overwrite, **values):
         monkeypatch.setattr(host.generate, "_check", lambda *_: None)
         found.append(configure(find_design(design), boards.get(board), values))
         return out
