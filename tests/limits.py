@@ -177,6 +177,9 @@ class Bench:
         self.opcodes = {opcode.name: opcode for opcode in commands}
         self.sizes = sizes or {}
         self.operands = np.zeros(64, np.uint8) if operands is None else operands
+        whole = rig.buffers["operands"]  # lists of a case are zeros; the card began with noise
+        whole.view[:] = 0
+        whole.to_device()
 
     def program(self, commands):
         """Rows of 64 bytes; ``commands``: names, and what differs from ``good``."""
