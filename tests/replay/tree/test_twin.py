@@ -174,6 +174,8 @@ def test_an_experience_begins_on_a_beat():
     """Experiences of 16 bytes where a beat has 64."""
     with opened("model", WIDE) as kernel:
         storage = kernel.buffer("storage", 4096)
+        storage.view[:] = 7
+        storage.to_device()
         launcher = Launcher(kernel, pointers={"storage": storage})
         begin = {"capacity": 20, "granules": 1, "priority": 5}
         records = np.arange(48, dtype=np.uint8)
@@ -181,7 +183,7 @@ def test_an_experience_begins_on_a_beat():
         storage.from_device()
         places = storage.view[:256].reshape(4, 64)
         assert places[:3, :16].reshape(-1).tolist() == records.tolist()
-        assert not places[:, 16:].any() and not places[3].any()
+        assert not places[:3, 16:].any() and (places[3] == 7).all()
 
 
 @pytest.mark.parametrize(
