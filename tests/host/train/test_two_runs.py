@@ -47,7 +47,8 @@ def of(path):
     return rows, summary
 
 
-@pytest.mark.parametrize("card", ["model", pytest.param("sim", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("card", ["model", "sim"])
 def test_a_two_runs_of_one_kernel_in_an_empty_cache(command, tmp_path, card):
     ended_well(command(card, 0), command(card, 1), command(card, 0))
     base = tmp_path / "runs" / f"dqn-CartPole-v1-cpu-{card}-0"

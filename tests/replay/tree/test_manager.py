@@ -61,7 +61,7 @@ def test_shapes_cover_the_leaves(capacity, fanout):
 @pytest.mark.parametrize(
     "config",
     [
-        dict(capacity=2, fanout=2),
+        later(dict(capacity=2, fanout=2)),
         later(dict(capacity=3, fanout=64)),
         dict(capacity=300, fanout=4),
         later(dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0)),
