@@ -22,6 +22,9 @@ READY := .venv/.ready
 READY_TEST := .venv/.ready-test
 READY_PEERS := .venv/.ready-peers
 
+# A thousand Python processes of `make test` read these sources; each would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long learning cocotb lint verilog bitstream bench clean
 

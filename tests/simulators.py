@@ -44,7 +44,9 @@ def run_bench(simulator, verilog, bench, folder, *, name, case, waves=None):
                 "CASE": json.dumps(case),
                 # Twins that a bench asks are compiled once for all.
                 "RLFABRIC_BUILD": str(BUILD_DIRECTORY),
-                # cocotb has pytest rewrite assertions: plugins would be loaded for each bench.
+                # cocotb has pytest rewrite assertions: in all that a bench imports, NumPy among it,
+                # and with all plugins.
+                "COCOTB_REWRITE_ASSERTION_FILES": "*_bench.py",
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
             },

@@ -54,12 +54,13 @@ def test_rejects(tmp_path):
 
 @pytest.fixture(scope="module")
 def small():
-    """Of the kernel that yosys maps in the least time."""
+    """Of the kernel that yosys maps in the least time, half a minute: what asks for it is long."""
     gae = GaeConfig(rows=1, depth=4, code_width=8, result_width=8, lookahead=1)
     config = GaeKernelConfig(gae=gae, engine=EngineConfig(data_width=128, burst_beats=16))
     return report("gae", boards.get("zcu106"), config, work=BUILD_DIRECTORY / "area")
 
 
+@pytest.mark.long
 def test_units_add_up(small):
     units = {row["unit"]: row for row in small["units"]}
     assert {"gae", "gae.core", "gae.core.estimator", "gae.control"} <= set(units)
@@ -72,6 +73,7 @@ def test_units_add_up(small):
     assert 0 < units["gae.core.estimator"]["depth"] < 60
 
 
+@pytest.mark.long
 def test_shares_are_of_the_part(small):
     board = boards.get("zcu106")
     assert small["total"]["lut"] == board.total.lut == 230_400

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 from faults import Course, failed
 from gae.gae_programs import MIDDLE, NARROW, WIDE, GaeProgram, Rig
+from later import later
 from replay.kernels import opened
 
 from hw.gae.commands import Opcode
@@ -15,6 +16,7 @@ __all__ = [
     "BOOTSTRAP",
     "CONFIGS",
     "ESTIMATE",
+    "NAMES",
     "NONE",
     "PUSH",
     "STEP",
@@ -32,6 +34,8 @@ __all__ = [
 ]
 
 CONFIGS = {"narrow": NARROW, "middle": MIDDLE, "wide": WIDE}
+#: Compiling the wide one takes longer than all tests of the others.
+NAMES = ["narrow", "middle", later("wide")]
 NONE, STEP, TERMINAL, BOOTSTRAP = (kind.value for kind in Kind)
 #: Of PUSH: codes of numbers around 0, and of ESTIMATE.
 PUSH = {

@@ -6,6 +6,7 @@ from faults import assert_same, failed, shell_of
 from gae.fault_courses import (
     BOOTSTRAP,
     CONFIGS,
+    NAMES,
     PUSH,
     STEP,
     TERMINAL,
@@ -23,9 +24,7 @@ from hw.gae.records import Error, Phase
 
 
 @pytest.mark.parametrize("opcode", [Opcode.PUSH, Opcode.PUSH_CODES])
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long) if n == "wide" else n for n in CONFIGS]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_failed_push_leaves_the_stack(name, opcode):
     """The same PUSH again, and all is as if none had failed."""
     config = CONFIGS[name]
@@ -63,9 +62,7 @@ def test_a_failed_push_leaves_what_is_open(opcode):
         assert_same(outputs[5], expected, beat)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long) if n == "wide" else n for n in CONFIGS]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_last_slot_is_written_anew(name):
     """A failed PUSH up to the slot above the memory, then another one."""
     config = CONFIGS[name]

@@ -1,12 +1,15 @@
 """Every limit of the commands of ``gae``, on the cards ``model`` and ``sim``."""
 
 from contextlib import ExitStack
+from functools import cache
+from itertools import product
 
 import launch_limits
 import pytest
 from gae.gae_programs import Rig
 from gae.limit_cases import BEFORE, CASES, GOOD, OPERANDS
 from gae.test_kernel import MIDDLE, NARROW, WIDE
+from later import later
 from limits import Bench, checks, exercised
 from replay.kernels import opened
 
@@ -14,29 +17,43 @@ from hw.gae.commands import COMMANDS
 from sim.card.memory import MemoryConfig
 
 CHANGE = ("PUSH_CODES", {})
+CARDS = ("model", "sim")
+KERNELS = {"narrow": NARROW, "middle": MIDDLE, "wide": WIDE}
 
 
-@pytest.fixture(scope="module", params=["model", "sim"])
-def benches(request):
-    """Name of a kernel -> Bench."""
-    found = {}
+@pytest.fixture(scope="module")
+def benches():
+    """``benches(card, name of a kernel)``: its Bench, the same in all tests."""
     with ExitStack() as stack:
-        for name, config in (("narrow", NARROW), ("middle", MIDDLE), ("wide", WIDE)):
+
+        @cache
+        def opened_once(card, name):
             memory = MemoryConfig(max_idle=20_000)
-            kernel = stack.enter_context(opened(request.param, config, memory=memory))
-            found[name] = Bench(Rig(kernel), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
-        yield found
+            kernel = stack.enter_context(opened(card, KERNELS[name], memory=memory))
+            return Bench(Rig(kernel), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
+
+        yield opened_once
 
 
-@pytest.fixture
-def bench(benches):
-    benches["narrow"].run([("CLEAR", {})])
-    return benches["narrow"]
+@pytest.fixture(params=CARDS)
+def bench(request, benches):
+    found = benches(request.param, "narrow")
+    found.run([("CLEAR", {})])
+    return found
 
 
-@pytest.mark.parametrize("kernel, case", CASES, ids=str)
-def test_limit(benches, kernel, case):
-    benches[kernel].check(case)
+@pytest.mark.parametrize(
+    "card, kernel, case",
+    [
+        # Compiling the wide one takes longer than all of them.
+        (later if (card, kernel) == ("sim", "wide") else pytest.param)(
+            card, kernel, case, id=f"{card}-{kernel}-{case}"
+        )
+        for card, (kernel, case) in product(CARDS, CASES)
+    ],
+)
+def test_limit(benches, card, kernel, case):
+    benches(card, kernel).check(case)
 
 
 def test_every_check_has_a_case():
