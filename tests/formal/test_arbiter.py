@@ -4,12 +4,12 @@ import pytest
 from formal.interconnect_top import ArbiterTop
 from formal.narrow import narrow
 from formal.prove import Refuted, planted
+from later import later
 
 from hw.shell.arbiter import Arbiter
 from hw.shell.interconnect import InterconnectConfig
 
 #: Mistakes that need not be planted every time.
-LONG = pytest.mark.long
 
 CONFIG = InterconnectConfig(data_width=32, depth=2, burst_beats=1, bursts=2, tokens=1)
 CREDITS = [
@@ -37,9 +37,7 @@ def test_credits(prove, monkeypatch):
     prove(top(Arbiter), only=CREDITS)
 
 
-@pytest.mark.parametrize(
-    "config", [CONFIG, pytest.param(PLENTY, marks=LONG)], ids=["scarce", "plenty"]
-)
+@pytest.mark.parametrize("config", [CONFIG, later(PLENTY)], ids=["scarce", "plenty"])
 def test_every_request_is_granted_within_bound(prove, monkeypatch, config):
     """Requests of a beat that have their credit and token leave within ``BOUND`` clocks in which
     the arbiter could send; they are those that were made, in their order. One less is refuted."""
@@ -79,16 +77,10 @@ def test_finds_an_unfair_turn(prove, monkeypatch):
     "old, new, name",
     [
         ("(credits >= burst.p.beats)", "1", "burst_has_its_credits_0"),
-        pytest.param(
-            "credits - Mux(go, burst.p.beats, 0)", "credits", "burst_has_its_credits_1", marks=LONG
-        ),
-        ("(tokens != 0)", "1", "last_has_its_token_0"),
-        pytest.param(
-            "advance.eq(~self.o.valid | self.o.ready)", "advance.eq(1)", "o_is_stable", marks=LONG
-        ),
-        pytest.param(
-            "out.port.eq(chosen)", "out.port.eq(latest)", "port_is_the_requests_0", marks=LONG
-        ),
+        later("credits - Mux(go, burst.p.beats, 0)", "credits", "burst_has_its_credits_1"),
+        later("(tokens != 0)", "1", "last_has_its_token_0"),
+        later("advance.eq(~self.o.valid | self.o.ready)", "advance.eq(1)", "o_is_stable"),
+        later("out.port.eq(chosen)", "out.port.eq(latest)", "port_is_the_requests_0"),
     ],
     ids=["credits", "free", "tokens", "unstable", "port"],
 )

@@ -3,11 +3,11 @@
 import pytest
 from formal.forwarding_memory_top import ForwardingTop
 from formal.prove import Refuted, planted
+from later import later
 
 from hw.replay.tree.forwarding_memory import ForwardingMemory
 
 #: Mistakes that need not be planted every time.
-LONG = pytest.mark.long
 
 WIDTH = 1
 
@@ -27,15 +27,13 @@ def test_memory(prove, depth, style):
 @pytest.mark.parametrize(
     "style, old, new",
     [
-        pytest.param("distributed", "newest([1, 2], 1)", "newest([1], 1)", marks=LONG),
+        later("distributed", "newest([1, 2], 1)", "newest([1], 1)"),
         ("block", "range(2, stage + 2)", "range(2, stage + 1)"),
-        pytest.param("ultra", "range(2, stage + 2)", "range(3, stage + 2)", marks=LONG),
+        later("ultra", "range(2, stage + 2)", "range(3, stage + 2)"),
         ("block", "write[distance] & (address", "(address"),
-        pytest.param(
-            "ultra", "for number, distance in reversed(", "for number, distance in (", marks=LONG
-        ),
-        ("block", "ram.write_enable.eq(write[-1] | clear)", "ram.write_enable.eq(write[-1])"),
-        pytest.param("distributed", "(self.clear_address < self.depth)", "1", marks=LONG),
+        later("ultra", "for number, distance in reversed(", "for number, distance in ("),
+        later("block", "ram.write_enable.eq(write[-1] | clear)", "ram.write_enable.eq(write[-1])"),
+        later("distributed", "(self.clear_address < self.depth)", "1"),
     ],
     ids=["last", "oldest", "newest", "bubble", "order", "clear", "past_the_end"],
 )

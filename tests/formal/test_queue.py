@@ -6,11 +6,11 @@ The engine is PDR: no depth. Both kinds of memory, and depths that are no power 
 import pytest
 from formal.prove import Refuted, planted
 from formal.stream_top import StreamTop
+from later import later
 
 from hw.stream.queue import Queue
 
 #: Mistakes that need not be planted every time.
-LONG = pytest.mark.long
 
 WIDTH = 2
 
@@ -39,21 +39,12 @@ def test_deep(prove, monkeypatch, depth):
         # The word on show is overwritten by the next before it was taken: lost.
         ("(~self.o.valid | self.o.ready)", "1", "in_order|o_is_stable"),
         # The word on show stays after it was taken: doubled.
-        pytest.param(
-            "with m.Elif(self.o.ready):", "with m.Elif(self.o.ready & 0):", "in_order", marks=LONG
-        ),
+        later("with m.Elif(self.o.ready):", "with m.Elif(self.o.ready & 0):", "in_order"),
         # Each word is written over the one that leaves next.
-        pytest.param(
-            "ram.write_address.eq(produce)", "ram.write_address.eq(consume)", "in_order", marks=LONG
-        ),
+        later("ram.write_address.eq(produce)", "ram.write_address.eq(consume)", "in_order"),
         # A fetch of the word that is being written, of which the memory promises nothing.
-        ("fetch.eq((stored != 0)", "fetch.eq(((stored != 0) | put)", "in_order"),
-        pytest.param(
-            "self.level + put - get",
-            "self.level + (put & ~get) - get",
-            "level_is_count|ready",
-            marks=LONG,
-        ),
+        later("fetch.eq((stored != 0)", "fetch.eq(((stored != 0) | put)", "in_order"),
+        later("self.level + put - get", "self.level + (put & ~get) - get", "level_is_count|ready"),
     ],
     ids=["overflow", "lost", "doubled", "reordered", "collision", "level"],
 )

@@ -7,12 +7,12 @@ import pytest
 from formal.engine_top import ReadTop
 from formal.narrow import narrow
 from formal.prove import Refuted, planted
+from later import later
 
 from hw.shell.axi import EngineConfig
 from hw.shell.read_engine import ReadEngine
 
 #: Mistakes that need not be planted every time.
-LONG = pytest.mark.long
 
 SMALL = EngineConfig(data_width=32, depth=3, burst_beats=2, bursts=2)
 CREDITS = ["credits_within_depth", "r_has_room", "ar_is_stable"]
@@ -34,22 +34,14 @@ def test_all(prove, monkeypatch):
     "old, new, name",
     [
         ("credits >= burst.p.beats", "credits != 0", "credits_within_depth"),
-        pytest.param(
+        later(
             "self.ar.valid.eq(burst.valid & enough)",
             "self.ar.valid.eq(burst.valid)",
             "credits_within",
-            marks=LONG,
         ),
-        pytest.param(
-            "- Mux(issue, burst.p.beats, 0) + leave", "+ leave", "credits_within_depth", marks=LONG
-        ),
-        pytest.param(
-            "queue.i.p.error.eq(self.r.p.resp != 0)",
-            "queue.i.p.error.eq(0)",
-            "beats_in_order",
-            marks=LONG,
-        ),
-        ("burst.ready.eq(self.ar.ready & enough)", "burst.ready.eq(enough)", "bursts_are"),
+        later("- Mux(issue, burst.p.beats, 0) + leave", "+ leave", "credits_within_depth"),
+        later("queue.i.p.error.eq(self.r.p.resp != 0)", "queue.i.p.error.eq(0)", "beats_in_order"),
+        later("burst.ready.eq(self.ar.ready & enough)", "burst.ready.eq(enough)", "bursts_are"),
     ],
     ids=["credits", "no_credit", "free", "error", "burst_lost"],
 )

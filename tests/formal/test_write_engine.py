@@ -9,12 +9,12 @@ import pytest
 from formal.engine_top import WriteTop
 from formal.narrow import narrow
 from formal.prove import Refuted, planted
+from later import later
 
 from hw.shell.axi import EngineConfig
 from hw.shell.write_engine import WriteEngine
 
 #: Mistakes that need not be planted every time.
-LONG = pytest.mark.long
 
 SMALL = EngineConfig(data_width=32, depth=2, burst_beats=2, bursts=2)
 CREDITS = [
@@ -55,21 +55,15 @@ def test_first_clocks(prove, monkeypatch, name):
     "old, new, name",
     [
         ("(free >= burst.p.beats)", "(free != 0)", "offered_beats_are_here"),
-        pytest.param(
-            "- Mux(claim, burst.p.beats, 0) + enter",
-            "+ enter",
-            "offered_beats_are_here",
-            marks=LONG,
-        ),
+        later("- Mux(claim, burst.p.beats, 0) + enter", "+ enter", "offered_beats_are_here"),
         ("lengths.i.valid.eq(claim)", "lengths.i.valid.eq(burst.ready)", "w_follows_the_offer"),
-        pytest.param(
+        later(
             "valid.eq(queue.o.valid & lengths.o.valid)",
             "valid.eq(queue.o.valid)",
             "w_not_before_the_offer",
-            marks=LONG,
         ),
-        ("sent == lengths.o.payload", "sent == 1", "last_is_of_its_burst"),
-        ("queue.o.ready.eq(move)", "queue.o.ready.eq(1)", "beats_in_order"),
+        later("sent == lengths.o.payload", "sent == 1", "last_is_of_its_burst"),
+        later("queue.o.ready.eq(move)", "queue.o.ready.eq(1)", "beats_in_order"),
     ],
     ids=["credits", "free", "waits", "early", "last", "lost"],
 )

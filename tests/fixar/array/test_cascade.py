@@ -1,11 +1,14 @@
 """A column of the array in DSP blocks: operands, products, sums, and the blocks' own wires."""
 
+import pytest
+
 from boards.area import netlist
 from hw.fixar.array.column import Column
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
 
+@pytest.mark.long
 def test_two_blocks_a_pe_and_nothing_else():
     """Of a chain's blocks all but the first one get the sum above by PCIN. Beside the blocks are
     the following operands alone, for which yosys takes no register of a block."""

@@ -60,6 +60,7 @@ def test_ram_rejects(kind, options, error):
         kind(**options)
 
 
+@pytest.mark.long
 def test_dual_port_is_one_copy(tmp_path):
     """yosys makes one memory of it, in blocks as in lookup tables; a port's writes cost none."""
     block = to_verilog(RamDual(width=72, depth=512, style="block"), name="block")
