@@ -200,6 +200,7 @@ def test_a_design_that_does_not_fit_starts_no_tool(tmp_path, monkeypatch):
         make("replay", "zcu106", tmp_path, capacity=1 << 20)
 
 
+@pytest.mark.long
 def test_files_and_table(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         "host.commands.report.report", lambda *a, routed, **k: {**small, "routed_mhz": routed}
