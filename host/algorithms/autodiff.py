@@ -222,7 +222,7 @@ class Updater:
         Returns
         -------
         td_errors : array [batch], float32
-            ``y - Q(s, a)`` before the step.
+            ``y - Q(s, a)`` before the step, or the larger magnitude of two critics' errors.
         measured : dict
             Column of progress.csv -> number.
 

@@ -1,5 +1,5 @@
 """Actors that say one action, in [-1, 1], with noise around it: what ``ddpg``, ``td3`` and, of its
-critics' inputs, ``sac`` have in common.
+critics' inputs and errors, ``sac`` have in common.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import POSITIVE, Choice, Number
 
-__all__ = ["DeterministicConfig", "DeterministicPolicy", "beside"]
+__all__ = ["DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
 
 _DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
@@ -134,3 +134,10 @@ class DeterministicPolicy(Policy):
 def beside(obs, action):
     """What a critic sees of tensors [rows, size] and [rows, action_count]."""
     return torch.cat([obs, action], 1)
+
+
+def larger(one, two):
+    """The larger magnitude of two critics' TD errors [rows]: what a priority is made of, as in LAP
+    (Fujimoto et al., An Equivalence between Loss Functions and Non-Uniform Sampling, 2020). Of
+    their mean nothing would be left where critics err to either side."""
+    return torch.maximum(one.abs(), two.abs())

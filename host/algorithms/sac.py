@@ -10,7 +10,7 @@ from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.ddpg import DDPG
-from host.algorithms.deterministic import beside
+from host.algorithms.deterministic import beside, larger
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FINITE, POSITIVE, Flag
@@ -80,8 +80,8 @@ class SquashedGaussian(Policy):
 
 
 class SACUpdater(Updater):
-    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, whose mean is what
-    priorities are made of; actor and alpha as in ``SACConfig``."""
+    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, of which the larger
+    is what a priority is made of; actor and alpha as in ``SACConfig``."""
 
     def __init__(self, policy, **options):
         super().__init__(policy, **options)
@@ -98,7 +98,7 @@ class SACUpdater(Updater):
             value = torch.minimum(one.target(following), two.target(following))[:, 0]
             wanted = batch["reward"] + batch["discount"] * (value - weight * logarithm)
         errors = [wanted - critic(seen)[:, 0] for critic in (one, two)]
-        found = self.check_finite("td_errors", (errors[0] + errors[1]) / 2, clock)
+        found = self.check_finite("td_errors", larger(*errors), clock)
         losses = [self.weighted_loss(td, batch["weights"]) for td in errors]
         for critic, loss in zip((one, two), losses, strict=True):
             critic.backward(loss)

@@ -8,8 +8,8 @@ from gymnasium.spaces import Box
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.ddpg import DDPG
-from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
-from host.rules import NOT_NEGATIVE, Integer
+from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside, larger
+from host.rules import NOT_NEGATIVE, NOTHING, Integer
 
 __all__ = ["TD3", "TD3Config", "TD3Policy", "TD3Updater"]
 
@@ -22,8 +22,9 @@ class TD3Config(DeterministicConfig):
     -1, 1)``; the actor ascends ``mean Q1(s, mu(s))``.
     """
 
-    target_interval: int = 2
-    #: Critics' steps for one of the actor.
+    #: None: the targets move with the actor (``policy_delay``).
+    target_interval: Annotated[None, NOTHING] = None
+    #: Critics' steps for one of the actor and of all targets.
     policy_delay: Annotated[int, Integer(1, 1000)] = 2
     #: Standard deviation of the noise on target actions.
     target_noise: Annotated[float, NOT_NEGATIVE] = 0.2
@@ -38,8 +39,9 @@ class TD3Policy(DeterministicPolicy):
 
 
 class TD3Updater(Updater):
-    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, whose mean is what
-    priorities are made of; the actor, every ``policy_delay`` steps, ``-mean Q1(s, mu(s))``."""
+    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, of which the larger
+    is what a priority is made of; the actor, every ``policy_delay`` steps, ``-mean Q1(s, mu(s))``,
+    and then all targets move."""
 
     def update(self, batch, clock):
         batch, (one, two, actor) = self.tensors(batch), self.networks.values()
@@ -50,7 +52,7 @@ class TD3Updater(Updater):
             value = torch.minimum(one.target(following), two.target(following))[:, 0]
             wanted = batch["reward"] + batch["discount"] * value
         errors = [wanted - critic(seen)[:, 0] for critic in (one, two)]
-        found = self.check_finite("td_errors", (errors[0] + errors[1]) / 2, clock)
+        found = self.check_finite("td_errors", larger(*errors), clock)
         losses = [self.weighted_loss(td, batch["weights"]) for td in errors]
         rate, actor_rate = self.config.learning_rates_at(clock.steps)
         for critic, loss in zip((one, two), losses, strict=True):
@@ -59,7 +61,8 @@ class TD3Updater(Updater):
         if (clock.updates + 1) % self.config.policy_delay == 0:
             actor.backward(-one(beside(obs, actor(obs))).mean())
             actor.descend(actor_rate)
-        self.synchronize(clock)
+            for trained in self.networks.values():
+                trained.synchronize(self.config.target_tau)
         return found, {"loss": sum(loss.item() for loss in losses)}
 
     def _target_action(self, next_obs):
