@@ -121,7 +121,7 @@ def zoo(config):
 
 def ppo(config):
     """The Plan of PPO with the run's own hyperparameters."""
-    agent = config.agent
+    agent = config.in_run().agent
     rate, final = agent.learning_rate, agent.learning_rate_final
     if final is not None:
         rate = [rate, final, agent.learning_rate_steps / config.steps]

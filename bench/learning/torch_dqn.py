@@ -175,7 +175,7 @@ class _Run:
     """A training, launch by launch."""
 
     def __init__(self, job, stack):
-        config = self.config = job.config
+        config = self.config = job.config.in_run()
         made = (
             stack.enter_context(closing(make_envs(config.env, count, config.algorithm)))
             for count in (config.env_count, config.evaluation_episodes)

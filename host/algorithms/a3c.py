@@ -200,7 +200,6 @@ _MINATAR = dict(
         hidden=(128,),
         learning_rate=1e-3,
         learning_rate_final=0.0,
-        learning_rate_steps=1_000_000,
         optimizer_epsilon=1e-4,
         entropy_coefficient=1e-3,
     ),
@@ -211,8 +210,9 @@ _BREAKOUT = _MINATAR | dict(
     agent=_MINATAR["agent"] | dict(optimizer_epsilon=1e-3, entropy_coefficient=0.01)
 )
 
-#: FA3C's network, and its step size, which falls to 0 over 100 million steps (5.6). What is added
-#: under the root it does not say; with 0.1, as in the code that it cites, first steps are small.
+#: FA3C's network, and its step size, which falls to 0 over all of its 100 million steps (5.6). What
+#: is added under the root it does not say; with 0.1, as in the code that it cites, first steps are
+#: small.
 _ATARI = dict(
     steps=100_000_000,
     evaluation_interval_steps=500_000,
@@ -224,7 +224,6 @@ _ATARI = dict(
         hidden=(256,),
         learning_rate=7e-4,
         learning_rate_final=0.0,
-        learning_rate_steps=100_000_000,
         optimizer_epsilon=1e-3,
     ),
 )
@@ -254,7 +253,6 @@ A3C = Algorithm(
             hidden=(64,),
             learning_rate=2e-3,
             learning_rate_final=0.0,
-            learning_rate_steps=300_000,
             optimizer_epsilon=1e-3,
         ),
     ),

@@ -269,7 +269,7 @@ class Updater:
         bad = np.flatnonzero(~np.isfinite(array))
         if len(bad):
             row = f"row {bad[0]} of " if array.ndim else ""
-            rate = self.config.learning_rate_at(clock.steps)
+            rate = self.config.learning_rate_at(clock.launched)
             raise ValueError(
                 f"{name} must be finite, not {array.flat[bad[0]]} ({row}batch {clock.updates}; "
                 f"learning_rate {rate:g} may be too high, or an observation or reward is not "

@@ -1,6 +1,6 @@
 """Hyperparameters of agents, with their reasons and rules; the clock that their schedules go by."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from host.algorithms.network import ACTIVATIONS
@@ -16,16 +16,24 @@ _DECAY = Number("in [0, 1)", lambda x: 0 <= x < 1)
 
 @dataclass
 class Clock:
-    """How far a training is: environment steps taken, all actors together, and gradient steps; and
-    ``total``, the environment steps that the run shall have, 0 where nobody knows."""
+    """How far a training is: environment steps taken, all actors together, and gradient steps.
+
+    ``launched`` are the steps that had been taken when the launch under way began. Step sizes go by
+    it, so that one that falls to 0 is not 0 in the last launch. ``total`` are the steps that the
+    schedules were made for (``AgentConfig.in_run``), 0 where there is no run.
+    """
 
     steps: int = 0
     updates: int = 0
+    launched: int = field(default=0, compare=False)
     total: int = field(default=0, compare=False)
 
 
 def linear(step, start, end, steps):
-    """``start + (end - start) min(1, step / steps)``; ``end`` at once where steps is 0."""
+    """``start + (end - start) min(1, step / steps)``; ``end`` at once where steps is 0, ``start``
+    always where it is None."""
+    if steps is None:
+        return start
     return end if step >= steps else start + (end - start) * step / steps
 
 
@@ -33,7 +41,9 @@ def linear(step, start, end, steps):
 class AgentConfig(ConfigBase):
     """What every agent has. Lengths of schedules are in environment steps, all actors together.
 
-    A schedule is a method of the number of environment steps taken (``Clock.steps``).
+    A schedule is a method of a number of environment steps. One whose length is None is as long as
+    the run, or has a share of it: ``in_run`` says how many steps that are. Without a run it stays
+    where it starts.
     """
 
     #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
@@ -48,8 +58,8 @@ class AgentConfig(ConfigBase):
     learning_rate: Annotated[float, POSITIVE] = 2e-3
     #: Step size that ``learning_rate`` falls to over ``learning_rate_steps``; None: constant.
     learning_rate_final: Annotated[float | None, NOT_NEGATIVE] = None
-    #: Environment steps from ``learning_rate`` to ``learning_rate_final``.
-    learning_rate_steps: Annotated[int, SCHEDULE] = 50_000
+    #: Environment steps from ``learning_rate`` to ``learning_rate_final``; None: all of the run's.
+    learning_rate_steps: Annotated[int | None, SCHEDULE] = None
     #: Adam and RMSProp: added to the root.
     optimizer_epsilon: Annotated[float, POSITIVE] = 1e-8
     #: Norm that a whole gradient is scaled down to; None: no limit.
@@ -60,6 +70,22 @@ class AgentConfig(ConfigBase):
         for width in self.hidden:
             check_range("hidden", width, 1, 1 << 16)
         check_fields(self)
+
+    @property
+    def schedules(self):
+        """Field of a schedule's length -> share of the run that it has where it is None."""
+        return {"learning_rate_steps": 1.0}
+
+    def in_run(self, steps):
+        """This config in a run of ``steps``: every schedule has a length."""
+        lengths = {name: int(share * steps) for name, share in self.schedules.items()}
+        known = {name: getattr(self, name) for name in lengths}
+        return replace(self, **{name: n for name, n in lengths.items() if known[name] is None})
+
+    @property
+    def learns_until(self):
+        """Environment steps after which the step size stays 0; None: it never does."""
+        return self.learning_rate_steps if self.learning_rate_final == 0 else None
 
     def learning_rate_at(self, steps):
         """Step size after ``steps``."""
@@ -100,10 +126,14 @@ class TemporalDifferenceConfig(AgentConfig):
     target_tau: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 1.0
     #: Exponent of the importance weights at first.
     beta_start: Annotated[float, FRACTION] = 0.4
-    #: Exponent of the importance weights from ``beta_steps`` on.
+    #: Exponent of the importance weights after ``beta_steps``.
     beta_end: Annotated[float, FRACTION] = 1.0
-    #: Environment steps from ``beta_start`` to ``beta_end``.
-    beta_steps: Annotated[int, SCHEDULE] = 50_000
+    #: Environment steps from ``beta_start`` to ``beta_end``; None: all of the run's.
+    beta_steps: Annotated[int | None, SCHEDULE] = None
+
+    @property
+    def schedules(self):
+        return super().schedules | {"beta_steps": 1.0}
 
     def beta_at(self, steps):
         """Exponent of the importance weights after ``steps``."""

@@ -38,6 +38,10 @@ class DDPGConfig(DeterministicConfig):
     #: as it is after it (FIXAR, III).
     lagged_critic: Annotated[bool, Flag()] = True
 
+    @property
+    def schedules(self):
+        return super().schedules | {"quantization_delay": 0.5}
+
     def __post_init__(self):
         super().__post_init__()
         if self.precision == "float32":
@@ -88,7 +92,7 @@ class DDPGUpdater(Updater):
         td = wanted - critic(beside(obs, batch["action"]))[:, 0]
         errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
-        critic_rate, actor_rate = self.config.learning_rates_at(clock.steps)
+        critic_rate, actor_rate = self.config.learning_rates_at(clock.launched)
         critic.backward(loss)
         if not self.config.lagged_critic:
             critic.descend(critic_rate)

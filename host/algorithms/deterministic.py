@@ -11,7 +11,7 @@ from host.algorithms.autodiff import torch
 from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
-from host.rules import POSITIVE, Choice, Number
+from host.rules import FRACTION, POSITIVE, Choice, Number
 
 __all__ = ["DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
 
@@ -38,14 +38,15 @@ class DeterministicConfig(TemporalDifferenceConfig):
     max_gradient_norm: float | None = None
     target_interval: int = 1
     target_tau: float = 0.02
-    beta_steps: int = 20_000
     #: Standard deviation of the Gaussian noise on each component of an action, which is in [-1, 1],
     #: at first.
     noise_start: Annotated[float, _DEVIATION] = 1.0
-    #: Standard deviation of the noise from ``noise_steps`` on.
+    #: Standard deviation of the noise after ``noise_steps``.
     noise_end: Annotated[float, _DEVIATION] = 0.1
-    #: Environment steps from ``noise_start`` to ``noise_end``.
-    noise_steps: Annotated[int, SCHEDULE] = 5_000
+    #: Environment steps from ``noise_start`` to ``noise_end``; None: ``noise_share`` of the run's.
+    noise_steps: Annotated[int | None, SCHEDULE] = None
+    #: Share of the run's steps that ``noise_steps`` None stands for.
+    noise_share: Annotated[float, FRACTION] = 0.125
     #: gaussian: new in every step; ornstein_uhlenbeck: it wanders (``DeterministicPolicy``).
     noise: Annotated[str, Choice(("gaussian", "ornstein_uhlenbeck"))] = "gaussian"
     #: ornstein_uhlenbeck: share of the noise that a step forgets.
@@ -53,6 +54,10 @@ class DeterministicConfig(TemporalDifferenceConfig):
     #: First weights: kaiming, whose hidden layers keep the size of what they are given; lillicrap,
     #: smaller in hidden layers and almost 0 in output layers, for observations far from 1.
     first_weights: Annotated[str, Choice(("kaiming", "lillicrap"))] = "kaiming"
+
+    @property
+    def schedules(self):
+        return super().schedules | {"noise_steps": self.noise_share}
 
     def noise_at(self, steps):
         """Standard deviation of the noise after ``steps``."""

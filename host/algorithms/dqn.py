@@ -32,15 +32,22 @@ class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     double: Annotated[bool, Flag()] = True
     #: Chance of a random action at first.
     epsilon_start: Annotated[float, FRACTION] = 1.0
-    #: Chance of a random action from ``epsilon_steps`` on.
+    #: Chance of a random action after ``epsilon_steps``.
     epsilon_end: Annotated[float, FRACTION] = 0.05
-    #: Environment steps from ``epsilon_start`` to ``epsilon_end``.
-    epsilon_steps: Annotated[int, SCHEDULE] = 10_000
+    #: Environment steps from ``epsilon_start`` to ``epsilon_end``; None: ``epsilon_share`` of the
+    #: run's.
+    epsilon_steps: Annotated[int | None, SCHEDULE] = None
+    #: Share of the run's steps that ``epsilon_steps`` None stands for.
+    epsilon_share: Annotated[float, FRACTION] = 0.05
 
     def __post_init__(self):
         super().__post_init__()
         if self.dueling and not self.hidden:
             raise ValueError(f"hidden must have a layer when dueling, not {self.hidden!r}")
+
+    @property
+    def schedules(self):
+        return super().schedules | {"epsilon_steps": self.epsilon_share}
 
     def epsilon_at(self, steps):
         """Chance of a random action after ``steps``."""
@@ -88,7 +95,7 @@ class DQNUpdater(Updater):
         errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
         q.backward(loss)
-        q.descend(self.config.learning_rate_at(clock.steps))
+        q.descend(self.config.learning_rate_at(clock.launched))
         self.synchronize(clock)
         return errors, {"loss": loss.item()}
 
@@ -110,11 +117,9 @@ _MINATAR = dict(
         batch_size=32,
         learning_rate=1e-3,
         learning_rate_final=1e-4,
-        learning_rate_steps=500_000,
         max_gradient_norm=None,
         target_interval=250,
-        beta_steps=500_000,
-        epsilon_steps=40_000,
+        epsilon_share=0.08,
     ),
 )
 
@@ -139,9 +144,8 @@ _ATARI = dict(
         learning_rate=2.5e-4,
         max_gradient_norm=None,
         target_interval=500,
-        beta_steps=2_000_000,
         epsilon_end=0.02,
-        epsilon_steps=250_000,
+        epsilon_share=0.125,
     ),
 )
 
@@ -169,7 +173,7 @@ DQN = Algorithm(
             learning_rate=4e-3,
             max_gradient_norm=None,
             double=False,
-            epsilon_steps=8000,
+            epsilon_share=0.08,
         ),
     ),
     environments={
@@ -186,12 +190,10 @@ DQN = Algorithm(
                 reward_scale=0.05,
                 learning_rate=1e-3,
                 learning_rate_final=1e-4,
-                learning_rate_steps=500_000,
                 max_gradient_norm=None,
                 target_interval=250,
-                beta_steps=500_000,
                 epsilon_end=0.02,
-                epsilon_steps=60_000,
+                epsilon_share=0.12,
             ),
         ),
         "Acrobot-v1": dict(
@@ -204,10 +206,9 @@ DQN = Algorithm(
                 reward_scale=0.1,
                 learning_rate=1e-3,
                 learning_rate_final=1e-4,
-                learning_rate_steps=60_000,
                 max_gradient_norm=None,
                 target_interval=100,
-                beta_steps=60_000,
+                epsilon_share=1 / 6,
             ),
         ),
     },

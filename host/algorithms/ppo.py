@@ -52,7 +52,6 @@ class PPOConfig(AgentConfig):
     #: Times that a rollout is learned from.
     epochs: Annotated[int, Integer(1, 1 << 10)] = 10
     learning_rate: float = 1e-3
-    learning_rate_steps: int = 100_000
     optimizer_epsilon: float = 1e-5
     #: Norm that the gradient of actor and critic together is scaled down to.
     max_gradient_norm: float | None = 0.5
@@ -186,7 +185,7 @@ class PPOUpdater(Updater):
 
     def _epochs(self, data, clock):
         config, measured = self.config, []
-        rate, [trained] = config.learning_rate_at(clock.steps), self.networks.values()
+        rate, [trained] = config.learning_rate_at(clock.launched), self.networks.values()
         for _ in range(config.epochs):
             order = self.tensor(self.rng.permutation(len(data["obs"])))
             for rows in order.split(config.batch_size):
@@ -280,7 +279,6 @@ PPO = Algorithm(
                 gae_lambda=0.95,
                 batch_size=64,
                 learning_rate_final=1e-5,
-                learning_rate_steps=120_000,
             ),
         )
     },

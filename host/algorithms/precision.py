@@ -77,11 +77,10 @@ class PrecisionSchedule:
         """Format of the weights that are stored."""
         return SQ(4, 12) if self.precision == "fixed16_all" else WEIGHT
 
-    def delay(self, clock):
-        """Environment steps to the switch; by default half of the run's."""
-        if self.precision == "fixed16_captured":
-            return 0
-        return clock.total // 2 if self._delay is None else self._delay
+    @property
+    def delay(self):
+        """Environment steps to the switch; None, where there is no run to have half of: never."""
+        return 0 if self.precision == "fixed16_captured" else self._delay
 
     def begin(self, networks, clock):
         """The next gradient step is after ``clock``.
@@ -92,9 +91,9 @@ class PrecisionSchedule:
         """
         if self.shifts is None and self.precision in _STATIC:
             self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})
-        if self.shifts is not None or self.precision not in _CAPTURED:
+        delay = self.delay
+        if self.shifts is not None or self.precision not in _CAPTURED or delay is None:
             return
-        delay = self.delay(clock)
         if clock.steps >= delay and self._captured:
             ranges = {name: each.ranges for name, each in networks.items()}
             self._apply(networks, shifts(ranges))

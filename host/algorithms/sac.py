@@ -39,7 +39,6 @@ class SACConfig(TemporalDifferenceConfig):
     max_gradient_norm: float | None = None
     target_interval: int = 1
     target_tau: float = 0.02
-    beta_steps: int = 20_000
     #: Weight of the entropy, alpha: at first where it is learned, else always.
     entropy_coefficient: Annotated[float, POSITIVE] = 0.1
     #: Alpha is learned, so that the entropy is ``target_entropy`` on average.
@@ -116,7 +115,7 @@ class SACUpdater(Updater):
         return found, measured | {"entropy_coefficient": weight.item()}
 
     def _rate(self, clock):
-        return self.config.learning_rate_at(clock.steps)
+        return self.config.learning_rate_at(clock.launched)
 
     def _drawn(self, obs):
         """Actions of the policy now and ``log pi(a|s)``, with gradients by its parameters.

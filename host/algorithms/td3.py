@@ -54,7 +54,7 @@ class TD3Updater(Updater):
         errors = [wanted - critic(seen)[:, 0] for critic in (one, two)]
         found = self.check_finite("td_errors", larger(*errors), clock)
         losses = [self.weighted_loss(td, batch["weights"]) for td in errors]
-        rate, actor_rate = self.config.learning_rates_at(clock.steps)
+        rate, actor_rate = self.config.learning_rates_at(clock.launched)
         for critic, loss in zip((one, two), losses, strict=True):
             critic.backward(loss)
             critic.descend(rate)

@@ -76,7 +76,7 @@ def steps_of(agent, clock, count):
     ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor = epsilon sqrt(1 - beta2^t)``.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
-    rates = agent.learning_rates_at(clock.steps)
+    rates = agent.learning_rates_at(clock.launched)
     rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
     decays = {}
     if agent.optimizer == "sgd":
@@ -93,7 +93,7 @@ def steps_of(agent, clock, count):
     return hyperparameter_records(
         count,
         scale=1 / agent.batch_size,
-        beta=agent.beta_at(clock.steps),
+        beta=agent.beta_at(clock.launched),
         clip=agent.huber_delta if agent.loss == "huber" else np.inf,
         rate=np.broadcast_to(rate, (count, 2)),
         floor=floor,
@@ -159,7 +159,7 @@ class CardLearner(MemoryLearner):
             return None
         count, begun = self.config.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.config.weights_interval == 0
-        begun.steps = self.clock.steps
+        begun.launched = self.clock.launched
         steps = steps_of(self.config.agent, begun, count)
         begun.updates += count
         return steps, ("online",) if due else ()

@@ -64,7 +64,7 @@ class Learner:
 
     def progress(self):
         """Column -> number now."""
-        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.steps)}
+        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.launched)}
 
     @property
     def device_cycles(self):
@@ -171,10 +171,9 @@ class MemoryLearner(Learner):
         raise NotImplementedError
 
     def progress(self):
-        agent, steps = self.config.agent, self.clock.steps
         return super().progress() | {
-            "exploration": self.policy.exploration_at(steps),
-            "beta": agent.beta_at(steps),
+            "exploration": self.policy.exploration_at(self.clock.steps),
+            "beta": self.config.agent.beta_at(self.clock.launched),
             "fill": len(self.buffer),
         }
 

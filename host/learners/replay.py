@@ -27,7 +27,7 @@ class ReplayLearner(MemoryLearner):
     def plan(self, fill, learning):
         errors, self._errors = self._errors, None
         agent = self.config.agent
-        return errors, (agent.batch_size, agent.beta_at(self.clock.steps)) if learning else None
+        return errors, (agent.batch_size, agent.beta_at(self.clock.launched)) if learning else None
 
     def launch(self, experience, plan):
         return self.buffer.step(experience, *plan)

@@ -75,7 +75,7 @@ class RoundLearner(Learner):
         if array.dtype == np.uint8 or np.isfinite(array).all():
             return
         steps, [bad, *_] = self.clock.steps, array[~np.isfinite(array)]
-        rate = self.config.agent.learning_rate_at(steps)
+        rate = self.config.agent.learning_rate_at(self.clock.launched)
         why = f"; learning_rate {rate:g} may be too high" if name in ("outputs", "errors") else ""
         raise ValueError(f"{name} must be finite, not {bad} (step {steps}{why})")
 
@@ -83,7 +83,7 @@ class RoundLearner(Learner):
         population, plan = request.population, request.plan
         agents = population * self.config.population
         snapshots = population * len(self._schedule.groups)
-        agent, rate = self.config.agent, self.config.agent.learning_rate_at(self.clock.steps)
+        agent, rate = self.config.agent, self.config.agent.learning_rate_at(self.clock.launched)
         tasks = [Sync(snapshot=snapshots + group) for group in plan.syncs]
         tasks += [
             Train(

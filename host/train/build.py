@@ -13,7 +13,7 @@ from host.train.session import Seeds, Session
 __all__ = ["build"]
 
 
-def build(config, factory):
+def build(config, factory, schedule_steps=None):
     """The Session of a run.
 
     Parameters
@@ -22,24 +22,26 @@ def build(config, factory):
     factory : callable
         Makes what of the run is on the card, as ``factory`` of the run's Family gives it
         (``host.train.families``).
+    schedule_steps : int, optional
+        Environment steps that the schedules are made for; None: the run's.
 
     ValueError for what config and environment make impossible.
     """
-    family = family_of(config)
+    family, total = family_of(config), schedule_steps or config.steps
+    config, clock = config.in_run(total), Clock(total=total)
     counts = [*family.environments(config), config.evaluation_episodes]
     with ExitStack() as made:
         *envs, evaluation_envs = (
             made.enter_context(closing(make_envs(config.env, count, config.algorithm)))
             for count in counts
         )
-        session = _joined(config, family, factory, envs, evaluation_envs)
+        session = _joined(config, clock, family, factory, envs, evaluation_envs)
         made.pop_all()  # they are the session's to close
     return session
 
 
-def _joined(config, family, factory, envs, evaluation_envs):
+def _joined(config, clock, family, factory, envs, evaluation_envs):
     algorithm, seeds, phases = config.algorithm, Seeds(config.seed), Phases()
-    clock = Clock(total=config.steps)
     spec = Spec.of(envs[0])
     weights, exploration, steps = seeds.agent
     policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)

@@ -1,6 +1,6 @@
 """What a training run is made of, apart from the card it runs on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from host.algorithms.config import AgentConfig
@@ -110,6 +110,10 @@ class RunConfig(ConfigBase):
                 f"learner must be {' or '.join(self.algorithm.learners)} for {self.algo}, "
                 f"not {self.learner!r}"
             )
+
+    def in_run(self, steps=None):
+        """The config with schedules as long as a run of ``steps`` has them; None: its own."""
+        return replace(self, agent=self.agent.in_run(self.steps if steps is None else steps))
 
     @classmethod
     def algorithms(cls):

@@ -3,6 +3,7 @@
 ``host.train.session`` is the algorithm; this is the clock, the files and the signals around it.
 """
 
+import warnings
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,8 +59,8 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
     resume : bool
         Continue from ``checkpoint.npz``: the next batch is the same, if it is a replay buffer's;
         environments start new episodes. The config must be the checkpoint's, but for its lengths
-        and intervals. Otherwise an older checkpoint and policy in ``out`` become
-        ``*.previous.npz``.
+        and intervals, and schedules stay as long as they began. Otherwise an older checkpoint and
+        policy in ``out`` become ``*.previous.npz``.
     console : rich.console.Console, optional
 
     Returns
@@ -74,10 +75,26 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
     saved = None
     if resume:
         _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
+    total = saved["session"].get("total", config.steps) if saved else config.steps
+    _warn_of_rest(config, total)
     one_thread = single_threaded(with_torch=config.learner == "cpu")
-    with one_thread, closing(build(config, factory)) as session:
+    with one_thread, closing(build(config, factory, total)) as session:
         with closing(_Run(config, session, out, console, saved)) as run:
             return run.to_end(card, kernel)
+
+
+def _warn_of_rest(config, total):
+    """Warn where the step size is 0 for more than a hundredth of the run, whose schedules are made
+    for ``total`` environment steps."""
+    until = config.in_run(total).agent.learns_until
+    if until is not None and until < 0.99 * config.steps:
+        warnings.warn(
+            f"learning_rate is 0 from step {until} on: the run learns nothing in the other "
+            f"{config.steps - until} of its {config.steps} steps (learning_rate_steps is the "
+            "schedule's length; a resumed run keeps the schedule that it began with)",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 class _Run:

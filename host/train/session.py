@@ -58,6 +58,7 @@ class Session:
     Parameters
     ----------
     config : RunConfig
+        Its agent's schedules have lengths (``RunConfig.in_run``).
     policy : Policy
     collector : Collector
     learner : Learner
@@ -89,6 +90,7 @@ class Session:
         was just collected (``Learner.at_once``).
         """
         learner = self.learner
+        self.clock.launched = self.clock.steps
         if not learner.at_once:
             self._flying.append(learner.begin(self._pending))
         self._pending, episodes = self.collector.collect(self.policy, self.clock)
@@ -134,6 +136,7 @@ class Session:
             "launches": self.launches,
             "steps": self.clock.steps,
             "updates": self.clock.updates,
+            "total": self.clock.total,
             "policy": self.policy.state_dict(),
             "collector": self.collector.state_dict(),
             "learner": self.learner.state_dict(),
@@ -147,6 +150,7 @@ class Session:
         the launch."""
         self.launches = int(state["launches"])
         self.clock.steps, self.clock.updates = int(state["steps"]), int(state["updates"])
+        self.clock.launched = self.clock.steps
         self.policy.load_state_dict(state["policy"])
         self.collector.restart(self._seeds.environments(self.launches))
         self.collector.load_state_dict(state["collector"])

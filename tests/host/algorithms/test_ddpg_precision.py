@@ -23,10 +23,9 @@ def make(precision, **config):
     return agents.make("ddpg", precision=precision, **{**rates, **config})
 
 
-def learn(agent, updates, first=0, total=0):
+def learn(agent, updates, first=0):
     """Updates at environment steps ``first``, ``first + 1``, ...; their TD errors. Observations are
     within 1, as those from which ranges come."""
-    agent.clock.total = total
     found = []
     for i in range(first, first + updates):
         agent.clock.steps = i
@@ -74,13 +73,13 @@ def test_it_switches_at_the_delay(precision):
     """The ranges are those of its last tenth."""
     schedule, networks = of_schedule(precision=precision, quantization_delay=200)
     for steps in (0, 100, 179):
-        schedule.begin(networks, Clock(steps, 0, 5000))
+        schedule.begin(networks, Clock(steps))
         assert not any(each.capture for each in networks.values())
     for steps in (180, 199):
-        schedule.begin(networks, Clock(steps, 0, 5000))
+        schedule.begin(networks, Clock(steps))
         assert all(each.capture for each in networks.values()) and schedule.shifts is None
     for steps in (200, 201, 10_000):
-        schedule.begin(networks, Clock(steps, 0, 5000))
+        schedule.begin(networks, Clock(steps))
         assert not any(each.capture for each in networks.values())
         networks["actor"].ranges["error"][0] = (-(1 << 25), 0)  # frozen
         for each in networks.values():
@@ -91,23 +90,28 @@ def test_it_switches_at_the_delay(precision):
 
 
 def test_the_delay_is_half_of_the_run():
-    schedule, networks = of_schedule(precision="qat")
-    assert schedule.delay(Clock(0, 0, 1001)) == 500
-    schedule.begin(networks, Clock(450, 0, 1000))
+    """A run's config says so; without a run nobody knows, and nothing switches."""
+    config = DDPGConfig(precision="qat")
+    assert PrecisionSchedule(config.in_run(1001)).delay == 500
+    schedule, networks = of_schedule(**config.in_run(1000).to_dict())
+    schedule.begin(networks, Clock(450))
     assert networks["critic"].capture
-    schedule.begin(networks, Clock(499, 0, 1000))
+    schedule.begin(networks, Clock(499))
     assert schedule.shifts is None
-    schedule.begin(networks, Clock(500, 0, 1000))
+    schedule.begin(networks, Clock(500))
     assert schedule.shifts is not None
+    schedule, networks = of_schedule(precision="qat")
+    schedule.begin(networks, Clock(10**9))
+    assert schedule.delay is None and not networks["critic"].capture
 
 
 @pytest.mark.parametrize("precision, delay", [("qat", 200), ("qat", 0), ("fixed16_captured", 900)])
 def test_without_ranges_the_first_step_has_them(precision, delay):
     """After a delay without gradient steps, and where there is none."""
     schedule, networks = of_schedule(precision=precision, quantization_delay=delay)
-    schedule.begin(networks, Clock(1000, 0, 5000))
+    schedule.begin(networks, Clock(1000, 0))
     assert schedule.shifts is None and networks["actor"].capture
-    schedule.begin(networks, Clock(1000, 1, 5000))
+    schedule.begin(networks, Clock(1000, 1))
     assert schedule.shifts is not None and not networks["actor"].capture
 
 
@@ -125,7 +129,7 @@ def test_static_formats_are_so_from_the_first_step(precision):
 def test_32_bits_stay_so():
     schedule, networks = of_schedule(precision="fixed32", quantization_delay=0)
     for steps in (0, 1000):
-        schedule.begin(networks, Clock(steps, steps, 500))
+        schedule.begin(networks, Clock(steps, steps))
         assert networks["actor"].activation_shifts is None and not networks["actor"].capture
 
 
@@ -234,12 +238,12 @@ def test_config_rejects(values, message):
 def test_a_step_leaves_no_tensors_to_the_collector(precision):
     """What waits for the garbage collector makes the memory of long runs grow."""
     agent = make(precision)
-    learn(agent, 2, total=100)
+    learn(agent, 2)
     gc.collect()
     gc.disable()
     try:
         gc.set_debug(gc.DEBUG_SAVEALL)
-        learn(agent, 2, first=2, total=100)
+        learn(agent, 2, first=2)
         gc.collect()
         assert not [each for each in gc.garbage if isinstance(each, torch.Tensor)]
     finally:

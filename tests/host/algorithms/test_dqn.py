@@ -60,13 +60,13 @@ def test_hard_and_soft_target():
 
 
 def test_the_step_goes_by_the_clock():
-    """The learning rate by its steps, whatever the updates."""
+    """The learning rate by the steps at which the launch began, whatever the updates."""
     settings = dict(learning_rate=0.1, learning_rate_final=0.01, learning_rate_steps=10)
     steps = []
     for at in (0, 5, 10):
         agent = make(optimizer="sgd", max_gradient_norm=None, **settings)
         before = agent.policy.networks["q"].parameters.copy()
-        agent.clock.steps = at
+        agent.clock.launched = at
         agent.learn(make_batch())
         steps.append(agent.policy.networks["q"].parameters - before)
     np.testing.assert_allclose(steps[1], 0.55 * steps[0], atol=1e-6)
@@ -108,7 +108,7 @@ def test_linear_schedule():
     assert [linear(step, 1.0, 0.2, 4) for step in (0, 1, 4, 5)] == pytest.approx(
         [1.0, 0.8, 0.2, 0.2]
     )
-    assert linear(0, 1.0, 0.2, 0) == 0.2
+    assert linear(0, 1.0, 0.2, 0) == 0.2 and linear(10**9, 1.0, 0.2, None) == 1.0
     config = DQNConfig(learning_rate=0.1, learning_rate_final=0.01, learning_rate_steps=10)
     assert config.learning_rate_at(5) == pytest.approx(0.055)
     assert DQNConfig(learning_rate=0.1).learning_rate_at(10**9) == 0.1

@@ -55,7 +55,7 @@ class SarsaUpdater(Updater):
         errors = self.check_finite("td_errors", td, clock)
         loss = self.weighted_loss(td, batch["weights"])
         q.backward(loss)
-        q.descend(self.config.learning_rate_at(clock.steps))
+        q.descend(self.config.learning_rate_at(clock.launched))
         self.synchronize(clock)
         return errors, {"loss": loss.item(), "value": value.mean().item()}
 

@@ -205,6 +205,7 @@ def test_state_gives_the_same_next_actions(algo, discrete):
 @EVERY
 def test_exploration_is_a_number_or_none(algo, discrete):
     policy = make(algo, discrete)
+    policy.config = policy.config.in_run(10**6)
     found = [policy.exploration_at(steps) for steps in (0, 10**9)]
     assert found == [None, None] or found[0] > found[1] >= 0
     assert (found[0] is None) == (algo in ("sac", "ppo", "a3c"))

@@ -72,7 +72,7 @@ def test_target_kl_ends_the_epochs():
 def test_learning_rate_falls():
     settings = dict(learning_rate=1e-2, learning_rate_final=1e-3, learning_rate_steps=1000)
     agent = make(max_gradient_norm=None, epochs=1, **settings)
-    agent.clock.steps = 500
+    agent.clock.launched = 500
     before = parameters(agent).copy()
     agent.learn(make_rollout(agent))
     # Adam's first step is the learning rate, whatever the gradient.

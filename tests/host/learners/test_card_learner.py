@@ -121,8 +121,9 @@ def test_experiences_are_the_learners():
 
 
 def test_schedules_are_in_the_steps():
-    agent = configured("dqn", dict(learning_rate_final=1e-4, beta_steps=100)).agent
-    clock = Clock(steps=10**6)
+    agent = dict(learning_rate_final=1e-4, beta_steps=100)
+    agent = configured("dqn", agent).in_run().agent
+    clock = Clock(launched=10**6)
     steps = steps_of(agent, clock, 2)
     assert steps["beta"].tolist() == [1 << 15] * 2
     first = 1e-4 * np.sqrt(1 - 0.999) / (1 - 0.9)

@@ -104,8 +104,8 @@ def test_rounds(units):
     rig = Rig(CONFIG, Executor, as_outputs, units=units)
     steps, requests, seen = [], [], Counter()
     for _ in range(120):
-        requests.append(rig.iterate())
         steps.append(rig.clock.steps)
+        requests.append(rig.iterate())
     while rig.flying:
         rig.learner.end(rig.flying.popleft())
     versions, rollouts, place = Counter(), {}, 0
