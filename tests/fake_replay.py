@@ -66,6 +66,8 @@ class FakeReplay:
             self.update_priorities(*update)
         if experiences is not None:
             self._store(experiences)
+        if isinstance(sample, list):
+            return [self.sample(*each) for each in sample]
         return None if sample is None else self.sample(*sample)
 
     def state_dict(self):

@@ -10,8 +10,11 @@ __all__ = ["ReplayLearner"]
 
 
 class ReplayLearner(MemoryLearner):
-    """The TD errors of an earlier batch, the experiences collected since, and the next batch travel
-    together in one launch.
+    """The TD errors of earlier batches, the experiences collected since, and the next
+    ``updates_per_launch`` batches travel together in one launch.
+
+    Batches are drawn in the order of their updates, all of them before the first; new priorities
+    enter in the same order, at the beginning of a later launch.
 
     Parameters
     ----------
@@ -27,7 +30,8 @@ class ReplayLearner(MemoryLearner):
     def plan(self, fill, learning):
         errors, self._errors = self._errors, None
         agent = self.config.agent
-        return errors, (agent.batch_size, agent.beta_at(self.clock.launched)) if learning else None
+        draw = agent.batch_size, agent.beta_at(self.clock.launched)
+        return errors, [draw] * self.config.updates_per_launch if learning else None
 
     def launch(self, experience, plan):
         return self.buffer.step(experience, *plan)
@@ -35,10 +39,15 @@ class ReplayLearner(MemoryLearner):
     def learned(self, result):
         if result is None:
             return {}
-        errors, measured = self.updater.update(result, self.clock)
-        self.clock.updates += 1
-        self._errors = result["indexes"], errors
-        return measured | {"td_error": float(np.abs(errors).mean())}
+        indexes, errors, measured = [], [], []
+        for batch in result:
+            found, values = self.updater.update(batch, self.clock)
+            self.clock.updates += 1
+            indexes.append(batch["indexes"])
+            errors.append(found)
+            measured.append(values | {"td_error": float(np.abs(found).mean())})
+        self._errors = np.concatenate(indexes), np.concatenate(errors)
+        return {name: float(np.mean([each[name] for each in measured])) for name in measured[0]}
 
     @contextmanager
     def acting(self, policy=None):

@@ -159,7 +159,7 @@ class PrioritizedReplayBuffer(Stored):
         return self.launcher.status
 
     def step(self, experiences=None, update=None, sample=None, *, priorities=None, td_errors=None):
-        """Update, insert, then sample, all in one launch; return the batch, or None.
+        """Update, insert, then sample, all in one launch; return the batch, or batches, or None.
 
         Parameters
         ----------
@@ -168,10 +168,12 @@ class PrioritizedReplayBuffer(Stored):
             enter with the largest priority so far, or with ``priorities`` (as in
             ``set_priorities``) or those of ``td_errors``, one for each.
         update : (indexes, td_errors), or None
-        sample : (batch_size, beta), or None
+            Of an index that is there more than once the last one holds.
+        sample : (batch_size, beta), or a list of such pairs, or None
 
         Returns
         -------
+        The batch, or of a list of pairs a list of batches, which are drawn one after the other: a
         dict with each field [batch_size, ...], ``indexes`` (uint32) and ``weights`` (float32),
         ``(N P(i))**-beta`` over the largest of the *batch*, as in Schaul's code; cpprb's are over
         the largest of the memory, and smaller.
@@ -202,25 +204,14 @@ class PrioritizedReplayBuffer(Stored):
             put_records(program, operands, offset, records[kept], given)
         elif priorities is not None or td_errors is not None:
             raise ValueError("experiences must be given with priorities or td_errors, not missing")
-        size = 0
-        if sample is not None:
-            count, beta = sample
-            if not isinstance(count, (int, np.integer)) or not 1 <= count <= self._batch_limit:
-                raise ValueError(
-                    f"batch_size must be an integer in 1..{self._batch_limit}, not {count!r}"
-                )
-            if count > fill:
-                raise ValueError(f"batch_size must be at most the fill ({fill}), not {count}")
-            if not 0 <= beta <= 1:
-                raise ValueError(f"beta must be in 0..1, not {beta!r}")
-            beta = _quantized(float(beta))
-            draws = {"count": count, "stratum_width": self._stratum(count), "beta": beta}
-            program.append((Opcode.SAMPLE, draws))
-            size = count * self.batch_dtype.itemsize
+        several = isinstance(sample, list)
+        draws = sample if several else [] if sample is None else [sample]
+        places = self._put_draws(program, draws, fill)
         if not program:
             return None
-        results = self.launcher.run(program, operands, size)
-        return self._batch(results) if sample is not None else None
+        results = self.launcher.run(program, operands, places[-1].stop if places else 0)
+        batches = [self._batch(results[place]) for place in places]
+        return batches if several else batches[0] if batches else None
 
     def add(self, *, priorities=None, td_errors=None, **experiences):
         """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field, or
@@ -253,6 +244,25 @@ class PrioritizedReplayBuffer(Stored):
     def _stratum(self, count):
         """``step`` of a command that draws ``count``."""
         return (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
+
+    def _put_draws(self, program, draws, fill):
+        """Append a SAMPLE for each (batch_size, beta); the place of each batch in results."""
+        places, end = [], 0
+        for count, beta in draws:
+            if not isinstance(count, (int, np.integer)) or not 1 <= count <= self._batch_limit:
+                raise ValueError(
+                    f"batch_size must be an integer in 1..{self._batch_limit}, not {count!r}"
+                )
+            if count > fill:
+                raise ValueError(f"batch_size must be at most the fill ({fill}), not {count}")
+            if not 0 <= beta <= 1:
+                raise ValueError(f"beta must be in 0..1, not {beta!r}")
+            begin = aligned(end)
+            end = begin + count * self.batch_dtype.itemsize
+            places.append(slice(begin, end))
+            fields = {"count": count, "destination": begin, "beta": _quantized(float(beta))}
+            program.append((Opcode.SAMPLE, fields | {"stratum_width": self._stratum(count)}))
+        return places
 
     def _entering(self, count, priorities, td_errors):
         return entering(

@@ -49,6 +49,9 @@ _FREE = (
 
 _INTERVAL = Integer(1, 1 << 40)
 
+#: that a launch draws at most, where the CPU learns from them
+_BATCHES = 64
+
 #: of kernel ``a3c``: places for agents, of which a population's number is kept for values that are
 #: wanted besides, and for snapshots, of which one is kept for evaluations
 _PLACES, _SNAPSHOTS = 256, 32
@@ -154,7 +157,10 @@ class OffPolicyConfig(RunConfig):
     act: Annotated[str, Choice(("cpu", "card"))] = "cpu"
     #: Launches that may be under way while the environments are stepped.
     launches_in_flight: Annotated[int, Integer(1, 64)] = 1
-    #: Learner card: learner iterations for one launch.
+    #: Gradient steps for one launch, with learner cpu at most 64: so many for ``env_count`` times
+    #: ``steps_per_launch`` environment steps, which is the ratio of the two. Those of a launch have
+    #: the step size and the beta of where it began. With learner cpu all their batches are drawn
+    #: before the first of them, so what they make of priorities is seen from the next launch on.
     updates_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: Learner card: launches between one fetch of the weights that act and the next.
     weights_interval: Annotated[int, Integer(1, 1 << 31)] = 1
@@ -185,7 +191,8 @@ class OffPolicyConfig(RunConfig):
             check_for_card(self.agent, self.kernel)
             only = {"device": "cpu"}
         else:
-            only = {"design": "own", "act": "cpu", "updates_per_launch": 1, "weights_interval": 1}
+            only = {"design": "own", "act": "cpu", "weights_interval": 1}
+            check_range("updates_per_launch", self.updates_per_launch, 1, _BATCHES, " on the CPU")
         for name, wanted in only.items():
             value = getattr(self, name)
             if value != wanted:

@@ -49,13 +49,13 @@ class Recorder:
                 self.device_cycles += 100
                 if recorder.launches in recorder.strikes:
                     recorder.strikes[recorder.launches]()
-                batch = super().step(experiences, update, sample)
-                if batch is not None:
+                batches = super().step(experiences, update, sample)
+                for batch in batches or ():
                     digest = hashlib.sha256()
                     for name in sorted(batch):
                         digest.update(batch[name].tobytes())
                     recorder.digests.append(digest.hexdigest())
-                return batch
+                return batches
 
             def state_dict(self):
                 self.device_cycles += recorder.saving

@@ -43,6 +43,9 @@ def test_a_row():
     assert rows["threshold"]["default"] == "none"
     assert rows["threshold"]["rule"] == "finite or none"
     assert rows["learning_rate_final"]["meaning"].startswith("Step size that learning_rate falls")
+    assert rows["learning_rate_steps"]["meaning"].endswith("None: all of the run's.")
+    for word in ("at most 64", "ratio", "beta"):  # host 9
+        assert word in rows["updates_per_launch"]["meaning"]
 
 
 def test_defaults_follow_learner_and_environment():

@@ -104,13 +104,44 @@ def test_td_errors_go_with_a_later_launch(depth):
     assert updates == len(updated) == 31 - depth - first
     for k, ((experience, errors, sample), _, _) in enumerate(steps):
         assert experience is (collected[k - 1][2][0] if k else None)
-        assert sample == ((16, 1.0) if k >= first else None)
+        assert sample == ([(16, 1.0)] if k >= first else None)
         assert (errors is None) == (k - depth < first)
         if errors is not None:
             (batch, clock), _, (found, _) = updated[k - depth - first]
-            assert batch is batches[k - depth] and clock is session.clock
+            assert [batch] == batches[k - depth] and clock is session.clock
             np.testing.assert_array_equal(errors[0], batch["indexes"])
             np.testing.assert_array_equal(errors[1], found)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_several_updates_of_a_launch(depth):
+    """One at most was possible off the card (host 9). Draws and new priorities are in the order of
+    the updates: a launch is the update, the insert and the draws one after the other."""
+    with session_of(configured("cpu", depth, updates_per_launch=3)) as session:
+        steps, updated = spied(session.learner.buffer, "step"), []
+        update = session.learner.updater.update
+
+        def called(batch, clock):
+            updated.append((clock.updates, batch, update(batch, clock)))
+            return updated[-1][2]
+
+        session.learner.updater.update = called
+        while len(updated) < 12:
+            measured = session.iterate().measured
+        settle(session)
+        drawn = [batch for *_, batches in steps for batch in batches or ()]
+        assert [number for number, *_ in updated] == list(range(12))
+        assert all(batch is drawn[i] for i, (_, batch, _) in enumerate(updated))
+        losses = [loss["loss"] for *_, (_, loss) in updated]
+        assert measured["loss"] == pytest.approx(np.mean(losses[-3:])) and len(set(losses)) == 12
+        seen = [errors for (_, errors, _), *_ in steps if errors is not None]
+        for k, (indexes, errors) in enumerate(seen):
+            three = updated[3 * k : 3 * k + 3]
+            found = np.concatenate([td for *_, (td, _) in three])
+            np.testing.assert_array_equal(errors, found)
+            found = np.concatenate([batch["indexes"] for _, batch, _ in three])
+            np.testing.assert_array_equal(indexes, found)
+        assert len(seen) == 3 and session.clock.updates == 12
 
 
 @DEPTHS

@@ -91,6 +91,24 @@ def test_step_updates_then_inserts_then_samples(card):
 
 
 @CARDS
+def test_batches_of_a_list_are_drawn_one_after_the_other(card):
+    """In one launch, of any sizes; as so many samples."""
+    with opened(card, WIDE) as kernel, opened(card, WIDE) as other:
+        together, apart = filled(kernel), filled(other)
+        draws, launches = [(5, 0.7), (32, 0.0), (3, 1.0)], together.launches
+        batches = together.step(None, ([1, 2], [50.0, 9.0]), draws)
+        assert together.launches == launches + 1 and len(batches) == 3
+        apart.update_priorities([1, 2], [50.0, 9.0])
+        for batch, draw in zip(batches, draws, strict=True):
+            equal(batch, apart.sample(*draw))
+        equal(together.state_dict(), apart.state_dict())
+        assert len(together.step(experiences(1, 60), sample=[(61, 0.5)])) == 1, "with the new one"
+        for draws in ([(5, 0.7), (62, 0.7)], [(5, 0.7), (5, 1.1)]):
+            with pytest.raises(ValueError, match="^(batch_size|beta) must be "):
+                together.step(sample=draws)
+
+
+@CARDS
 def test_strata_and_seeds(card):
     """Stratified draws are spread; equal seeds draw equally, others do not."""
     with opened(card, WIDE) as kernel:

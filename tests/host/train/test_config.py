@@ -18,7 +18,7 @@ BAD = [
     ("evaluation_interval_steps", 0), ("evaluation_episodes", 0), ("log_interval_steps", 0),
     ("checkpoint_interval_steps", 0), ("until_solved", 1), ("steps_per_launch", 0),
     ("learner", "gpu"), ("threshold", float("nan")), ("threshold", "475"),
-    ("updates_per_launch", 0), ("updates_per_launch", 2), ("weights_interval", 2),
+    ("updates_per_launch", 0), ("updates_per_launch", 65), ("weights_interval", 2),
     ("launches_in_flight", 0), ("launches_in_flight", 65), ("launches_in_flight", 1.0),
     ("agent", DDPGConfig()), ("agent", PPOConfig()), ("agent", {}), ("algo", None),
 ]  # fmt: skip
