@@ -46,8 +46,9 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.25
     #: Weight of the policy's entropy.
     entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.01
-    #: Rewards are clipped to so much, either way, to learn from; none: they are not.
-    reward_clip: Annotated[float | None, POSITIVE] = 1.0
+    #: Magnitude that the reward of a step is cut down to, for training alone: returns that are
+    #: reported are the environment's; None: none.
+    reward_clip: Annotated[float | None, POSITIVE] = None
 
 
 class A3CPolicy(Policy):
@@ -202,6 +203,7 @@ _MINATAR = dict(
         learning_rate_final=0.0,
         optimizer_epsilon=1e-4,
         entropy_coefficient=1e-3,
+        reward_clip=1.0,
     ),
 )
 
@@ -225,6 +227,7 @@ _ATARI = dict(
         learning_rate=7e-4,
         learning_rate_final=0.0,
         optimizer_epsilon=1e-3,
+        reward_clip=1.0,
     ),
 )
 

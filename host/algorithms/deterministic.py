@@ -13,9 +13,22 @@ from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, POSITIVE, Choice, Number
 
-__all__ = ["DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
+__all__ = ["LONG_RUN", "DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
 
 _DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
+
+#: The run of TD3's and SAC's papers: a million steps of one environment, a gradient step for each,
+#: five greedy episodes each 5000. The first 1000 steps teach nothing, as with TD3 (6.1).
+LONG_RUN = dict(
+    steps=1_000_000,
+    env_count=1,
+    capacity=1 << 20,
+    learning_starts=1000,
+    evaluation_interval_steps=5000,
+    evaluation_episodes=5,
+    log_interval_steps=5000,
+    checkpoint_interval_steps=50_000,
+)
 
 #: Of the actor's output layer at first: actions near 0, where tanh has its full slope.
 _ACTOR_GAIN = 0.01

@@ -10,7 +10,7 @@ from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.ddpg import DDPG
-from host.algorithms.deterministic import beside, larger
+from host.algorithms.deterministic import LONG_RUN, beside, larger
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FINITE, POSITIVE, Flag
@@ -27,20 +27,20 @@ class SACConfig(TemporalDifferenceConfig):
 
     ``y = r + discount (min(Q1'(s', a'), Q2'(s', a')) - alpha log pi(a'|s'))``, ``a' ~ pi(.|s')``;
     the actor descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``, and alpha, where it is
-    learned, ``-mean(log(alpha) (log pi(a|s) + target_entropy))``.
+    learned, ``-mean(log(alpha) (log pi(a|s) + target_entropy))``. The defaults are the paper's.
     """
 
-    hidden: tuple = (64, 64)
+    hidden: tuple = (256, 256)
     n_step: int = 1
-    gamma: float = 0.98
-    reward_scale: float = 0.1
+    batch_size: int = 256
     #: Step size of critics, actor and alpha.
-    learning_rate: float = 3e-3
+    learning_rate: float = 3e-4
     max_gradient_norm: float | None = None
+    loss: str = "squared"
     target_interval: int = 1
-    target_tau: float = 0.02
+    target_tau: float = 0.005
     #: Weight of the entropy, alpha: at first where it is learned, else always.
-    entropy_coefficient: Annotated[float, POSITIVE] = 0.1
+    entropy_coefficient: Annotated[float, POSITIVE] = 1.0
     #: Alpha is learned, so that the entropy is ``target_entropy`` on average.
     learn_entropy_coefficient: Annotated[bool, Flag()] = True
     #: Entropy of the actions that alpha aims at; None: minus the number of components.
@@ -143,5 +143,21 @@ SAC = Algorithm(
         "entropy": "entropy of the policy, in nats",
         "entropy_coefficient": "alpha",
     },
-    defaults=DDPG.defaults,
+    defaults=dict(env="Pendulum-v1", **LONG_RUN),
+    environments={
+        "Pendulum-v1": dict(
+            DDPG.defaults,
+            capacity=1 << 15,
+            agent=dict(
+                hidden=(64, 64),
+                gamma=0.98,
+                reward_scale=0.1,
+                batch_size=64,
+                learning_rate=3e-3,
+                loss="huber",
+                target_tau=0.02,
+                entropy_coefficient=0.1,
+            ),
+        ),
+    },
 )

@@ -8,7 +8,13 @@ from gymnasium.spaces import Box
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.ddpg import DDPG
-from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside, larger
+from host.algorithms.deterministic import (
+    LONG_RUN,
+    DeterministicConfig,
+    DeterministicPolicy,
+    beside,
+    larger,
+)
 from host.rules import NOT_NEGATIVE, NOTHING, Integer
 
 __all__ = ["TD3", "TD3Config", "TD3Policy", "TD3Updater"]
@@ -20,8 +26,22 @@ class TD3Config(DeterministicConfig):
 
     ``y = r + discount min(Q1'(s', a'), Q2'(s', a'))``, ``a' = clip(mu'(s') + clip(noise, -c, c),
     -1, 1)``; the actor ascends ``mean Q1(s, mu(s))``.
+
+    Networks, step sizes and batch are those of the authors' program as it is today, and of SAC's
+    paper; TD3's own had 400-300, 1e-3 and 100. It acts at random for its first 10 000 steps; here
+    the noise is wide at first, and falls for as long, however long the run is.
     """
 
+    hidden: tuple = (256, 256)
+    n_step: int = 1
+    gamma: float = 0.99
+    reward_scale: float = 1.0
+    batch_size: int = 256
+    learning_rate: float = 3e-4
+    actor_learning_rate: float = 3e-4
+    loss: str = "squared"
+    target_tau: float = 0.005
+    noise_steps: int | None = 10_000
     #: None: the targets move with the actor (``policy_delay``).
     target_interval: Annotated[None, NOTHING] = None
     #: Critics' steps for one of the actor and of all targets.
@@ -80,5 +100,23 @@ TD3 = Algorithm(
     updater=TD3Updater,
     actions=(Box,),
     columns={"loss": "weighted loss of the TD errors, of both critics"},
-    defaults=DDPG.defaults,
+    defaults=dict(env="Pendulum-v1", **LONG_RUN),
+    environments={
+        "Pendulum-v1": dict(
+            DDPG.defaults,
+            capacity=1 << 15,
+            agent=dict(
+                hidden=(64, 64),
+                n_step=3,
+                gamma=0.98,
+                reward_scale=0.1,
+                batch_size=64,
+                learning_rate=4e-3,
+                actor_learning_rate=2e-3,
+                loss="huber",
+                target_tau=0.02,
+                noise_steps=None,
+            ),
+        ),
+    },
 )

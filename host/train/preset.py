@@ -39,7 +39,8 @@ def preset(algo, learner, name=None, env=None, design="own"):
         )
     if name is not None and name not in names:
         raise ValueError(f"preset must be one of {', '.join(names)}, not {name!r}")
-    layers = [algorithm.defaults, *_in_environment(algorithm, learner, env)]
+    known = algorithm.defaults.get("env") if env is None else env
+    layers = [algorithm.defaults, *_in_environment(algorithm, learner, known)]
     layers += [{} if env is None else {"env": env}]
     if design != "own":
         check_choice("design", design, ("own", *algorithm.designs))

@@ -71,7 +71,7 @@ def test_alpha_goes_to_its_entropy(target, sign):
     measured = agent.learn(make_batch())[1]
     step = agent.policy.networks["alpha"].parameters - before
     assert step == pytest.approx(sign * 0.01, rel=1e-3)
-    assert measured["entropy_coefficient"] == pytest.approx(0.1), "of before the step"
+    assert measured["entropy_coefficient"] == pytest.approx(1.0), "of before the step"
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

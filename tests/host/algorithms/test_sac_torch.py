@@ -32,7 +32,7 @@ def drawn(output, noise):
 
 CASES = [
     dict(),
-    dict(loss="squared", activation="tanh"),
+    dict(loss="huber", activation="tanh"),
     dict(learn_entropy_coefficient=False, entropy_coefficient=0.7),
     dict(target_entropy=1.5, target_interval=5, target_tau=1.0),
     dict(optimizer="sgd", max_gradient_norm=0.5),

@@ -30,7 +30,7 @@ def vectors(agent):
 
 CASES = [
     dict(),
-    dict(loss="squared", activation="tanh"),
+    dict(loss="huber", activation="tanh"),
     dict(policy_delay=3, target_tau=0.5),
     dict(policy_delay=1),
     dict(target_noise=0.8, target_noise_clip=0.1),

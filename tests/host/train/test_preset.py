@@ -28,16 +28,43 @@ def test_layers():
     card = preset("dqn", "card")
     assert (card.steps, card.steps_per_launch, card.agent.hidden) == (100_000, 4, (64, 64))
     assert (card.agent.gamma, card.capacity) == (0.99, 1 << 15), "the fields' own"
+    assert preset("ddpg", "cpu").agent == find("ddpg").config()
     for algo in ("ddpg", "td3", "sac"):
         config = preset(algo, "cpu")
         assert (config.env, config.env_count, config.steps) == ("Pendulum-v1", 4, 40_000)
-        assert config.agent == find(algo).config()
-    assert preset("td3", "cpu", None, "MountainCarContinuous-v0").env_count == 4
+        assert config == preset(algo, "cpu", None, "Pendulum-v1"), "an entry like others"
     pendulum = preset("ppo", "cpu", "heppo5", "Pendulum-v1")
     assert (pendulum.env_count, pendulum.agent.rewards, pendulum.agent.gamma) == (4, "dynamic", 0.9)
     assert pendulum.agent.learning_rate == 1e-3, "of neither layer"
     with pytest.raises(ValueError, match="^learner must be cpu for td3, not 'card'$"):
         preset("td3", "card")
+
+
+@pytest.mark.parametrize("algo", ["td3", "sac"])
+def test_td3_and_sac_are_their_papers(algo):
+    """Wherever they have no own: they had Pendulum's networks and step sizes in every task, a
+    gradient step for four steps, and 50 episodes of evaluation after every 1000 (host 8)."""
+    config = preset(algo, "cpu", None, "nothing-v0")
+    agent = config.agent
+    assert agent == find(algo).config()
+    assert (agent.hidden, agent.gamma, agent.reward_scale) == ((256, 256), 0.99, 1.0)
+    assert (agent.learning_rate, agent.batch_size, agent.target_tau) == (3e-4, 256, 0.005)
+    assert (agent.n_step, agent.loss) == (1, "squared")
+    assert config.env_count * config.steps_per_launch == config.updates_per_launch == 1
+    assert (config.evaluation_episodes, config.evaluation_interval_steps) == (5, 5000)
+    assert config.steps == 1_000_000 and config.capacity >= 1_000_000
+    pendulum = preset(algo, "cpu")
+    assert (pendulum.agent.hidden, pendulum.agent.gamma) == ((64, 64), 0.98)
+    assert (pendulum.env_count, pendulum.capacity, pendulum.evaluation_episodes) == (4, 1 << 15, 50)
+
+
+def test_rewards_are_clipped_in_games_alone():
+    """A crash in LunarLander was worth -1 to a3c, and so was any reward of one's own (host 7)."""
+    for env in (None, "LunarLander-v3", "nothing-v0"):
+        for algo in ("a3c", "dqn"):
+            assert preset(algo, "cpu", None, env).agent.reward_clip is None
+    for env in ("ALE/Pong-v5", "MinAtar/Breakout-v1", "MinAtar/Asterix-v1"):
+        assert preset("a3c", "cpu", None, env).agent.reward_clip == 1
 
 
 HEPPO = {  # HEPPO V-C, Table III
