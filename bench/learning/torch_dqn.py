@@ -18,7 +18,8 @@ from bench.learning.job import JUDGING_SEED
 from bench.learning.sum_tree import Memory
 from host import checkpoint
 from host.algorithms.convolution import default_convolutions
-from host.collect.environment import Actor, evaluate, make_envs
+from host.collect.environment import Actor, make_envs
+from host.collect.evaluation import Copies, evaluate
 from host.collect.spec import Spec
 from host.train.progress import progress_bar
 from host.train.session import Seeds
@@ -176,11 +177,10 @@ class _Run:
 
     def __init__(self, job, stack):
         config = self.config = job.config.in_run()
-        made = (
-            stack.enter_context(closing(make_envs(config.env, count, config.algorithm)))
-            for count in (config.env_count, config.evaluation_episodes)
-        )
-        self._job, (self._envs, self._evaluation) = job, made
+        self._job, self._envs = job, make_envs(config.env, config.env_count, config.algorithm)
+        stack.enter_context(closing(self._envs))
+        self._evaluation = Copies(config.env, config.evaluation_episodes, config.algorithm)
+        stack.enter_context(closing(self._evaluation))
         self.path = Path(job.folder) / _STATE
         spec = Spec.of(self._envs)
         seen, number = (spec.shape, spec.dtype), ((), "float32")
@@ -231,9 +231,9 @@ class _Run:
         self.save()
         self.agent.take(self._kept)
         count = job.episodes or config.evaluation_episodes
-        with closing(make_envs(config.env, count, config.algorithm)) as envs:
+        with closing(Copies(config.env, count, config.algorithm)) as copies:
             limit = config.evaluation_steps
-            returns = evaluate(self.agent, envs, seed=JUDGING_SEED, limit=limit)
+            returns = evaluate(self.agent, copies, seed=JUDGING_SEED, limit=limit)
         return {
             "mean_return": float(returns.mean()),
             "steps": self.steps,

@@ -17,7 +17,7 @@ from host.collect.spec import Spec
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
-__all__ = ["Actor", "FlattenedImages", "Transitions", "evaluate", "make_envs"]
+__all__ = ["Actor", "FlattenedImages", "Transitions", "applied_actions", "make_envs"]
 __all__ += ["has_continuous_actions"]
 
 #: of an experience in the replay memory
@@ -89,6 +89,15 @@ def has_continuous_actions(env):
         made = gymnasium.make(find_spec(env), disable_env_checker=True)
     with closing(made):
         return isinstance(made.action_space, Box)
+
+
+def applied_actions(space):
+    """``applied(actions)``: what environments with the action space ``space`` get of actions that
+    are counted from 0, or in [-1, 1]."""
+    if isinstance(space, Discrete):
+        return lambda action: action + int(space.start)
+    half = (space.high - space.low) / 2
+    return lambda action: space.low + (action + 1) * half
 
 
 def _is_image(space):
@@ -163,12 +172,7 @@ class Actor:
             raise ValueError("envs must name its autoreset_mode in its metadata, not None")
         self.envs, self.mode = envs, AutoresetMode(mode)
         self._beside = hasattr(envs, "step_async")
-        space = envs.single_action_space
-        if isinstance(space, Discrete):
-            self._applied = lambda action: action + int(space.start)
-        else:
-            half = (space.high - space.low) / 2
-            self._applied = lambda action: space.low + (action + 1) * half
+        self._applied = applied_actions(envs.single_action_space)
         self._dtype = np.dtype(Spec.of(envs).dtype)
         obs, _ = envs.reset(seed=seed)
         self.obs = np.asarray(obs, self._dtype)
@@ -223,30 +227,3 @@ class Actor:
         self._return[ended] = 0
         self._length[ended] = 0
         return transitions, episodes
-
-
-def evaluate(policy, envs, *, seed, limit=None, stop=()):
-    """Return of one greedy episode in each environment, array [env_count].
-
-    Environment i starts from ``seed + i``. Episodes that take more than ``limit`` steps count for
-    what they gave until then, with a warning. None as soon as ``stop`` is not empty any more, in
-    the middle of the episodes.
-    """
-    actor, steps = Actor(envs, seed=seed), 0
-    returns, running = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
-    while running.any():
-        if stop:
-            return None
-        if steps == limit:
-            warnings.warn(
-                f"{int(running.sum())} episodes of an evaluation must end within {limit} steps "
-                "(evaluation_steps), not go on: they count for what they gave until then",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            break
-        taken, _ = actor.step(policy.act(actor.obs, greedy=True))
-        returns += np.where(running & taken.valid, taken.reward, 0)
-        running &= ~(taken.terminated | taken.truncated)
-        steps += 1
-    return returns

@@ -9,8 +9,8 @@ from gymnasium.error import DependencyNotInstalled
 
 from host.algorithms.policy_file import load_policy
 from host.algorithms.registry import find
-from host.collect.environment import evaluate, make_envs
 from host.collect.environment_id import find_spec
+from host.collect.evaluation import Copies, evaluate
 from host.commands.film import FILMS
 from host.train.config import RunConfig
 
@@ -51,17 +51,17 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
         raise ValueError(f"render must be of what {env} can, not {render}")
     algorithm = find(info["algo"])
     file = path.with_name(f"evaluation.{render}") if render in FILMS else None
-    with closing(make_envs(env, 1 if mode else episodes, algorithm, mode)) as envs:
+    with closing(Copies(env, 1 if mode else episodes, algorithm, mode)) as copies:
         if not mode:
-            return Played(evaluate(policy, envs, seed=seed, limit=limit), env, None)
-        returns = []
+            return Played(evaluate(policy, copies, seed=seed, limit=limit), env, None)
+        returns, [envs] = [], copies.envs
         try:
             if file:
                 with FILMS[render](file, envs.metadata.get("render_fps", _RATE)) as add:
                     filmed = _Filmed(policy, envs, add)
-                    returns.append(evaluate(filmed, envs, seed=seed, limit=limit)[0])
+                    returns.append(evaluate(filmed, copies, seed=seed, limit=limit)[0])
             for i in range(len(returns), episodes):
-                returns.append(evaluate(policy, envs, seed=seed + i, limit=limit)[0])
+                returns.append(evaluate(policy, copies, seed=seed + i, limit=limit)[0])
         except DependencyNotInstalled as error:
             raise ValueError(f"render must have its packages installed ({error})") from error
     return Played(np.array(returns), env, file)

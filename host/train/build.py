@@ -4,6 +4,7 @@ from contextlib import ExitStack, closing
 
 from host.algorithms.config import Clock
 from host.collect.environment import make_envs
+from host.collect.evaluation import Copies
 from host.collect.spec import Spec
 from host.phases import Phases
 from host.train.families import family_of
@@ -29,18 +30,19 @@ def build(config, factory, schedule_steps=None):
     """
     family, total = family_of(config), schedule_steps or config.steps
     config, clock = config.in_run(total), Clock(total=total)
-    counts = [*family.environments(config), config.evaluation_episodes]
     with ExitStack() as made:
-        *envs, evaluation_envs = (
+        envs = [
             made.enter_context(closing(make_envs(config.env, count, config.algorithm)))
-            for count in counts
-        )
-        session = _joined(config, clock, family, factory, envs, evaluation_envs)
+            for count in family.environments(config)
+        ]
+        copies = Copies(config.env, config.evaluation_episodes, config.algorithm)
+        made.enter_context(closing(copies))
+        session = _joined(config, clock, family, factory, envs, copies)
         made.pop_all()  # they are the session's to close
     return session
 
 
-def _joined(config, clock, family, factory, envs, evaluation_envs):
+def _joined(config, clock, family, factory, envs, copies):
     algorithm, seeds, phases = config.algorithm, Seeds(config.seed), Phases()
     spec = Spec.of(envs[0])
     weights, exploration, steps = seeds.agent
@@ -62,6 +64,6 @@ def _joined(config, clock, family, factory, envs, evaluation_envs):
         collector=collector,
         learner=learner,
         clock=clock,
-        evaluation_envs=evaluation_envs,
+        copies=copies,
         phases=phases,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.collect.environment import evaluate
+from host.collect.evaluation import evaluate
 
 __all__ = ["Iteration", "Seeds", "Session"]
 
@@ -63,7 +63,8 @@ class Session:
     collector : Collector
     learner : Learner
     clock : Clock
-    evaluation_envs : gymnasium.vector.VectorEnv
+    copies : Copies
+        That evaluations are played on.
     phases : Phases
         Where the time of the thread that iterates goes.
 
@@ -72,10 +73,10 @@ class Session:
     launches : int
     """
 
-    def __init__(self, config, *, policy, collector, learner, clock, evaluation_envs, phases):
+    def __init__(self, config, *, policy, collector, learner, clock, copies, phases):
         self.config, self.phases, self.clock = config, phases, clock
         self.policy, self.collector, self.learner = policy, collector, learner
-        self._evaluation_envs, self._seeds = evaluation_envs, Seeds(config.seed)
+        self._copies, self._seeds = copies, Seeds(config.seed)
         self._flying, self._pending, self.launches = deque(), None, 0
 
     @property
@@ -110,7 +111,7 @@ class Session:
         with self.learner.acting(policy) as actor:
             return evaluate(
                 actor,
-                self._evaluation_envs,
+                self._copies,
                 seed=self._seeds.evaluation(attempt),
                 limit=self.config.evaluation_steps,
                 stop=stop,
@@ -165,4 +166,4 @@ class Session:
     def close(self):
         self.learner.close()
         self.collector.close()
-        self._evaluation_envs.close()
+        self._copies.close()

@@ -9,7 +9,8 @@ from fake_estimator import FakeEstimator
 
 from host.algorithms.policy_file import load_policy, save_policy
 from host.algorithms.ppo import PPO
-from host.collect.environment import evaluate, make_envs
+from host.collect.environment import make_envs
+from host.collect.evaluation import Copies, evaluate
 from host.collect.rollout import RolloutCollector
 from host.collect.spec import Spec
 from host.commands.playing import play
@@ -150,7 +151,7 @@ def test_a_policy_is_played_with_what_training_saw(tmp_path):
     """`rlfabric evaluate` returns what the agent itself does."""
     agent = agents.make("ppo", PENDULUM, batch_size=64, normalize_observations=True)
     collect(agent, 4, 50)
-    expected = evaluate(agent.policy, make_envs(NAME, 3, PPO), seed=7)
+    expected = evaluate(agent.policy, Copies(NAME, 3, PPO), seed=7)
     save_policy(tmp_path / "best.npz", agent.policy, algo="ppo", env=NAME, score=1.0)
     np.testing.assert_array_equal(play(tmp_path, episodes=3, seed=7).returns, expected)
 

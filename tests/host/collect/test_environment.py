@@ -12,7 +12,6 @@ from host.algorithms.registry import find
 from host.collect.environment import (
     Actor,
     FlattenedImages,
-    evaluate,
     has_continuous_actions,
     make_envs,
 )
@@ -102,26 +101,6 @@ def test_mode_must_be_named():
     del envs.metadata["autoreset_mode"]
     with pytest.raises(ValueError, match="^envs must name its autoreset_mode in its metadata"):
         Actor(envs, seed=0)
-
-
-class Greedy:
-    def act(self, obs, *, greedy):
-        assert greedy
-        return np.zeros(len(obs), np.int64)
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_evaluate_counts_one_episode_each(mode):
-    envs = SyncVectorEnv([lambda i=i: Count(i) for i in range(4)], autoreset_mode=mode)
-    assert evaluate(Greedy(), envs, seed=0).tolist() == [6, 10, 15, 21]
-
-
-def test_evaluation_is_seeded():
-    envs = make_envs("CartPole-v1", 5, DQN)
-    first, other = evaluate(Greedy(), envs, seed=1), evaluate(Greedy(), envs, seed=50)
-    np.testing.assert_array_equal(evaluate(Greedy(), envs, seed=1), first)
-    assert first.tolist() != other.tolist()
-    assert reward_threshold("CartPole-v1") == 475
 
 
 def test_observations_are_flat():

@@ -13,11 +13,11 @@ from gymnasium.vector import AutoresetMode
 
 from host.algorithms.registry import find
 from host.collect import pixels
-from host.collect.environment import Actor, FlattenedImages, evaluate, make_envs
+from host.collect.environment import Actor, FlattenedImages, make_envs
 from host.collect.environment_id import find_spec
 from host.collect.pixels import PREPROCESSING, AtariEnvs
 from host.collect.spec import Spec
-from tests.host.seeded import Summing, check_seeds
+from tests.host.seeded import check_seeds
 
 #: whatever the registry's takes
 DQN = replace(find("dqn"), images=True)
@@ -221,8 +221,6 @@ def test_games_of_two_actors_are_played_beside_each_other():
 def test_what_fits_the_replay_memory():
     with closing(make_envs("ALE/Pong-v5", 1, DQN)) as envs:
         assert Spec.of(envs) == Spec((84, 84, 4), "uint8", True, 6, exponent=-8)
-        with pytest.warns(RuntimeWarning, match="must end within 20 steps"):
-            assert evaluate(Summing(6), envs, seed=0, limit=20).shape == (1,)
 
 
 def test_who_takes_no_images_has_them_flattened():

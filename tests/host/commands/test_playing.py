@@ -13,7 +13,7 @@ from host.algorithms.dqn import DQN, DQNConfig, DQNPolicy
 from host.algorithms.policy_file import save_policy
 from host.algorithms.registry import find
 from host.checkpoint import CheckpointError
-from host.collect.environment import evaluate, make_envs
+from host.collect.evaluation import Copies, evaluate
 from host.collect.spec import Spec
 from host.commands import film, playing
 from host.commands.playing import play
@@ -91,7 +91,7 @@ def test_episodes_have_the_seeds_that_follow(policy):
 
 def test_it_is_the_policy_that_plays(policy):
     folder = policy("CartPole-v1", 4)
-    expected = evaluate(make_policy(4), make_envs("CartPole-v1", 6, DQN), seed=9)
+    expected = evaluate(make_policy(4), Copies("CartPole-v1", 6, DQN), seed=9)
     np.testing.assert_array_equal(play(folder, episodes=6, seed=9).returns, expected)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from host.algorithms.config import Clock
 from host.collect.environment import make_envs
+from host.collect.evaluation import Copies
 from host.collect.rounds import RoundCollector
 from host.learners.rounds import RoundLearner
 from host.phases import Phases
@@ -80,7 +81,7 @@ class Rig:
             collector=self.collector,
             learner=self.learner,
             clock=self.clock,
-            evaluation_envs=make_envs(config.env, 1, config.algorithm),
+            copies=Copies(config.env, 1, config.algorithm),
             phases=phases,
         )
         self.flying, self.close = self.session._flying, self.session.close

@@ -79,7 +79,7 @@ def made(in_flight, seed=3):
     learner = Numbered(parts, in_flight, clock)
     session = Session(
         config, policy=parts, collector=parts, learner=learner, clock=clock,
-        evaluation_envs=parts, phases=Phases(),
+        copies=parts, phases=Phases(),
     )  # fmt: skip
     return session, parts.events
 
