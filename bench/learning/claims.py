@@ -115,7 +115,7 @@ _PAPERS_RATE = {"learning_rate_steps": 100_000_000}
 #: FA3C's, 5.6, for so few steps that only what is computed is seen
 _GAMES = tuple(
     _from_pixels(
-        f"ALE/{game}-v5",
+        f"{game}NoFrameskip-v4",
         None,
         "FA3C's six games (5.6), each for 50 000 steps: every number of the run is finite, and on "
         "the same experiences the critic's loss is smaller after the run than before it",
@@ -261,7 +261,7 @@ CLAIMS = (
         agree=("card", "torch"),
     ),
     _from_pixels(
-        "ALE/Pong-v5",
+        "PongNoFrameskip-v4",
         -18.0,
         "FA3C's Pong (5.6), of its 100 million steps the first 3 million; random actions return "
         "-20.7",

@@ -48,7 +48,8 @@ class Algorithm:
     continuous : dict
         What differs again where actions are a Box.
     environments : dict
-        Environment's id, or ``NAMESPACE/`` for all ids that begin so and have no own, -> what
+        Environment's id, or ``NAMESPACE/`` for all ids of it that have no own (``namespace_of`` of
+        ``host.collect.environment_id``), -> what
         differs there, instead of ``card`` and ``continuous``.
     card_environments : dict
         Environment's id -> what differs there again where the card trains.

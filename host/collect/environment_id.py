@@ -1,13 +1,14 @@
 """What ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that registers its own."""
 
 import importlib.util
+import re
 from importlib.metadata import entry_points
 
 import gymnasium
 
 from host.extras import install
 
-__all__ = ["find_spec", "reward_threshold"]
+__all__ = ["find_spec", "namespace_of", "reward_threshold"]
 
 #: namespace of ids -> module that registers it when it is imported, of packages that have no entry
 #: point for it
@@ -16,8 +17,17 @@ _MODULES = {"ALE": "ale_py"}
 #: namespace -> the extra of rlfabric that brings it
 _EXTRAS = {"ALE": "atari", "MinAtar": "minatar"}
 
+#: ids that ale-py registers without a namespace, as they were once gym's
+_GAMES = re.compile(r"\w+NoFrameskip-v[04]")
+
 #: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
 _THRESHOLDS = {"Pendulum-v1": -200.0}
+
+
+def namespace_of(env):
+    """Namespace of an id, or ""; of ale-py's that have none, such as PongNoFrameskip-v4, ALE."""
+    name = env.rpartition(":")[2]
+    return "ALE" if _GAMES.fullmatch(name) else name.rpartition("/")[0]
 
 
 def find_spec(env):
@@ -31,13 +41,13 @@ def find_spec(env):
     module, _, name = env.rpartition(":")
     if module:
         _import(module, env)
-    namespace = name.rpartition("/")[0]
+    namespace = namespace_of(env)
     _register(namespace)
     try:
         return gymnasium.spec(name)
     except gymnasium.error.Error as error:
         cure = str(error)
-        if namespace in _EXTRAS and isinstance(error, gymnasium.error.NamespaceNotFound):
+        if namespace in _EXTRAS and not _is_registered(namespace):
             cure = f"{install(_EXTRAS[namespace])} has it"
         raise ValueError(
             f"env must be the id of a registered gymnasium environment, not {env!r} ({cure})"
@@ -63,7 +73,7 @@ def _import(module, env):
 
 def _register(namespace):
     """Have the installed packages register ``namespace``, if nothing of it is."""
-    if not namespace or any(spec.namespace == namespace for spec in gymnasium.registry.values()):
+    if not namespace or _is_registered(namespace):
         return
     module = _MODULES.get(namespace)
     if module and importlib.util.find_spec(module):
@@ -71,3 +81,7 @@ def _register(namespace):
     for entry in entry_points(group="gymnasium.envs"):
         if entry.name in (namespace, "__root__"):
             entry.load()()
+
+
+def _is_registered(namespace):
+    return any(spec.namespace == namespace for spec in gymnasium.registry.values())

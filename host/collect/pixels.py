@@ -12,21 +12,18 @@ from packaging.version import Version
 from host.collect.seeds import folded
 from host.extras import install
 
-__all__ = ["PREPROCESSING", "AtariEnvs", "is_atari"]
+__all__ = ["PREPROCESSING", "AtariEnvs", "is_atari", "settings"]
 
-#: What an id of ALE means here, whatever it was registered with; the names are ale-py's.
+#: How games are shown; the names are ale-py's. What an id was registered with is not among it, such
+#: as sticky actions, which the ids ALE/...-v5 have and those called NoFrameskip-v4 have not.
 PREPROCESSING = dict(
-    frameskip=4,  # an action is held for 4 frames
-    maxpool=True,  # of the last two of them
-    repeat_action_probability=0.0,  # no sticky actions; the ids ALE/...-v5 have 0.25
-    full_action_space=False,
+    maxpool=True,  # of the last two frames for which an action is held
     noop_max=30,
     use_fire_reset=True,
     img_height=84,
     img_width=84,
     grayscale=True,
     stack_num=4,
-    max_num_frames_per_episode=108_000,  # half an hour
     episodic_life=False,
     life_loss_info=False,
     reward_clipping=False,
@@ -35,27 +32,48 @@ PREPROCESSING = dict(
 #: rewrote the vector environment
 _OLDEST = "0.12"
 
-#: of an id that says no more than which game it is
-_ENTRY = "ale_py.vector_env:AtariVectorEnv"
-_KNOWN = {"game", "frameskip", "repeat_action_probability", "full_action_space"}
-_KNOWN |= {"max_num_frames_per_episode"}
+#: What an id may say besides which game it is, and what it means where it does not.
+_REGISTERED = dict(
+    frameskip=4,  # an action is held for so many frames
+    repeat_action_probability=0.25,  # sticky actions
+    full_action_space=False,
+    max_num_frames_per_episode=108_000,  # half an hour
+)
+_ENTRY = "ale_py.env:AtariEnv"
 
 
 def is_atari(spec):
     """Whether ``AtariEnvs`` can make the environments of a ``gymnasium.EnvSpec``: screens of a game
-    in its default mode; not its RAM, and not an id that was registered for one emulator alone."""
-    return spec.vector_entry_point == _ENTRY and set(spec.kwargs) <= _KNOWN
+    in its default mode; not its RAM, and not with actions held for a random time."""
+    return (
+        spec.entry_point == _ENTRY
+        and set(spec.kwargs) <= {"game", *_REGISTERED}
+        and isinstance(spec.kwargs.get("frameskip", 4), int)
+    )
+
+
+def settings(spec):
+    """All that ale-py is told of a ``gymnasium.EnvSpec``, of which ``is_atari``, but for the game.
+
+    What it was registered with, and PREPROCESSING. Without frame skipping, as the ids called
+    NoFrameskip have it, an action is held for 4 frames as always: skipping is left to what
+    preprocesses, which is this.
+    """
+    own = {name: value for name, value in spec.kwargs.items() if name != "game"}
+    how = PREPROCESSING | _REGISTERED | own
+    return how | {"frameskip": 4} if how["frameskip"] == 1 else how
 
 
 class AtariEnvs(VectorWrapper):
-    """Games of the Arcade Learning Environment, preprocessed as PREPROCESSING says.
+    """Games of the Arcade Learning Environment, with the ``settings`` of their id.
 
-    An action of the game's minimal set is held for 4 frames. Observations are [count, 84, 84, 4]
-    bytes: the last four, oldest first, each the maximum of the last two frames in grey, scaled by
-    area; before an episode there is black. A reset lets 0 to 29 frames pass; where the minimal set
-    has FIRE, it is pressed in the first of them, and there is at least one. A lost life neither
-    ends an episode nor presses FIRE. Rewards are the game's scores. An episode is truncated after
-    108 000 frames, those of the reset not counted.
+    An action of the game's minimal set is held for 4 frames; where actions are sticky, the one
+    before it goes on in each of them with the registered probability. Observations are [count, 84,
+    84, 4] bytes: the last four, oldest first, each the maximum of the last two frames in grey,
+    scaled by area; before an episode there is black. A reset lets 0 to 29 frames pass; where the
+    minimal set has FIRE, it is pressed in the first of them, and there is at least one. A lost life
+    neither ends an episode nor presses FIRE. Rewards are the game's scores. An episode is truncated
+    after 108 000 frames, those of the reset not counted.
 
     The mode is SAME_STEP. ale-py takes no picture of the frame in which an episode ends: the newest
     of the four in ``final_obs`` is of the frames before it.
@@ -70,7 +88,7 @@ class AtariEnvs(VectorWrapper):
     threads : int
         That step the games; several such vector environments share a machine.
     changes
-        Of PREPROCESSING, for tests.
+        Of ``settings``, for tests.
 
     ValueError if ale-py is too old or has no ROM of the game.
     """
@@ -81,7 +99,7 @@ class AtariEnvs(VectorWrapper):
         from ale_py.vector_env import AtariVectorEnv
 
         mode = AutoresetMode.SAME_STEP
-        how = PREPROCESSING | changes
+        how = settings(spec) | changes
         super().__init__(
             AtariVectorEnv(game, count, num_threads=threads, autoreset_mode=mode, **how)
         )
@@ -93,7 +111,7 @@ class AtariEnvs(VectorWrapper):
         self.metadata = {"autoreset_mode": mode, "render_fps": 60 // how["frameskip"]}
         self._mode, self._screen = render_mode, None
         if render_mode:
-            self._screen = _Screen(game, how["frameskip"], shown=render_mode == "human")
+            self._screen = _Screen(game, how, shown=render_mode == "human")
 
     @property
     def render_mode(self):
@@ -161,17 +179,17 @@ def _check_installed(env, game):
 class _Screen:
     """The game of environment 0 once more, for its colours.
 
-    The vector environment shows no screen; but a game follows from its seed and its actions, since
-    none are sticky, and ``info`` says how many frames a reset took.
+    The vector environment shows no screen; but a game follows from its seed and its actions, sticky
+    ones too, and ``info`` says how many frames a reset took. ``how`` : of ``settings``
     """
 
-    def __init__(self, game, frameskip, *, shown):
+    def __init__(self, game, how, *, shown):
         from ale_py import Action, ALEInterface, LoggerMode, roms
 
         ALEInterface.setLoggerMode(LoggerMode.Error)
-        self.ale, self._frameskip, self._actions = ALEInterface(), frameskip, Action
+        self.ale, self._how, self._actions = ALEInterface(), how, Action
         self._rom, self._set = roms.get_rom_path(game), None
-        self.ale.setFloat("repeat_action_probability", 0.0)
+        self.ale.setFloat("repeat_action_probability", how["repeat_action_probability"])
         self.ale.setBool("display_screen", shown)
 
     def reset(self, frames, seed=None):
@@ -179,7 +197,8 @@ class _Screen:
         if seed is not None:
             self.ale.setInt("random_seed", int(seed))
             self.ale.loadROM(self._rom)
-            self._set = self.ale.getMinimalActionSet()
+            whole = self._how["full_action_space"]
+            self._set = self.ale.getLegalActionSet() if whole else self.ale.getMinimalActionSet()
         if self._set is None:
             raise ValueError("seed must be a number where a game is rendered, not None")
         self.ale.reset_game()
@@ -188,7 +207,7 @@ class _Screen:
             self.ale.act(self._actions.FIRE if fire else self._actions.NOOP)
 
     def step(self, action):
-        for _ in range(self._frameskip):
+        for _ in range(self._how["frameskip"]):
             self.ale.act(self._set[action])
 
     def picture(self):

@@ -2,6 +2,7 @@
 
 from host.algorithms.registry import ALGORITHMS, find
 from host.collect.environment import has_continuous_actions
+from host.collect.environment_id import namespace_of
 from host.rules import check_choice
 from host.train.config import CONFIGS, LEARNERS
 
@@ -57,7 +58,7 @@ def preset(algo, learner, name=None, env=None, design="own"):
 def _in_environment(algorithm, learner, env):
     """What differs on the learner and in the environment ``env``, one after the other."""
     name, on_card = (env or "").rpartition(":")[2], learner == "card"
-    names = (name, f"{name.rpartition('/')[0]}/")
+    names = (name, f"{namespace_of(name)}/")
     known = [each for each in names if each in algorithm.environments]
     if known:
         name = known[0]

@@ -7,7 +7,7 @@ import gymnasium
 import pytest
 
 from host.collect import environment_id
-from host.collect.environment_id import find_spec, reward_threshold
+from host.collect.environment_id import find_spec, namespace_of, reward_threshold
 from host.train.config import OffPolicyConfig
 from host.train.preset import preset
 
@@ -123,10 +123,15 @@ def test_namespaces_of_entry_points(module, monkeypatch):
     assert asked == ["Plugged"], "nobody is asked for what is there"
 
 
-@pytest.mark.parametrize("env, extra", [("ALE/Pong-v5", "atari"), ("MinAtar/Foo-v1", "minatar")])
+@pytest.mark.parametrize(
+    "env, extra",
+    [("ALE/Pong-v5", "atari"), ("PongNoFrameskip-v4", "atari"), ("MinAtar/Foo-v1", "minatar")],
+)
 def test_an_extra_that_is_not_installed_is_named(monkeypatch, env, extra):
-    namespace = env.partition("/")[0]
-    others = {n: spec for n, spec in gymnasium.registry.items() if spec.namespace != namespace}
+    namespace = namespace_of(env)
+    others = {
+        n: spec for n, spec in gymnasium.registry.items() if namespace_of(spec.id) != namespace
+    }
     monkeypatch.setattr(gymnasium.envs.registration, "registry", others)
     monkeypatch.setattr(gymnasium, "registry", others)
     monkeypatch.setattr(environment_id, "_MODULES", {})

@@ -15,7 +15,7 @@ from host.algorithms.registry import find
 from host.collect import pixels
 from host.collect.environment import Actor, FlattenedImages, make_envs
 from host.collect.environment_id import find_spec
-from host.collect.pixels import PREPROCESSING, AtariEnvs
+from host.collect.pixels import AtariEnvs, settings
 from host.collect.spec import Spec
 from tests.host.seeded import check_seeds
 
@@ -28,9 +28,9 @@ RAW = dict(img_height=210, img_width=160)
 class Game:
     """One game on the bare emulator, a frame at a time: what AtariEnvs says, said again."""
 
-    def __init__(self, name):
+    def __init__(self, name, sticky=0.0):
         self.ale = ale_py.ALEInterface()
-        self.ale.setFloat("repeat_action_probability", 0)
+        self.ale.setFloat("repeat_action_probability", sticky)
         self._rom = ale_py.roms.get_rom_path(name)
 
     def reset(self, frames, seed=None):
@@ -56,16 +56,22 @@ class Game:
         return np.stack(self._stack, -1), score
 
 
-def atari(game, count, **changes):
-    return closing(AtariEnvs(find_spec(f"ALE/{game}-v5"), count, **changes))
+def atari(game, count, env="{}NoFrameskip-v4", **changes):
+    return closing(AtariEnvs(find_spec(env.format(game)), count, **changes))
 
 
-@pytest.mark.parametrize("game, steps", [("Qbert", 300), ("Breakout", 40), ("Freeway", 40)])
-def test_what_a_game_shows(game, steps):
-    """Qbert over the end of an episode; FIRE begins Breakout; Freeway has no such action."""
+@pytest.mark.parametrize(
+    "game, steps, sticky",
+    [("Qbert", 300, 0), ("Breakout", 40, 0), ("Freeway", 40, 0), ("Qbert", 60, 0.25)],
+)
+def test_what_a_game_shows(game, steps, sticky):
+    """Qbert over the end of an episode; FIRE begins Breakout; Freeway has no such action. Sticky
+    where the registry says so: of ALE/Qbert-v5 they were switched off (host 10)."""
     rng, scores, ends = np.random.default_rng(6), set(), np.zeros(2, int)
-    with atari(game, 2, render_mode="rgb_array", **RAW) as envs:
-        games = [Game(find_spec(f"ALE/{game}-v5").kwargs["game"]) for _ in range(2)]
+    env = "ALE/{}-v5" if sticky else "{}NoFrameskip-v4"
+    with atari(game, 2, env, render_mode="rgb_array", **RAW) as envs:
+        name = find_spec(env.format(game)).kwargs["game"]
+        games = [Game(name, sticky) for _ in range(2)]
         obs, info = envs.reset(seed=40)
         for i, each in enumerate(games):
             first = each.reset(info["episode_frame_number"][i], 40 + i)
@@ -86,7 +92,7 @@ def test_what_a_game_shows(game, steps):
                 assert each.ale.lives() == info["lives"][i]
             (picture,) = envs.render()
             np.testing.assert_array_equal(picture, games[0].ale.getScreenRGB())
-    if game == "Qbert":
+    if steps == 300:
         assert ends[0] and max(scores) > 1, "an end of the one that is seen; rewards not clipped"
 
 
@@ -168,7 +174,7 @@ def test_final_observations_are_true():
             obs, info = super().reset(**how)
             return obs.transpose(0, 2, 3, 1), info
 
-    other = NextStep("breakout", 2, **PREPROCESSING | changes)
+    other = NextStep("breakout", 2, **settings(find_spec("BreakoutNoFrameskip-v4")) | changes)
     other.single_observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
     expected = rows(other, table, 450)
     ends = np.zeros(2, int)
@@ -228,38 +234,6 @@ def test_who_takes_no_images_has_them_flattened():
     with pytest.warns(FlattenedImages, match=r"images of \(210, 160, 3\)"):
         with closing(make_envs("ALE/Pong-v5", 1, ppo)) as envs:
             assert Spec.of(envs).shape == (210 * 160 * 3,)
-
-
-@pytest.fixture
-def registered():
-    """``registered(id, **of_pong)`` registers Pong with settings of one's own."""
-    names = []
-
-    def call(name, **how):
-        names.append(name)
-        entries = ("ale_py.env:AtariEnv", "ale_py.vector_env:AtariVectorEnv")
-        gymnasium.register(
-            name,
-            entry_point=entries[0],
-            vector_entry_point=entries[1],
-            kwargs={"game": "pong", **how},
-        )
-
-    yield call
-    for name in names:
-        del gymnasium.registry[name]
-
-
-def test_other_settings_are_gymnasiums(registered):
-    registered("mine/Pong-v0", frameskip=2, repeat_action_probability=0.5)
-    registered("mine/PongRam-v0", obs_type="ram")
-    registered("mine/PongHard-v0", difficulty=1)
-    ddqn = replace(DQN, learns_from="rollouts")  # no record is too large for it
-    shapes = {}
-    for name in ("Pong", "PongRam", "PongHard"):
-        with closing(make_envs(f"mine/{name}-v0", 1, ddqn)) as envs:
-            shapes[name] = envs.single_observation_space.shape
-    assert shapes == {"Pong": (84, 84, 4), "PongRam": (128,), "PongHard": (210, 160, 3)}
 
 
 def test_what_is_not_installed(monkeypatch):

@@ -159,13 +159,16 @@ def test_environments_of_a_namespace(monkeypatch):
         assert (config.env, config.steps) == (env, steps or usual)
 
 
-@pytest.mark.parametrize("env", ["MinAtar/Breakout-v1", "MinAtar/Seaquest-v0", "ALE/Pong-v5"])
+@pytest.mark.parametrize(
+    "env",
+    ["MinAtar/Breakout-v1", "MinAtar/Seaquest-v0", "ALE/Pong-v5", "ale_py:PongNoFrameskip-v4"],
+)
 def test_environments_of_pixels(env):
     """What they have is refused by the card for its images alone: of a size that its kernel has."""
     own, on_card = (preset("dqn", learner, env=env) for learner in ("cpu", "card"))
     assert own.agent == on_card.agent and own.capacity == on_card.capacity
     assert own.agent.convolutions is None and len(own.agent.hidden) == 1
-    assert own.agent.reward_clip == (1.0 if env.startswith("ALE") else None)
+    assert own.agent.reward_clip == (1.0 if "Pong" in env else None)
 
 
 def test_environments_that_are_not_made():

@@ -1,0 +1,63 @@
+"""host.collect.pixels: what an id was registered with is what its games are."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import gymnasium
+import pytest
+
+from host.algorithms.registry import find
+from host.collect.environment import make_envs
+from host.collect.environment_id import find_spec
+from host.collect.pixels import is_atari, settings
+
+#: whatever the registry's takes
+DQN = replace(find("dqn"), images=True)
+
+
+@pytest.fixture
+def registered():
+    """``registered(id, **of_pong)`` registers Pong with settings of one's own."""
+    names = []
+
+    def call(name, **how):
+        names.append(name)
+        entries = ("ale_py.env:AtariEnv", "ale_py.vector_env:AtariVectorEnv")
+        gymnasium.register(
+            name,
+            entry_point=entries[0],
+            vector_entry_point=entries[1],
+            kwargs={"game": "pong", **how},
+        )
+
+    yield call
+    for name in names:
+        del gymnasium.registry[name]
+
+
+def test_other_settings_are_gymnasiums(registered):
+    registered("mine/Pong-v0", frameskip=2, repeat_action_probability=0.5)
+    registered("mine/PongRam-v0", obs_type="ram")
+    registered("mine/PongHard-v0", difficulty=1)
+    ddqn = replace(DQN, learns_from="rollouts")  # no record is too large for it
+    shapes = {}
+    for name in ("Pong", "PongRam", "PongHard"):
+        with closing(make_envs(f"mine/{name}-v0", 1, ddqn)) as envs:
+            shapes[name] = envs.single_observation_space.shape
+    assert shapes == {"Pong": (84, 84, 4), "PongRam": (128,), "PongHard": (210, 160, 3)}
+
+
+def test_an_id_is_what_the_registry_says():
+    """Sticky actions, frames, limit and action set (host 10); of one that skips no frames we do."""
+    names = ("frameskip", "repeat_action_probability", "full_action_space")
+    names += ("max_num_frames_per_episode",)
+    found = {
+        env: tuple(settings(find_spec(env))[name] for name in names)
+        for env in ("ALE/Pong-v5", "PongNoFrameskip-v4", "PongNoFrameskip-v0")
+    }
+    assert found == {
+        "ALE/Pong-v5": (4, 0.25, False, 108_000),
+        "PongNoFrameskip-v4": (4, 0.0, False, 108_000),
+        "PongNoFrameskip-v0": (4, 0.25, False, 108_000),
+    }
+    assert not is_atari(find_spec("Pong-v4")), "holds an action for 2 to 4 frames, by chance"
