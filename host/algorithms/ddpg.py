@@ -12,10 +12,12 @@ from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import SCHEDULE
 from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
 from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
-from host.rules import Choice, Flag
+from host.rules import Choice, Flag, Number
 from hw.config import check_range
 
 __all__ = ["DDPG", "DDPGConfig", "DDPGUpdater"]
+
+_SHARE = Number("in (0, 1]", lambda x: 0 < x <= 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,9 @@ class DDPGConfig(DeterministicConfig):
     precision: Annotated[str, Choice(PRECISIONS)] = "float32"
     #: Precision qat and qat_errors_full: environment steps to the switch; None: half of the run's.
     quantization_delay: Annotated[int | None, SCHEDULE] = None
+    #: Precisions that switch: share of the delay, its end, in which the ranges of layers are
+    #: captured; 1: all steps before the switch, as in FIXAR's Algorithm 1.
+    quantization_window: Annotated[float, _SHARE] = 1.0
     #: The actor climbs the critic as it was before its step, so that both can learn at once; false:
     #: as it is after it (FIXAR, III).
     lagged_critic: Annotated[bool, Flag()] = True

@@ -10,8 +10,9 @@ there. A layer's sums, m inputs, operands w and b of 23 places behind the point:
 
 and all clip. Products of 27 and 32 bits do not fit in float64, so the streamed one is split in two
 of 16 bits, whose sums, of at most 512 products, are put together by floors of floors. Rounding
-counts as if it were not there (straight through) in the gradients; what relu gave as 0, also by
-rounding, lets no error through.
+and clipping count as if they were not there in the gradients: a straight-through estimator that
+lets errors through clipped numbers too, where the usual one stops them. What relu gave as 0, also
+by rounding, lets no error through. The kernel does the same; the paper does not say.
 
 torch is imported with this file, which therefore is imported where it is used.
 """

@@ -14,9 +14,6 @@ _CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
 _STATIC = ("fixed16_static", "fixed16_all")
 PRECISIONS = ("float32", "fixed32", *_CAPTURED, *_STATIC)
 
-#: Ranges are those of the last tenth of the delay, for early outliers would cost later precision.
-_WINDOW = 10
-
 #: SQ(8,8), for activations and errors alike, as one static format has to: observations reach some
 #: tens, hidden activations more, and an error of SQ(8,19) has as many integer bits.
 _STATIC_FRACTION = 8
@@ -53,7 +50,8 @@ class PrecisionSchedule:
 
     float32, not by this. fixed32: full precision. qat: full, until ``quantization_delay``
     environment steps; then activations and errors have 16 bits, by the ranges captured in the last
-    tenth of the delay; if no gradient step was in it, by those of the first one after it.
+    ``quantization_window`` of the delay, by default all of it, as in FIXAR's Algorithm 1; if no
+    gradient step was in it, by those of the first one after it.
     qat_errors_full: the same, with errors as they were. fixed16_captured: as qat with no delay, by
     the ranges of the first gradient step. fixed16_static: SQ(8,8) from the first on. fixed16_all:
     besides, weights are SQ(4,12).
@@ -65,6 +63,7 @@ class PrecisionSchedule:
 
     def __init__(self, config):
         self.precision, self._delay = config.precision, config.quantization_delay
+        self._window = config.quantization_window
         self.shifts, self._captured = None, False
 
     @property
@@ -99,7 +98,7 @@ class PrecisionSchedule:
             self._apply(networks, shifts(ranges))
             for name, each in networks.items():
                 each.ranges = ranges[name]  # what the plan was made of stays
-        capture = self.shifts is None and clock.steps >= delay - delay // _WINDOW
+        capture = self.shifts is None and clock.steps >= delay - int(delay * self._window)
         self._captured |= capture
         for each in networks.values():
             each.capture = capture

@@ -38,7 +38,7 @@ def configured(**agent):
         evaluation_episodes=1,
     )
     small = dict(hidden=(8, 6), batch_size=16, n_step=1, precision="qat")
-    small |= dict(quantization_delay=SWITCH) | agent
+    small |= dict(quantization_delay=SWITCH, quantization_window=0.1) | agent
     config = preset("ddpg", "card", None, "Pendulum-v1", "fixar")
     return config.from_dict({**base, **run, "agent": base["agent"] | small})
 

@@ -68,10 +68,22 @@ def of_schedule(**config):
     return PrecisionSchedule(config), networks
 
 
+@pytest.mark.parametrize("window, first", [(1.0, 0), (0.1, 180), (1 / 3, 134)])
+def test_ranges_are_of_all_steps_before_the_switch(window, first):
+    """By default, as in FIXAR's Algorithm 1: they were of the last tenth alone (host 3)."""
+    config = dict(precision="qat", quantization_delay=200)
+    config |= {} if window == 1 else dict(quantization_window=window)
+    schedule, networks = of_schedule(**config)
+    for steps in range(200):
+        schedule.begin(networks, Clock(steps))
+        assert {each.capture for each in networks.values()} == {steps >= first}
+
+
 @pytest.mark.parametrize("precision", ["qat", "qat_errors_full"])
 def test_it_switches_at_the_delay(precision):
-    """The ranges are those of its last tenth."""
-    schedule, networks = of_schedule(precision=precision, quantization_delay=200)
+    """By the ranges of the window before it."""
+    how = dict(precision=precision, quantization_delay=200, quantization_window=0.1)
+    schedule, networks = of_schedule(**how)
     for steps in (0, 100, 179):
         schedule.begin(networks, Clock(steps))
         assert not any(each.capture for each in networks.values())
@@ -226,6 +238,8 @@ def test_state_resumes_bit_for_bit(precision, cut):
         ),
         (dict(precision="qat", batch_size=513), r"batch_size must be .* in 1\.\.512 with "),
         (dict(quantization_delay=-1), "quantization_delay must be "),
+        (dict(quantization_window=0), r"quantization_window must be in \(0, 1\], not 0"),
+        (dict(quantization_window=1.1), "quantization_window must be "),
         (dict(quantization_delay=0.5), "quantization_delay must be "),
     ],
 )
