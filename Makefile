@@ -26,7 +26,7 @@ READY_PEERS := .venv/.ready-peers
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long learning cocotb lint verilog bitstream bench clean
+.PHONY: help setup demo test test-long learning cocotb lint verilog bitstream bench tables clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -60,8 +60,11 @@ verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u2
 bitstream: $(READY) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
-bench: $(READY_PEERS) ## measure BENCH=all, the tables of the README; two hours
-	@$(RLFABRIC) bench $(BENCH) --area
+bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours
+	@$(RLFABRIC) bench $(BENCH) --area --write
+
+tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables from docs/results/*.json
+	@$(RLFABRIC) bench --print
 
 clean: ## remove what was built; keep .venv and runs/
 	rm -rf build .pytest_cache .ruff_cache .hypothesis

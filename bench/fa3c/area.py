@@ -55,29 +55,20 @@ def rows():
     case = f"{len(config.units) // 2} pairs x {16 * config.lanes} PEs, Atari network"
     units = mapped(config)
     whole = area.whole_of(units)
-    found = [
-        row("fa3c", case, name, value, "cells", reference=_SHELL,
-            reference_value=sum(unit[place] for unit in TABLE_4.values()), source=_SOURCE)
-        for place, (name, value) in enumerate(_table(whole))
-    ]  # fmt: skip
+    paper = [sum(column) for column in zip(*TABLE_4.values(), strict=True)]
+    found = _beside(case, whole, paper, _SHELL)
     found += area.judged("fa3c", "a3c", config, case, whole, BARS, _SOURCE)
     for unit in (*TABLE_4, _ROUND):
-        values = TABLE_4.get(unit)
-        for place, (name, value) in enumerate(_table(units[unit])):
-            found.append(
-                row("fa3c", f"{case}: {unit}", name, value, "cells",
-                    reference=values and _TABLE, reference_value=values and values[place],
-                    source=_SOURCE)
-            )  # fmt: skip
+        found += _beside(f"{case}: {unit}", units[unit], TABLE_4.get(unit), _TABLE)
     return found
 
 
-def _table(resources):
-    """``(name, value)`` of each column of Table 4, which counts blocks of both kinds alike."""
-    blocks = resources["bram36"] + resources["uram"]
+def _beside(case, cells, paper, reference):
+    """Rows of each resource, and of the blocks of both kinds together, which Table 4 counts."""
+    cells = cells | {"blocks": cells["bram36"] + cells["uram"]}
+    paper = dict(zip(("lut", "ff", "blocks", "dsp"), paper or (), strict=bool(paper)))
     return [
-        ("lut", resources["lut"]),
-        ("ff", resources["ff"]),
-        ("blocks", blocks),
-        ("dsp", resources["dsp"]),
-    ]
+        row("fa3c", case, name, value, "cells", reference=reference if name in paper else None,
+            reference_value=paper.get(name), source=_SOURCE)
+        for name, value in cells.items()
+    ]  # fmt: skip

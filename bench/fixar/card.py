@@ -19,8 +19,9 @@ from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["PRECISIONS", "Measured", "kernel", "measure", "precision_of"]
 
-#: name -> whether activations, and errors, have 16 bits.
-PRECISIONS = {"full": (False, False), "half": (True, True)}
+#: name -> whether activations, and errors, have 16 bits. ``mixed`` is the paper's letter, in which
+#: gradients keep 32.
+PRECISIONS = {"full": (False, False), "mixed": (True, False), "half": (True, True)}
 
 CAPACITY, _ITERATIONS = 2048, 2
 _OBSERVATIONS = (1, 16)
@@ -38,7 +39,7 @@ def precision_of(learner, name):
         activations=activations,
         errors=errors,
         activation_shifts=(8,) * counts[0],
-        error_shifts=(6,) * counts[1],
+        error_shifts=(6,) * counts[1] if errors else (),
     )
 
 

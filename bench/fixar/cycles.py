@@ -7,7 +7,18 @@ from hw.fixar.config import FixarConfig
 from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.plan import Kind, plan
 
-__all__ = ["CLOCK", "TASKS", "case_of", "config_of", "largest_ips", "macs", "pe_use", "rows"]
+__all__ = [
+    "BATCHES",
+    "CLOCK",
+    "TASKS",
+    "case_of",
+    "config_of",
+    "largest_ips",
+    "macs",
+    "pe_use",
+    "rows",
+    "worked_out",
+]
 
 #: The paper's clock, FIXAR VI-A.
 CLOCK = 164e6
@@ -53,7 +64,7 @@ def pe_use(learner, precision, batch, cycles):
 
 def rows():
     """ips, pe_use, iteration_cycles of measured kernels; of HalfCheetah's also act_cycles,
-    step_bytes, step_cycles and clocks_per_second; ips_cores of 1 to 7 cores, worked out."""
+    step_bytes, step_cycles and clocks_per_second; and what ``worked_out`` has."""
     cheetah = config_of("HalfCheetah")
     cases = tuple((precision, batch) for precision in ("full", "half") for batch in BATCHES)
     measured = measure(cheetah, cases, whole=True)
@@ -62,6 +73,20 @@ def rows():
     for task in ("Hopper", "Swimmer"):
         learner, case = config_of(task), ("half", 512)
         result += _iteration_rows(learner, *case, measure(learner, (case,)))
+    return [*result, *worked_out()]
+
+
+def worked_out():
+    """Rows of the formulas alone, which the measured ones hold to; they cost no simulation."""
+    result = []
+    for task, precision in (("HalfCheetah", "mixed"), ("Hopper", "half"), ("Swimmer", "half")):
+        learner = config_of(task)
+        for batch in BATCHES:
+            clocks = iteration_cycles(learner, batch, precision_of(learner, precision))
+            result.append(
+                row("fixar", case_of(learner, precision, batch), "ips",
+                    round(CLOCK * batch / clocks), "1/s", **PAPER, source=_FORMULA)
+            )  # fmt: skip
     return [*result, *_cores_rows()]
 
 
@@ -88,6 +113,10 @@ def _iteration_rows(learner, precision, batch, measured):
             reference="worked out, hw.fixar.pass_clocks", reference_value=expected,
             source=_SOURCE),
     ]  # fmt: skip
+    if precision == "full" and task == "HalfCheetah":
+        paper = pe_use(learner, precision, batch, CLOCK * batch / PAPER_IPS)
+        lines.append(row("fixar", case, "pe_use", use, "", reference="FIXAR, from its IPS",
+                         reference_value=round(paper, 3), source=_SOURCE))  # fmt: skip
     if least:
         lines.insert(1, row("fixar", case, "ips", ips, "1/s", reference="at least",
                             reference_value=least, source=_SOURCE))  # fmt: skip

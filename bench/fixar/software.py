@@ -51,7 +51,8 @@ def _batch(learner, batch):
 
 
 def torch_step(learner, batch):
-    """A function that makes one eager iteration."""
+    """A function that makes one eager iteration, and returns the weights after it: of the actor,
+    the critic and their targets, a list of (weight [inputs, outputs], bias) each."""
     import torch
     from torch import nn
 
@@ -68,6 +69,7 @@ def torch_step(learner, batch):
     actor, actor_target = (network(actor_sizes, [nn.Tanh()]) for _ in range(2))
     critic, critic_target = (network(critic_sizes, []) for _ in range(2))
     pairs = (actor, actor_target), (critic, critic_target)
+    networks = actor, critic, actor_target, critic_target
     steps = {net: torch.optim.Adam(net.parameters(), lr=_RATE) for net in (actor, critic)}
     data = {name: torch.from_numpy(array) for name, array in _batch(learner, batch).items()}
 
@@ -92,6 +94,7 @@ def torch_step(learner, batch):
             for net, target in pairs:
                 own = list(net.parameters())
                 torch._foreach_lerp_(list(target.parameters()), own, _BLEND)
+        return [[(x.weight.T, x.bias) for x in net if hasattr(x, "bias")] for net in networks]
 
     return step
 
@@ -162,6 +165,8 @@ def jax_step(learner, batch):
 
     def step():
         state[0] = jax.block_until_ready(update(state[0]))
+        (actor, *_), (critic, *_), *targets, _ = state[0]
+        return [actor, critic, *targets]
 
     return step
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from functools import cache
 from hashlib import sha256
+from math import ceil
 
 import numpy as np
 
@@ -19,7 +20,16 @@ from hw.learner.records import action_granules, observation_granules
 from hw.replay.records import GRANULE_BYTES
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["CARTPOLE", "cf22_cycles", "kernel", "mac_utilization", "rows"]
+__all__ = [
+    "CARTPOLE",
+    "REFERENCES",
+    "cf22_cycles",
+    "kernel",
+    "mac_utilization",
+    "multipliers_of",
+    "nominal_pes",
+    "rows",
+]
 
 CAPACITY = 4096
 BATCHES = (32, 64, 128, 256, 512)
@@ -29,6 +39,9 @@ OBSERVATIONS = (1, 16, 64)
 
 #: Iterations of a launch; the first, whose batch nothing hides, is left out.
 ITERATIONS = 16
+
+#: CF'22's formula with the multipliers that a kernel has, and with the PEs that CF'22 gives it.
+REFERENCES = ("CF'22's formula, these multipliers", "CF'22's formula, {} PEs in the largest layer")
 
 #: A network for CartPole, at most 32 PEs a tensor unit.
 CARTPOLE = dict(observation=4, action=2, hidden=(64, 64), multipliers=32, batch=512, double=False)
@@ -41,18 +54,33 @@ CHEETAH = dict(
 )  # fmt: skip
 
 
-def cf22_cycles(learner, batch):
-    """CF'22 3.2.3: ``(PI + n - 1) * T_max + sum_j DP * size(W_j) / PEs``, with our PI, DP and PEs.
+def multipliers_of(learner):
+    """Of each layer and lane, as the kernel has them: a layer that computes an output a clock has
+    no use for more, so that they may be fewer than the config's ``multipliers``."""
+    (layers,) = learner.networks.values()
+    return [layer.multipliers for layer in layers]
+
+
+def nominal_pes(learner):
+    """Of each layer and lane, as CF'22 has them: the config's ``multipliers`` in the largest layer,
+    and in the others as many as keep its pace."""
+    (layers,) = learner.networks.values()
+    pace = max(layer.weights for layer in layers) / learner.multipliers
+    return [ceil(layer.weights / pace) for layer in layers]
+
+
+def cf22_cycles(learner, batch, pes):
+    """CF'22 3.2.3: ``(PI + n - 1) * T_max + sum_j DP * size(W_j) / PEs``, with our PI and DP.
 
     n = 3 stages a weight matrix; T_max the slowest matrix, by its multiply-accumulates and PEs; the
     weight update has as many units as there are memories of weights, one a PE (its r_WU).
+    ``pes`` : of each layer and lane, as ``multipliers_of`` or ``nominal_pes`` has them.
     """
     (layers,) = learner.networks.values()
     stages = 3 * len(layers)
-    slowest = max(layer.weights / layer.multipliers for layer in layers)
-    pes = sum(layer.multipliers for layer in layers)
+    slowest = max(layer.weights / own for layer, own in zip(layers, pes, strict=True))
     pipeline = (batch // learner.lanes + stages - 1) * slowest
-    return pipeline + learner.lanes * sum(layer.weights for layer in layers) / pes
+    return pipeline + learner.lanes * sum(layer.weights for layer in layers) / sum(pes)
 
 
 def mac_utilization(learner, batch, cycles):
@@ -145,8 +173,8 @@ def measure(learner, batches, iterations=ITERATIONS):
 
 
 def rows():
-    """gradient_step_cycles, iteration_cycles, train_cycles and mac_utilization; of ACT,
-    act_latency_cycles and act_cycles."""
+    """multipliers, gradient_step_cycles, iteration_cycles, train_cycles and mac_utilization; of
+    ACT, act_latency_cycles and act_cycles."""
     result = []
     for kind in ("float32", "fixed"):
         arithmetic = Arithmetic(kind=kind)
@@ -190,9 +218,17 @@ def _rows(net, learner, batches, iterations=ITERATIONS):
         share = 1.05 if one_layer else 1.03
         if batch < 64 or (one_layer and batch < 512):
             share = None
+        these, nominal = REFERENCES
+        own, step = multipliers_of(learner), round(measured.step, 1)
+        result.append(
+            row("learner", case, "multipliers", ", ".join(map(str, own)), "a layer and lane",
+                source="the kernel's config")
+        )  # fmt: skip
         values = [
-            ("gradient_step_cycles", round(measured.step, 1), "cycles",
-             "CF'22's formula, same PI, DP and PEs", round(cf22_cycles(learner, batch))),
+            ("gradient_step_cycles", step, "cycles", these,
+             round(cf22_cycles(learner, batch, own))),
+            ("gradient_step_cycles", step, "cycles", nominal.format(learner.multipliers),
+             round(cf22_cycles(learner, batch, nominal_pes(learner)))),
             ("mac_utilization", use, "", bar and "at least", bar),
             ("iteration_cycles", round(measured.iteration, 1), "cycles",
              share and f"at most {share} x gradient_step_cycles",

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 
 from bench import medians, row
+from bench.learner.cycles import REFERENCES
 from host.runtime.hyperparameters import hyperparameter_records
 from host.train.threads import single_threaded
 from hw.learner.config import LearnerConfig
@@ -120,21 +121,29 @@ def twin_step(batch):
 
 
 def rows(cycles):
-    """us a step of 4-64-64-2: ours from ``cycles``, the rows of ``bench.learner.cycles``."""
-    result = []
+    """us a step of 4-64-64-2: ours from ``cycles``, the rows of ``bench.learner.cycles``; and how
+    many times as long as ours (DP = 2, binary32) software takes."""
+    result, ours = [], {}
     for measured in cycles:
-        if measured["metric"] == "gradient_step_cycles" and "DP=2" in measured["case"]:
+        if (
+            measured["metric"] == "gradient_step_cycles"
+            and "DP=2" in measured["case"]
+            and measured["reference"] == REFERENCES[0]
+        ):
+            ours[measured["case"]] = round(measured["value"] / CLOCK * 1e6, 2)
             result.append(
-                row("learner", measured["case"], "modelled_step_us",
-                    round(measured["value"] / CLOCK * 1e6, 2), "us",
+                row("learner", measured["case"], "modelled_step_us", ours[measured["case"]], "us",
                     source=f"gradient_step_cycles at {CLOCK / 1e6:.0f} MHz (assumed)")
             )  # fmt: skip
     with single_threaded():
-        return result + [line for batch in (32, 64, 512) for line in _software(batch)]
+        for batch in (32, 64, 512):
+            case = f"4-64-64-2, 32 PEs, DP=2, float32, B={batch}"
+            result += _software(batch, ours[case])
+    return result
 
 
-def _software(batch):
-    """us a step, one row a program."""
+def _software(batch, ours):
+    """us a step, and how many times ``ours`` they are; two rows a program."""
     functions = {"twin (card model), float32": twin_step(batch)}
     for name, make in (("torch, eager", torch_step), ("JAX, jitted", jax_step)):
         try:
@@ -142,6 +151,8 @@ def _software(batch):
         except ImportError as error:
             print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
     for name, seconds in medians(functions).items():
-        yield row("learner", f"4-64-64-2, B={batch}, {name}", "software_step_us",
-                  round(seconds * 1e6, 1), "us",
+        case = f"4-64-64-2, B={batch}, {name}"
+        yield row("learner", case, "software_step_us", round(seconds * 1e6, 1), "us",
                   source="measured in this run, one thread, median of 15")  # fmt: skip
+        yield row("learner", case, "software_over_card", round(seconds * 1e6 / ours, 1), "x",
+                  source="software_step_us over modelled_step_us")  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bench import BENCHES
+from bench import BENCHES, pages, results
 from host.commands.listing import table
 
 __all__ = ["measuring"]
@@ -18,8 +18,23 @@ measuring = typer.Typer()
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A bench, or `all`.")] = "all",
     as_json: Annotated[bool, typer.Option("--json", help="A list of rows, for programs.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a document.")] = False,
     area: Annotated[bool, typer.Option("--area", help="Synthesize too (yosys, minutes).")] = False,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="Keep the rows in docs/results/NAME.json, and print its documents."
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="With --write: rows that were not measured now go.")
+    ] = False,
+    printed: Annotated[
+        bool,
+        typer.Option(
+            "--print",
+            help="Measure nothing; print docs/results/*.md, docs/bench.md and README's tables.",
+        ),
+    ] = False,
 ):
     """Measure what the README claims, beside the papers' figures.
 
@@ -28,19 +43,26 @@ def bench(
     - `rlfabric bench replay`
 
     - `rlfabric bench replay --area --json`
+
+    - `rlfabric bench learner --write`
     """
     if name != "all" and name not in BENCHES:
         raise ValueError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")
+    if fresh and not write:
+        raise ValueError("fresh must be with --write, which it is about, not alone")
     rows = []
-    for each in BENCHES if name == "all" else [name]:
-        rows += importlib.import_module(f"bench.{each}").rows(area=area)
+    for each in () if printed else BENCHES if name == "all" else [name]:
+        measured = importlib.import_module(f"bench.{each}").rows(area=area)
+        rows += measured
+        if write:
+            stay = results.keep(each, measured, fresh=fresh)
+            typer.echo(f"docs/results/{each}.json: {len(measured)} rows, {stay} stay", err=True)
+    if write or printed:
+        for path in pages.write():
+            typer.echo(f"{path} is printed anew", err=True)
     if as_json:
         print(json.dumps(rows, indent=2))
-        return
-    heads = ("bench", "case", "metric", "value", "unit", "reference", "reference_value", "source")
-    cells = [["" if row[head] is None else row[head] for head in heads] for row in rows]
-    if markdown:
-        for line in [heads, ["---"] * len(heads), *cells]:
-            print("| " + " | ".join(str(cell) for cell in line) + " |")
-        return
-    table("Measured now", heads, cells)
+    elif rows:
+        heads = ("bench", "case", "metric", "value", "unit", "reference", "reference_value",
+                 "source")  # fmt: skip
+        table("Measured now", heads, [[row[head] for head in heads] for row in rows])

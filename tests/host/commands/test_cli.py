@@ -216,6 +216,19 @@ def test_bench_as_json_is_the_rows(run, bench_stub):
     assert code == 0 and json.loads(out) == ROWS and bench_stub == [True]
 
 
+def test_bench_keeps_what_it_measured(run, bench_stub, monkeypatch):
+    """host 11: each bench writes its file, from which documents are printed."""
+    kept = []
+    monkeypatch.setattr("bench.pages.write", lambda: kept.append(1) or ["README.md"])
+    monkeypatch.setattr("bench.results.keep", lambda *row, fresh: kept.append((*row, fresh)) or 3)
+    code, out, err = run("bench", "stub", "--write", "--json")
+    assert code == 0 and json.loads(out) == ROWS and kept == [("stub", ROWS, False), 1]
+    assert f"{len(ROWS)} rows, 3 stay" in err
+    assert "README.md is printed anew" in err
+    assert run("bench", "--print")[0] == 0 and kept[2:] == [1] and bench_stub == [False]
+    assert run("bench", "stub", "--fresh")[0] == 2
+
+
 def test_bench_as_table_shows_names_with_brackets(run, bench_stub):
     code, out, _ = run("bench")
     assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]

@@ -1,0 +1,106 @@
+"""What the benches have measured, as it is kept: ``docs/results/NAME.json``, one file a bench.
+
+A file is a list of measurements, each with the commit and the date that made it, and its rows. A
+new measurement takes the place of the rows that it has anew; what it did not measure (areas without
+``--area``, a peer that is not installed) stays where it was. So a bench, or a part of one, can be
+measured again alone.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.provenance import commit, now
+from host.checkpoint import atomic_write
+
+__all__ = ["FOLDER", "Results", "keep", "kept", "names"]
+
+FOLDER = Path(__file__).parents[1] / "docs" / "results"
+
+#: What makes two rows the same row, measured twice.
+_KEY = ("case", "metric", "reference", "source")
+
+
+def names(folder=FOLDER):
+    """The benches of which there is a file."""
+    return sorted(path.stem for path in Path(folder).glob("*.json"))
+
+
+def kept(name, folder=FOLDER):
+    """The measurements of a bench: dicts of ``commit``, ``date`` and ``rows``, the latest last."""
+    path = Path(folder) / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def keep(name, rows, folder=FOLDER, *, made=None, fresh=False):
+    """Write ``rows`` of a bench as a measurement of now, or of ``made``: (commit, date).
+
+    Rows of earlier measurements that ``rows`` has anew go; all of them, where it is ``fresh``.
+    Returns how many stay.
+    """
+    anew = {_key(row) for row in rows}
+    earlier = [] if fresh else kept(name, folder)
+    for each in earlier:
+        each["rows"] = [row for row in each["rows"] if _key(row) not in anew]
+    earlier = [each for each in earlier if each["rows"]]
+    name_of_commit, date = made or (commit(), now())
+    latest = {"commit": name_of_commit, "date": date, "rows": list(rows)}
+    path = Path(folder) / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = _text([*earlier, latest])
+    atomic_write(path, lambda file: file.write(text.encode()))
+    return sum(len(each["rows"]) for each in earlier)
+
+
+def _key(row):
+    return tuple(row[name] for name in _KEY)
+
+
+def _text(measurements):
+    """JSON with a line for each row, so that a difference shows which rows are new."""
+    parts = []
+    for each in measurements:
+        head = json.dumps({"commit": each["commit"], "date": each["date"]})[:-1]
+        rows = ",\n".join(f"  {json.dumps(row)}" for row in each["rows"])
+        parts.append(f'{head}, "rows": [\n{rows}\n]}}')
+    return "[" + ",\n".join(parts) + "]\n"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a bench, to be looked up.
+
+    Parameters
+    ----------
+    name : str
+    rows : tuple of dict
+    """
+
+    name: str
+    rows: tuple
+
+    @classmethod
+    def of(cls, name, folder=FOLDER):
+        return cls(name, tuple(row for each in kept(name, folder) for row in each["rows"]))
+
+    def row(self, case, metric, *, reference=None, source=""):
+        """The latest row of a case and a metric. Where several stand beside different references,
+        ``reference`` is how the one begins, and ``source`` is a part of its source's text.
+
+        KeyError where there is none.
+        """
+        for row in reversed(self.rows):
+            if (
+                (row["case"], row["metric"]) == (case, metric)
+                and (reference is None or (row["reference"] or "").startswith(reference))
+                and source in row["source"]
+            ):
+                return row
+        raise KeyError(f"{self.name} must have a row of {metric} of {case!r}, {reference!r}")
+
+    def value(self, case, metric, **which):
+        return self.row(case, metric, **which)["value"]
+
+    def beside(self, case, metric, **which):
+        """The value that stands beside it."""
+        return self.row(case, metric, **which)["reference_value"]

@@ -1,0 +1,274 @@
+"""README's tables, each printed from the rows that ``docs/results`` keeps of one bench.
+
+A table is a function of a bench's ``Results`` that returns its lines, the heads first, as lists of
+cells. A cell is a text, a number of a row, or None where there is nothing.
+"""
+
+from bench.results import FOLDER, Results
+
+__all__ = ["TABLES", "lines", "shown"]
+
+_BATCHES = (64, 128, 256, 512)
+_CELLS = ("lut", "ff", "bram36", "uram", "dsp")
+
+
+def learner_steps(rows):
+    yield ["network", "DP", "arithmetic", "B", "multipliers", "gradient step", "CF'22, these",
+           "CF'22, its PEs", "use", "iteration", "TRAIN"]  # fmt: skip
+    for row in rows.rows:
+        if row["metric"] != "multipliers":
+            continue
+        case, step = row["case"], "gradient_step_cycles"
+        net, lanes, kind, batch = case.rsplit(", ", 3)
+        yield [
+            net, lanes.removeprefix("DP="), kind, batch.removeprefix("B="), row["value"],
+            rows.value(case, step),
+            rows.beside(case, step, reference="CF'22's formula, these"),
+            rows.beside(case, step, reference=f"CF'22's formula, {net.split()[1]} PEs"),
+            rows.value(case, "mac_utilization"),
+            rows.value(case, "iteration_cycles"),
+            rows.value(case, "train_cycles"),
+        ]  # fmt: skip
+
+
+def learner_software(rows):
+    programs = "torch, eager", "JAX, jitted", "twin (card model), float32"
+    yield ["B", *programs]
+    for batch in (32, 64, 512):
+        cases = [f"4-64-64-2, B={batch}, {name}" for name in programs]
+        yield [batch, *(_times(rows.value(case, "software_over_card")) for case in cases)]
+
+
+def learner_area(rows):
+    yield ["kernel", "DSP", "own count", "CF'22", "LUT", "CF'22", "FF", "CF'22", "BRAM36", "URAM"]
+    for algorithm, observations in (("dqn", 4), ("ddpg", 8)):
+        for kind in ("fixed", "float32"):
+            case = f"{algorithm}, {observations} observations, 64-64, DP=2, 32 PEs, {kind}, N=2^20"
+            dsp, lut, ff = (
+                (rows.value(case, x), rows.beside(case, x)) for x in ("dsp", "lut", "ff")
+            )
+            count = rows.value(case, "dsp_estimate")
+            blocks = [rows.value(case, name) for name in ("bram36", "uram")]
+            yield [f"`{algorithm}`, {kind}", dsp[0], count, dsp[1], *lut, *ff, *blocks]
+
+
+def replay_manager(rows):
+    yield ["K", "B", "SAMPLE", "PEARL", "SET", "GET", "PEARL", "random mix", "PEARL"]
+    for fanout in (16, 64):
+        for batch in (32, 64, 256, 512):
+            case = f"N=2^20, K={fanout}, B={batch}"
+            sample, put, get, mixed = (
+                (rows.value(case, f"{name}_cycles"), rows.beside(case, f"{name}_cycles"))
+                for name in ("sample", "set", "get", "mixed")
+            )
+            yield [fanout, batch, *sample, put[0], *get, *mixed]
+
+
+def replay_kernel(rows):
+    case = "N=2^20, K=16, B=512, 40-byte experiences"
+    yield ["what", "clocks"]
+    for what, metric in (
+        ("launch, from start to the status block", "kernel_sample_cycles"),
+        ("of it: until the last draw", "kernel_draw_cycles"),
+        ("then until the last arrival", "kernel_gather_cycles"),
+        ("then until the last write", "kernel_write_cycles"),
+        ("bound by memory alone (below)", "kernel_sample_bound"),
+    ):
+        yield [what, rows.value(case, metric)]
+
+
+def replay_area(rows):
+    yield ["K", "LUT", "FF", "BRAM36", "URAM", "DSP"]
+    for fanout in (16, 64):
+        yield [fanout, *_area(rows, f"N=2^20, K={fanout}, 24-bit leaves")]
+
+
+def replay_software(rows):
+    yield ["B", "rlfabric K=16, clocks an index", "compiled (numba) K=16 tree", "cpprb"]
+    for batch in (32, 64, 256, 512):
+        own = rows.value(f"N=2^20, K=16, B={batch}", "clocks_per_index")
+        peers = ("numba K=16 tree, targets given", "cpprb 11, 1-float record")
+        cases = [f"N=2^20, B={batch}, {name}" for name in peers]
+        yield [batch, own, *(_times(rows.value(case, "peer_over_card")) for case in cases)]
+
+
+def gae_array(rows):
+    yield ["k", "clocks", "steps a clock", "rows busy", "loop levels", "loop MHz", "PE MHz", "LUT",
+           "FF", "DSP"]  # fmt: skip
+    for k in (1, 2, 3):
+        full, words = f"64 x 1024 steps, k={k}", f"k={k}, words of 27 bits"
+        many = f"800 trajectories of 16 to 128 steps, 64 rows, k={k}"
+        area = f"64 PEs with their loaders, k={k}"
+        yield [
+            k, rows.value(full, "gae_cycles"), rows.value(full, "elements_per_cycle"),
+            rows.value(many, "row_occupancy"), rows.value(f"loop, {words}", "logic_depth"),
+            rows.value(f"loop, {words}", "ecp5_fmax_mhz"),
+            rows.value(f"pe, {words}", "ecp5_fmax_mhz"),
+            *(rows.value(area, name) for name in ("lut", "ff", "dsp")),
+        ]  # fmt: skip
+    area = "64 PEs with their loaders, k=2"
+    paper = [rows.beside(area, name) for name in ("lut", "ff", "dsp")]
+    steps = rows.beside("64 x 1024 steps, k=2", "elements_per_cycle")
+    yield ["HEPPO, k = 2", None, steps, None, None, None, None, *paper]
+
+
+def gae_software(rows):
+    cases = (
+        "stable-baselines3",
+        "NumPy, a step at a time",
+        "numba, double loop",
+        "C, time outside",
+    )
+    yield list(cases)
+    yield [_times(rows.value(f"64 x 1024, {case}", "software_over_array")) for case in cases]
+
+
+def fa3c_rates(rows):
+    sixteen, routine = "2 pairs of 64 PEs, 16 agents", "16 agents, a routine"
+    verilog = dict(reference="FA3C", source="Verilog")
+    yield ["what", "here", "FA3C"]
+    for what, case, metric, which in (
+        ("inferences a second, 16 agents, 5 steps a rollout: a whole period of rounds on the "
+         "simulated card; FA3C's with its host", sixteen, "ips", verilog),
+        ("the same, memory of 0.75 beats a clock and direction",
+         f"{sixteen}, memory of 0.75 beats a clock", "ips", verilog),
+        ("clocks of a training of 5 samples, one unit; FA3C's computed from its mapping",
+         "Atari network, 5 samples", "train_cycles", dict(reference="FA3C")),
+        ("clocks of an inference of 4 agents", "Atari network, 4 agents", "infer_cycles",
+         dict(reference="FA3C")),
+        ("clocks of an inference of 1 agent", "Atari network, 1 agents", "infer_cycles",
+         dict(reference="FA3C")),
+        ("MB read off chip, an agent's routine", routine, "load_bytes", dict(reference="FA3C")),
+        ("MB written off chip, an agent's routine", routine, "store_bytes", dict(reference="FA3C")),
+    ):  # fmt: skip
+        row = rows.row(case, metric, **which)
+        yield [what, row["value"], row["reference_value"]]
+    for what, case in (("a training", "a TRAIN"), ("two trainings at once", "two at once")):
+        extra = rows.value(case, "rmsprop_extra_cycles")
+        yield [f"clocks that RMSProp adds to {what}", extra, None]
+
+
+def fa3c_area(rows):
+    yield ["part", "LUT", "FF", "BRAM36", "URAM", "DSP", "FA3C: LUT", "FF", "blocks", "DSP"]
+    case = "2 pairs x 64 PEs, Atari network"
+    for part, what in {
+        "PEs": "PEs",
+        "muxes": "muxes (array's control, drain)",
+        "parameter buffer": "parameter buffer",
+        "gradient buffer": "gradient buffer (queues)",
+        "feature map buffer": "feature map buffer",
+        "BCU": "BCU (lines, loops, schedule)",
+        "TLU": "TLU",
+        "RMSProp": "RMSProp",
+        "DDR-CU interconnect": "interconnect, engines",
+        "rounds and commands": "rounds and commands",
+    }.items():
+        yield [what, *_area(rows, f"{case}: {part}"), *_blocks(rows, f"{case}: {part}")]
+    yield ["**whole**", *_area(rows, case), *_blocks(rows, case, reference="FA3C")]
+
+
+def _blocks(rows, case, **which):
+    return [rows.beside(case, name, **which) for name in ("lut", "ff", "blocks", "dsp")]
+
+
+def fixar_iterations(rows):
+    net, worked = "17-400-300-6, 512 PEs", dict(source="worked out")
+    paper = rows.beside(f"{net}, full, B=64", "ips", reference="FIXAR")
+    used = rows.beside(f"{net}, full, B=64", "pe_use", reference="FIXAR")
+    yield ["whole iterations", *(f"B = {batch}" for batch in _BATCHES), "FIXAR"]
+    for what, kernel, metric, which, beside in (
+        ("full precision: clocks", f"{net}, full", "iteration_cycles", {}, None),
+        ("full precision: IPS", f"{net}, full", "ips", {}, paper),
+        ("useful products over PEs and clocks", f"{net}, full", "pe_use", {}, used),
+        ("16 bits: clocks", f"{net}, half", "iteration_cycles", {}, None),
+        ("16 bits: IPS", f"{net}, half", "ips", {}, "never timed"),
+        ("useful products over PEs and clocks", f"{net}, half", "pe_use", {}, None),
+        ("16 bits, errors 32 (the paper's letter): IPS", f"{net}, mixed", "ips", worked, None),
+        ("Hopper, 16 bits: IPS", "11-400-300-3, 512 PEs, half", "ips", worked, None),
+        ("Swimmer, 16 bits: IPS", "8-400-300-2, 512 PEs, half", "ips", worked, None),
+    ):
+        values = [rows.value(f"{kernel}, B={batch}", metric, **which) for batch in _BATCHES]
+        yield [what, *values, beside]
+
+
+def fixar_timestep(rows):
+    net = "17-400-300-6, 512 PEs, half"
+    step = f"{net}, B=64: LEARN that stores an experience, ACT"
+    most = dict(reference="at most")
+    yield ["a timestep, 16 bits", "measured", "bar"]
+    for what, case, metric in (
+        ("ACT of one observation: clocks more in a launch", f"{net}, 1 observations", "act_cycles"),
+        ("ACT of 16 observations: clocks more", f"{net}, 16 observations", "act_cycles"),
+        ("LEARN of B = 64 that stores an experience, and ACT: clocks", step, "step_cycles"),
+        ("bytes between host and card for these", step, "step_bytes"),
+    ):
+        yield [what, rows.value(case, metric, **most), rows.beside(case, metric, **most)]
+    batch = rows.beside(step, "step_bytes", reference="FIXAR")
+    yield ["bytes of the batch alone with FIXAR", batch, None]
+    for batch, cores in ((64, 2), (512, 2), (512, 4), (512, 7)):
+        for program in ("torch, eager", "JAX, jitted"):
+            case = f"17-400-300-6, B={batch}, {program}; kernel of {256 * cores} PEs, half"
+            row = rows.row(case, "ips_over_software")
+            what = f"IPS of {cores} cores over those of {program}, one thread, B = {batch}"
+            yield [what, row["value"], row["reference_value"]]
+
+
+def fixar_area(rows):
+    yield ["part", "LUT", "FF", "BRAM36", "URAM", "DSP", "FIXAR: LUT", "FF", "BRAM36", "URAM",
+           "DSP"]  # fmt: skip
+    case = "17-400-300-6, 512 PEs, both, B=512, N=1048576"
+    for part, what in {
+        "PEs": "PEs",
+        "on-chip memory": "on-chip memory",
+        "Adam": "Adam, 16 optimizers",
+        "control": "control",
+        "kernel interface": "kernel interface",
+        "HBM interface": "HBM interface",
+        "replay memory": "replay memory, which FIXAR leaves to the host",
+    }.items():
+        paper = [rows.beside(f"{case}: {part}", name) for name in _CELLS]
+        yield [what, *_area(rows, f"{case}: {part}"), *paper]
+    paper = (rows.beside(case, name, reference="FIXAR") for name in ("lut", "dsp"))
+    lut, dsp = paper
+    yield ["**whole**", *_area(rows, case), lut, None, None, None, dsp]
+
+
+def _area(rows, case):
+    return [rows.value(case, name) for name in _CELLS]
+
+
+def _times(value):
+    return f"{value} x"
+
+
+#: name of a table -> the bench that has its rows, and the function that prints it
+TABLES = {
+    function.__name__: (bench, function)
+    for bench, functions in {
+        "learner": (learner_steps, learner_software, learner_area),
+        "replay": (replay_manager, replay_kernel, replay_area, replay_software),
+        "gae": (gae_array, gae_software),
+        "fa3c": (fa3c_rates, fa3c_area),
+        "fixar": (fixar_iterations, fixar_timestep, fixar_area),
+    }.items()
+    for function in functions
+}
+
+
+def lines(name, folder=FOLDER):
+    """The Markdown lines of a table; KeyError where a row is missing."""
+    bench, function = TABLES[name]
+    heads, *cells = function(Results.of(bench, folder))
+    # Names to the left, numbers to the right.
+    sides = ["---" if isinstance(cell, str) else "---:" for cell in cells[0]]
+    return [f"| {' | '.join(map(shown, line))} |" for line in (heads, sides, *cells)]
+
+
+def shown(value):
+    """A cell's text: whole numbers from 10 000 on in groups of three digits."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if value == int(value):
+        value = int(value)
+        return f"{value:,}".replace(",", " ") if abs(value) >= 10_000 else str(value)
+    return str(value)

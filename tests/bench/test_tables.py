@@ -1,0 +1,131 @@
+"""bench.results, bench.tables, bench.pages: what is measured is kept, and documents are printed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bench import pages, results, tables
+from bench.learner import cycles
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import LearnerConfig
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def row(case, value, **more):
+    values = dict(bench="tiny", case=case, metric="clocks", value=value, unit="")
+    return {**values, "reference": None, "reference_value": None, "source": "a test", **more}
+
+
+# -- what is printed is what is there (host 11)
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return pages.pages()
+
+
+def test_documents_are_what_their_rows_print(printed):
+    """`make tables` writes them where this fails."""
+    assert len(printed) > 6
+    for name, text in printed.items():
+        assert (ROOT / name).read_text() == text, f"{name} must be as `make tables` prints it"
+    there = {f"docs/results/{path.name}" for path in (ROOT / "docs/results").glob("*.md")}
+    assert there <= set(printed), "a page of no bench"
+
+
+@pytest.mark.parametrize("table", tables.TABLES)
+def test_a_wrong_cell_in_a_table_of_readme_is_found(printed, table):
+    """Each table is there, and a digit planted in its last line makes it another text."""
+    begin = README.index(f"<!-- table: {table} -->")
+    end = README.index("<!-- end of table -->", begin)
+    digit = [found.start() for found in re.finditer(r"\d", README[begin:end])][-1] + begin
+    planted = f"{README[:digit]}{(int(README[digit]) + 1) % 10}{README[digit + 1 :]}"
+    assert pages.pages(readme=planted)["README.md"] == printed["README.md"] != planted
+
+
+def test_what_is_measured_has_no_table_by_hand():
+    begin, end = (README.index(f"<!-- tables: {word} -->") for word in ("begin", "end"))
+    rest = re.sub(r"<!-- table: .*?<!-- end of table -->", "", README[begin:end], flags=re.S)
+    assert "\n|" not in rest
+
+
+def test_a_table_that_there_is_not():
+    with pytest.raises(ValueError, match="^table must be one of learner_steps, .*, not 'mine'$"):
+        pages.pages(readme="<!-- table: mine -->\n<!-- end of table -->")
+
+
+def test_a_row_that_is_missing(tmp_path):
+    results.keep("gae", [row("x", 1)], tmp_path)
+    with pytest.raises(
+        KeyError, match="gae must have a row of gae_cycles of '64 x 1024 steps, k=1"
+    ):
+        tables.lines("gae_array", tmp_path)
+
+
+# -- what is kept
+
+
+def test_a_part_of_a_bench_is_measured_again_alone(tmp_path):
+    """Rows that are measured anew take the place of the old ones; the others keep their commit."""
+    old = [row("a", 1), row("b", 2), row("b", 2, reference="most", reference_value=3)]
+    assert results.keep("tiny", old, tmp_path, made=("1234567", "2026-01-01 00:00")) == 0
+    assert results.keep("tiny", [row("b", 5), row("c", 6)], tmp_path) == 2
+    first, second = results.kept("tiny", tmp_path)
+    assert (first["commit"], first["rows"]) == ("1234567", [old[0], old[2]])
+    assert second["rows"] == [row("b", 5), row("c", 6)] and second["date"] > first["date"]
+    found = results.Results.of("tiny", tmp_path)
+    assert [found.value("b", "clocks", reference=which) for which in (None, "most")] == [5, 2]
+    assert found.beside("b", "clocks", reference="most") == 3
+    page = pages.pages(tmp_path, readme="")["docs/results/tiny.md"]
+    assert "Measured 2026-01-01 00:00 at commit 1234567:" in page and "| b | clocks | 5 |" in page
+    assert results.keep("tiny", [row("d", 1)], tmp_path, fresh=True) == 0
+    assert len(results.kept("tiny", tmp_path)) == 1
+    assert json.loads((tmp_path / "tiny.json").read_text())[0]["rows"] == [row("d", 1)]
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(None, ""), ("x", "x"), (9999, "9999"), (1234567, "1 234 567"), (32.0, "32"), (0.97, "0.97")],
+)
+def test_cells(value, text):
+    assert tables.shown(value) == text
+
+
+# -- rows of formulas are today's (papers N2)
+
+
+def learner(**changes):
+    options = cycles.ONE_LAYER | dict(lanes=2, arithmetic=Arithmetic(kind="fixed"))
+    return LearnerConfig(**options | changes)
+
+
+def test_the_formula_of_cf22_at_its_own_design_point():
+    """4-64-2, DP = 2, 32 PEs in the largest layer, B = 64: 37 x 8 clocks and 2 x 384 / 48."""
+    assert cycles.nominal_pes(learner()) == [32, 16]
+    assert cycles.cf22_cycles(learner(), 64, [32, 16]) == 37 * 8 + 16 == 312
+    assert cycles.multipliers_of(learner()) == [4, 2]
+    assert cycles.cf22_cycles(learner(), 64, [4, 2]) == 37 * 64 + 128 == 2496
+
+
+def test_every_row_of_the_learner_says_what_its_kernel_has():
+    heads, _, *lines = tables.lines("learner_steps")
+    assert "| multipliers | gradient step | CF'22, these | CF'22, its PEs |" in heads
+    assert len(lines) == 32
+    assert "| 4-64-2, 32 PEs | 2 | fixed | 64 | 4, 2 | 2452 | 2496 | 312 |" in "\n".join(lines)
+    nets = {
+        "4-64-64-2": cycles.CARTPOLE,
+        "4-64-2": cycles.ONE_LAYER,
+        "17-400-300-6": cycles.CHEETAH,
+    }
+    for line in lines:
+        net, lanes, kind, batch, own, _, these, its, *_ = line.strip("| ").split(" | ")
+        options = nets[net.split(",")[0]]
+        one = learner(**options, lanes=int(lanes), arithmetic=Arithmetic(kind=kind))
+        have, nominal = cycles.multipliers_of(one), cycles.nominal_pes(one)
+        wanted = [round(cycles.cf22_cycles(one, int(batch), pes)) for pes in (have, nominal)]
+        assert own == ", ".join(map(str, have))
+        assert [these, its] == [tables.shown(value) for value in wanted]
