@@ -6,6 +6,8 @@ BOARD ?= u200
 BENCH ?= all
 ONLY ?=
 FRESH ?=
+JUDGE ?=
+STATE ?=
 UNIT ?= replay/manager
 SIM ?= icarus
 JOBS ?= 2
@@ -43,8 +45,10 @@ test: lint $(READY_TEST) ## lint, then every test but the long ones
 test-long: $(READY_PEERS) ## what takes minutes: all benches under Verilator, whole trainings
 	$(RUN) -m pytest -n $(JOBS) -m long
 
-learning: $(READY_PEERS) ## train what docs/learning claims, or ONLY="dqn"; what is finished is not repeated
-	@$(RUN) -m bench.learning --jobs $(JOBS) $(if $(FRESH),--fresh) $(ONLY)
+# Judging trains nothing, and needs no more than the command line does.
+learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning claims, or ONLY="dqn"; JUDGE=1 judges what is kept; STATE=dir has what is unfinished
+	@$(RUN) -m bench.learning $(if $(JUDGE),--judge,--jobs $(JOBS)) $(if $(FRESH),--fresh) \
+	  $(if $(STATE),--state "$(STATE)") $(ONLY)
 
 cocotb: $(READY) ## benches of UNIT=replay/tree/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"

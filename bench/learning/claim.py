@@ -1,7 +1,8 @@
 """What a claim of training is: who learns what, and what has to come of it.
 
 A claim holds if each of its kinds that count reaches the threshold in as many of its seeds as are
-needed. Runs of a claim: every kind, with seeds 0 to ``seeds`` - 1.
+needed, and if what it says of kinds beside each other holds (``judge.py``). Runs of a claim: every
+kind, with seeds 0 to ``seeds`` - 1.
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +10,10 @@ from dataclasses import dataclass, field
 from host.collect.environment_id import reward_threshold
 from hw.config import check_range
 
-__all__ = ["Claim", "Kind"]
+__all__ = ["AS_GOOD", "Claim", "Kind"]
+
+#: What is as good as another has at least this share of what the other gained over random actions.
+AS_GOOD = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +41,8 @@ class Kind:
     seeds : int, optional
         So many, where they are fewer than the claim's.
     at_least, at_most : float, optional
-        Share of the returns of the claim's ``reference`` that this one has (``shares.py``).
-    alike : bool
-        Its returns are not below the reference's by more than twice the standard error of the
-        difference, of two seeds at least.
+        Share that this one has of what the claim's ``reference`` gained over random actions; at the
+        end of a 95 % interval that is the harder one. ``AS_GOOD`` is "as good as".
     recovers : bool
         Its returns do not stay below those of the first half for 20 evaluations of the second.
     """
@@ -58,7 +60,6 @@ class Kind:
     seeds: int | None = None
     at_least: float | None = None
     at_most: float | None = None
-    alike: bool = False
     recovers: bool = False
 
     def __post_init__(self):
@@ -96,11 +97,11 @@ class Claim:
         "critic's loss" (``critic.py``), or a column of progress.csv whose mean falls from the first
         fifth of the rows to the last, in the place of a threshold; and all numbers of the run must
         be finite.
-    agree : tuple of str, optional
-        Names of two kinds: their means over the seeds must differ by at most twice the standard
-        error of the difference.
     reference : str, optional
         Name of the kind that others have shares of.
+    late : bool
+        Kinds are compared by the mean of a run's greedy returns in the last fifth of its steps, not
+        by the return that the run is judged by.
     fields : dict
         As a Kind's, for all of them.
     """
@@ -116,9 +117,9 @@ class Claim:
     threshold: float | None = None
     episodes: int | None = None
     training: bool = False
-    agree: tuple | None = None
     falls: str | None = None
     reference: str | None = None
+    late: bool = False
     fields: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -128,20 +129,12 @@ class Claim:
         names = [kind.name for kind in self.kinds]
         if not any(kind.counts for kind in self.kinds) or len(set(names)) < len(names):
             raise ValueError(f"kinds must be different, and one of them count, not {names}")
-        shares = any(
-            kind.at_least is not None or kind.at_most is not None or kind.alike
-            for kind in self.kinds
-        )
+        shares = any(kind.at_least is not None or kind.at_most is not None for kind in self.kinds)
         if (shares or self.reference is not None) and self.reference not in names:
             raise ValueError(f"reference must be one of {', '.join(names)}, not {self.reference!r}")
         for kind in self.kinds:
-            seeds = len(self.seeds_of(kind))
-            if kind.alike and seeds < 2:
-                raise ValueError(f"seeds must be at least 2 with a kind alike, not {seeds}")
             if kind.seeds is not None:
                 check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")
-        if self.agree is not None and (len(self.agree) != 2 or set(self.agree) - set(names)):
-            raise ValueError(f"agree must be two of {', '.join(names)}, not {self.agree!r}")
 
     def seeds_of(self, kind):
         """Seeds of one of the kinds."""

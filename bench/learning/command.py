@@ -4,13 +4,15 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 
+from bench.learning import chance, records, state
 from bench.learning.claims import CLAIMS, select
-from bench.learning.documents import write_claim, write_index
+from bench.learning.documents import claimed, write_claim, write_index
+from bench.learning.findings import find, summary
 from bench.learning.job import jobs_of
+from bench.learning.judge import HOLDS
 from bench.learning.work import work
 from host.commands.exits import report
 from host.interrupt import leave
@@ -22,20 +24,40 @@ def _child(job):
     return [sys.executable, "-m", "bench.learning.run", json.dumps(asdict(job))]
 
 
-def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_child, console=None):
+def hold(
+    only,
+    *,
+    runs,
+    docs,
+    workers,
+    fresh=False,
+    judging=False,
+    saved=None,
+    readme=None,
+    claims=CLAIMS,
+    command=_child,
+    console=None,
+):
     """Run what the claims that ``only`` names need, and write their pages; the exit code: 0, or 1
-    if a claim does not hold or a run failed.
+    if a run failed, or a claim is made that does not hold: one of those that ``only`` names or,
+    with ``readme``, one that its sentence says holds.
 
     Parameters
     ----------
     only : list of str
         As for ``bench.learning.claims.select``.
     runs, docs : path
-        Folders of the runs and of the pages.
+        Folders of the runs, and of records and pages.
     workers : int
         Runs at a time.
     fresh : bool
         Runs of other sources than there are now begin anew.
+    judging : bool
+        Nothing is run: claims are judged by the records that there are.
+    saved : path, optional
+        Folder from which unfinished runs are taken, and to which they are put (``state.py``).
+    readme : path, optional
+        README.md, which must say what is found.
     claims : tuple of Claim
     command : callable
         Job -> words of its process.
@@ -44,51 +66,103 @@ def hold(only, *, runs, docs, workers, fresh=False, claims=CLAIMS, command=_chil
     ValueError for a word that names no claim, or fields that a run has not. KeyboardInterrupt after
     a signal: the same call goes on.
     """
-    console = console or Console()
-    chosen = {claim.name: (claim, jobs_of(claim, runs)) for claim in select(only, claims)}
-    every = [job for _, jobs in chosen.values() for job in jobs.values()]
-    every.sort(key=lambda job: job.peer is not None)  # what is claimed comes first
-    for job in every:
+    console, chosen = console or Console(), select(only, claims)
+    jobs = [job for claim in chosen for job in jobs_of(claim, runs).values()]
+    jobs.sort(key=lambda job: job.peer is not None)  # what is claimed comes first
+    for job in jobs:
         job.check()
-        if fresh and job.stale:
-            job.forget()
-    missing = [job for job in every if job.result is None]
-    _say(console, f"{len(every)} runs, of which {len(every) - len(missing)} are finished")
+    failed = {}
     try:
-        failed = work(missing, command, workers=workers, console=console)
+        if not judging:
+            failed = _run(jobs, chosen, docs, workers, fresh, saved, command, console)
     finally:
-        missed = _documents(chosen, claims, Path(docs), console)
-    stale = sum(job.stale for job in every)
-    if stale:
-        _say(console, f"{stale} runs are of other sources than these: FRESH=1 repeats them")
+        every = find(claims, docs, runs)
+        for each in every:
+            if each.claim in chosen and each.known:
+                write_claim(each, docs, drawing=not judging)
+        write_index(every, docs)
+        missed = _told([each for each in every if each.claim in chosen], console)
+    if readme is not None:
+        missed = claimed(readme) != summary(every)
+        if missed:
+            _say(console, f"{readme} must say between its marks: {summary(every)}")
     for name, code in failed.items():
         _say(console, f"failed: {name} ({code})")
     return 1 if failed or missed else 0
 
 
-def _documents(chosen, claims, docs, console):
-    """Write the pages of claims of which all runs that count are finished, or known so far; the
-    names of those that do not hold, also for lack of runs."""
-    missed = []
-    for name, (claim, jobs) in chosen.items():
-        results = {key: job.result or job.so_far for key, job in jobs.items()}
-        there = sum(job.result is not None for job in jobs.values())
-        if there < len(results):
-            _say(console, f"{name}: {there} of {len(results)} runs are finished")
-        counting = [kind.name for kind in claim.kinds if kind.counts]
-        if any(results[key] is None for key in results if key[0] in counting):
-            missed.append(name)
+def _run(jobs, claims, docs, workers, fresh, saved, command, console):
+    """Run what is missing, keep its records; ``{job's name: exit code}`` of those that failed."""
+    done = {job.name for job in jobs if _is_done(job, docs, fresh)}
+    _say(console, f"{len(jobs)} runs, of which {len(done)} are finished")
+    missing = [job for job in jobs if job.name not in done]
+    if saved is not None:
+        for name in state.take(missing, saved):
+            _say(console, f"{name} goes on from {saved}")
+    _measure_chance(claims, docs, console)
+    try:
+        failed = work(missing, command, workers=workers, console=console)
+    finally:
+        for job in jobs:
+            if found := job.result or job.so_far:
+                records.keep(docs, job, found)
+        if saved is not None:
+            for name in state.put(jobs, saved):
+                _say(console, f"{name} is put into {saved}")
+    stale = sum(_is_stale(job, docs) for job in jobs)
+    if stale:
+        _say(console, f"{stale} runs are of other sources than these: FRESH=1 repeats them")
+    return failed
+
+
+def _is_done(job, docs, fresh):
+    """Whether a run is finished, here or by its record, and need not be repeated."""
+    if fresh and _is_stale(job, docs):
+        job.forget()
+        return False
+    record = records.read(docs, job)
+    kept = record and not record.get("unfinished") and job.is_mine(record)
+    return bool(job.result or kept)
+
+
+def _is_stale(job, docs):
+    """Of the run that is here or, where there is none, of its record."""
+    record = records.read(docs, job)
+    if job.result or job.cut or not record or record.get("unfinished"):
+        return job.stale
+    return job.peer is None and record["sources"] != job.sources
+
+
+def _measure_chance(claims, docs, console):
+    """What random actions return, where a claim compares with it and it is not known; of
+    environments that are installed."""
+    for claim in claims:
+        known = chance.read(docs)
+        if claim.reference is None or claim.env in known:
             continue
-        line = write_claim(claim, jobs, results, docs)
+        config = next(iter(jobs_of(claim, "runs").values())).config
+        try:
+            chance.write(docs, known | {claim.env: chance.measure(config)})
+        except ValueError as error:
+            _say(console, f"random actions in {claim.env} are not measured: {error}")
+
+
+def _told(every, console):
+    """Say what was found of each claim; the names of those that do not hold, or are not decided."""
+    for each in every:
+        claim, jobs = each.claim, len(each.jobs)
+        there = sum(not record.get("unfinished") for record in each.known)
+        if there < jobs:
+            _say(console, f"{claim.name}: {there} of {jobs} runs are finished")
         solved = "; ".join(
-            f"{kind['title']} {kind['solved']} of {kind['runs']}" for kind in line["kinds"].values()
+            f"{kind.title} {each.judgement.solved[kind.name][0]} of "
+            f"{each.judgement.solved[kind.name][1]}"
+            for kind in claim.kinds
         )
-        words = "holds" if line["holds"] else "DOES NOT HOLD"
-        _say(console, f"{name} {words}, {line['needed']} needed: {solved}")
-        if not line["holds"]:
-            missed.append(name)
-    write_index(claims, docs)
-    return missed
+        words = each.judgement.verdict
+        words = words if words == HOLDS else words.upper()
+        _say(console, f"{claim.name} {words}, {claim.needed} needed: {solved}")
+    return [each.claim.name for each in every if each.judgement.verdict != HOLDS]
 
 
 def _say(console, text):
@@ -111,6 +185,12 @@ def _options():
     parser.add_argument(
         "--fresh", action="store_true", help="begin runs of other sources than these anew"
     )
+    parser.add_argument(
+        "--judge", action="store_true", help="run nothing: judge by the records that there are"
+    )
+    parser.add_argument(
+        "--state", metavar="DIR", help="take unfinished runs from there, and put them there"
+    )
     return parser
 
 
@@ -120,8 +200,17 @@ def main():
     try:
         if asked.jobs < 1:
             raise ValueError(f"jobs must be at least 1, not {asked.jobs}")
+        if asked.judge and (asked.fresh or asked.state):
+            raise ValueError("judge must be without fresh and state, not with one of them")
         code = hold(
-            asked.only, runs=asked.runs, docs=asked.docs, workers=asked.jobs, fresh=asked.fresh
+            asked.only,
+            runs=asked.runs,
+            docs=asked.docs,
+            workers=asked.jobs,
+            fresh=asked.fresh,
+            judging=asked.judge,
+            saved=asked.state,
+            readme="README.md",
         )
     except (KeyboardInterrupt, Exception) as error:
         code = report(error)

@@ -1,35 +1,39 @@
-"""docs/learning: a page and a figure a claim, from its runs' results alone, and an index.
+"""docs/learning: a page and a figure a claim, from its runs' records alone, and an index."""
 
-What a page says in one line is kept beside it, in ``results.json``: so the index has every claim,
-and the pages of claims that were not run on this machine stay as they are.
-"""
-
-import json
 import re
 from pathlib import Path
 
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
+from bench.learning.figure import draw
+from bench.learning.findings import summary
 from bench.learning.job import JUDGING_SEED
-from bench.learning.shares import compared
+from bench.learning.judge import FAILS, HOLDS, OPEN, finished
 from host.checkpoint import atomic_write
 
-__all__ = ["found", "write_claim", "write_index"]
+__all__ = ["claimed", "write_claim", "write_index"]
 
-RESULTS = "results.json"
+#: Between them README.md says which claims hold.
+_CLAIMED = re.compile(r"<!-- claims: begin -->(.*?)<!-- claims: end -->", re.S)
+_VERDICTS = {
+    HOLDS: "It holds.",
+    FAILS: "**It does not hold.**",
+    OPEN: "**It is not decided.**",
+}
 
 _INDEX = """\
 # What is learned
 
-Claims of training, each with its runs, on card `model`, whose bytes are the Verilog's. `make
-learning` trains what is missing, goes on with what was cut, writes these pages and fails if a claim
-does not hold; `make learning ONLY="ddpg CartPole-v1"` is about the claims that one of the words
-names, by name, algorithm or environment. A row of `bench/learning/claims.py` is a claim.
+Claims of training, each with its runs, on card `model`, whose bytes are the Verilog's. A row of
+`bench/learning/claims.py` is a claim. `make learning` trains what is missing, goes on with what was
+cut, and writes these pages; `make learning ONLY="ddpg CartPole-v1"` is about the claims that one of
+the words names, by name, algorithm or environment. Each run leaves a record in [runs](runs), from
+which alone `make learning JUDGE=1` judges and writes these pages, without training. `make learning
+STATE=dir` takes up what `dir` has of runs that are not finished, and puts there what it leaves.
 
-A run has solved its environment from the threshold on; a claim holds if each kind that it is about
-has as many such runs as it needs. Beside them stand runs that it is not about.
+A run has solved its environment from the threshold on. A claim holds if every kind of run that it
+names solves the task in as many seeds as it needs; other columns are there to compare with. One
+kind is as good as another if what it gained over random actions is at least 0.8 of what the other
+gained, at the lower end of a 95 % interval over the seeds (Welch). Where the interval is too wide,
+or runs are missing, the claim is *not decided*.
 """
 
 _OWN = (
@@ -45,6 +49,11 @@ _TRAINING = (
     "exploration of training. "
 )
 _WHOLE = "Every run has all its steps. "
+_CHANCE = (
+    "Random actions return {mean:.4g} in the mean (deviation {deviation:.3g}, {episodes} "
+    "episodes). "
+)
+_NO_PROGRESS = "The progress of {of} was not kept as numbers: the picture {picture}."
 _SO_FAR = (
     "A run of which it says so far is not finished; the command goes on with it, to its {steps} "
     "steps. "
@@ -55,154 +64,128 @@ _UNTIL = (
 )
 
 
-def found(claim, results):
-    """What ``results.json`` says of a Claim; ``results``: ``{(kind's name, seed): result}``, None
-    of a run that is not finished."""
-    kinds = {}
-    for kind in claim.kinds:
-        runs = _runs(claim, kind, results)
-        kinds[kind.name] = {
-            "title": kind.title,
-            "counts": kind.counts,
-            "solved": sum(map(claim.solved, runs)),
-            "runs": len(runs),
-        }
-    return {
-        "algo": claim.algo,
-        "env": claim.env,
-        "threshold": claim.solved_from,
-        "seeds": claim.seeds,
-        "needed": claim.needed,
-        "holds": _agreement(claim, results)[0]
-        and compared(claim, results)[0]
-        and all(each["solved"] >= claim.needed for each in kinds.values() if each["counts"]),
-        "kinds": kinds,
-        "seconds": round(sum(result["seconds"] for result in results.values() if result)),
-    }
-
-
-def _runs(claim, kind, results):
-    """Results of the runs of a kind that are finished."""
-    runs = (results[kind.name, seed] for seed in claim.seeds_of(kind))
-    return [result for result in runs if result and not result.get("unfinished")]
-
-
-def _means(claim, kind, results):
-    """Their mean returns; None where no episode has ended."""
-    found = [result["mean_return"] for result in _runs(claim, kind, results)]
-    return [mean for mean in found if mean is not None]
-
-
-def _agreement(claim, results):
-    """Whether the kinds that shall agree do, and the sentence that says so."""
-    if claim.agree is None:
-        return True, ""
-    kinds = [kind for kind in claim.kinds if kind.name in claim.agree]
-    means = [np.array(_means(claim, kind, results)) for kind in kinds]
-    if min(map(len, means)) < 2:
-        return False, "They cannot be compared before each has two runs."
-    difference = means[0].mean() - means[1].mean()
-    error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in means))
-    agrees = abs(difference) <= 2 * error
-    first, second = (kind.title for kind in kinds)
-    return bool(agrees), (
-        f"{first} less {second}: {difference:.2f}, {'within' if agrees else '**more than**'} two "
-        f"standard errors of {error:.2f}."
-    )
-
-
-def write_claim(claim, jobs, results, folder):
-    """Page, figure and line of a Claim, of which all runs that count are finished, or known so far;
-    what ``found`` says."""
-    folder = Path(folder)
+def write_claim(findings, folder, *, drawing=True):
+    """The page of a claim that has a record, and its figure, where a record has progress."""
+    claim, folder = findings.claim, Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    line = found(claim, results)
-    _figure(claim, results, folder / f"{claim.name}.png")
-    _write(folder / f"{claim.name}.md", _page(claim, jobs, results, line))
-    lines = _lines(folder) | {claim.name: line}
-    _write(folder / RESULTS, json.dumps(lines, indent=1) + "\n")
-    return line
+    picture = folder / f"{claim.name}.png"
+    drawn = any(record["curve"] for record in findings.known)
+    if drawn and (drawing or not picture.exists()):
+        draw(claim, findings.records, picture)
+    _write(folder / f"{claim.name}.md", _page(findings, drawn, picture.exists()))
 
 
-def write_index(claims, folder):
-    """README.md, a line for each of the claims that has one; those of no claim are dropped."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = _lines(folder)
-    lines = {claim.name: lines[claim.name] for claim in claims if claim.name in lines}
-    _write(folder / RESULTS, json.dumps(lines, indent=1) + "\n")
-    hours = sum(line["seconds"] for line in lines.values()) / 3600
-    took = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
-    text = [_INDEX, *_rows(lines), "", f"All runs together took {took} of one core."]
-    _write(folder / "README.md", "\n".join(text) + "\n")
+def write_index(every, folder):
+    """README.md, a line for each of ``every`` Findings."""
+    seconds = sum(record["seconds"] or 0 for each in every for record in each.known)
+    took = f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
+    text = [_INDEX, summary(every), "", *_rows(every), ""]
+    text += [f"All runs together took {took} of one core.", ""]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    _write(Path(folder) / "README.md", "\n".join(text))
 
 
-def _lines(folder):
-    path = folder / RESULTS
-    return json.loads(path.read_text()) if path.exists() else {}
+def claimed(readme):
+    """What README.md says is claimed: the text between its marks, a line; None without them."""
+    found = _CLAIMED.search(Path(readme).read_text())
+    return found and " ".join(found[1].split())
 
 
 def _write(path, text):
     atomic_write(path, lambda file: file.write(text.encode()))
 
 
-def _rows(lines):
-    yield "| claim | solved from | runs that solve it, of so many | needed | beside | holds |"
-    yield "| --- | ---: | --- | ---: | --- | --- |"
-    for name, line in lines.items():
-        sides = {True: [], False: []}
-        for kind in line["kinds"].values():
-            runs = f"{kind['solved']} of {kind['runs']}" if kind["runs"] else "no run finished yet"
-            sides[kind["counts"]].append(f"{kind['title']} {runs}")
+def _rows(every):
+    yield (
+        "| claim | solved from | runs that solve it, of so many | needed | beside | made | "
+        "verdict |"
+    )
+    yield "| --- | ---: | --- | ---: | --- | --- | --- |"
+    for each in every:
+        claim, sides = each.claim, {True: [], False: []}
+        for kind in claim.kinds:
+            solved, count = each.judgement.solved[kind.name]
+            runs = f"{solved} of {count}" if count else "no run finished yet"
+            sides[kind.counts].append(f"{kind.title} {runs}")
+        made = max((record["date"][:10] for record in each.known), default="")
+        verdict = each.judgement.verdict
         cells = [
-            f"[{name}]({name}.md)",
-            "" if line["threshold"] is None else f"{line['threshold']:g}",
+            f"[{claim.name}]({claim.name}.md)" if each.known else claim.name,
+            "" if claim.solved_from is None else f"{claim.solved_from:g}",
             "; ".join(sides[True]),
-            str(line["needed"]),
+            str(claim.needed),
             "; ".join(sides[False]),
-            "yes" if line["holds"] else "**no**",
+            f"{made}, before changes" if each.before else made,
+            verdict if verdict == HOLDS else f"**{verdict}**",
         ]
         yield f"| {' | '.join(cells)} |"
 
 
-def _page(claim, jobs, results, line):
+def _page(findings, drawn, pictured):
+    claim, records, judgement = findings.claim, findings.records, findings.judgement
     needs = f"{claim.needed} of {claim.seeds} seeds"
-    holds = "It holds." if line["holds"] else "**It does not hold.**"
     titles = [kind.title for kind in claim.kinds if kind.counts]
     who = titles[0] if len(titles) == 1 else f"each of {', '.join(titles)}"
     text = [f"# {claim.name}", ""]
     text += [
-        f"Claim: `{claim.algo}` on {claim.env}, {who}, {_what(claim)} in {needs}. {holds}",
+        f"Claim: `{claim.algo}` on {claim.env}, {who}, {_what(claim)} in {needs}. "
+        f"{_VERDICTS[judgement.verdict]}",
         "",
     ]
-    text += [f"Where it comes from: {claim.source}.", "", *_table(claim, results), ""]
-    episodes = claim.episodes or jobs[claim.kinds[0].name, 0].config.evaluation_episodes
-    if claim.agree:
-        text += [_agreement(claim, results)[1], ""]
-    for sentence in compared(claim, results)[1]:
+    text += [f"Where it comes from: {claim.source}.", "", *_table(claim, records), ""]
+    for sentence in judgement.sentences:
         text += [sentence, ""]
+    config = findings.known[0]["asked"]["config"]
+    episodes = claim.episodes or config["evaluation_episodes"]
     judged = _OWN if claim.episodes is None else _JUDGED
+    chance = _CHANCE.format(**findings.chance) if findings.chance else ""
     text += [
         (_TRAINING if claim.training else judged).format(episodes=episodes, seed=JUDGING_SEED)
-        + _ends(claim, jobs, results)
+        + _ends(claim, records, config)
+        + chance
         + "In brackets are environment steps, and gradient steps.",
+        "",
+        *_made(findings),
         "",
     ]
     for kind in claim.kinds:
-        command = jobs[kind.name, 0].command
+        command = findings.jobs[kind.name, 0].command
         shown = f": `{command} --seed N`" if command else ""
         text.append(f"- {kind.title}, {kind.what}{shown}")
-    alt = "Returns" if claim.training else "Greedy returns"
-    text += ["", f"![{alt} of {claim.algo} on {claim.env}]({claim.name}.png)"]
+    if pictured:
+        alt = "Returns" if claim.training else "Greedy returns"
+        text += ["", f"![{alt} of {claim.algo} on {claim.env}]({claim.name}.png)"]
+        text += _without_progress(findings.known, drawn)
     return "\n".join(text) + "\n"
 
 
-def _ends(claim, jobs, results):
+def _without_progress(known, drawn):
+    """What there is to say of records without a curve."""
+    count = sum(not record["curve"] for record in known)
+    if not count:
+        return []
+    of = "these runs" if count == len(known) else f"{count} of {len(known)} runs"
+    picture = "is without them" if drawn else "is the one that was drawn when they were made"
+    return ["", _NO_PROGRESS.format(of=of, picture=picture)]
+
+
+def _made(findings):
+    """When and by which commits, and in what these runs are others than today's."""
+    known = findings.known
+    dates = sorted(record["date"][:10] for record in known)
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    commits = dict.fromkeys(name for record in known for name in record["commits"] if name)
+    yield f"Made {when}, at commit {', '.join(commits)}."
+    for text, titles in findings.before.items():
+        yield f"**Made before a change** ({', '.join(titles)}): {text}."
+
+
+def _ends(claim, records, config):
     if claim.until_solved:
         return _UNTIL
-    if not any(result and result.get("unfinished") for result in results.values()):
+    if not any(record and record.get("unfinished") for record in records.values()):
         return _WHOLE
-    return _SO_FAR.format(steps=_grouped(next(iter(jobs.values())).config.steps))
+    return _SO_FAR.format(steps=_grouped(config["steps"]))
 
 
 def _what(claim):
@@ -217,11 +200,14 @@ def _table(claim, results):
     yield f"| ---: |{' ---: |' * len(claim.kinds)}"
     for seed in range(claim.seeds):
         cells = [
-            _cell(claim, results[kind.name, seed]) if seed in claim.seeds_of(kind) else ""
+            _cell(claim, results.get((kind.name, seed))) if seed in claim.seeds_of(kind) else ""
             for kind in claim.kinds
         ]
         yield f"| {seed} | {' | '.join(cells)} |"
-    columns = [_means(claim, kind, results) for kind in claim.kinds]
+    columns = [
+        [run["mean_return"] for run in finished(claim, kind, results)] for kind in claim.kinds
+    ]
+    columns = [[mean for mean in means if mean is not None] for means in columns]
     means = [f"{sum(means) / len(means):.1f}" if means else "" for means in columns]
     yield f"| mean | {' | '.join(means)} |"
 
@@ -243,22 +229,3 @@ def _cell(claim, result):
 def _grouped(count):
     """120000 as 120 000."""
     return re.sub(r"(?<=\d)(?=(\d{3})+$)", " ", str(count))
-
-
-def _figure(claim, results, path):
-    """Returns over environment steps, a panel a kind, a line a seed."""
-    drawn = Figure(figsize=(max(5, 1.2 + 2.2 * len(claim.kinds)), 2.8), layout="constrained")
-    FigureCanvasAgg(drawn)
-    (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)
-    for panel, kind in zip(panels, claim.kinds, strict=True):
-        for seed in claim.seeds_of(kind):
-            curve = (results[kind.name, seed] or {}).get("curve")
-            panel.plot(*zip(*curve, strict=True) if curve else ([], []), lw=1.2, label=f"{seed}")
-        if claim.solved_from is not None:
-            panel.axhline(claim.solved_from, color="gray", ls="--", lw=1)
-        panel.set(title=kind.title, xlabel="environment steps")
-        panel.tick_params(axis="x", labelrotation=45)
-        panel.grid(alpha=0.3)
-    panels[0].set(ylabel="return in training" if claim.training else "greedy return")
-    panels[0].legend(title="seed", fontsize=7, title_fontsize=7)
-    drawn.savefig(path, dpi=90, metadata={"Software": None})

@@ -15,6 +15,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from bench.learning.peers import PEERS
+from bench.provenance import commit, now
 from host.checkpoint import atomic_write
 from host.settings import override
 from host.train.log import read_progress
@@ -92,14 +93,18 @@ class Job:
     @property
     def result(self):
         """What the finished run has left: ``mean_return``, ``steps``, ``updates``, ``seconds``,
-        ``curve``, a list of (environment steps, return), ``versions`` and ``sources``; None if it
-        is not finished, or was asked for something else."""
+        ``curve``, a list of (environment steps, return), ``versions``, ``sources``, ``commits`` and
+        ``date``; None if it is not finished, or was asked for something else."""
         found = _read(Path(self.folder) / _RESULT)
-        return found if self._is_mine(found) else None
+        return found if self.is_mine(found) else None
 
-    def _is_mine(self, found):
-        """Whether what a file of the folder holds was asked for the same; fields that a config did
-        not have then are as they are by default."""
+    def began(self, folder):
+        """Whether the run in another folder was asked for the same."""
+        return self.is_mine(_read(Path(folder) / _ASKED))
+
+    def is_mine(self, found):
+        """Whether a run was asked for the same, by what a file of its folder, or its record, holds;
+        fields that a config did not have then are as they are by default."""
         if not found:
             return False
         asked = dict(found["asked"])
@@ -113,17 +118,18 @@ class Job:
     def stale(self):
         """Whether the folder's run is of other sources than there are now; a peer's never is."""
         found = _read(Path(self.folder) / _ASKED)
-        return bool(found) and found["sources"] != self._sources
+        return bool(found) and found["sources"] != self.sources
 
     @property
-    def _sources(self):
+    def sources(self):
+        """A digest of rlfabric's sources as they are now; None for a peer, which has others."""
         return None if self.peer else _digest()
 
     @property
     def cut(self):
         """Whether what was asked for has begun, and not ended."""
         found = _read(Path(self.folder) / _ASKED)
-        return self._is_mine(found) and self.result is None
+        return self.is_mine(found) and self.result is None
 
     @property
     def so_far(self):
@@ -134,7 +140,10 @@ class Job:
         rows = [row for row in read_progress(self.folder) if row["return_mean"] is not None]
         if not rows:
             return None
+        began = _read(Path(self.folder) / _ASKED)
         return {
+            **began,
+            "date": now(),
             "unfinished": True,
             "mean_return": rows[-1]["return_mean"],
             "steps": rows[-1]["steps"],
@@ -151,12 +160,15 @@ class Job:
         """The next run in the folder is this one."""
         self.forget()
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        self._write(_ASKED, {"asked": self.asked, "sources": self._sources})
+        asked = {"asked": self.asked, "sources": self.sources, "commits": [commit()]}
+        self._write(_ASKED, asked)
 
     def end(self, result):
         """The run is finished."""
         began = _read(Path(self.folder) / _ASKED)
-        self._write(_RESULT, {**began, "versions": versions(), **result})
+        commits = list(dict.fromkeys([*began.get("commits", ()), commit()]))
+        made = {"commits": commits, "date": now(), "versions": versions()}
+        self._write(_RESULT, {**began, **made, **result})
 
     def _write(self, name, values):
         text = json.dumps(values, indent=1) + "\n"

@@ -20,10 +20,15 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
 
 from bench.learning.job import JUDGING_SEED
+from host.algorithms.convolution import default_convolutions
 from host.checkpoint import atomic_write
-from host.collect.environment_id import reward_threshold
+from host.collect.environment_id import find_spec, reward_threshold
+from host.collect.minatar import MinAtarEnv, is_minatar
+from host.collect.spec import Spec
 from host.train.progress import progress_bar
 
 __all__ = ["library_run"]
@@ -77,6 +82,9 @@ def _model(config, plan, folder, resume):
     for name in ("state.json", "model.zip", "replay.pkl", "best.zip"):
         (folder / name).unlink(missing_ok=True)
     arguments = dict(plan.arguments)
+    if len(envs.observation_space.shape) == 3:
+        own = arguments.get("policy_kwargs", {})
+        arguments["policy_kwargs"] = own | {"features_extractor_class": Planes}
     if isinstance(arguments.get("learning_rate"), list):
         arguments["learning_rate"] = _Falling(*arguments["learning_rate"])
     if plan.noise:
@@ -86,6 +94,24 @@ def _model(config, plan, folder, resume):
     model = kind("MlpPolicy", envs, seed=config.seed, device="cpu", **arguments)
     state = dict(steps=0, curve=[], best=None, solved=False, confirmed=None, seconds=0.0, tries=0)
     return model, state
+
+
+class Planes(BaseFeaturesExtractor):
+    """The convolutions that our agents have by default before their layers, for planes that are
+    too small for stable-baselines3's own."""
+
+    def __init__(self, space):
+        convolutions = default_convolutions(Spec(space.shape, "uint8", True, 1))
+        modules, channels = [], space.shape[2]
+        for filters, kernel, stride in convolutions:
+            modules += [nn.Conv2d(channels, filters, kernel, stride), nn.ReLU()]
+            channels = filters
+        network = nn.Sequential(*modules, nn.Flatten())
+        super().__init__(space, network(torch.zeros(1, *space.shape).movedim(3, 1)).shape[1])
+        self.network = network
+
+    def forward(self, observations):
+        return self.network(observations.movedim(3, 1))
 
 
 class _Falling:
@@ -99,7 +125,10 @@ class _Falling:
 
 
 def _envs(config, count, seed):
+    spec = find_spec(config.env)  # which registers what an installed package has
+
     def wrapped(env):
+        env = MinAtarEnv(env) if is_minatar(spec) else env
         return RescaleAction(env, -1, 1) if isinstance(env.action_space, Box) else env
 
     return make_vec_env(config.env, count, seed=seed, wrapper_class=wrapped)

@@ -1,9 +1,8 @@
-"""Who learns beside us, and how, as data: stable-baselines3, which ``bench.learning.library`` runs,
-or a torch agent of our own, in ``bench.learning.torch_dqn``."""
+"""How stable-baselines3 learns beside us, as data: ``bench.learning.library`` runs it."""
 
 from dataclasses import dataclass, field
 
-__all__ = ["PEERS", "Own", "Plan"]
+__all__ = ["PEERS", "Plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +26,6 @@ class Plan:
     env_count: int = 1
     arguments: dict = field(default_factory=dict)
     noise: list | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Own:
-    """A training by a torch agent of our own with the run's config: ``torch_run`` of the module
-    ``bench.learning.<agent>``."""
-
-    agent: str
 
 
 #: rl-baselines3-zoo's hyperparameters, of its commit 22e3ff2 (April 2026)
@@ -119,18 +110,23 @@ def zoo(config):
     return Plan(algorithm=config.algo.upper(), **known)
 
 
+def _rate(config):
+    """A learning rate, or one that falls in as many steps as the run's: None is all of them."""
+    rate, final = config.agent.learning_rate, config.agent.learning_rate_final
+    if final is None:
+        return rate
+    return [rate, final, (config.agent.learning_rate_steps or config.steps) / config.steps]
+
+
 def ppo(config):
     """The Plan of PPO with the run's own hyperparameters."""
-    agent = config.in_run().agent
-    rate, final = agent.learning_rate, agent.learning_rate_final
-    if final is not None:
-        rate = [rate, final, agent.learning_rate_steps / config.steps]
+    agent = config.agent
     return Plan(
         algorithm="PPO",
         steps=config.steps,
         env_count=config.env_count,
         arguments=dict(
-            learning_rate=rate,
+            learning_rate=_rate(config),
             n_steps=config.steps_per_launch,
             batch_size=agent.batch_size,
             n_epochs=agent.epochs,
@@ -145,26 +141,51 @@ def ppo(config):
     )
 
 
-#: what ``bench.learning.torch_dqn`` is for
-_OWN_DQN = dict(
+#: what stable-baselines3's DQN does, and has no argument for
+_DQN = dict(
     algo="dqn",
-    until_solved=False,
     activation="relu",
     dueling=False,
     optimizer="adam",
     loss="huber",
+    huber_delta=1.0,
+    convolutions=None,
+    reward_clip=None,
+    reward_scale=1.0,
 )
 
 
-def torch_dqn(config):
-    """The same DQN in torch, with a replay memory in NumPy: a second implementation of the run's
-    own hyperparameters."""
-    for name, wanted in _OWN_DQN.items():
-        value = getattr(config if hasattr(config, name) else config.agent, name)
+def dqn(config):
+    """The Plan of DQN with the run's own hyperparameters, as far as it has them: it draws uniformly
+    and is not double, so that ``alpha``, ``beta`` and ``double`` have no counterpart."""
+    agent, updates = config.agent, config.steps_per_launch * config.env_count
+    for name, wanted in _DQN.items():
+        value = getattr(config if hasattr(config, name) else agent, name)
         if value != wanted:
-            raise ValueError(f"{name} must be {wanted!r} for peer torch_dqn, not {value!r}")
-    return Own(agent="torch_dqn")
+            raise ValueError(f"{name} must be {wanted!r} for peer dqn, not {value!r}")
+    return Plan(
+        algorithm="DQN",
+        steps=config.steps,
+        env_count=config.env_count,
+        arguments=dict(
+            learning_rate=_rate(config),
+            buffer_size=config.capacity,
+            learning_starts=config.learning_starts,
+            batch_size=agent.batch_size,
+            gamma=agent.gamma,
+            n_steps=agent.n_step,
+            train_freq=config.steps_per_launch,
+            gradient_steps=1,
+            tau=agent.target_tau,
+            target_update_interval=agent.target_interval * updates,  # in environment steps
+            exploration_fraction=agent.epsilon_steps / config.steps,
+            exploration_initial_eps=agent.epsilon_start,
+            exploration_final_eps=agent.epsilon_end,
+            max_grad_norm=agent.max_gradient_norm or 1e9,  # it has no way to say none
+            policy_kwargs=dict(net_arch=list(agent.hidden)),
+        ),
+    )
 
 
-#: name -> config of the run that it stands beside -> Plan or Own
-PEERS = {"ppo": ppo, "torch_dqn": torch_dqn, "zoo": zoo}
+#: name -> config of the run that it stands beside -> Plan
+PEERS = {"dqn": dqn, "ppo": ppo, "zoo": zoo}

@@ -1,6 +1,5 @@
 """A run of a claim is begun, or goes on: ``python -m bench.learning.run JSON``, a Job's fields."""
 
-import importlib
 import json
 import math
 import sys
@@ -10,7 +9,6 @@ from rich.console import Console
 
 from bench.learning.critic import critic_losses
 from bench.learning.job import JUDGING_SEED, Job
-from bench.learning.peers import Own
 from host.checkpoint import CheckpointError
 from host.commands.exits import report
 from host.extras import install
@@ -39,9 +37,9 @@ def _perform(job, console):
     if not resume:
         job.begin()
     if job.peer:
-        peer_run = _peer_run(job.plan)
+        library_run = _library_run()
         with stop_requests() as stop:
-            result = peer_run(job, resume=resume, console=console, stop=stop)
+            result = library_run(job, resume=resume, console=console, stop=stop)
         code = INTERRUPTED if result is None else 0
     else:
         code, result = _card_run(job, resume, console)
@@ -50,16 +48,13 @@ def _perform(job, console):
     return code
 
 
-def _peer_run(plan):
-    own = isinstance(plan, Own)
-    name, extras = ("torch", "torch") if own else ("stable-baselines3", "torch,peers")
+def _library_run():
     try:
-        if own:
-            return importlib.import_module(f"bench.learning.{plan.agent}").torch_run
         from bench.learning.library import library_run
     except ImportError as error:
         raise MissingTool(
-            f"{name} must be installed for a peer ({install(extras)}), not missing: {error}"
+            f"stable-baselines3 must be installed for a peer ({install('torch,peers')}), not "
+            f"missing: {error}"
         ) from error
     return library_run
 

@@ -62,6 +62,15 @@ def test_a_peer_is_judged_and_goes_on_where_it_was_cut(peer, monkeypatch, algo):
     assert result["updates"] == (320 if algo == "ppo" else steps - 100)
 
 
+def test_a_dqn_sees_planes(peer):
+    """stable-baselines3's own convolutions are of larger images."""
+    pytest.importorskip("minatar")
+    fields = WATCH | dict(steps=2000, learning_starts=500, epsilon_steps=500)
+    job, _ = peer("dqn", "dqn", "MinAtar/Breakout-v1", fields, episodes=3, threshold=1.0)
+    assert perform(job, quiet()) == 0
+    assert job.result["steps"] == 2000 and job.result["updates"] == (2000 - 500) // 4
+
+
 def test_it_goes_on_with_what_it_had(peer, monkeypatch):
     """Weights, counts, memory and curve are those of the first part."""
     monkeypatch.setitem(PEERS, "ddpg", lambda config: DDPG)

@@ -1,7 +1,7 @@
 """bench.learning.peers: plans are of numbers alone, and ppo's are the run's own."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -18,6 +18,27 @@ def test_ppo_has_the_runs_own_numbers():
     assert plan.arguments["learning_rate"] == [agent.learning_rate, 1e-5, 1.0]
     rate = PEERS["ppo"](preset("ppo", "cpu", "heppo1", "CartPole-v1")).arguments["learning_rate"]
     assert isinstance(rate, float)
+
+
+def test_dqn_has_the_runs_own_numbers_where_it_has_them():
+    """A gradient step is of four environment steps here, and it counts those."""
+    config = preset("dqn", "cpu", env="MinAtar/Breakout-v1")
+    plan, agent = PEERS["dqn"](config), config.agent
+    assert (plan.algorithm, plan.steps, plan.env_count) == ("DQN", config.steps, 4)
+    found = plan.arguments
+    assert found["target_update_interval"] == 4 * agent.target_interval
+    assert found["n_steps"] == agent.n_step and found["buffer_size"] == config.capacity
+    assert found["exploration_fraction"] * config.steps == agent.epsilon_steps
+    assert found["learning_rate"] == [agent.learning_rate, agent.learning_rate_final, 1.0]
+    assert asdict(plan) == json.loads(json.dumps(asdict(plan)))
+
+
+def test_what_dqn_has_no_argument_for():
+    config = preset("dqn", "cpu", env="CartPole-v1")
+    with pytest.raises(ValueError, match="^dueling must be False for peer dqn, not True$"):
+        PEERS["dqn"](replace(config, agent=replace(config.agent, dueling=True)))
+    with pytest.raises(ValueError, match="^algo must be 'dqn' for peer dqn, not 'sac'$"):
+        PEERS["dqn"](preset("sac", "cpu"))
 
 
 @pytest.mark.parametrize("algo, env", ZOO)

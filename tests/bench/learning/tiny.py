@@ -49,7 +49,8 @@ def scripted(means, begun):
         begun.append(job.name)
         if job.name not in means:
             return [sys.executable, "-c", "print('no such luck'); raise SystemExit(3)"]
-        result = {"asked": job.asked, "mean_return": means[job.name], "steps": 120_000}
+        made = {"commits": ["1234567"], "date": "2026-01-01 00:00", "sources": None}
+        result = {"asked": job.asked, **made, "mean_return": means[job.name], "steps": 120_000}
         result |= {"updates": 77, "seconds": 1800.0, "curve": [[400, 9.0], [800, 11.5]]}
         return [sys.executable, "-c", _WRITE, job.folder, json.dumps(result)]
 

@@ -1,0 +1,81 @@
+"""What random actions return, which a claim of "as good as" counts from: ``docs/learning/
+random.json``, a line an environment.
+
+Each number is of ``EPISODES`` episodes, of seeds from 0 on, in the environments that a run of the
+claim plays in. An environment whose package is not installed here keeps what it has; one of which
+nothing is known leaves its claims not decided.
+"""
+
+import json
+import warnings
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from bench.learning.interval import Sample
+from bench.provenance import commit, now
+from host.checkpoint import atomic_write
+from host.collect.environment import evaluate, make_envs
+from host.collect.spec import Spec
+
+__all__ = ["EPISODES", "measure", "read", "sample", "write"]
+
+EPISODES = 1000
+_FILE = "random.json"
+#: Episodes at a time.
+_TOGETHER = 20
+
+
+class _Random:
+    """A policy of uniformly random actions; boxes are [-1, 1], as for our agents."""
+
+    def __init__(self, spec, seed):
+        self._spec, self._rng = spec, np.random.default_rng(seed)
+
+    def act(self, obs, *, greedy=False, steps=0):
+        count, actions = len(obs), self._spec.action_count
+        if self._spec.discrete:
+            return self._rng.integers(actions, size=count)
+        return self._rng.uniform(-1, 1, (count, actions)).astype(np.float32)
+
+
+def measure(config, episodes=EPISODES):
+    """What random actions return in the environment of a run's ``config``, as JSON values.
+
+    ValueError if the environment is not installed.
+    """
+    returns = []
+    with closing(make_envs(config.env, min(_TOGETHER, episodes), config.algorithm)) as envs:
+        policy = _Random(Spec.of(envs), 0)
+        with warnings.catch_warnings():  # episodes that have no end are cut, as in evaluations
+            warnings.simplefilter("ignore", RuntimeWarning)
+            while len(returns) < episodes:
+                limit = config.evaluation_steps
+                returns += list(evaluate(policy, envs, seed=len(returns), limit=limit))
+    return {
+        "mean": round(float(np.mean(returns)), 4),
+        "deviation": round(float(np.std(returns, ddof=1)), 4),
+        "episodes": len(returns),
+        "commit": commit(),
+        "date": now(),
+    }
+
+
+def read(folder):
+    """``{environment: JSON values}`` of what is known."""
+    path = Path(folder) / _FILE
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def sample(found):
+    """A Sample of what ``measure`` has found."""
+    return Sample(found["mean"], found["deviation"], found["episodes"])
+
+
+def write(folder, found):
+    """Add what ``found`` says of environments."""
+    lines = [f" {json.dumps(env)}: {json.dumps(values)}" for env, values in found.items()]
+    path, text = Path(folder) / _FILE, "{\n" + ",\n".join(sorted(lines)) + "\n}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, lambda file: file.write(text.encode()))

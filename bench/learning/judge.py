@@ -1,0 +1,158 @@
+"""Whether a claim holds, from its runs' results alone: it holds, it does not, or it is not decided.
+
+Nothing is won by noise. "As good as" is a claim of non-inferiority: what the one gained over
+random actions is at least 0.8 of what the other gained, at the lower end of a 95 % interval over
+the seeds. Where the interval has both answers in it, or runs are missing, nothing is decided.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.learning.interval import Sample, interval
+
+__all__ = ["FAILS", "HOLDS", "OPEN", "Judgement", "finished", "judge", "late_mean", "longest_drop"]
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
+
+#: of a run's steps, at its end: what is compared is the mean of the greedy returns there
+_LATE = 0.2
+#: evaluations: what is below for so many does not recover
+_LASTING = 20
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``verdict``: HOLDS, FAILS or OPEN; ``solved``: kind's name -> (runs that solve, finished
+    runs); ``sentences``: why, a sentence for each thing that is compared."""
+
+    verdict: str
+    solved: dict
+    sentences: tuple
+
+
+def judge(claim, results, chance=None):
+    """A Claim's Judgement.
+
+    Parameters
+    ----------
+    results : dict
+        ``(kind's name, seed)`` -> result, or None of a run that there is not.
+    chance : Sample, optional
+        Returns of random actions, where they are known.
+    """
+    verdicts, sentences, solved = [], [], {}
+    for kind in claim.kinds:
+        runs = finished(claim, kind, results)
+        solved[kind.name] = sum(map(claim.solved, runs)), len(runs)
+        if kind.counts:
+            verdicts.append(_reached(claim, kind, *solved[kind.name]))
+        found = []
+        if kind.at_least is not None or kind.at_most is not None:
+            found.append(_share(claim, kind, results, chance))
+        if kind.recovers:
+            found.append(_recovers(claim, kind, runs))
+        for verdict, sentence in found:
+            verdicts.append(verdict)
+            sentences.append(f"{kind.title}: {sentence} **{verdict.capitalize()}.**")
+    worst = next((each for each in (FAILS, OPEN) if each in verdicts), HOLDS)
+    return Judgement(worst, solved, tuple(sentences))
+
+
+def finished(claim, kind, results):
+    """Results of a kind's runs that are finished."""
+    runs = (results.get((kind.name, seed)) for seed in claim.seeds_of(kind))
+    return [result for result in runs if result and not result.get("unfinished")]
+
+
+def _reached(claim, kind, solved, count):
+    """Whether as many solve as are needed: decided as soon as the other runs cannot change it."""
+    missing = len(claim.seeds_of(kind)) - count
+    if solved >= claim.needed:
+        return HOLDS
+    return OPEN if solved + missing >= claim.needed else FAILS
+
+
+def _share(claim, kind, results, chance):
+    reference = next(each for each in claim.kinds if each.name == claim.reference)
+    samples = [_sample(claim, each, results) for each in (kind, reference)]
+    for sample, each in zip(samples, (kind, reference), strict=True):
+        if isinstance(sample, str):
+            return OPEN, f"it cannot be compared with {reference.title}: {each.title} {sample}."
+    own, base = samples
+    ends = interval([(1, own), (-1, base)])
+    means = f"{own.mean:.4g} in the mean, {reference.title} {base.mean:.4g}"
+    apart = f"the difference of the means lies between {ends[0]:.3g} and {ends[1]:.3g} (95 %)"
+    if chance is None:
+        return OPEN, (
+            f"{means}; {apart}. What random actions return is not known (`make learning` measures "
+            "it where the environment is installed)."
+        )
+    if base.mean <= chance.mean:
+        return OPEN, f"{reference.title} has gained nothing over random actions."
+    verdicts, bounds = [], []
+    for share, is_least in ((kind.at_least, True), (kind.at_most, False)):
+        if share is not None:
+            low, high = interval([(1, own), (-share, base), (share - 1, chance)])
+            low, high = (low, high) if is_least else (-high, -low)
+            verdicts.append(HOLDS if low >= 0 else FAILS if high < 0 else OPEN)
+            bounds.append(f"at {'least' if is_least else 'most'} {share:g}")
+    worst = next((each for each in (FAILS, OPEN) if each in verdicts), HOLDS)
+    gained = (own.mean - chance.mean) / (base.mean - chance.mean)
+    return worst, (
+        f"{means}, random actions {chance.mean:.3g}; of what {reference.title} gained over these "
+        f"it has {gained:.2f}, and {apart}. Claimed: {' and '.join(bounds)} of the gain, over the "
+        "whole interval."
+    )
+
+
+def _sample(claim, kind, results):
+    """A Sample of what is compared of a kind's runs, or a text that says why there is none."""
+    runs, wanted = finished(claim, kind, results), len(claim.seeds_of(kind))
+    if len(runs) < wanted:
+        return f"has {len(runs)} of {wanted} runs"
+    values = [late_mean(run) if claim.late else run["mean_return"] for run in runs]
+    if None in values:
+        what = "returns in the last fifth of the steps" if claim.late else "a return"
+        return f"has runs of which {what} were not kept"
+    return Sample.of(values) if wanted > 1 else "has one seed"
+
+
+def late_mean(result):
+    """Mean of the returns of a run's curve in the last fifth of its steps; None where there is no
+    point. Of some early runs this alone was kept."""
+    curve = result["curve"]
+    if curve is None:
+        return result.get("late_mean")
+    begins = (1 - _LATE) * curve[-1][0] if curve else 0
+    found = [value for steps, value in curve if steps > begins]
+    return sum(found) / len(found) if found else None
+
+
+def _recovers(claim, kind, runs):
+    wanted = len(claim.seeds_of(kind))
+    drops = [longest_drop(run) for run in runs]
+    if len(runs) < wanted or None in drops:
+        return OPEN, f"of {wanted} runs the progress was not kept, or they are not finished."
+    longest = max(drops)
+    return (HOLDS if longest < _LASTING else FAILS), (
+        f"at most {longest} evaluations one after the other behind half of the steps were more "
+        f"than a fifth below the mean of the {_LASTING} before it. Claimed: fewer than {_LASTING}."
+    )
+
+
+def longest_drop(result):
+    """Evaluations in a row in the second half of a run's steps that are more than a fifth below the
+    mean of the last ones of the first half; None where there is no curve. Of some early runs this
+    alone was kept."""
+    curve = result["curve"]
+    if not curve:
+        return result.get("longest_drop")
+    middle = curve[-1][0] / 2
+    before = [value for steps, value in curve if steps <= middle][-_LASTING:]
+    least = np.mean(before) - 0.2 * abs(np.mean(before)) if before else -np.inf
+    longest = count = 0
+    for steps, value in curve:
+        count = count + 1 if steps > middle and value < least else 0
+        longest = max(longest, count)
+    return longest
