@@ -1,0 +1,83 @@
+"""Rows of benches that are made of measurements, without these: ratios, formulas, papers' parts."""
+
+import sys
+
+import pytest
+
+from bench import row
+from bench.fa3c import area
+from bench.gae import software as gae
+from bench.learner import cycles, software
+from bench.replay import peers
+from hw.arith.arithmetic import Arithmetic
+from hw.learner.config import LearnerConfig
+
+
+def values(rows):
+    return {(row["case"], row["metric"], row["reference"]): row for row in rows}
+
+
+def test_a_gradient_step_stands_beside_both_formulas(monkeypatch):
+    """papers N2: 312 clocks for the network that the row is named after, and its multipliers."""
+    measured = {64: cycles.Measured(2452.0, 2454.0, 2454.0)}
+    monkeypatch.setattr(cycles, "measure", lambda *arguments: measured)
+    learner = LearnerConfig(**cycles.ONE_LAYER, lanes=2, arithmetic=Arithmetic(kind="fixed"))
+    found = values(cycles._rows("4-64-2, 32 PEs", learner, (64,)))
+    case = "4-64-2, 32 PEs, DP=2, fixed, B=64"
+    assert found[case, "multipliers", None]["value"] == "4, 2"
+    these, nominal = (reference.format(32) for reference in cycles.REFERENCES)
+    for reference, clocks in ((these, 2496), (nominal, 312)):
+        step = found[case, "gradient_step_cycles", reference]
+        assert (step["value"], step["reference_value"]) == (2452, clocks)
+
+
+def test_software_is_so_many_times_as_long_as_a_step(monkeypatch):
+    monkeypatch.setattr(software, "medians", lambda functions: dict.fromkeys(functions, 1e-3))
+    for name in ("torch_step", "jax_step", "twin_step"):
+        monkeypatch.setattr(software, name, lambda batch: None)
+    steps = [
+        row("learner", f"4-64-64-2, 32 PEs, DP=2, float32, B={batch}", "gradient_step_cycles",
+            2500.0, "cycles", reference=reference, source="a test")
+        for batch in (32, 64, 512) for reference in cycles.REFERENCES
+    ]  # fmt: skip
+    found = values(software.rows(steps))
+    assert found[steps[0]["case"], "modelled_step_us", None]["value"] == 10
+    assert len(found) == 3 + 3 * 3 * 2
+    assert found["4-64-64-2, B=64, torch, eager", "software_over_card", None]["value"] == 100
+
+
+def test_advantages_by_software_are_so_many_times_as_long(monkeypatch):
+    monkeypatch.setattr(gae, "implementations", lambda *shape: {"numba": None})
+    monkeypatch.setattr(gae, "medians", lambda functions, calls: dict.fromkeys(functions, 1e-3))
+    found = values(gae.rows(3000))
+    assert found["64 x 1024, numba", "software_over_array", None]["value"] == 100
+    assert ("16 x 128, numba", "software_over_array", None) not in found
+
+
+def test_draws_by_software_are_so_many_times_as_long(monkeypatch):
+    buffer = type("Buffer", (), dict(__init__=lambda *a, **k: None, add=lambda *a, **k: None))
+    module = type("cpprb", (), dict(PrioritizedReplayBuffer=buffer))
+    monkeypatch.setitem(sys.modules, "cpprb", module)
+    monkeypatch.setattr(peers, "CAPACITY", 1 << 16)
+    monkeypatch.setattr(peers, "_kary_tree", lambda: (None, None, 1.0, None))
+    monkeypatch.setattr(peers, "_median_ns", lambda function, batch: 800.0)
+    clocks = [
+        row("replay", f"N=2^20, K=16, B={batch}", "sample_cycles", 2 * batch, "cycles",
+            source="a test")
+        for batch in (32, 64, 256, 512)
+    ]  # fmt: skip
+    found = values(peers.rows(clocks))
+    assert found["N=2^20, K=16, B=32", "clocks_per_index", None]["value"] == 2
+    assert found["N=2^20, K=16, B=32", "modelled_sample_ns", None]["value"] == 8
+    assert found["N=2^20, B=32, cpprb 11, 1-float record", "peer_over_card", None]["value"] == 100
+
+
+@pytest.mark.parametrize("part", [*area.TABLE_4, "rounds and commands"])
+def test_a_part_of_fa3cs_area_has_blocks_of_both_kinds(part):
+    """Which Table 4 counts alike; it has no row for what orders a round."""
+    cells = dict(lut=1, ff=2, bram36=3.5, uram=4, dsp=5)
+    paper = area.TABLE_4.get(part)
+    found = {row["metric"]: row for row in area._beside("a", cells, paper, "Table 4")}
+    assert found["blocks"]["value"] == 7.5 and found["bram36"]["reference"] is None
+    beside = [found[name]["reference_value"] for name in ("lut", "ff", "blocks", "dsp")]
+    assert beside == list(paper or [None] * 4)
