@@ -3,7 +3,7 @@
 Evaluations are as often, and of as many episodes, as the run's config says; the best policy of them
 is kept. Actions are in [-1, 1], as they are for our agents. What it leaves: ``model.zip`` and
 ``replay.pkl``, the state at the beginning of a rollout; ``state.json``, the curve until then; and
-``best.zip``.
+``best.zip``. It unpickles these files where a run goes on, so they must be one's own.
 """
 
 import json

@@ -3,7 +3,8 @@ STATE=dir``.
 
 Before anything is run, what the folder has of a run, and is further than what is here, is taken;
 when the command ends, also after Ctrl-C, what was cut is put there, and what has been finished is
-removed from there. So a run goes on in another clone, to the same bits.
+removed from there. So a run goes on in another clone, to the same bits. The folder must be one's
+own: a peer's state is unpickled where it goes on.
 """
 
 import json
