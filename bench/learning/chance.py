@@ -16,15 +16,13 @@ import numpy as np
 from bench.learning.interval import Sample
 from bench.provenance import commit, now
 from host.checkpoint import atomic_write
-from host.collect.environment import evaluate, make_envs
+from host.collect.evaluation import Copies, evaluate
 from host.collect.spec import Spec
 
 __all__ = ["EPISODES", "measure", "read", "sample", "write"]
 
 EPISODES = 1000
 _FILE = "random.json"
-#: Episodes at a time.
-_TOGETHER = 20
 
 
 class _Random:
@@ -45,14 +43,11 @@ def measure(config, episodes=EPISODES):
 
     ValueError if the environment is not installed.
     """
-    returns = []
-    with closing(make_envs(config.env, min(_TOGETHER, episodes), config.algorithm)) as envs:
-        policy = _Random(Spec.of(envs), 0)
+    with closing(Copies(config.env, episodes, config.algorithm)) as copies:
+        policy = _Random(Spec.of(copies.envs[0]), 0)
         with warnings.catch_warnings():  # episodes that have no end are cut, as in evaluations
             warnings.simplefilter("ignore", RuntimeWarning)
-            while len(returns) < episodes:
-                limit = config.evaluation_steps
-                returns += list(evaluate(policy, envs, seed=len(returns), limit=limit))
+            returns = evaluate(policy, copies, seed=0, limit=config.evaluation_steps)
     return {
         "mean": round(float(np.mean(returns)), 4),
         "deviation": round(float(np.std(returns, ddof=1)), 4),

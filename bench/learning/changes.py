@@ -40,4 +40,22 @@ class Change:
         )
 
 
-CHANGES = ()
+CHANGES = (
+    Change(
+        date="2026-11-23 17:45",
+        what="an experience's priority is of the larger magnitude of both critics' errors",
+        algos=("td3", "sac"),
+    ),
+    Change(date="2026-11-23 17:45", what="targets move with the actor", algos=("td3",)),
+    Change(
+        date="2026-11-23 17:55",
+        what="schedules go by the step at which a launch begins, not by that at which it ends",
+        algos=("a3c", "ddpg", "dqn", "ppo", "sac", "td3"),
+    ),
+    Change(
+        date="2026-11-23 18:16",
+        what="ranges are captured in all steps before the switch, not in the last tenth",
+        algos=("ddpg",),
+        where={"precision": "qat"},
+    ),
+)

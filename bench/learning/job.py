@@ -77,7 +77,7 @@ class Job:
     @cached_property
     def asked(self):
         """JSON values that say what the run is."""
-        values = {"config": self.config.to_dict(), "episodes": self.episodes}
+        values = {"config": self.config.in_run().to_dict(), "episodes": self.episodes}
         values |= {"training": True} if self.training else {}
         values |= {"falls": self.falls} if self.falls else {}
         if self.peer:
@@ -109,7 +109,7 @@ class Job:
             return False
         asked = dict(found["asked"])
         try:
-            asked["config"] = self.config.from_dict(asked["config"]).to_dict()
+            asked["config"] = self.config.from_dict(asked["config"]).in_run().to_dict()
         except (TypeError, ValueError):
             return False
         return json.loads(json.dumps(asked)) == self.asked

@@ -110,23 +110,22 @@ def zoo(config):
     return Plan(algorithm=config.algo.upper(), **known)
 
 
-def _rate(config):
-    """A learning rate, or one that falls in as many steps as the run's: None is all of them."""
-    rate, final = config.agent.learning_rate, config.agent.learning_rate_final
-    if final is None:
-        return rate
-    return [rate, final, (config.agent.learning_rate_steps or config.steps) / config.steps]
+def _rate(agent, steps):
+    """A learning rate, or one that falls: from, to, in which share of the run."""
+    rate, final = agent.learning_rate, agent.learning_rate_final
+    return rate if final is None else [rate, final, agent.learning_rate_steps / steps]
 
 
 def ppo(config):
     """The Plan of PPO with the run's own hyperparameters."""
+    config = config.in_run()
     agent = config.agent
     return Plan(
         algorithm="PPO",
         steps=config.steps,
         env_count=config.env_count,
         arguments=dict(
-            learning_rate=_rate(config),
+            learning_rate=_rate(agent, config.steps),
             n_steps=config.steps_per_launch,
             batch_size=agent.batch_size,
             n_epochs=agent.epochs,
@@ -158,6 +157,7 @@ _DQN = dict(
 def dqn(config):
     """The Plan of DQN with the run's own hyperparameters, as far as it has them: it draws uniformly
     and is not double, so that ``alpha``, ``beta`` and ``double`` have no counterpart."""
+    config = config.in_run()
     agent, updates = config.agent, config.steps_per_launch * config.env_count
     for name, wanted in _DQN.items():
         value = getattr(config if hasattr(config, name) else agent, name)
@@ -168,7 +168,7 @@ def dqn(config):
         steps=config.steps,
         env_count=config.env_count,
         arguments=dict(
-            learning_rate=_rate(config),
+            learning_rate=_rate(agent, config.steps),
             buffer_size=config.capacity,
             learning_starts=config.learning_starts,
             batch_size=agent.batch_size,
