@@ -33,7 +33,8 @@ def network(**changes):
 
 #: Every kind of layer: strides, kernels, odd sizes, what is cut off, bytes and binary32, lanes.
 NETWORKS = {
-    # The one that the RTL's quick test has: taps of the second convolution lie over one another.
+    # The one that the RTL's quick test has: taps of the second convolution lie over one another;
+    # survivor 02: more agents in an inference than two bits count.
     "smallest": network(
         height=6,
         width=6,
@@ -42,6 +43,8 @@ NETWORKS = {
         hidden=(),
         lanes=1,
         steps=2,
+        batch=5,
+        agents=5,
     ),
     "usual": network(),
     "one lane": network(lanes=1, binary32=True),

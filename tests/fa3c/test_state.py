@@ -101,7 +101,10 @@ def test_load_of_theta_empties(kernel):
     assert kernel.round(infer(0), infer(0, agent=3)) is Error.NONE
     assert kernel.load(SQUARES) is Error.NONE and kernel.status["synced"] == 0b101
     assert kernel.round(infer(1)) is Error.NONE
+    counts = [kernel.status[name].item() for name in ("rounds", "tasks")]
     assert kernel.load(THETA) is Error.NONE and kernel.status["synced"] == 0
+    # Survivor 09: they count since reset.
+    assert [kernel.status[name].item() for name in ("rounds", "tasks")] == counts == [3, 5]
     assert kernel.round(infer(2)) is Error.SNAPSHOT
     assert kernel.round(sync, infer(2)) is Error.STEP
     assert kernel.round(sync, train()) is Error.SNAPSHOT
@@ -125,3 +128,6 @@ def test_clocks_of_a_refused_round():
         for refused in ([infer(0)], [infer(1, snapshot=1)], [blank_task(SYNC, unit=1)]):
             assert kernel.round(*refused) is not Error.NONE
             assert [kernel.status[name].tolist() for name in names] == before
+        # Survivor 04: a round without updates has no clocks of them.
+        assert kernel.round(infer(1)) is Error.NONE
+        assert kernel.status["update_cycles"] == 0 < kernel.status["round_cycles"]

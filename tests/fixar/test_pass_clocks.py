@@ -11,7 +11,8 @@ from hw.fixar.precision import Precision
 FULL, ERRORS_FULL = Precision(), Precision(activations=True)
 HALF = Precision(activations=True, errors=True)
 
-#: Tiles of 4; more actions than lanes; no adam; one action, and fewer passes beside the TD errors.
+#: Tiles of 4; more actions than lanes; no adam; one action, and fewer passes beside the TD errors;
+#: as many actions as lanes (survivor 11).
 CONFIGS = {
     "two_cores": dict(observation=3, action=2, hidden=(40, 24), batch=64, cores=2, side=4),
     "one_core": dict(observation=6, action=10, hidden=(20, 36), batch=200, cores=1, side=8),
@@ -19,6 +20,7 @@ CONFIGS = {
     "narrow": dict(
         observation=3, action=1, hidden=(4,), batch=100, cores=3, side=4, optimizer="rmsprop"
     ),
+    "even": dict(observation=4, action=4, hidden=(16,), batch=40, cores=1, side=4),
 }
 #: (config, batch, precision) -> clocks of each pass, and of ``bench.fixar.passes`` as a whole.
 PASSES = [
@@ -48,6 +50,10 @@ PASSES = [
      [65, 112, 65, 65, 65, 65, 65, 112, 69, 102, 102, 65, 65, 69, 110, 69, 102, 102]),
     ("narrow", 100, HALF, 2178,
      [48, 78, 48, 48, 48, 48, 48, 78, 52, 94, 94, 48, 48, 52, 76, 52, 94, 94]),
+    ("even", 5, FULL, 1472,
+     [71, 80, 71, 51, 71, 51, 71, 80, 55, 89, 127, 71, 51, 55, 78, 55, 89, 127]),
+    ("even", 40, HALF, 3240,
+     [191, 185, 191, 111, 191, 111, 191, 185, 115, 140, 235, 191, 111, 115, 183, 115, 140, 235]),
 ]  # fmt: skip
 #: Of whole kernels on card sim: clocks of an iteration behind the first, ``cycles`` of its REPORT.
 CHEETAH = dict(observation=17, action=6, hidden=(400, 300), batch=512)

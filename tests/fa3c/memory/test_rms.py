@@ -104,6 +104,16 @@ def test_commands(simulate, tmp_path, kind):
     run(simulate, tmp_path, program, given, kinds=[kind], **case)
 
 
+def test_layers_of_a_deep_network(simulate, tmp_path):
+    """Survivor 01: the last of seven layers, the most that there can be."""
+    filters = [(16, 1, 1), (2, 1, 1), (3, 1, 1), (2, 1, 1)]
+    given = settings(1, 16, 3) | dict(convolutions=filters, hidden=(2, 3))
+    program = Program(Fa3cConfig(**given), 6)
+    for layer in (6, 4, 5):
+        program.update(0, layer)
+    run(simulate, tmp_path, program, given, kinds=["random"])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("rms_units, seed", [(1, 5), (4, 2), (8, 3), (16, 4)])
 def test_random_commands(simulate, tmp_path, rms_units, seed):

@@ -133,6 +133,12 @@ def test_rounds_by_hand(simulate, tmp_path):
     for place, outcome in (((1 << 15) - 1984, Error.OPERANDS), ((1 << 15) - 2048, Error.NONE)):
         rounds.append(expected(reference, [by(train | dict(count=16, operands=place), 3, 5)]))
         assert rounds[-1]["error"] == outcome
+    # Survivor 03: each byte of agents that a task does not name.
+    for task, named in ((by(infer, 3, 7), 1), (by(train, 3, 7), 1), (sync, 0)):
+        for place in range(named, 8):
+            agents = [*task["agents"][:place], 1, *[0] * (7 - place)]
+            rounds.append(expected(reference, [task | dict(agents=agents)]))
+            assert rounds[-1]["error"] == Error.TASK
     rounds.append(expected(reference, lists.good()))
     assert len(rounds[-1]["tasks"]) > 64 and not rounds[-1]["error"]
     run(simulate, tmp_path, reference.config, rounds)

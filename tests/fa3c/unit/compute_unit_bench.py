@@ -165,7 +165,8 @@ async def matches_twin(dut, longest):
     if not (short and longest):
         tasks += [("infer", [2], 0), ("train", 1, CONFIG.steps)]
     if not short or longest:
-        tasks += [("infer", [1, 0], 1), ("train", 2, 1), ("infer", [1], CONFIG.steps)]
+        every = list(range(CONFIG.batch))[::-1]
+        tasks += [("infer", every, 1), ("train", 2, 1), ("infer", [1], CONFIG.steps)]
     for work, *numbers in tasks:
         if ROLE in (work, "any"):
             await getattr(bench, work)(*numbers)
