@@ -1,0 +1,42 @@
+"""hw.fixar.aap.existing: samples of a batch, and padding behind them, word by word."""
+
+import pytest
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from clocks import Clocks
+
+from hw.fixar.aap.existing import existing
+from hw.fixar.config import FixarConfig
+
+
+class Existing(wiring.Component):
+    def __init__(self, config):
+        self.config = config
+        most = range(config.batch + 8)
+        super().__init__(
+            {"index": In(most), "pair": In(1), "batch": In(range(config.batch + 1)), "keep": Out(2)}
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        keep = existing(m, self.index, self.pair, self.batch, self.config, name="exists")
+        m.d.comb += self.keep.eq(keep)
+        return m
+
+
+@pytest.mark.parametrize("cores, largest", [(1, 8), (2, 31), (3, 7), (3, 31)])
+def test_every_word(simulate, tmp_path, cores, largest):
+    """Survivor 12: also words whose places, all cores' samples before them, have a bit more than
+    the batch."""
+    config = FixarConfig(observation=3, action=1, hidden=(4,), batch=largest, cores=cores, side=4)
+    clocks = Clocks()
+    for batch in {1, cores, largest - 1, largest}:
+        for pair in (0, 1):
+            # Words of the last tile, whose samples need not exist.
+            for index in range(-(-largest // cores) + 4 if not pair else largest // cores // 2 + 4):
+                samples = (2 * index, 2 * index + 1) if pair else (index,)
+                keep = sum((s * cores < batch) << k for k, s in enumerate(samples))
+                now = clocks.add(index=index, pair=pair, batch=batch)
+                clocks.expect(now + 2, keep=keep)
+    clocks.run(simulate, Existing(config), tmp_path)
