@@ -9,6 +9,7 @@ from pathlib import Path
 from bench.results import FOLDER, kept, names
 from bench.tables import TABLES, lines, shown
 from host.checkpoint import atomic_write
+from hw.errors import UsageError
 
 __all__ = ["ROOT", "pages", "write"]
 
@@ -62,7 +63,7 @@ def write(folder=FOLDER, root=ROOT):
 def _filled(match, folder):
     begin, name, _, end = match.groups()
     if name not in TABLES:
-        raise ValueError(f"table must be one of {', '.join(TABLES)}, not {name!r}")
+        raise UsageError(f"table must be one of {', '.join(TABLES)}, not {name!r}")
     return begin + "\n".join(["", *lines(name, folder), "", end])
 
 

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 
 from boards.board import Board
+from hw.errors import UsageError
 
 __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get"]
 
@@ -27,7 +28,7 @@ BOARDS = {board.name: board for board in _found()}
 _TABLES = {"ecp5": 1.4}
 
 
-class DoesNotFit(ValueError):
+class DoesNotFit(UsageError):
     """A design needs more than the board has; the message has the number that would fit."""
 
 
@@ -36,7 +37,7 @@ def get(name):
     try:
         return BOARDS[name.lower()]
     except KeyError:
-        raise ValueError(f"board must be one of {', '.join(BOARDS)}, not {name!r}") from None
+        raise UsageError(f"board must be one of {', '.join(BOARDS)}, not {name!r}") from None
 
 
 def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from boards.alike import Alike
 from boards.open_tools import SynthesisError, ecp5_passes, yosys
+from hw.errors import UsageError
 
 __all__ = [
     "FAMILIES",
@@ -174,7 +175,7 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
     Minutes for a large design. Raises SynthesisError.
     """
     if family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
+        raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
     passes = FAMILIES[family][0 if flatten else 1]
     alike = Alike("" if flatten else verilog)
     text = verilog if flatten else alike.verilog

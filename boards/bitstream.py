@@ -27,6 +27,7 @@ from pathlib import Path
 
 from boards.memory import banks, configured
 from boards.templates import heading, render
+from hw.errors import Failure, UsageError
 from hw.verilog import to_verilog
 
 __all__ = [
@@ -58,15 +59,15 @@ LIMIT_S = 36 * 3600
 _GRACE_S = 10
 
 
-class ToolsMissing(RuntimeError):
+class ToolsMissing(Failure):
     """A tool of the board is not here; the message says which, and how to go on with the files."""
 
 
-class WrongVersion(RuntimeError):
+class WrongVersion(Failure):
     """A tool is here in a version that does not fit the board; the message has those that do."""
 
 
-class BuildFailed(RuntimeError):
+class BuildFailed(Failure):
     """A tool failed, or what it made is not usable; the message names its log."""
 
 
@@ -125,11 +126,11 @@ def build(folder, description, board, *, target=None, platform=None):
     builder = _builder(board)
     target = target or builder.TARGETS[0]
     if target not in builder.TARGETS:
-        raise ValueError(
+        raise UsageError(
             f"target must be one of {', '.join(builder.TARGETS)} on {board.title}, not {target!r}"
         )
     if platform is not None and board.platform is None:
-        raise ValueError(f"platform must be none on {board.title}, not {platform!r}")
+        raise UsageError(f"platform must be none on {board.title}, not {platform!r}")
     outcome = builder.run(Path(folder), description, board, target=target, platform=platform)
     clocks = {clock.name: clock.mhz for clock in outcome.clocks}
     record = {"config_hash": description.config_hash, "clocks_mhz": clocks}

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, fields, replace
 
 from hw.config import ConfigBase
+from hw.errors import UsageError
 from hw.estimate import exceeded
 from hw.shell.program import PAGE_BYTES
 
@@ -111,12 +112,12 @@ class Board(ConfigBase):
 
     def __post_init__(self):
         if self.data_width not in (128, 512):
-            raise ValueError(f"data_width must be 128 or 512, not {self.data_width!r}")
+            raise UsageError(f"data_width must be 128 or 512, not {self.data_width!r}")
         if self.flow not in FLOWS:
-            raise ValueError(f"flow must be one of {', '.join(FLOWS)}, not {self.flow!r}")
+            raise UsageError(f"flow must be one of {', '.join(FLOWS)}, not {self.flow!r}")
         for name in ("banks", "regions", "clocks"):
             if not getattr(self, name):
-                raise ValueError(f"{name} must be one or more, not {getattr(self, name)!r}")
+                raise UsageError(f"{name} must be one or more, not {getattr(self, name)!r}")
 
     @property
     def largest_bank(self):

@@ -7,13 +7,15 @@ import sys
 from collections import deque
 from pathlib import Path
 
+from hw.errors import Failure
+
 __all__ = ["SynthesisError", "ecp5_passes", "nextpnr_ecp5", "yosys"]
 
 #: Lines of a tool that are shown where it fails.
 _LAST = 20
 
 
-class SynthesisError(RuntimeError):
+class SynthesisError(Failure):
     """A tool refused the design, or broke; the message ends with what it printed last."""
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hw.errors import UsageError
 from sim.disk import naming
 
 __all__ = [
@@ -37,7 +38,7 @@ _FORMAT = "rlfabric-checkpoint-1"
 _OLDER = "0.1.0 or older"
 
 
-class CheckpointError(ValueError):
+class CheckpointError(UsageError):
     """A checkpoint that cannot be used; the message says which and why."""
 
 
@@ -72,7 +73,7 @@ def check_writable(directory):
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
-        raise ValueError(
+        raise UsageError(
             f"out must be a directory that can be written, not {str(directory)!r} "
             f"({error.strerror})"
         ) from error

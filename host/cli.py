@@ -25,6 +25,7 @@ from host.commands.making import making
 from host.commands.measuring import measuring
 from host.commands.options import Act, BoardName, Learner, Settings, Verbose, options
 from host.interrupt import INTERRUPTED, leave
+from hw.errors import UsageError
 
 __all__ = ["app", "main"]
 
@@ -78,7 +79,7 @@ def list_(
     - `rlfabric list boards`
     """
     if what is not None and what not in LISTS:
-        raise ValueError(f"WHAT must be one of {', '.join(LISTS)}, not {what!r}")
+        raise UsageError(f"WHAT must be one of {', '.join(LISTS)}, not {what!r}")
     for name, show in LISTS.items():
         if what in (None, name):
             show()
@@ -258,6 +259,4 @@ def _code():
 
 
 if __name__ == "__main__":
-    from host.cli import main as named  # errors that are raised here go by the module's name
-
-    named()
+    main()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, get_args, get_origin
 
 from hw.config import check_flag, check_range
+from hw.errors import UsageError
 
 __all__ = ["FINITE", "FRACTION", "NOTHING", "NOT_NEGATIVE", "POSITIVE"]
 __all__ += ["Choice", "Flag", "Integer", "Nothing", "Number"]
@@ -20,14 +21,14 @@ def check_number(name, value, rule, holds):
     """Raise ``ValueError("<name> must be <rule>, not value")`` unless value is a number and
     ``holds(value)``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
-        raise ValueError(f"{name} must be {rule}, not {value!r}")
+        raise UsageError(f"{name} must be {rule}, not {value!r}")
 
 
 def check_choice(name, value, choices):
     """Raise ``ValueError`` unless value is one of the named choices."""
     if not isinstance(value, str | int) or value not in choices:
         names = ", ".join(map(str, choices))
-        raise ValueError(f"{name} must be one of {names}, not {value!r}")
+        raise UsageError(f"{name} must be one of {names}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Nothing:
 
     def check(self, name, value):
         if value is not None:
-            raise ValueError(f"{name} must be none, not {value!r}")
+            raise UsageError(f"{name} must be none, not {value!r}")
 
     def __str__(self):
         return "none"

@@ -3,6 +3,8 @@
 import difflib
 from dataclasses import fields, is_dataclass, replace
 
+from hw.errors import UsageError
+
 __all__ = ["flat", "leaves", "override", "resolve", "text_of"]
 
 
@@ -32,11 +34,11 @@ def resolve(config, name, hint="", before=""):
     found, close, names = ([before + each for each in some] for some in lists)
     name = before + name
     if found:
-        raise ValueError(f"{name} must be one of {', '.join(found)}, not several")
+        raise UsageError(f"{name} must be one of {', '.join(found)}, not several")
     known = (
         f"did you mean {' or '.join(close)}?" if close else hint or f"there are {', '.join(names)}"
     )
-    raise ValueError(f"{name} must be a field of {type(config).__name__}, not unknown ({known})")
+    raise UsageError(f"{name} must be a field of {type(config).__name__}, not unknown ({known})")
 
 
 def _close(name, names):
@@ -106,7 +108,7 @@ def _parse(name, text, like):
             return _integer(text)
         return text
     except (KeyError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be {kind}, not {text!r}") from None
+        raise UsageError(f"{name} must be {kind}, not {text!r}") from None
 
 
 def _tuples(like):
@@ -164,8 +166,8 @@ def override(config, values, hint="", before=None):
             return replace(part, **new)
         except ValueError as error:
             field, rule = str(error).partition(" ")[::2]
-            if type(error) is not ValueError or prefix + field not in written:
+            if type(error) is not UsageError or prefix + field not in written:
                 raise
-            raise ValueError(f"{written[prefix + field]} {rule}") from error
+            raise UsageError(f"{written[prefix + field]} {rule}") from error
 
     return rebuild(config, "")

@@ -8,19 +8,21 @@ import hashlib
 import json
 from dataclasses import asdict, fields, is_dataclass
 
+from hw.errors import UsageError
+
 __all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists"]
 
 
 def check_range(name, value, low, high, why=""):
     """Raise ``ValueError("<name> must be an integer in low..high, not value")`` unless it is."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"{name} must be an integer in {low}..{high}{why}, not {value!r}")
+        raise UsageError(f"{name} must be an integer in {low}..{high}{why}, not {value!r}")
 
 
 def check_flag(name, value):
     """Raise ``ValueError("<name> must be True or False, not value")`` unless it is."""
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {value!r}")
+        raise UsageError(f"{name} must be True or False, not {value!r}")
 
 
 def freeze_lists(config, *names):
@@ -50,7 +52,7 @@ class ConfigBase:
         known = {field.name: field.type for field in fields(cls)}
         for name in values:
             if name not in known:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be a field of {cls.__name__} ({', '.join(known)}), not unknown"
                 )
         return cls(

@@ -13,6 +13,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from hw.errors import UsageError
+
 __all__ = ["SHARED", "SharedModule"]
 
 #: Verilog name -> component of every shared module that was elaborated.
@@ -55,7 +57,7 @@ class SharedModule(wiring.Component):
         unit = _unit(self.cls, self.arguments)
         if SHARED.setdefault(self.name, unit) is not unit:
             other = type(SHARED[self.name])
-            raise ValueError(
+            raise UsageError(
                 f"cls must be the only one of its name: {self.name} is of {other.__module__}, "
                 f"not {self.cls.__module__!r}"
             )

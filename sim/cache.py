@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from hw.errors import Failure, RlfabricError
 from sim.disk import naming
 from sim.lock import Held, locked
 
@@ -24,7 +25,7 @@ _PARTIAL = ".partial"
 _LIMIT_S = 3600.0
 
 
-class Unwritable(OSError):
+class Unwritable(RlfabricError, OSError):
     """A generated file or its folder cannot be written."""
 
 
@@ -53,7 +54,7 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
             if not is_whole(folder):
                 _fill(folder, make)
     except Held as held:
-        raise RuntimeError(
+        raise Failure(
             f"{folder} must be made within {limit_s:g} s, not still by {held.holder}"
         ) from None
     return folder

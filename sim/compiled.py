@@ -31,6 +31,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from hw.errors import UsageError
 from sim.cache import say
 from sim.tools import BUILD_DIRECTORY
 
@@ -149,7 +150,7 @@ def sources(name):
             found[each], imported = _read(each)
             ahead += [each.rpartition(".")[0], *imported]
     if not found[name]:
-        raise ValueError(f"{name} must be a module with a source")
+        raise UsageError(f"{name} must be a module with a source")
     return _digest(repr(sorted(found.items())).encode())
 
 

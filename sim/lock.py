@@ -8,6 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from hw.errors import Failure
 from sim.disk import naming
 
 __all__ = ["Held", "locked"]
@@ -15,7 +16,7 @@ __all__ = ["Held", "locked"]
 _POLL_S = 0.1
 
 
-class Held(RuntimeError):
+class Held(Failure):
     """Another process has the lock. ``holder`` says which, since when, and what it runs."""
 
     def __init__(self, holder, waited_s):

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+from hw.errors import Failure
 from sim.tools import tool_environment
 
 __all__ = ["BuildError", "run", "run_all"]
@@ -17,7 +18,7 @@ __all__ = ["BuildError", "run", "run_all"]
 _POLL_S = 0.01
 
 
-class BuildError(RuntimeError):
+class BuildError(Failure):
     """A tool refused its input; the message ends with what it printed."""
 
 

@@ -5,6 +5,8 @@ import os
 import shutil
 from pathlib import Path
 
+from hw.errors import Failure
+
 __all__ = ["BUILD_DIRECTORY", "MissingTool", "VERILATOR_MAKEFLAGS", "require", "tool_environment"]
 
 #: Everything that is built goes below here, next to the working directory of the user.
@@ -26,7 +28,7 @@ _INSTALL = {
 }
 
 
-class MissingTool(RuntimeError):
+class MissingTool(Failure):
     """A program that is needed is not found; the message says how to install it."""
 
 

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from bench import row
+from hw.errors import Failure
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.layouts import unit_task
 from hw.fa3c.nests import Kind
@@ -170,7 +171,7 @@ def rows():
             ]  # fmt: skip
             # The end of an inference is that of its stores.
             if (train or position + 1 < len(passes)) and cycles != expected[position]:
-                raise RuntimeError(
+                raise Failure(
                     f"clocks of {_name(p)} must be as estimated ({expected[position]}), "
                     f"not {cycles}"
                 )

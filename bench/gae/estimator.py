@@ -7,6 +7,7 @@ from amaranth.lib.wiring import flipped
 
 from bench import row
 from host.runtime.slots import pack
+from hw.errors import Failure
 from hw.gae.array.estimator import Estimator
 from hw.gae.config import GaeConfig
 from hw.gae.design import HEPPO_WIDTHS
@@ -89,7 +90,7 @@ def measure(config, kinds, *, seed=0):
     fields = [(part, config.result_width) for part in twin.pull(len(kinds))]
     for slot, result in enumerate(results):
         if result != _word(fields, slot):
-            raise RuntimeError(f"slot {slot} must be as the twin's, not {result:#x}")
+            raise Failure(f"slot {slot} must be as the twin's, not {result:#x}")
     clocks, busy = unit.get("cycles"), unit.get("busy")
     unit.close()
     return clocks, busy, shared, early

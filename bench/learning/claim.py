@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from host.collect.environment_id import reward_threshold
 from hw.config import check_range
+from hw.errors import UsageError
 
 __all__ = ["AS_GOOD", "Claim", "Kind"]
 
@@ -64,9 +65,9 @@ class Kind:
 
     def __post_init__(self):
         if self.counts and self.seeds is not None:
-            raise ValueError(f"counts must be False with seeds, not {self.counts!r}")
+            raise UsageError(f"counts must be False with seeds, not {self.counts!r}")
         if self.peer and self.counts:
-            raise ValueError(f"counts must be False with a peer, not {self.counts!r}")
+            raise UsageError(f"counts must be False with a peer, not {self.counts!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,13 +126,13 @@ class Claim:
     def __post_init__(self):
         check_range("needed", self.needed, 0, self.seeds, " (seeds)")
         if self.training and self.episodes is not None:
-            raise ValueError(f"episodes must be None with training, not {self.episodes!r}")
+            raise UsageError(f"episodes must be None with training, not {self.episodes!r}")
         names = [kind.name for kind in self.kinds]
         if not any(kind.counts for kind in self.kinds) or len(set(names)) < len(names):
-            raise ValueError(f"kinds must be different, and one of them count, not {names}")
+            raise UsageError(f"kinds must be different, and one of them count, not {names}")
         shares = any(kind.at_least is not None or kind.at_most is not None for kind in self.kinds)
         if (shares or self.reference is not None) and self.reference not in names:
-            raise ValueError(f"reference must be one of {', '.join(names)}, not {self.reference!r}")
+            raise UsageError(f"reference must be one of {', '.join(names)}, not {self.reference!r}")
         for kind in self.kinds:
             if kind.seeds is not None:
                 check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")

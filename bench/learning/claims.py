@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from bench.learning.claim import AS_GOOD, Claim, Kind
 from bench.learning.fixar import FIXAR
+from hw.errors import UsageError
 
 __all__ = ["CLAIMS", "select"]
 
@@ -282,7 +283,7 @@ def select(words, claims=None):
     for word in words:
         if not any(word in _names(claim) for claim in claims):
             known = ", ".join(dict.fromkeys(name for each in claims for name in _names(each)))
-            raise ValueError(f"ONLY must be of {known}, not {word!r}")
+            raise UsageError(f"ONLY must be of {known}, not {word!r}")
     return tuple(each for each in claims if not words or set(words) & set(_names(each)))
 
 

@@ -16,6 +16,7 @@ from bench.learning.judge import HOLDS
 from bench.learning.work import work
 from host.commands.exits import report
 from host.interrupt import leave
+from hw.errors import UsageError
 
 __all__ = ["hold", "main"]
 
@@ -199,9 +200,9 @@ def main():
     asked = _options().parse_args()
     try:
         if asked.jobs < 1:
-            raise ValueError(f"jobs must be at least 1, not {asked.jobs}")
+            raise UsageError(f"jobs must be at least 1, not {asked.jobs}")
         if asked.judge and (asked.fresh or asked.state):
-            raise ValueError("judge must be without fresh and state, not with one of them")
+            raise UsageError("judge must be without fresh and state, not with one of them")
         code = hold(
             asked.only,
             runs=asked.runs,

@@ -3,6 +3,8 @@ of few seeds as wide as so few ask for."""
 
 import numpy as np
 
+from hw.errors import UsageError
+
 __all__ = ["Sample", "interval"]
 
 #: 0.975 quantiles of Student's t for 1 to 30 degrees of freedom: what lies between the ends of an
@@ -24,7 +26,7 @@ class Sample:
     def of(cls, values):
         """ValueError of fewer than two."""
         if len(values) < 2:
-            raise ValueError(f"values must be at least two, not {len(values)}")
+            raise UsageError(f"values must be at least two, not {len(values)}")
         return cls(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))
 
 

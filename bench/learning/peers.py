@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from hw.errors import UsageError
+
 __all__ = ["PEERS", "Plan"]
 
 
@@ -103,7 +105,7 @@ def zoo(config):
     """The Plan of rl-baselines3-zoo for the run's algorithm and environment."""
     known = _ZOO.get((config.algo, config.env))
     if known is None:
-        raise ValueError(
+        raise UsageError(
             f"peer must be zoo for {', '.join(f'{algo} on {env}' for algo, env in _ZOO)}, not for "
             f"{config.algo} on {config.env}"
         )
@@ -162,7 +164,7 @@ def dqn(config):
     for name, wanted in _DQN.items():
         value = getattr(config if hasattr(config, name) else agent, name)
         if value != wanted:
-            raise ValueError(f"{name} must be {wanted!r} for peer dqn, not {value!r}")
+            raise UsageError(f"{name} must be {wanted!r} for peer dqn, not {value!r}")
     return Plan(
         algorithm="DQN",
         steps=config.steps,

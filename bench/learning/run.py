@@ -16,6 +16,7 @@ from host.interrupt import INTERRUPTED, leave, stop_requests, terminating
 from host.train.folder import CHECKPOINT
 from host.train.log import read_progress
 from host.train.run import run as train
+from hw.errors import UsageError
 from sim.lock import locked
 from sim.tools import MissingTool
 
@@ -99,7 +100,7 @@ def _falls(job, rows):
     for row in rows:
         for name, value in row.items():
             if value is not None and not math.isfinite(value):
-                raise ValueError(f"{name} must be finite, not {value} (step {row['steps']})")
+                raise UsageError(f"{name} must be finite, not {value} (step {row['steps']})")
     if job.falls == "critic's loss":
         return critic_losses(job.config, job.folder)
     values = [row[job.falls] for row in rows if row[job.falls] is not None]

@@ -12,6 +12,7 @@ from bench import row
 from host.card import open_card
 from host.generate import generate
 from host.runtime.replay import PrioritizedReplayBuffer
+from hw.errors import Failure
 from hw.replay.commands import Opcode
 from hw.shell.program import STATUS
 from sim.card.memory import MemoryConfig
@@ -167,7 +168,7 @@ def _cocotb_rate():
     )
     found = re.search(r"^rate (\S+)$", result.stdout, re.M)
     if result.returncode or not found:
-        raise RuntimeError(
+        raise Failure(
             f"the cocotb run must end well, not so:\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
         )
     return float(found[1])

@@ -16,6 +16,7 @@ from boards.memory import configured
 from boards.open_tools import ecp5_passes
 from boards.templates import heading, render, training
 from boards.ulx3s.top import SYSTEM, Top
+from hw.errors import UsageError
 from hw.uart.config import UartConfig
 from hw.uart.system import System
 from hw.verilog import to_verilog
@@ -46,7 +47,7 @@ def _platform(board):
     """What amaranth knows of the board with its part; ValueError for a part that no ULX3S has."""
     device = board.part.rpartition("-")[0]
     if device not in _PLATFORMS:
-        raise ValueError(
+        raise UsageError(
             f"part must be one of {', '.join(sorted(_PLATFORMS))} with its package, "
             f"not {board.part!r}"
         )

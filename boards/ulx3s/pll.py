@@ -6,6 +6,8 @@ choice of the VCO's middle as in Project Trellis' ecppll.
 
 from dataclasses import dataclass
 
+from hw.errors import UsageError
+
 __all__ = ["Divisors", "divide"]
 
 _PHASE_DETECTOR = (3_125_000, 400_000_000)
@@ -32,6 +34,6 @@ def divide(source_hz, target_hz):
         output = max(1, min(128, round(_VCO_BEST / target_hz)))
         if _VCO[0] <= target_hz * output <= _VCO[1]:
             return Divisors(reference=reference, feedback=feedback, output=output)
-    raise ValueError(
+    raise UsageError(
         f"target_hz must be {source_hz} times a fraction that the PLL can make, not {target_hz!r}"
     )

@@ -6,6 +6,7 @@ from boards.bitstream import AchievedClock, BuildFailed, Outcome, execute, find_
 from boards.templates import heading, render, training
 from boards.xilinx.kernel import common
 from boards.xilinx.releases import check_release, fitting
+from hw.errors import UsageError
 from hw.shell.control import PREFIX
 
 __all__ = ["TARGETS", "achieved", "files", "run"]
@@ -75,7 +76,7 @@ def run(folder, description, board, *, target, platform):
     The board files are the newest that Vivado has: ``platform`` must be None.
     """
     if platform is not None:
-        raise ValueError(f"platform must be none on {board.title}, not {platform!r}")
+        raise UsageError(f"platform must be none on {board.title}, not {platform!r}")
     vivado = find_tool(
         "vivado",
         f"all its inputs are written: copy the folder to a machine with Vivado "

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from gymnasium.spaces import Box, Discrete
 
+from hw.errors import UsageError
+
 __all__ = ["Algorithm"]
 
 _NAMES = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
@@ -90,6 +92,6 @@ class Algorithm:
             taken = len(space.shape) == 1 and space.is_bounded()
         if not taken:
             kinds = " or ".join(_NAMES[each] for each in self.actions)
-            raise ValueError(
+            raise UsageError(
                 f"env must have a {kinds} action space for {self.name}, not {space} of {env!r}"
             )

@@ -8,6 +8,7 @@ import importlib
 import numpy as np
 
 from host.extras import install
+from hw.errors import UsageError
 from sim.tools import MissingTool
 
 __all__ = ["Trained", "Updater", "check_device", "torch"]
@@ -38,7 +39,7 @@ def check_device(name):
         empty(1, device=device(name)).cpu()
     except (RuntimeError, AssertionError, ImportError, TypeError) as error:
         reason = str(error).partition("\n")[0].partition(". ")[0]
-        raise ValueError(
+        raise UsageError(
             f"device must be cpu, or another that torch has here, not {name!r} ({reason})"
         ) from error
 
@@ -270,7 +271,7 @@ class Updater:
         if len(bad):
             row = f"row {bad[0]} of " if array.ndim else ""
             rate = self.config.learning_rate_at(clock.launched)
-            raise ValueError(
+            raise UsageError(
                 f"{name} must be finite, not {array.flat[bad[0]]} ({row}batch {clock.updates}; "
                 f"learning_rate {rate:g} may be too high, or an observation or reward is not "
                 "finite)"

@@ -11,6 +11,7 @@ import numpy as np
 
 from host.algorithms.network import FUNCTIONS, MLP
 from hw.config import check_range, freeze_lists
+from hw.errors import UsageError
 
 __all__ = ["CONVOLUTIONS", "ConvNet", "ConvolutionConfig", "default_convolutions"]
 
@@ -25,10 +26,10 @@ class _Convolutions:
 
     def check(self, name, value):
         if not isinstance(value, tuple):
-            raise ValueError(f"{name} must be a tuple, not {value!r}")
+            raise UsageError(f"{name} must be a tuple, not {value!r}")
         for shape in value:
             if not isinstance(shape, tuple) or len(shape) != 3:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be (filters, kernel, stride) each, as a text 16:8:4,32:4:2, "
                     f"not {shape!r}"
                 )
@@ -116,7 +117,7 @@ class ConvNet:
         convolutions = tuple(map(tuple, convolutions))
         CONVOLUTIONS.check("convolutions", convolutions)
         if convolutions and len(spec.shape) != 3:
-            raise ValueError(
+            raise UsageError(
                 "convolutions must be none where observations are not [height, width, channels] "
                 f"but {list(spec.shape)}, not {convolutions!r}"
             )
@@ -173,7 +174,7 @@ def _shapes(shape, convolutions):
     (height, width, channels), found = shape, []
     for number, (filters, kernel, stride) in enumerate(convolutions):
         if kernel > min(height, width):
-            raise ValueError(
+            raise UsageError(
                 f"layer {number} must have an output, not a kernel larger than its input "
                 f"({kernel} x {kernel} on {height} x {width})"
             )

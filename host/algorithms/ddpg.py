@@ -14,6 +14,7 @@ from host.algorithms.deterministic import DeterministicConfig, DeterministicPoli
 from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
 from host.rules import Choice, Flag, Number
 from hw.config import check_range
+from hw.errors import UsageError
 
 __all__ = ["DDPG", "DDPGConfig", "DDPGUpdater"]
 
@@ -53,7 +54,7 @@ class DDPGConfig(DeterministicConfig):
             return
         why = f" with precision {self.precision}"
         if self.activation != "relu":
-            raise ValueError(f"activation must be relu{why}, not {self.activation!r}")
+            raise UsageError(f"activation must be relu{why}, not {self.activation!r}")
         for width in self.hidden:
             check_range("hidden", width, 1, FIXED_SUMS, why)
         check_range("batch_size", self.batch_size, 1, FIXED_SUMS, why)

@@ -13,6 +13,7 @@ from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, Flag
+from hw.errors import UsageError
 
 __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 
@@ -43,7 +44,7 @@ class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     def __post_init__(self):
         super().__post_init__()
         if self.dueling and not self.hidden:
-            raise ValueError(f"hidden must have a layer when dueling, not {self.hidden!r}")
+            raise UsageError(f"hidden must have a layer when dueling, not {self.hidden!r}")
 
     @property
     def schedules(self):

@@ -6,6 +6,8 @@ copies of a network go in and out in one piece.
 
 import numpy as np
 
+from hw.errors import UsageError
+
 __all__ = ["ACTIVATIONS", "FUNCTIONS", "MLP"]
 
 #: name: function of an array
@@ -87,11 +89,11 @@ class MLP:
             ("output_activation", output_activation, ("linear", *ACTIVATIONS)),
         ):
             if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+                raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         if dueling and not hidden:
-            raise ValueError(f"hidden must have a layer when dueling, not {hidden!r}")
+            raise UsageError(f"hidden must have a layer when dueling, not {hidden!r}")
         if dueling and output_activation != "linear":
-            raise ValueError(
+            raise UsageError(
                 f"output_activation must be linear when dueling, not {output_activation!r}"
             )
         self.inputs, self.outputs, self.dueling = inputs, outputs, dueling

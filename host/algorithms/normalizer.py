@@ -3,6 +3,8 @@ that were seen."""
 
 import numpy as np
 
+from hw.errors import UsageError
+
 __all__ = ["Normalizer"]
 
 _LIMIT = 10.0
@@ -44,7 +46,7 @@ class Normalizer:
         obs = np.asarray(obs, np.float64)
         if not np.isfinite(obs).all():
             row, component = (int(where[0]) for where in np.nonzero(~np.isfinite(obs)))
-            raise ValueError(
+            raise UsageError(
                 f"observations must be finite to be normalized, not {obs[row, component]} "
                 f"(component {component})"
             )

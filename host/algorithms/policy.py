@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from hw.errors import UsageError
+
 __all__ = ["Policy"]
 
 
@@ -61,7 +63,7 @@ class Policy:
         obs = np.asarray(obs, self._dtype)
         if not obs.ndim or obs.shape[1:] != self.spec.shape:
             wanted = ", ".join(["rows", *map(str, self.spec.shape)])
-            raise ValueError(f"obs must be [{wanted}], not {list(obs.shape)}")
+            raise UsageError(f"obs must be [{wanted}], not {list(obs.shape)}")
         return obs.reshape(len(obs), self.spec.size)
 
     @property
@@ -74,9 +76,9 @@ class Policy:
         known = {name: list(mine.shape) for name, mine in own.items()}
         for name, array in parameters.items():
             if name not in own or own[name].shape != array.shape:
-                raise ValueError(f"parameters must be {known}, not {name} {list(array.shape)}")
+                raise UsageError(f"parameters must be {known}, not {name} {list(array.shape)}")
         for name in own.keys() - parameters.keys():
-            raise ValueError(f"parameters must be {known}, not without {name}")
+            raise UsageError(f"parameters must be {known}, not without {name}")
         self._take(parameters)
 
     def _take(self, parameters):

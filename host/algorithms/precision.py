@@ -2,6 +2,7 @@
 
 from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
 from hw.arith.fixed import SQ
+from hw.errors import UsageError
 
 __all__ = ["FIXED_SUMS", "PRECISIONS", "PrecisionSchedule", "check_arithmetic"]
 
@@ -31,14 +32,14 @@ def check_arithmetic(agent, design):
     offered, order = _KERNELS.get(design, _OTHER_KERNEL)
     precision = getattr(agent, "precision", "float32")
     if precision not in offered:
-        raise ValueError(
+        raise UsageError(
             f"precision must be {' or '.join(offered)} with learner card and kernel {design}, not "
             f"{precision!r} (--learner cpu has them all)"
         )
     lagged = getattr(agent, "lagged_critic", order)
     if lagged != order:
         wanted, found = ("before", "after") if order else ("after", "before")
-        raise ValueError(
+        raise UsageError(
             f"lagged_critic must be {order} with learner card and kernel {design}, not "
             f"{lagged}: its actor climbs the critic {wanted} the critic's step, not {found} "
             "(--learner cpu has both)"

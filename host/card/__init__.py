@@ -13,6 +13,7 @@ from pathlib import Path
 from host.card.buffer import Buffer
 from host.card.kernel import CapacityError, CardError, CardTimeout, HashMismatch, Kernel
 from host.card.xrt import pyxrt
+from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from sim.card import xrt as simulated
 
@@ -43,11 +44,11 @@ def open_card(name, **options):
         return Card(name, simulated, partial(simulated.device, backend=name, **options))
     found = re.fullmatch(r"xrt(?::(\d+))?|(pynq|uart):(.+)", name)
     if not found:
-        raise ValueError(
+        raise UsageError(
             f"card must be model, sim, xrt[:N], pynq:BITFILE or uart:PORT, not {name!r}"
         )
     if options:
-        raise ValueError(f"options must be none for card {name}, not {', '.join(options)}")
+        raise UsageError(f"options must be none for card {name}, not {', '.join(options)}")
     index, kind, place = found.groups()
     if kind:
         api = importlib.import_module(f"host.card.{kind}")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
 
 __all__ = ["Buffer"]
@@ -87,6 +88,6 @@ class Buffer:
 
     def _check(self, size, offset):
         if offset < 0 or size < 0 or offset + size > self.size:
-            raise ValueError(
+            raise UsageError(
                 f"offset must keep {size} bytes inside the {self.size} of the buffer, not {offset}"
             )

@@ -6,6 +6,8 @@ set, without an error from anybody.
 
 import weakref
 
+from hw.errors import Failure, UsageError
+
 __all__ = ["Claim", "Claims"]
 
 
@@ -27,7 +29,7 @@ class Claims:
         ``takeover``."""
         holder = self._last()
         if holder is not None and not takeover:
-            raise ValueError(
+            raise UsageError(
                 f"kernel must be free for {name}, not hold the state of {holder.name}: one kernel, "
                 "one buffer. close() that one, or open another card and load the kernel there, or "
                 "pass takeover=True, after which that one can no longer be used"
@@ -41,7 +43,7 @@ class Claims:
         holder = self._last()
         if holder is not claim:
             now = f"is that of {holder.name} by now" if holder else "was given up by close()"
-            raise RuntimeError(
+            raise Failure(
                 f"{claim.name} must have the kernel's state, which {now}: one kernel, one buffer; "
                 "open another card and load the kernel there"
             )

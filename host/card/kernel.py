@@ -9,6 +9,7 @@ import numpy as np
 from host.card.buffer import Buffer
 from host.card.claims import Claims
 from host.card.xrt import ADVICE
+from hw.errors import Failure, UsageError
 from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
 
 __all__ = ["CapacityError", "CardError", "CardTimeout", "Flight", "GivenUp"]
@@ -22,7 +23,7 @@ _UNFINISHED = (1, 2, 3, 7, 8)
 _COMPLETED, _NORESPONSE = 4, 9
 
 
-class CardError(RuntimeError):
+class CardError(Failure):
     """A launch or a card failed."""
 
 
@@ -34,11 +35,11 @@ class HashMismatch(CardError):
     """The kernel on the card has another config, command, layout or error than its description."""
 
 
-class CapacityError(ValueError):
+class CapacityError(UsageError):
     """A buffer does not fit its bank; the message has the number that would."""
 
 
-class GivenUp(RuntimeError):
+class GivenUp(Failure):
     """A launch was given up before its end."""
 
 
@@ -95,9 +96,9 @@ class Kernel:
     def buffer(self, argument, size):
         """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
         if self.description.argument(argument).kind != "pointer":
-            raise ValueError(f"argument must be a pointer, not {argument!r}")
+            raise UsageError(f"argument must be a pointer, not {argument!r}")
         if not isinstance(size, int | np.integer) or size < 1:
-            raise ValueError(f"size must be a positive integer, not {size!r}")
+            raise UsageError(f"size must be a positive integer, not {size!r}")
         group = self._group(argument)
         used = sum(b.pages for b in self._buffers if b.group == group)
         bank = self._banks.get(group & 0xFFFF)  # above: slot and flags, in newer XRT
@@ -163,7 +164,7 @@ class Kernel:
             elif isinstance(held, Buffer):
                 value = held.room // argument.unit
             else:
-                raise ValueError(f"{argument.name} must be set, not missing")
+                raise UsageError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, value))
 
     def check(self):
@@ -197,9 +198,9 @@ class Kernel:
         """``value`` as pyxrt takes it."""
         if argument.kind == "pointer":
             if not isinstance(value, Buffer):
-                raise ValueError(f"{argument.name} must be a Buffer, not {value!r}")
+                raise UsageError(f"{argument.name} must be a Buffer, not {value!r}")
             if value.group != self._group(argument.name):
-                raise ValueError(
+                raise UsageError(
                     f"{argument.name} must be in memory group {self._group(argument.name)}, "
                     f"not {value.group}"
                 )
@@ -209,7 +210,7 @@ class Kernel:
         except TypeError:
             number = -1
         if not 0 <= number < 2**32:
-            raise ValueError(f"{argument.name} must be an integer in 0..{2**32 - 1}, not {value!r}")
+            raise UsageError(f"{argument.name} must be an integer in 0..{2**32 - 1}, not {value!r}")
         return number - 2**32 if number >= 2**31 else number
 
     def _wait(self, timeout_s):

@@ -153,7 +153,7 @@ class kernel:
         overlay = context.device.overlay
         found = _entries(overlay, name)
         if len(found) != 1:
-            raise RuntimeError(
+            raise CardError(
                 f"the overlay must have one kernel {name}, not {len(found)}; "
                 f"it has {', '.join(sorted(overlay.ip_dict)) or 'none at all'}"
             )
@@ -220,7 +220,7 @@ class _Allocated(bo):
         try:
             self._data = owner.pynq.allocate(size, dtype=np.uint8)
         except (MemoryError, RuntimeError) as error:
-            raise RuntimeError(
+            raise CardError(
                 f"size must fit what is left of the board's contiguous memory, not {size} bytes "
                 f"(boot with a larger cma=...): {error}"
             ) from error

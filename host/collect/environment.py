@@ -14,6 +14,7 @@ from host.collect.environment_id import find_spec
 from host.collect.minatar import MinAtarEnv, is_minatar
 from host.collect.pixels import AtariEnvs, is_atari
 from host.collect.spec import Spec
+from hw.errors import UsageError
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
@@ -79,7 +80,7 @@ def _installed(env):
     try:
         yield
     except gymnasium.error.DependencyNotInstalled as error:
-        raise ValueError(f"env must have its packages installed, not {env!r} ({error})") from error
+        raise UsageError(f"env must have its packages installed, not {env!r} ({error})") from error
 
 
 def has_continuous_actions(env):
@@ -123,7 +124,7 @@ def _check_record(env, algorithm, envs):
         flat = envs.envs[0] if isinstance(envs, SyncVectorEnv) else None
         space = flat.env.observation_space if isinstance(flat, FlattenObservation) else None
         what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
-        raise ValueError(
+        raise UsageError(
             f"env must have experiences of at most {_RECORD_BYTES} bytes for {algorithm.name}, not "
             f"{size}: two of the {what} {spec.size} numbers that {env!r} gives are in each"
         )
@@ -169,7 +170,7 @@ class Actor:
     def __init__(self, envs, *, seed):
         mode = envs.metadata.get("autoreset_mode")
         if mode is None:
-            raise ValueError("envs must name its autoreset_mode in its metadata, not None")
+            raise UsageError("envs must name its autoreset_mode in its metadata, not None")
         self.envs, self.mode = envs, AutoresetMode(mode)
         self._beside = hasattr(envs, "step_async")
         self._applied = applied_actions(envs.single_action_space)

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 import gymnasium
 
 from host.extras import install
+from hw.errors import UsageError
 
 __all__ = ["find_spec", "namespace_of", "reward_threshold"]
 
@@ -49,7 +50,7 @@ def find_spec(env):
         cure = str(error)
         if namespace in _EXTRAS and not _is_registered(namespace):
             cure = f"{install(_EXTRAS[namespace])} has it"
-        raise ValueError(
+        raise UsageError(
             f"env must be the id of a registered gymnasium environment, not {env!r} ({cure})"
         ) from error
 
@@ -66,7 +67,7 @@ def _import(module, env):
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and what it imports is not
-        raise ValueError(
+        raise UsageError(
             f"env must name a module that can be imported, not {env!r} ({error})"
         ) from error
 

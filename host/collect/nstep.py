@@ -6,6 +6,7 @@ Every transition opens a window; a window closes after n rewards or with its epi
 import numpy as np
 
 from host.runtime.experience import record_dtype
+from hw.errors import UsageError
 
 __all__ = ["NStep"]
 
@@ -39,7 +40,7 @@ class NStep:
     def __init__(self, env_count, n, gamma, spec, *, scale=1.0, clip=None):
         for name, value in (("env_count", env_count), ("n", n)):
             if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
+                raise UsageError(f"{name} must be an integer of at least 1, not {value!r}")
         self.n, self.dtype = n, record_dtype(spec.fields)
         self._scale, self._clip = np.float32(scale), np.inf if clip is None else clip
         self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
@@ -103,5 +104,5 @@ class NStep:
         for name in self._STATE:
             mine, theirs = getattr(self, name), np.asarray(state[name[1:]])
             if mine.shape != theirs.shape:
-                raise ValueError(f"{name[1:]} must be {list(mine.shape)}, not {list(theirs.shape)}")
+                raise UsageError(f"{name[1:]} must be {list(mine.shape)}, not {list(theirs.shape)}")
             mine[...] = theirs

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from host.collect.seeds import folded
 from host.extras import install
+from hw.errors import UsageError
 
 __all__ = ["PREPROCESSING", "AtariEnvs", "is_atari", "settings"]
 
@@ -168,12 +169,12 @@ def _check_installed(env, game):
 
     found = metadata.version("ale-py")
     if Version(found) < Version(_OLDEST):
-        raise ValueError(
+        raise UsageError(
             f"env {env} must have ale-py {_OLDEST} or newer ({install('atari')}), not {found}"
         )
     path = roms.get_rom_path(game)
     if path is None or not Path(path).exists():
-        raise ValueError(f"env {env} must have a ROM of {game} in ale-py ({install('atari')})")
+        raise UsageError(f"env {env} must have a ROM of {game} in ale-py ({install('atari')})")
 
 
 class _Screen:
@@ -200,7 +201,7 @@ class _Screen:
             whole = self._how["full_action_space"]
             self._set = self.ale.getLegalActionSet() if whole else self.ale.getMinimalActionSet()
         if self._set is None:
-            raise ValueError("seed must be a number where a game is rendered, not None")
+            raise UsageError("seed must be a number where a game is rendered, not None")
         self.ale.reset_game()
         for frame in range(frames):
             fire = frame == 0 and self._actions.FIRE in self._set

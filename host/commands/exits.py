@@ -1,16 +1,16 @@
 """Exit codes of the command line: what a user can cause has its own, and one line of words.
 
-A bug has a traceback instead. What a ``raise`` of ours says is meant for users; what NumPy says
-of a line of ours, or whatever an environment raises, is not.
+What rlfabric raises on purpose (``hw.errors``) and what the machine refuses is a line; any other
+error is a bug, ours or of an environment, and has a traceback.
 """
 
-import dis
 import os
 import sys
 import traceback
 
 from boards import DoesNotFit
 from boards.bitstream import ToolsMissing, WrongVersion
+from hw.errors import RlfabricError, UsageError
 from sim.tools import MissingTool
 
 __all__ = ["MISSING_TOOL", "TRACEBACK", "report"]
@@ -21,59 +21,40 @@ WRONG_VERSION, UNWRITABLE, INTERRUPTED = 6, 7, 130
 #: environment variable: a traceback of every error; `rlfabric -v` sets it
 TRACEBACK = "RLFABRIC_TRACEBACK"
 
-_OURS = {"bench", "boards", "host", "hw", "sim"}
 #: what is called from here are drivers, whose errors are the machine's
 _DRIVERS = "host.card"
-#: what is called from here is the user's environment
-_ENVIRONMENTS = "gymnasium.vector."
+#: what is called from here is the user's environment, whose errors are bugs of it
+_ENVIRONMENTS = "gymnasium.vector"
 
 
-def _codes():
-    """``(exception, code)``; the first that matches counts."""
+def _code(error):
+    """The exit code of an error that is not a bug; None of a bug."""
     from host.card import CapacityError
     from host.generate import Unwritable
 
-    return (
+    codes = (
         (KeyboardInterrupt, INTERRUPTED),
         (MissingTool, MISSING_TOOL),
         ((DoesNotFit, CapacityError), DOES_NOT_FIT),
         (ToolsMissing, INPUTS_ONLY),
         (WrongVersion, WRONG_VERSION),
         (Unwritable, UNWRITABLE),
-        (ValueError, USAGE),
-        ((OSError, RuntimeError, FloatingPointError), FAILED),
+        (UsageError, USAGE),
+        (RlfabricError, FAILED),
     )
+    code = next((code for kind, code in codes if isinstance(error, kind)), None)
+    if code is not None:
+        return code
+    machine = isinstance(error, OSError) and not _passed(error, _ENVIRONMENTS)
+    machine |= isinstance(error, RuntimeError) and _passed(error, _DRIVERS)
+    return FAILED if machine else None
 
 
-def _meant(error):
-    """Whether ``error`` is of use or of the machine, and not a bug."""
+def _passed(error, package):
+    """Whether ``error`` came through a function of ``package``."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     names = [frame.f_globals.get("__name__", "") for frame in frames]
-    if isinstance(error, KeyboardInterrupt) or not frames:
-        return True
-    if any(name.startswith(_ENVIRONMENTS) for name in names):
-        return False
-    if isinstance(error, OSError):
-        return True
-    if isinstance(error, RuntimeError) and any(name.startswith(_DRIVERS) for name in names):
-        return True
-    if _package(type(error).__module__) in _OURS:
-        return True
-    return _package(names[-1]) in _OURS and _raised(error)
-
-
-def _package(name):
-    return name.partition(".")[0]
-
-
-def _raised(error):
-    """Whether a ``raise`` statement made ``error``, and not a library's code in C."""
-    last = error.__traceback__
-    while last.tb_next:
-        last = last.tb_next
-    where = last.tb_lasti
-    code = dis.get_instructions(last.tb_frame.f_code)
-    return any(each.offset == where and each.opname == "RAISE_VARARGS" for each in code)
+    return any(f"{name}.".startswith(f"{package}.") for name in names)
 
 
 def report(error):
@@ -82,13 +63,12 @@ def report(error):
     cause = error.__cause__
     if isinstance(cause, KeyboardInterrupt):  # Python 3.11 wraps one that comes in __set_name__
         error = cause
-    code = next((code for kind, code in _codes() if isinstance(error, kind)), None)
-    bug = code is None or not _meant(error)
-    if bug or os.environ.get(TRACEBACK):
+    code = _code(error)
+    if code is None or os.environ.get(TRACEBACK):
         traceback.print_exception(error)
         if sys.version_info < (3, 11):  # whose tracebacks know no notes
             print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
-        return FAILED if bug else code
+        return FAILED if code is None else code
     message = "interrupted" if code == INTERRUPTED else str(error)
     notes = getattr(error, "__notes__", ())
     print("; ".join([f"rlfabric: {message}", *notes]), file=sys.stderr)

@@ -8,6 +8,7 @@ import typer
 
 from bench import BENCHES, pages, results
 from host.commands.listing import table
+from hw.errors import UsageError
 
 __all__ = ["measuring"]
 
@@ -47,9 +48,9 @@ def bench(
     - `rlfabric bench learner --write`
     """
     if name != "all" and name not in BENCHES:
-        raise ValueError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")
+        raise UsageError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")
     if fresh and not write:
-        raise ValueError("fresh must be with --write, which it is about, not alone")
+        raise UsageError("fresh must be with --write, which it is about, not alone")
     rows = []
     for each in () if printed else BENCHES if name == "all" else [name]:
         measured = importlib.import_module(f"bench.{each}").rows(area=area)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from host.commands.exits import TRACEBACK
+from hw.errors import UsageError
 
 __all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Learner", "Output"]
 __all__ += ["Overwrite", "Settings", "Verbose", "options"]
@@ -74,6 +75,6 @@ def options(texts, **named):
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not (name and equals):
-            raise ValueError(f"--set must be FIELD=VALUE, not {text!r}")
+            raise UsageError(f"--set must be FIELD=VALUE, not {text!r}")
         values[name] = value
     return values

@@ -13,6 +13,7 @@ from host.collect.environment_id import find_spec
 from host.collect.evaluation import Copies, evaluate
 from host.commands.film import FILMS
 from host.train.config import RunConfig
+from hw.errors import UsageError
 
 __all__ = ["Played", "play"]
 
@@ -42,13 +43,13 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     what is not installed.
     """
     if render not in _MODES:
-        raise ValueError(f"render must be human, gif or mp4, not {render!r}")
+        raise UsageError(f"render must be human, gif or mp4, not {render!r}")
     path = Path(run)
     path = path / "best.npz" if path.is_dir() else path
     policy, info = load_policy(path)
     env, mode = info["env"], _MODES[render]
     if mode and mode not in find_spec(env).make().metadata.get("render_modes", ()):
-        raise ValueError(f"render must be of what {env} can, not {render}")
+        raise UsageError(f"render must be of what {env} can, not {render}")
     algorithm = find(info["algo"])
     file = path.with_name(f"evaluation.{render}") if render in FILMS else None
     with closing(Copies(env, 1 if mode else episodes, algorithm, mode)) as copies:
@@ -63,7 +64,7 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
             for i in range(len(returns), episodes):
                 returns.append(evaluate(policy, copies, seed=seed + i, limit=limit)[0])
         except DependencyNotInstalled as error:
-            raise ValueError(f"render must have its packages installed ({error})") from error
+            raise UsageError(f"render must have its packages installed ({error})") from error
     return Played(np.array(returns), env, file)
 
 

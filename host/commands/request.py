@@ -10,6 +10,7 @@ from host.generate import find_design
 from host.rules import check_choice
 from host.settings import flat, override, resolve
 from host.train.preset import default_learner, preset
+from hw.errors import UsageError
 
 __all__ = ["read_summary", "request"]
 
@@ -49,14 +50,14 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
     for name in given:
         if name in settings:
             option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{name} must be given once, not by {option} and by --set")
+            raise UsageError(f"{name} must be given once, not by {option} and by --set")
     if "threshold" in given:
         given.setdefault("until_solved", True)
     read = {} if file is None else _read(Path(file))
     summary = isinstance(read.get("config"), dict)
     asked = {**flat(read["config"] if summary else read), **settings, **given}
     if asked.get("algo", algo) != algo:
-        raise ValueError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
+        raise UsageError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
     learner, env = (asked.get(name) for name in _FIRST)
     design = asked.get("design", "own")
     kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
@@ -64,7 +65,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
     base = preset(algo, learner or default_learner(algo), preset_name, env, design)
     config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
     if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
-        raise ValueError(f"threshold must be given to stop when solved, for {config.env} has none")
+        raise UsageError(f"threshold must be given to stop when solved, for {config.env} has none")
     kernel = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
     if summary and board is not None and read.get("kernel"):
         kernel = _recorded(read["kernel"], config, board) | kernel
@@ -93,7 +94,7 @@ def read_summary(file, option):
     any other file."""
     values = _read(file, option)
     if not isinstance(values.get("config"), dict) or "algo" not in values["config"]:
-        raise ValueError(f"{option} must be a run's folder or its summary.json, not {file}")
+        raise UsageError(f"{option} must be a run's folder or its summary.json, not {file}")
     return values
 
 
@@ -102,7 +103,7 @@ def _read(file, option="--config"):
     try:
         values = json.loads(file.read_text())
     except (OSError, ValueError) as error:
-        raise ValueError(f"{option} must be a file of JSON, not {file} ({error})") from error
+        raise UsageError(f"{option} must be a file of JSON, not {file} ({error})") from error
     if not isinstance(values, dict):
-        raise ValueError(f"{option} must be an object of fields, not what {file} is")
+        raise UsageError(f"{option} must be an object of fields, not what {file} is")
     return values

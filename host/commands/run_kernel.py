@@ -6,6 +6,7 @@ from host.generate import configure, find_design
 from host.train.families import family_of
 from host.train.families.family import spec_of
 from host.train.kernel import kernel_values, storage_bytes
+from hw.errors import UsageError
 
 __all__ = ["of_run"]
 
@@ -38,7 +39,7 @@ def of_run(run, design, board, values):
     wanted = family_of(config).design(config)
     if design != wanted:
         needs = f"the kernel that {run} needs" if wanted else f"absent: {run} needs no kernel"
-        raise ValueError(f"DESIGN must be {wanted or 'none'}, {needs}, not {design!r}")
+        raise UsageError(f"DESIGN must be {wanted or 'none'}, {needs}, not {design!r}")
     spec, found = spec_of(config), boards.get(board)
     values = kernel_values(config, spec, kernel) | values
     config_of_kernel = configure(find_design(design), found, values, library=True)

@@ -8,6 +8,7 @@ from host.rules import rules
 from host.settings import leaves, resolve, text_of
 from host.train.preset import default_learner, preset
 from hw import designs
+from hw.errors import UsageError
 
 __all__ = ["shown"]
 
@@ -23,7 +24,7 @@ def shown(name, *, learner=None, env=None, board="u200"):
     if name not in ALGORITHMS:
         if name not in designs.DESIGNS:
             known = ", ".join(dict.fromkeys([*ALGORITHMS, *designs.DESIGNS]))
-            raise ValueError(f"ALGO must be one of {known}, not {name!r}")
+            raise UsageError(f"ALGO must be one of {known}, not {name!r}")
         return {
             f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
         }

@@ -14,6 +14,7 @@ from host.generate.folder import MANIFEST, manifest, take, write
 from host.generate.lint import waiver_file
 from host.settings import override
 from hw.designs import DESIGNS
+from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
 from sim.cache import Unwritable, kept, say
@@ -231,18 +232,18 @@ def read_description(path):
         if manifest.exists():
             wanted = json.loads(manifest.read_bytes())["sha256"][path.name]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
+        raise UsageError(
             f"{path} must be a whole file that rlfabric wrote, not damaged: generate it again "
             f"({type(error).__name__}: {error})"
         ) from error
     if hashlib.sha256(text).hexdigest() != wanted:
-        raise ValueError(f"{path} must be as in {manifest}, not another: generate it again")
+        raise UsageError(f"{path} must be as in {manifest}, not another: generate it again")
     return description
 
 
 def find_design(name):
     if name not in DESIGNS:
-        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, not {name!r}")
+        raise UsageError(f"design must be one of {', '.join(DESIGNS)}, not {name!r}")
     return DESIGNS[name]
 
 

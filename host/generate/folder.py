@@ -14,6 +14,7 @@ from pathlib import Path
 from boards.bitstream import finished
 from boards.report import PICTURE, REPORT
 from host.checkpoint import atomic_write
+from hw.errors import UsageError
 from sim.cache import Unwritable, say
 
 __all__ = ["MANIFEST", "manifest", "take", "write"]
@@ -84,7 +85,7 @@ def _take(directory, identity, files, overwrite):
     if made or changed:
         place = _free(directory, before or "unknown")
         if not overwrite:
-            raise ValueError(_refusal(directory, made, changed, before, place))
+            raise UsageError(_refusal(directory, made, changed, before, place))
         place.mkdir()
         for path in [*made, *[directory / _DESCRIPTION] * bool(made), *changed]:
             if path.exists():

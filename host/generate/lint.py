@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from hw.errors import Failure
 from hw.shell.description import KernelDescription
 from sim.tools import require, tool_environment
 
@@ -43,7 +44,7 @@ WAIVERS = (
 )
 
 
-class LintError(RuntimeError):
+class LintError(Failure):
     """Verilator found something that is not waived; the message is its report."""
 
 

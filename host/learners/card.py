@@ -13,6 +13,7 @@ from host.algorithms.precision import check_arithmetic
 from host.learners.learner import MemoryLearner
 from host.runtime.hyperparameters import hyperparameter_records
 from hw.config import check_range
+from hw.errors import UsageError
 
 __all__ = ["CardLearner", "check_for_card", "kernel_settings", "steps_of"]
 
@@ -23,18 +24,18 @@ _WIDTH, _LAYERS = 512, 4
 def check_for_card(agent, design):
     """ValueError for what the kernel of ``design`` does not train; ``agent`` is its config."""
     if not 1 <= len(agent.hidden) <= _LAYERS:
-        raise ValueError(f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}")
+        raise UsageError(f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}")
     for width in agent.hidden:
         check_range("hidden", width, 1, _WIDTH, " on the card")
     if agent.max_gradient_norm is not None:
-        raise ValueError(
+        raise UsageError(
             f"max_gradient_norm must be None with learner card, not {agent.max_gradient_norm!r}"
         )
     check_arithmetic(agent, design)
     if getattr(agent, "dueling", False):
-        raise ValueError("dueling must be False with learner card, not True")
+        raise UsageError("dueling must be False with learner card, not True")
     if getattr(agent, "convolutions", None):
-        raise ValueError(
+        raise UsageError(
             f"convolutions must be none with learner card, not {agent.convolutions!r} "
             "(--learner cpu has them)"
         )
@@ -47,13 +48,13 @@ def kernel_settings(algorithm, agent, spec, env="the environment"):
     algorithm : Algorithm; agent : its config; env : the environment's id, for the error
     """
     if spec.dtype != "float32":
-        raise ValueError(
+        raise UsageError(
             f"env must have observations that are not images with learner card, not "
             f"{' x '.join(map(str, spec.shape))} bytes of {env!r} (--learner cpu takes them)"
         )
     inputs = spec.size + (0 if spec.discrete else spec.action_count)
     if inputs > _WIDTH:
-        raise ValueError(
+        raise UsageError(
             f"env must have observations of at most {_WIDTH - inputs + spec.size} numbers on the "
             f"card, not {spec.size} of {env!r} (learner cpu takes any)"
         )
@@ -143,11 +144,11 @@ class CardLearner(MemoryLearner):
         learner, batch = self.buffer.learner, self.config.agent.batch_size
         for name, value in wanted.items():
             if getattr(learner, name) != value:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be {getattr(learner, name)!r} as in the kernel, not {value!r}"
                 )
         if batch > learner.batch or batch % learner.lanes:
-            raise ValueError(
+            raise UsageError(
                 f"batch_size must be a multiple of {learner.lanes} up to {learner.batch}, as in "
                 f"the kernel, not {batch!r}"
             )

@@ -7,6 +7,7 @@ import numpy as np
 
 from host.learners.learner import Background, Learner
 from host.runtime.a3c_tasks import Infer, Sync, Train
+from hw.errors import UsageError
 
 __all__ = ["CardRounds", "RoundLearner"]
 
@@ -77,7 +78,7 @@ class RoundLearner(Learner):
         steps, [bad, *_] = self.clock.steps, array[~np.isfinite(array)]
         rate = self.config.agent.learning_rate_at(self.clock.launched)
         why = f"; learning_rate {rate:g} may be too high" if name in ("outputs", "errors") else ""
-        raise ValueError(f"{name} must be finite, not {bad} (step {steps}{why})")
+        raise UsageError(f"{name} must be finite, not {bad} (step {steps}{why})")
 
     def _tasks(self, request):
         population, plan = request.population, request.plan

@@ -11,10 +11,20 @@ import numpy as np
 from host.runtime.a3c_image import from_image, parameter_shapes, to_image
 from host.runtime.a3c_tasks import Infer, Round, Sync, Train
 from host.runtime.program import CommandError, Launcher
+from hw.errors import Failure, RlfabricError, UsageError
 from hw.fa3c.commands import IMAGES, Opcode
 from hw.fa3c.records import Error
 
-__all__ = ["ActorCritic", "Broken", "Infer", "Round", "Sync", "Train", "parameter_shapes"]
+__all__ = [
+    "ActorCritic",
+    "Broken",
+    "Infer",
+    "NotFinite",
+    "Round",
+    "Sync",
+    "Train",
+    "parameter_shapes",
+]
 
 #: What a checkpoint's image depends on.
 _NETWORK = (
@@ -32,8 +42,12 @@ _NETWORK = (
 _OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
 
 
-class Broken(RuntimeError):
+class Broken(Failure):
     """Memory has failed while theta and g were written: nothing is left of them on the card."""
+
+
+class NotFinite(RlfabricError, FloatingPointError):
+    """Training has diverged: a number of theta or g is infinite or a NaN."""
 
 
 class ActorCritic:
@@ -60,7 +74,7 @@ class ActorCritic:
 
     Raises HashMismatch for a kernel that is not the described one, CapacityError if snapshots and
     rollouts do not fit their memory banks. Once a Train has made a number of theta or g infinite or
-    a NaN, everything but ``load`` and ``load_state_dict`` raises FloatingPointError.
+    a NaN, everything but ``load`` and ``load_state_dict`` raises NotFinite (a FloatingPointError).
     """
 
     def __init__(self, kernel, *, timeout_s=600.0, takeover=False):
@@ -126,7 +140,7 @@ class ActorCritic:
         if str(state["network"]) != self._network:
             theirs, own = json.loads(str(state["network"])), json.loads(self._network)
             name = next(name for name in own if theirs.get(name) != own[name])
-            raise ValueError(
+            raise UsageError(
                 f"{name} must be that of the checkpoint's network ({theirs.get(name)}), not "
                 f"{own[name]}"
             )
@@ -134,7 +148,7 @@ class ActorCritic:
         size = self.config.theta_bytes // 4
         for name, image in zip(IMAGES, images, strict=True):
             if image.dtype != np.uint32 or image.size != size:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be {size} numbers of uint32, not {image.size} of {image.dtype}"
                 )
         self._load(images)
@@ -161,7 +175,7 @@ class ActorCritic:
             raise Broken(_CURE)
         self._check_finite()
         if int(self.status["loaded"]) != 3:
-            raise ValueError(
+            raise UsageError(
                 "parameters must be loaded first (load, or load_state_dict), not missing"
             )
 
@@ -171,7 +185,7 @@ class ActorCritic:
         if not overflow:
             return
         names = ("theta", "g", "theta and g")[overflow - 1]
-        raise FloatingPointError(
+        raise NotFinite(
             f"{names} must be finite, not infinite or NaN since launch {self.launcher.launches}: "
             "training diverged (a smaller rate, or a larger epsilon, may help); take up the last "
             "checkpoint (load_state_dict) or load parameters, then Sync"
@@ -189,12 +203,12 @@ class ActorCritic:
         outputs, float32 [agents, outputs], of an Infer, else None.
 
         ValueError for tasks that are not right, each by itself or after one another; nothing has
-        happened then. ``Broken`` where memory has failed so that theta is lost. FloatingPointError
+        happened then. ``Broken`` where memory has failed so that theta is lost. NotFinite
         where a Train has left a number of theta or g that is not finite.
         """
         work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
         if work.config != self.config:
-            raise ValueError("tasks must be a round of this kernel's config, not of another's")
+            raise UsageError("tasks must be a round of this kernel's config, not of another's")
         self._check_loaded()
         command = (Opcode.ROUND, {"count": len(work.tasks)})
         try:
@@ -202,7 +216,7 @@ class ActorCritic:
         except CommandError as error:
             if error.code in _OF_TASKS:
                 meaning = self.launcher.design.errors[error.code][1]
-                raise ValueError(
+                raise UsageError(
                     f"{work.describe(error.detail)} must be right after what was before, not "
                     f"{error.name}: {meaning}"
                 ) from error

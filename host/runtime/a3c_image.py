@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.fa3c.rows import ROW, ROW_BYTES
 
 __all__ = [
@@ -61,17 +62,17 @@ def to_image(config, parameters):
     ``parameter_shapes``, and finite."""
     shapes = parameter_shapes(config)
     if parameters.keys() != shapes.keys():
-        raise ValueError(
+        raise UsageError(
             f"parameters must be {', '.join(shapes)}, not {', '.join(parameters) or 'none'}"
         )
     arrays = {name: np.asarray(array, np.float32) for name, array in parameters.items()}
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
-            raise ValueError(
+            raise UsageError(
                 f"{name} must be of shape {list(shape)}, not {list(arrays[name].shape)}"
             )
         if not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} must be finite, not infinite or NaN")
+            raise UsageError(f"{name} must be finite, not infinite or NaN")
     image = np.zeros((config.theta_rows, ROW), np.float32)
     for number, layer, weights in _layers(config):
         rows = _rows(config, image, number)

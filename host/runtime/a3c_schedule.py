@@ -8,6 +8,8 @@ in every round one of them trains while others infer.
 from dataclasses import dataclass
 from itertools import count as numbers
 
+from hw.errors import UsageError
+
 __all__ = ["Inference", "RoundPlan", "Schedule", "Training"]
 
 
@@ -67,19 +69,19 @@ class Schedule:
     def __init__(self, config, agents=None, group=None):
         agents = config.agents if agents is None else agents
         if not 1 <= agents <= config.agents:
-            raise ValueError(
+            raise UsageError(
                 f"agents must be an integer in 1..{config.agents} (config.agents), not {agents!r}"
             )
         self.trainers, self.inferrers = (config.units_for(work) for work in ("train", "infer"))
         size = group or min(config.batch, max(len(self.trainers), agents // 4))
         self.agents, self.size = agents, size
         if not 1 <= size <= config.batch:
-            raise ValueError(f"group must be an integer in 1..{config.batch}, not {group!r}")
+            raise UsageError(f"group must be an integer in 1..{config.batch}, not {group!r}")
         self.groups = [
             tuple(range(begin, min(begin + size, agents))) for begin in range(0, agents, size)
         ]
         if len(self.groups) > config.snapshots:
-            raise ValueError(
+            raise UsageError(
                 f"snapshots must be at least {len(self.groups)}, one a group, "
                 f"not {config.snapshots!r}"
             )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from host.runtime.a3c_image import observation_rows, observation_type, padded
+from hw.errors import UsageError
 from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Task
 from hw.fa3c.rows import ROW, ROW_BYTES
 
@@ -84,7 +85,7 @@ class Round:
     def __init__(self, config, tasks):
         self.config, self.tasks = config, tuple(tasks)
         if not 1 <= len(self.tasks) <= config.tasks:
-            raise ValueError(f"tasks must be 1 to {config.tasks}, not {len(self.tasks)}")
+            raise UsageError(f"tasks must be 1 to {config.tasks}, not {len(self.tasks)}")
         self.results_bytes, self.trains = 0, False
         self._agents, self._made, self._used, self._places = {}, {}, {}, []
         self._parts = [np.zeros(len(self.tasks), TASK.dtype)]
@@ -93,7 +94,7 @@ class Round:
         for position, task in enumerate(self.tasks):
             self._position, self._record = position, self._parts[0][position : position + 1]
             if type(task) not in kinds:
-                raise ValueError(
+                raise UsageError(
                     f"task {position} must be an Infer, a Train or a Sync, not {task!r}"
                 )
             kinds[type(task)](task)
@@ -194,7 +195,7 @@ class Round:
 
     def _wrong(self, name, rule, value, earlier=None):
         other = "" if earlier is None else f", as in task {earlier}"
-        raise ValueError(f"task {self._position}: {name} must be {rule}, not {value!r}{other}")
+        raise UsageError(f"task {self._position}: {name} must be {rule}, not {value!r}{other}")
 
     def _integer(self, name, value, count):
         """``value`` as an int below ``count``."""
@@ -213,7 +214,7 @@ class Round:
         )  # fmt: skip
         found = getattr(task.observations, "dtype", None), np.shape(task.observations)
         if found != (kind, shape):
-            raise ValueError(
+            raise UsageError(
                 f"task {self._position}: observations must be {kind} of shape {list(shape)} "
                 f"(agents, height, width, channels), not {found[0]} {list(found[1])}"
             )
@@ -230,7 +231,7 @@ class Round:
         wrong = ~np.isfinite(errors)
         if wrong.any():
             step, output = (int(x) for x in np.argwhere(wrong)[0])
-            raise ValueError(
+            raise UsageError(
                 f"task {self._position}: errors of agent {task.agent} must be finite, not "
                 f"{errors[step, output]} (step {step}, output {output})"
             )

@@ -4,6 +4,7 @@ import numpy as np
 
 from host.runtime.parameters import set_bits
 from host.runtime.program import aligned
+from hw.errors import UsageError
 from hw.learner.commands import LearnOpcode
 from hw.learner.records import action_granules, observation_granules
 from hw.replay.records import GRANULE_BYTES
@@ -29,7 +30,7 @@ class Acting:
         learner = self.learner
         given = np.asarray(observations)
         if given.ndim != 2 or given.shape[1] != learner.observation:
-            raise ValueError(
+            raise UsageError(
                 f"observations must be [n, {learner.observation}], not {list(given.shape)}"
             )
         with np.errstate(over="ignore"):
@@ -37,7 +38,7 @@ class Acting:
         wrong = ~np.isfinite(seen).all(axis=1)
         if wrong.any():
             bad = int(np.argmax(wrong))
-            raise ValueError(f"observations must be finite, not {given[bad]} at position {bad}")
+            raise UsageError(f"observations must be finite, not {given[bad]} at position {bad}")
         self._check_loaded(("online",))
         if not len(seen):
             return np.zeros((0, learner.action), np.float32)
@@ -65,7 +66,7 @@ class Acting:
 
     def _check_loaded(self, sets):
         if set_bits(sets) & ~int(self.status["loaded"]):
-            raise ValueError("parameters must be loaded first (initialize, or load), not missing")
+            raise UsageError("parameters must be loaded first (initialize, or load), not missing")
 
 
 def _padded(rows, granules):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.shell.program import COMMAND_BYTES
 
 __all__ = ["Encoder", "encode"]
@@ -103,14 +104,14 @@ def _checked(command, ranges, values):
     """The numbers of all fields in order; ValueError for the first that is not right."""
     numbers = [command.opcode.value]
     if not values.keys() <= ranges.keys():
-        raise ValueError(f"no field of name {next(n for n in values if n not in ranges)}")
+        raise UsageError(f"no field of name {next(n for n in values if n not in ranges)}")
     for name, (low, high, blank) in ranges.items():
         given = values.get(name, blank)
         if blank == 0:
             numbers.append(_within(command, name, given, low, high))
             continue
         if len(given) != len(blank):
-            raise ValueError(
+            raise UsageError(
                 f"{command.name}.{name} must be {len(blank)} numbers, not {len(given)}"
             )
         for place, number in enumerate(given):
@@ -136,5 +137,5 @@ def _within(command, name, number, low, high):
         whole = None
     if whole is None or not low <= whole <= high:
         rule = f"in {low}..{high}" if low < high else low
-        raise ValueError(f"{command.name}.{name} must be {rule}, not {number}")
+        raise UsageError(f"{command.name}.{name} must be {rule}, not {number}")
     return whole

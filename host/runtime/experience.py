@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from host.runtime.program import aligned
+from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Given, Opcode
 from hw.replay.records import GRANULE_BYTES, ITEM
 
@@ -31,14 +32,14 @@ def record_dtype(fields):
     ``fields``: ``{name: (dtype, shape)}``. ValueError for none, or for more than a record holds.
     """
     if not fields:
-        raise ValueError("fields must be one or more, not none")
+        raise UsageError("fields must be one or more, not none")
     for name, why in _TAKEN.items():
         if name in fields:
-            raise ValueError(f"fields must not be called {name}, {why}")
+            raise UsageError(f"fields must not be called {name}, {why}")
     dtype = np.dtype([(name, kind, shape) for name, (kind, shape) in fields.items()])
     size = aligned(dtype.itemsize, GRANULE_BYTES)
     if size > MAX_GRANULES * GRANULE_BYTES:
-        raise ValueError(
+        raise UsageError(
             f"fields must be at most {MAX_GRANULES * GRANULE_BYTES} bytes together, "
             f"not {dtype.itemsize}"
         )
@@ -60,17 +61,17 @@ def to_records(experiences, dtype):
     """
     if isinstance(experiences, np.ndarray):
         if experiences.dtype != dtype or experiences.ndim != 1:
-            raise ValueError(
+            raise UsageError(
                 f"experiences must be records [n] of {dtype}, "
                 f"not {list(experiences.shape)} of {experiences.dtype}"
             )
         return experiences
     for name in experiences:
         if name not in dtype.names:
-            raise ValueError(f"{name} must be one of {', '.join(dtype.names)}, not unknown")
+            raise UsageError(f"{name} must be one of {', '.join(dtype.names)}, not unknown")
     for name in dtype.names:
         if name not in experiences:
-            raise ValueError(f"{name} must be given, not missing")
+            raise UsageError(f"{name} must be given, not missing")
     arrays = [(name, np.asarray(experiences[name]), dtype[name].shape) for name in dtype.names]
     if all(values.shape == one for _, values, one in arrays):
         records = np.zeros(1, dtype)
@@ -81,7 +82,7 @@ def to_records(experiences, dtype):
     records = np.zeros(len(first) if first.ndim else 0, dtype)
     for name, values, one in arrays:
         if values.shape != (len(records), *one):
-            raise ValueError(
+            raise UsageError(
                 f"{name} must have shape {(len(records), *one)}, not {values.shape}: every field "
                 f"has a first axis of n experiences, or, of one alone, none has"
             )
@@ -98,13 +99,13 @@ def checked_items(fill, name, indexes, values, dtype):
     if not indexes.size:  # an empty list has no integers to show
         indexes = indexes.astype(np.uint32)
     if indexes.ndim != 1 or not np.issubdtype(indexes.dtype, np.integer):
-        raise ValueError(
+        raise UsageError(
             f"indexes must be a list of integers, not {indexes.dtype} of shape {indexes.shape}"
         )
     if values.shape != indexes.shape:
-        raise ValueError(f"{name} must have shape {indexes.shape}, not {values.shape}")
+        raise UsageError(f"{name} must have shape {indexes.shape}, not {values.shape}")
     if len(indexes) and not (0 <= indexes.min() and indexes.max() < fill):
-        raise ValueError(
+        raise UsageError(
             f"indexes must be in 0..{fill - 1} (what is stored), "
             f"not {int(indexes.min())}..{int(indexes.max())}"
         )
@@ -154,7 +155,7 @@ def finite(name, values):
     values = np.asarray(values, np.float32)
     if not np.isfinite(values).all():
         bad = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"{name} must be finite, not {values[bad]} at position {bad}")
+        raise UsageError(f"{name} must be finite, not {values[bad]} at position {bad}")
     return values
 
 
@@ -164,7 +165,7 @@ def raw_priorities(replay, values):
     right = np.isfinite(values) & (values >= 0) & (values <= highest)
     if not right.all():
         bad = int(np.argmin(right))
-        raise ValueError(
+        raise UsageError(
             f"priorities must be finite and in 0..{highest:g}, not {values[bad]} at position {bad}"
         )
     raw = np.floor(values * (1 << replay.priority_fraction) + 0.5)
@@ -198,13 +199,13 @@ def entering(count, replay, *, priorities, td_errors, **power):
     if priorities is None and td_errors is None:
         return None
     if priorities is not None and td_errors is not None:
-        raise ValueError("priorities must not be given together with td_errors")
+        raise UsageError("priorities must not be given together with td_errors")
     name, given = ("td_errors", td_errors) if priorities is None else ("priorities", priorities)
     given = np.asarray(given, np.float64)
     if count == 1 and given.shape == ():  # of one experience, which has no axis either
         given = given[None]
     if given.shape != (count,):
-        raise ValueError(f"{name} must have shape ({count},), not {given.shape}")
+        raise UsageError(f"{name} must have shape ({count},), not {given.shape}")
     if priorities is None:
         return Entering(
             finite(name, given).view(np.uint32), {"given": Given.TD_ERRORS.value, **power}

@@ -13,6 +13,7 @@ import numpy as np
 from host.runtime.program import Launcher
 from host.runtime.slots import flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
+from hw.errors import Failure, UsageError
 from hw.gae.commands import Opcode
 from hw.gae.records import MOMENTS, Kind
 
@@ -82,7 +83,7 @@ class AdvantageEstimator:
         before.
         """
         if np.ndim(rewards) != 2 or not np.size(rewards):
-            raise ValueError(
+            raise UsageError(
                 f"rewards must be of shape [steps, environments], not {list(np.shape(rewards))}"
             )
         rewards, values, bootstraps = (
@@ -111,7 +112,7 @@ class AdvantageEstimator:
         Returns ``Estimates`` with lists of arrays [n]; errors as ``estimate``.
         """
         if not trajectories:
-            raise ValueError("trajectories must be at least one, not none")
+            raise UsageError("trajectories must be at least one, not none")
         for rewards, values, _ in trajectories:
             numbers("values", values, (len(rewards),))
         rewards, values = (
@@ -122,7 +123,7 @@ class AdvantageEstimator:
         bootstraps = numbers("bootstraps", [b for *_, b in trajectories if b is not None])
         lengths = [len(t[0]) for t in trajectories]
         if min(lengths) == 0:
-            raise ValueError("trajectories must have at least one step each, not 0")
+            raise UsageError("trajectories must have at least one step each, not 0")
         placement = pack(lengths, ends, self.config.gae.rows)
         results, statistics = self._estimate(
             [(placement, rewards, values, bootstraps)], gamma, gae_lambda
@@ -146,7 +147,7 @@ class AdvantageEstimator:
         """As ``state_dict`` gave; ValueError if it is of another standardization."""
         own = self.standardization.to_json()
         if state["standardization"] != own:
-            raise ValueError(
+            raise UsageError(
                 f"standardization must be the checkpoint's ({state['standardization']}), not {own}"
             )
         self.running = Running(*(int(x) for x in state["running"]), state["exponent"])
@@ -162,7 +163,7 @@ class AdvantageEstimator:
         bootstraps)]: a launch each, and one for statistics where they are needed."""
         for name, value in (("gamma", gamma), ("gae_lambda", gae_lambda)):
             if not 0 <= value <= 1:
-                raise ValueError(f"{name} must be in [0, 1], not {value!r}")
+                raise UsageError(f"{name} must be in [0, 1], not {value!r}")
         for placement, *_ in parts:
             self._check_fit(placement.kinds)
         raw = [
@@ -200,7 +201,7 @@ class AdvantageEstimator:
             status = self.launcher.status
             counts += [int(status[name]) for name in ("clipped", "saturated", "overflows")]
         if counts[2]:
-            raise RuntimeError(f"words must hold every sum, not overflow in {counts[2]} slots")
+            raise Failure(f"words must hold every sum, not overflow in {counts[2]} slots")
         # Nothing failed: what the next rollout depends on may change.
         scale = 2.0 ** (config.result_shift - unit)
         offset = math.ldexp(fields.get("result_mean", 0), -unit)
@@ -219,7 +220,7 @@ class AdvantageEstimator:
         depth, last = self.config.gae.depth, kinds[self.config.gae.depth :]
         steps = (last == Kind.STEP.value) | (last == Kind.TERMINAL.value)
         if len(kinds) > depth + 1 or steps.any():
-            raise ValueError(
+            raise UsageError(
                 f"steps must fit the kernel's stack of {depth} slots (and one of bootstraps), "
                 f"not {len(kinds)}: an episode that is truncated takes one more"
             )

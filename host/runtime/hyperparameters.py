@@ -3,6 +3,7 @@
 import numpy as np
 
 from hw.arith.power import SCALE_FORMAT
+from hw.errors import Failure, UsageError
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import FIELDS
@@ -10,7 +11,7 @@ from hw.replay.commands import FIELDS
 __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
 
 
-class Diverged(RuntimeError):
+class Diverged(Failure):
     """A TD error was infinite or not a number; parameters and priorities are as before the step.
 
     ``index`` : the experience.
@@ -45,10 +46,10 @@ def hyperparameter_records(count, **values):
     """
     for name in values:
         if name not in _NAMES:
-            raise ValueError(f"{name} must be one of {', '.join(_NAMES)}, not unknown")
+            raise UsageError(f"{name} must be one of {', '.join(_NAMES)}, not unknown")
     for name in ("scale", "rate"):
         if name not in values:
-            raise ValueError(f"{name} must be given, not missing")
+            raise UsageError(f"{name} must be given, not missing")
     values = {name: np.asarray(value, np.float64) for name, value in values.items()}
     values.setdefault("clip", np.float64(np.inf))
     for name, of in (
@@ -62,10 +63,10 @@ def hyperparameter_records(count, **values):
         field = steps[name]
         if value.ndim and value.shape not in (field.shape, field.shape[1:]):
             shape = " or ".join(str(list(x)) for x in dict.fromkeys((field.shape, field.shape[1:])))
-            raise ValueError(f"{name} must have shape {shape}, not {list(value.shape)}")
+            raise UsageError(f"{name} must have shape {shape}, not {list(value.shape)}")
         if name == "beta":
             if not ((value >= 0) & (value <= 1)).all():
-                raise ValueError(f"beta must be in 0..1, not {value}")
+                raise UsageError(f"beta must be in 0..1, not {value}")
             value = SCALE_FORMAT.quantize(value)[0]
         field[...] = value
     return checked_hyperparameters(steps)
@@ -75,12 +76,12 @@ def checked_hyperparameters(steps):
     """``steps`` as a list of HYPERPARAMETERS; ValueError for a number that no step may have."""
     steps = np.ascontiguousarray(steps)
     if steps.dtype != HYPERPARAMETERS.dtype or steps.ndim != 1:
-        raise ValueError(
+        raise UsageError(
             f"steps must be a list of HYPERPARAMETERS, not {steps.dtype} of shape {steps.shape}"
         )
     largest = FIELDS["beta"].high
     if (steps["beta"] > largest).any():
-        raise ValueError(f"beta must be in 0..{largest}, not {steps['beta'].max()}")
+        raise UsageError(f"beta must be in 0..{largest}, not {steps['beta'].max()}")
     for name in _NAMES:
         if name == "beta":
             continue
@@ -88,7 +89,7 @@ def checked_hyperparameters(steps):
         right = (values >= 0) & (np.isfinite(values) | (name == "clip"))
         if not right.all():
             value = values[~right][0]
-            raise ValueError(f"{name} must be a number of at least 0, not {value}")
+            raise UsageError(f"{name} must be a number of at least 0, not {value}")
     return steps
 
 
@@ -100,10 +101,10 @@ def check_optimizer(steps, learner):
     """
     floor = steps["floor"][:, : len(learner.networks)]
     if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero
-        raise ValueError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")
+        raise UsageError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")
     for name, least in optimizer_of(learner.arithmetic).LEAST_DECAYS.items():
         decay = steps[name]
         wrong = (decay > 1) | ((decay > 0) & (decay < least))
         if wrong.any():
             rule = f"0 or in {least}..1" if least else "in 0..1"
-            raise ValueError(f"{name} must be {rule} in fixed point, not {decay[wrong][0]}")
+            raise UsageError(f"{name} must be {rule} in fixed point, not {decay[wrong][0]}")

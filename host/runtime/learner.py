@@ -29,6 +29,7 @@ from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.runtime.sent_batches import received_errors, sent_batches
 from hw.designs import DESIGNS
+from hw.errors import UsageError
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
@@ -73,7 +74,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
     def __init__(self, kernel, fields=None, **options):
         own = learner_fields(kernel)
         if fields is not None and record_dtype(fields) != record_dtype(own):
-            raise ValueError(f"fields must be the learner's ({own}), not {fields}")
+            raise UsageError(f"fields must be the learner's ({own}), not {fields}")
         super().__init__(kernel, own, **options)
         self.learner = self.config.learner
         self.saturations, self._warned = np.zeros(3, np.int64), False
@@ -120,7 +121,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         rest = len(records) - inserts * count
         fill = min(len(self) + rest, self.capacity)
         if batch_size > fill:
-            raise ValueError(f"batch_size must be at most the fill ({fill}), not {batch_size}")
+            raise UsageError(f"batch_size must be at most the fill ({fill}), not {batch_size}")
 
         program, operands = [], [(0, steps.view(np.uint8))]
         given = self._entering(len(records), priorities, td_errors)
@@ -222,7 +223,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         image = np.asarray(state["parameters"], np.uint32)
         size = self._put_store([], 0, PARAMETER_SETS) // 4
         if image.shape != (size,):
-            raise ValueError(f"parameters must be {size} numbers, not {list(image.shape)}")
+            raise UsageError(f"parameters must be {size} numbers, not {list(image.shape)}")
         super().load_state_dict(state)
         self._load(image, PARAMETER_SETS)
 
@@ -238,7 +239,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         steps = checked_hyperparameters(steps)
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
-            raise ValueError(f"steps must be 1 to {MAX_COUNT}, not {count}")
+            raise UsageError(f"steps must be 1 to {MAX_COUNT}, not {count}")
         check_optimizer(steps, self.learner)
         check_batch(self.learner, batch_size)
         self._check_loaded(PARAMETER_SETS)
@@ -265,7 +266,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
                 index = error.detail
                 raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
                 name, rule, value = wrong_number(self.learner, raw.view(self.dtype)[0])
-                raise ValueError(
+                raise UsageError(
                     f"{name} of experience {index} must be {rule}, not {value}; nothing was "
                     "learned from the batch that drew it"
                 ) from error

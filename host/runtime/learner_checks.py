@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
 __all__ = ["check_actions", "check_batch", "check_experiences", "checked_inserts"]
@@ -15,7 +16,7 @@ def check_actions(learner, actions):
     wrong = ~((actions >= 0) & (actions < learner.action))
     if wrong.any():
         bad = int(np.argmax(wrong))
-        raise ValueError(
+        raise UsageError(
             f"action must be in 0..{learner.action - 1}, not {actions[bad]} at position {bad}"
         )
 
@@ -28,7 +29,7 @@ def check_batch(learner, batch_size):
         or not 1 <= batch_size <= limit
         or batch_size % lanes
     ):
-        raise ValueError(
+        raise UsageError(
             f"batch_size must be a multiple of {lanes} (the kernel's lanes) in 1..{limit} "
             f"(its batch), not {batch_size!r}"
         )
@@ -42,13 +43,13 @@ def checked_inserts(inserts, given, count, *, capacity, granules):
     if inserts is None:
         inserts = given // count
     if not isinstance(inserts, (int, np.integer)) or not 0 <= inserts * count <= given:
-        raise ValueError(
+        raise UsageError(
             f"inserts must be an integer in 0..{given // count} (of {given} experiences for "
             f"{count} iterations), not {inserts!r}"
         )
     limit = min(capacity, MAX_COUNT, MAX_TRANSFER // granules)
     if inserts > limit:
-        raise ValueError(f"inserts must be at most {limit}, not {inserts}")
+        raise UsageError(f"inserts must be at most {limit}, not {inserts}")
     return int(inserts)
 
 
@@ -61,7 +62,7 @@ def check_experiences(learner, records):
     if bad.any():
         position = int(np.argmax(bad))
         name, rule, value = wrong_number(learner, records[position])
-        raise ValueError(f"{name} must be {rule}, not {value} at position {position}")
+        raise UsageError(f"{name} must be {rule}, not {value} at position {position}")
 
 
 def wrong_number(learner, record):

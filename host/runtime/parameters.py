@@ -3,6 +3,7 @@
 import numpy as np
 
 from hw.arith.binary32 import Binary32
+from hw.errors import UsageError
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 
@@ -16,9 +17,9 @@ def set_bits(sets):
     """The field ``sets`` of LOAD and STORE."""
     for parameter_set in sets:
         if parameter_set not in PARAMETER_SETS:
-            raise ValueError(f"sets must be of {', '.join(PARAMETER_SETS)}, not {parameter_set!r}")
+            raise UsageError(f"sets must be of {', '.join(PARAMETER_SETS)}, not {parameter_set!r}")
     if not sets:
-        raise ValueError("sets must be one or more, not none")
+        raise UsageError("sets must be one or more, not none")
     return sum(1 << PARAMETER_SETS.index(parameter_set) for parameter_set in set(sets))
 
 
@@ -72,20 +73,20 @@ def _checked(learner, parameters):
     """The sets of ``parameters``; ValueError unless they are the learner's."""
     networks = learner.networks
     if set(parameters) != set(networks):
-        raise ValueError(
+        raise UsageError(
             f"parameters must be of {', '.join(networks)}, not {', '.join(parameters) or 'none'}"
         )
     sets = None
     for network, layers in networks.items():
         given = parameters[network]
         if len(given) != len(layers):
-            raise ValueError(f"{network} must have {len(layers)} layers, not {len(given)}")
+            raise UsageError(f"{network} must have {len(layers)} layers, not {len(given)}")
         for position, (layer, numbers) in enumerate(zip(layers, given, strict=True)):
             where = f"{network}[{position}]"
             sets = set(numbers) if sets is None else sets
             set_bits(numbers)
             if set(numbers) != sets:
-                raise ValueError(
+                raise UsageError(
                     f"{where} must have the sets {', '.join(sorted(sets))} as the first layer, "
                     f"not {', '.join(sorted(numbers))}"
                 )
@@ -98,7 +99,7 @@ def _check_pair(where, layer, arrays):
     shapes = ((layer.outputs, layer.inputs), (layer.outputs,))
     found = tuple(np.shape(x) for x in arrays)
     if found != shapes:
-        raise ValueError(f"{where} must have shapes {shapes} (weights, biases), not {found}")
+        raise UsageError(f"{where} must have shapes {shapes} (weights, biases), not {found}")
     for array in arrays:
         if not np.isfinite(np.asarray(array, np.float32)).all():
-            raise ValueError(f"{where} must be finite, not infinite or NaN")
+            raise UsageError(f"{where} must be finite, not infinite or NaN")

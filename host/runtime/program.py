@@ -9,6 +9,7 @@ import numpy as np
 
 from host.runtime.encode import Encoder
 from hw.designs import DESIGNS
+from hw.errors import Failure
 from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS, ShellError
 
 __all__ = ["CommandError", "Launcher", "aligned"]
@@ -21,7 +22,7 @@ def aligned(size, to=COMMAND_BYTES):
     return -(-size // to) * to
 
 
-class CommandError(RuntimeError):
+class CommandError(Failure):
     """A command was refused by the card.
 
     Attributes

@@ -22,6 +22,7 @@ from host.runtime.experience import (
 from host.runtime.program import Launcher, aligned
 from host.runtime.stored import Stored
 from hw.arith.power import SCALE_FORMAT
+from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.priority import EPSILON_FORMAT
@@ -95,12 +96,12 @@ class PrioritizedReplayBuffer(Stored):
         self.config = self.launcher.config
         limit = self.config.replay.capacity
         if not isinstance(capacity, (int, np.integer)) or not 2 <= capacity <= limit:
-            raise ValueError(
+            raise UsageError(
                 f"capacity must be an integer in 2..{limit} (the kernel's tree), not {capacity!r}"
             )
         for name, value, high in (("alpha", alpha, 1.0), ("epsilon", epsilon, 1 - 2.0**-16)):
             if not 0 <= value <= high:
-                raise ValueError(f"{name} must be in 0..{high:g}, not {value!r}")
+                raise UsageError(f"{name} must be in 0..{high:g}, not {value!r}")
         self.capacity, self.alpha, self.epsilon = int(capacity), alpha, epsilon
         self.stratified = stratified
         self.dtype = record_dtype(fields)
@@ -203,7 +204,7 @@ class PrioritizedReplayBuffer(Stored):
             given = given and given.part(kept.start, kept.stop)
             put_records(program, operands, offset, records[kept], given)
         elif priorities is not None or td_errors is not None:
-            raise ValueError("experiences must be given with priorities or td_errors, not missing")
+            raise UsageError("experiences must be given with priorities or td_errors, not missing")
         several = isinstance(sample, list)
         draws = sample if several else [] if sample is None else [sample]
         places = self._put_draws(program, draws, fill)
@@ -250,13 +251,13 @@ class PrioritizedReplayBuffer(Stored):
         places, end = [], 0
         for count, beta in draws:
             if not isinstance(count, (int, np.integer)) or not 1 <= count <= self._batch_limit:
-                raise ValueError(
+                raise UsageError(
                     f"batch_size must be an integer in 1..{self._batch_limit}, not {count!r}"
                 )
             if count > fill:
-                raise ValueError(f"batch_size must be at most the fill ({fill}), not {count}")
+                raise UsageError(f"batch_size must be at most the fill ({fill}), not {count}")
             if not 0 <= beta <= 1:
-                raise ValueError(f"beta must be in 0..1, not {beta!r}")
+                raise UsageError(f"beta must be in 0..1, not {beta!r}")
             begin = aligned(end)
             end = begin + count * self.batch_dtype.itemsize
             places.append(slice(begin, end))

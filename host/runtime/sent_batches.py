@@ -5,6 +5,7 @@ import numpy as np
 from host.runtime.experience import finite, in_runs
 from host.runtime.learner_checks import check_experiences
 from host.runtime.program import aligned
+from hw.errors import UsageError
 from hw.replay.records import HEADER, ITEM
 
 __all__ = ["received_errors", "sent_batches"]
@@ -20,19 +21,19 @@ def sent_batches(learner, records, weights, count, batch_size):
     """
     total = count * batch_size
     if len(records) != total:
-        raise ValueError(
+        raise UsageError(
             f"experiences must be {total} ({count} batches of {batch_size}), not {len(records)}"
         )
     weights = finite("weights", np.ones(total) if weights is None else weights)
     if weights.shape != (total,):
-        raise ValueError(f"weights must have shape ({total},), not {weights.shape}")
+        raise UsageError(f"weights must have shape ({total},), not {weights.shape}")
     if np.signbit(weights).any():  # of -0, too
         bad = int(np.argmax(np.signbit(weights)))
-        raise ValueError(f"weights must not be negative, as {weights[bad]} at position {bad} is")
+        raise UsageError(f"weights must not be negative, as {weights[bad]} at position {bad} is")
     # What is smaller than any normal number is 0 to the card.
     empty = (weights.reshape(count, batch_size) < np.finfo(np.float32).tiny).all(axis=1)
     if empty.any():
-        raise ValueError(f"weights must not all be 0 in a batch, as in batch {np.argmax(empty)}")
+        raise UsageError(f"weights must not all be 0 in a batch, as in batch {np.argmax(empty)}")
     check_experiences(learner, records)
     whole = np.zeros(total, [("header", HEADER.dtype), ("experience", records.dtype)])
     whole["header"]["index"], whole["header"]["weight"] = np.arange(total), weights

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.gae.records import Kind
 
 __all__ = ["Placement", "flags", "numbers", "pack", "place", "records"]
@@ -115,11 +116,11 @@ def numbers(name, values, shape=None):
         array = np.asarray(values, np.float32)
     shape = (array.size,) if shape is None else shape
     if array.shape != tuple(shape):
-        raise ValueError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
+        raise UsageError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
     wrong = ~np.isfinite(array)
     if wrong.any():
         place_of = tuple(int(x) for x in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} must be finite, not {array[place_of]} at {list(place_of)}")
+        raise UsageError(f"{name} must be finite, not {array[place_of]} at {list(place_of)}")
     return array
 
 
@@ -127,7 +128,7 @@ def flags(name, values, shape):
     """bool array of ``shape``; ValueError for another."""
     array = np.asarray(values)
     if array.shape != shape or array.dtype != bool:
-        raise ValueError(
+        raise UsageError(
             f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"
         )
     return array

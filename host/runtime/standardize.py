@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hw.config import ConfigBase
+from hw.errors import UsageError
 from hw.gae.commands import FACTOR_WIDTH, SHIFT_LIMIT
 
 __all__ = ["Codes", "Running", "Standardization", "codes_of", "exponent_of", "words"]
@@ -42,12 +43,12 @@ class Standardization(ConfigBase):
     def __post_init__(self):
         for name, choices in (("rewards", _REWARDS), ("values", _VALUES)):
             if getattr(self, name) not in choices:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
                 )
         value = self.deviations
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1000:
-            raise ValueError(f"deviations must be positive and below 1000, not {value!r}")
+            raise UsageError(f"deviations must be positive and below 1000, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -183,5 +184,5 @@ def _fraction(gain):
     if shift > SHIFT_LIMIT:
         factor, shift = factor >> (shift - SHIFT_LIMIT), SHIFT_LIMIT
     if shift < 1:
-        raise ValueError(f"gain must be below 2**{FACTOR_WIDTH - 1}, not {gain!r}")
+        raise UsageError(f"gain must be below 2**{FACTOR_WIDTH - 1}, not {gain!r}")
     return factor, shift

@@ -3,6 +3,7 @@
 import numpy as np
 
 from host.runtime.experience import put_items
+from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import HEADER
 
@@ -70,7 +71,7 @@ class Stored:
     def _check_identity(self, state):
         for name, own in self._identity.items():
             if state.get(name) != own:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be that of this buffer ({own}), not {state.get(name)}"
                 )
 
@@ -97,7 +98,7 @@ class Stored:
         fill = len(experiences)
         if len(state["priorities"]) != fill:
             count = len(state["priorities"])
-            raise ValueError(f"priorities must be one an experience ({fill}), not {count}")
+            raise UsageError(f"priorities must be one an experience ({fill}), not {count}")
         storage = np.zeros((fill, self._stride), np.uint8)
         storage[:, : self.dtype.itemsize] = experiences
         if fill:

@@ -18,6 +18,7 @@ from host.rules import (
     check_fields,
 )
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 
 __all__ = [
     "CONFIGS",
@@ -102,14 +103,14 @@ class RunConfig(ConfigBase):
             object.__setattr__(self, "agent", self.algorithm.config())
         check_fields(self)
         if type(self.agent) is not self.algorithm.config:
-            raise ValueError(
+            raise UsageError(
                 f"agent must be a {self.algorithm.config.__name__} for {self.algo}, "
                 f"not {self.agent!r}"
             )
         if not isinstance(self.env, str) or not self.env:
-            raise ValueError(f"env must be the id of a gymnasium environment, not {self.env!r}")
+            raise UsageError(f"env must be the id of a gymnasium environment, not {self.env!r}")
         if self.learner not in self.algorithm.learners:
-            raise ValueError(
+            raise UsageError(
                 f"learner must be {' or '.join(self.algorithm.learners)} for {self.algo}, "
                 f"not {self.learner!r}"
             )
@@ -196,11 +197,11 @@ class OffPolicyConfig(RunConfig):
         for name, wanted in only.items():
             value = getattr(self, name)
             if value != wanted:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be {wanted} with learner {self.learner}, not {value!r}"
                 )
         if self.act == "card" and self.weights_interval != 1:
-            raise ValueError(
+            raise UsageError(
                 f"weights_interval must be 1 with act card, not {self.weights_interval!r}"
             )
 
@@ -248,7 +249,7 @@ class RoundsConfig(RunConfig):
     def __post_init__(self):
         super().__post_init__()
         if self.env_count % self.populations:
-            raise ValueError(
+            raise UsageError(
                 f"env_count must be a multiple of {self.populations} (populations), "
                 f"not {self.env_count!r}"
             )
@@ -256,12 +257,12 @@ class RoundsConfig(RunConfig):
         why = f" with {self.populations} populations"
         check_range("env_count", self.env_count, self.populations, most, why)
         if self.groups * self.populations >= _SNAPSHOTS:
-            raise ValueError(
+            raise UsageError(
                 f"group must leave at most {_SNAPSHOTS - 1} groups of all populations, a snapshot "
                 f"each, not {self.groups * self.populations}"
             )
         if self.learner == "card" and self.device != "cpu":
-            raise ValueError(f"device must be cpu with learner card, not {self.device!r}")
+            raise UsageError(f"device must be cpu with learner card, not {self.device!r}")
 
     @property
     def population(self):

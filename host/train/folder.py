@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from host import checkpoint
+from hw.errors import UsageError
 from sim.cache import say
 from sim.lock import Held, locked
 
@@ -45,7 +46,7 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
     """
     out = Path(out)
     if resume and overwrite:
-        raise ValueError("overwrite must be without resume, not with it")
+        raise UsageError("overwrite must be without resume, not with it")
     if resume:
         folder = _latest(out) if numbered else out
         checkpoint.check_exists(folder / CHECKPOINT)
@@ -65,7 +66,7 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
                 litter.unlink(missing_ok=True)
             yield folder
     except Held as held:
-        raise ValueError(
+        raise UsageError(
             f"out must be a folder that no run is under way in, not {folder}: {held.holder}"
         ) from None
     finally:
@@ -90,7 +91,7 @@ def _has_run(folder):
 
 def _refuse_earlier(folder):
     if _has_run(folder):
-        raise ValueError(
+        raise UsageError(
             f"out must be a folder without a run, not {folder}: --resume goes on with the run that "
             "is there, --overwrite replaces it"
         )

@@ -5,6 +5,7 @@ from host.collect.environment import has_continuous_actions
 from host.collect.environment_id import namespace_of
 from host.rules import check_choice
 from host.train.config import CONFIGS, LEARNERS
+from hw.errors import UsageError
 
 __all__ = ["default_learner", "preset"]
 
@@ -35,11 +36,11 @@ def preset(algo, learner, name=None, env=None, design="own"):
     if name is not None and not names:
         having = [each for each in ALGORITHMS.values() if each.presets]
         having = "; ".join(f"{each.name} has {', '.join(each.presets)}" for each in having)
-        raise ValueError(
+        raise UsageError(
             f"preset must be none for {algo}, which has no presets, not {name!r} ({having})"
         )
     if name is not None and name not in names:
-        raise ValueError(f"preset must be one of {', '.join(names)}, not {name!r}")
+        raise UsageError(f"preset must be one of {', '.join(names)}, not {name!r}")
     known = algorithm.defaults.get("env") if env is None else env
     layers = [algorithm.defaults, *_in_environment(algorithm, learner, known)]
     layers += [{} if env is None else {"env": env}]

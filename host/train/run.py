@@ -12,6 +12,7 @@ from host.train.folder import default_folder, run_folder
 from host.train.kernel import kernel_values, storage_bytes
 from host.train.loop import train
 from hw.config import check_range
+from hw.errors import Failure, UsageError
 from sim.cache import say
 from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
@@ -92,7 +93,7 @@ def run(
     check_range("trace_launches", trace_launches, 1, 1 << 40)
     card = _card_of(config, card)
     if trace and card != "sim":
-        raise ValueError(f"--trace must be with card sim, not {card}")
+        raise UsageError(f"--trace must be with card sim, not {card}")
     if config.learner == "cpu":
         check_device(config.device)  # a missing torch too is said before a kernel is built
     with (
@@ -113,7 +114,7 @@ def run(
             description = description or read_description(path)
             loaded = opened.load(path)
             if loaded.description.to_json() != description.to_json():
-                raise RuntimeError(f"{path} must be the kernel of this run, not another's")
+                raise Failure(f"{path} must be the kernel of this run, not another's")
             return train(
                 config,
                 family_of(config).factory(config, loaded),
@@ -159,4 +160,4 @@ def _card_of(config, card):
 def _refuse(settings, why):
     """ValueError for fields of a kernel that is not made here."""
     for name in settings or ():
-        raise ValueError(f"kernel.{name} {why}")
+        raise UsageError(f"kernel.{name} {why}")

@@ -11,6 +11,7 @@ from amaranth import *
 
 from hw.arith.fixed import SQ, FixedFormat
 from hw.config import ConfigBase
+from hw.errors import UsageError
 
 __all__ = ["Arithmetic"]
 
@@ -57,14 +58,14 @@ class Arithmetic(ConfigBase):
     def __new__(cls, *, kind=None, **formats):
         other = _class_of(cls.kind if kind is None else kind)
         if {*formats} & _names(cls) - _names(other):
-            raise ValueError(f"kind must be {cls.kind}, not {kind!r}")
+            raise UsageError(f"kind must be {cls.kind}, not {kind!r}")
         return super().__new__(other) if issubclass(other, cls) else other(kind=kind, **formats)
 
     def __post_init__(self):
         for name, limit in self.LIMITS.items():
             value = getattr(self, name)
             if not isinstance(value, FixedFormat) or not value.signed or value.width > limit:
-                raise ValueError(f"{name} must be SQ of at most {limit} bits, not {value!r}")
+                raise UsageError(f"{name} must be SQ of at most {limit} bits, not {value!r}")
 
     def __repr__(self):
         values = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
@@ -108,5 +109,5 @@ def _class_of(kind):
 
     classes = {each.kind: each for each in (Binary32, FixedPoint, DualPrecision)}
     if not isinstance(kind, str) or kind not in classes:
-        raise ValueError(f"kind must be one of {', '.join(classes)}, not {kind!r}")
+        raise UsageError(f"kind must be one of {', '.join(classes)}, not {kind!r}")
     return classes[kind]

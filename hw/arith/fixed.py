@@ -6,6 +6,7 @@ import numpy as np
 from amaranth import *
 
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 
 __all__ = ["REQUANTIZE_LATENCY", "SQ", "UQ", "FixedFormat", "requantize"]
 
@@ -32,7 +33,7 @@ class FixedFormat(ConfigBase):
         check_range("fraction", self.fraction, 0, 64)
         limit = 64 if self.signed else 63
         if not 1 <= self.width <= limit:
-            raise ValueError(f"width must be in 1..{limit} (raw is int64), not {self.width!r}")
+            raise UsageError(f"width must be in 1..{limit} (raw is int64), not {self.width!r}")
 
     def __repr__(self):
         return f"{'SQ' if self.signed else 'UQ'}({self.integer}, {self.fraction})"
@@ -69,7 +70,7 @@ class FixedFormat(ConfigBase):
         x = np.asarray(x, dtype=np.float64)
         if np.isnan(x).any():
             index = ", ".join(str(axis[0]) for axis in np.nonzero(np.atleast_1d(np.isnan(x))))
-            raise ValueError(f"x{f'[{index}]' if x.ndim else ''} must be a number, not nan")
+            raise UsageError(f"x{f'[{index}]' if x.ndim else ''} must be a number, not nan")
         # Infinities come down to a finite value beyond every format; then each step is exact.
         scaled = np.ldexp(np.clip(x, -(2.0**200), 2.0**200), self.fraction)
         below = np.floor(scaled)

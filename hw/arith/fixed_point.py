@@ -15,6 +15,7 @@ from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.tanh import TanhFixed
 from hw.arith.to_float import ToFloat, to_float, to_float_stream
+from hw.errors import UsageError
 from hw.stream.delay import delay
 
 __all__ = ["DualPrecision", "FixedPoint"]
@@ -142,7 +143,7 @@ class DualPrecision(FixedPoint):
     def __post_init__(self):
         super().__post_init__()
         if self.operand.integer != self.weight.integer:
-            raise ValueError(
+            raise UsageError(
                 f"operand must have the weight's {self.weight.integer} integer bits, "
                 f"not {self.operand!r}"
             )

@@ -12,6 +12,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.stream.delay import delay
 
 __all__ = ["Interpolate", "Table"]
@@ -32,9 +33,9 @@ class Table(ConfigBase):
 
     def __post_init__(self):
         if (len(self.points) - 1).bit_count() != 1 or len(self.points) < 3:
-            raise ValueError(f"points must be 2**n + 1 values, n >= 1, not {len(self.points)!r}")
+            raise UsageError(f"points must be 2**n + 1 values, n >= 1, not {len(self.points)!r}")
         if self.points[0] < 0 or min(np.diff(self.points)) < 0:
-            raise ValueError(f"points must be rising from 0 or more, not {self.points!r}")
+            raise UsageError(f"points must be rising from 0 or more, not {self.points!r}")
         check_range("remainder_width", self.remainder_width, 1, 17)
         check_range("drop", self.drop, 1, 48)
 

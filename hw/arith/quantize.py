@@ -11,6 +11,7 @@ from hw.arith.fixed import FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, decode
 from hw.arith.float32.unit import Float32Unit
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -27,7 +28,7 @@ class QuantizeConfig(ConfigBase):
     def __post_init__(self):
         target = self.target
         if not isinstance(target, FixedFormat) or not target.signed or target.width > 32:
-            raise ValueError(f"target must be an SQ format of at most 32 bits, not {target!r}")
+            raise UsageError(f"target must be an SQ format of at most 32 bits, not {target!r}")
         check_range("tag_width", self.tag_width, 0, 4096)
 
 

@@ -19,6 +19,7 @@ from hw.arith.fixed import UQ, FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, WIDTH, decode
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import Float32Unit
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.stream.delay import delay
 
@@ -223,7 +224,7 @@ class TanhFixed(wiring.Component):
 
     def __init__(self, target):
         if not isinstance(target, FixedFormat) or not target.signed or target.width > _NARROW:
-            raise ValueError(f"target must be SQ of at most {_NARROW} bits, not {target!r}")
+            raise UsageError(f"target must be SQ of at most {_NARROW} bits, not {target!r}")
         self.target = target
         super().__init__(
             {"i": In(stream.Signature(target.shape)), "o": Out(stream.Signature(target.shape))}

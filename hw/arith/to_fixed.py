@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.exp2 import MANTISSA_FORMAT
 from hw.arith.fixed import FixedFormat
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.stream.delay import delay
 
@@ -28,7 +29,7 @@ class ToFixedConfig(ConfigBase):
 
     def __post_init__(self):
         if not isinstance(self.target, FixedFormat) or self.target.signed or self.target.width > 38:
-            raise ValueError(
+            raise UsageError(
                 f"target must be a UQ format of at most 38 bits (the twin shifts in int64), "
                 f"not {self.target!r}"
             )

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, normalise, rounded
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
@@ -28,7 +29,7 @@ class ToFloatConfig(ConfigBase):
 
     def __post_init__(self):
         if not isinstance(self.source, FixedFormat):
-            raise ValueError(f"source must be an SQ or UQ format, not {self.source!r}")
+            raise UsageError(f"source must be an SQ or UQ format, not {self.source!r}")
         check_range("tag_width", self.tag_width, 0, 4096)
 
     @property

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from hw.config import ConfigBase, check_flag, check_range, freeze_lists
+from hw.errors import UsageError
 from hw.fa3c.layer import Layer
 from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
@@ -74,7 +75,7 @@ class Fa3cConfig(ConfigBase):
         freeze_lists(self, *names)
         for name in names:
             if not isinstance(getattr(self, name), tuple):
-                raise ValueError(f"{name} must be a tuple, not {getattr(self, name)!r}")
+                raise UsageError(f"{name} must be a tuple, not {getattr(self, name)!r}")
         self._check_network()
         self._check_units()
         for number, layer in enumerate(self.layers):
@@ -91,13 +92,13 @@ class Fa3cConfig(ConfigBase):
             check_flag(name, getattr(self, name))
         check_range("input_exponent", self.input_exponent, -64, 64)
         if len(self.convolutions) > 4:
-            raise ValueError(
+            raise UsageError(
                 f"convolutions must be at most 4 of (filters, kernel, stride), "
                 f"not {self.convolutions!r}"
             )
         for shape in self.convolutions:
             if not isinstance(shape, tuple) or len(shape) != 3:
-                raise ValueError(
+                raise UsageError(
                     "convolutions must be (filters, kernel, stride) each, as a text "
                     f"16:8:4,32:4:2, not {shape!r}"
                 )
@@ -106,22 +107,22 @@ class Fa3cConfig(ConfigBase):
             check_range("kernel", kernel, 1, 16)
             check_range("stride", stride, 1, kernel, " (the kernel)")
         if len(self.hidden) > 2:
-            raise ValueError(f"hidden must be at most 2 widths, not {self.hidden!r}")
+            raise UsageError(f"hidden must be at most 2 widths, not {self.hidden!r}")
         for width in self.hidden:
             check_range("hidden", width, 1, 4096)
         check_range("outputs", self.outputs, 2, 512)
 
     def _check_units(self):
         if self.lanes not in (1, 2, 4, 8, 16):
-            raise ValueError(f"lanes must be 1, 2, 4, 8 or 16, not {self.lanes!r}")
+            raise UsageError(f"lanes must be 1, 2, 4, 8 or 16, not {self.lanes!r}")
         if not 1 <= len(self.units) <= 4:
-            raise ValueError(f"units must be 1 to 4 roles, not {self.units!r}")
+            raise UsageError(f"units must be 1 to 4 roles, not {self.units!r}")
         for role in self.units:
             if role not in ROLES:
-                raise ValueError(f"units must be of {', '.join(ROLES)}, not {role!r}")
+                raise UsageError(f"units must be of {', '.join(ROLES)}, not {role!r}")
         for work in ("infer", "train"):
             if not self.units_for(work):
-                raise ValueError(f"units must have one that can {work}, not {self.units!r}")
+                raise UsageError(f"units must have one that can {work}, not {self.units!r}")
         check_range("batch", self.batch, 1, 8)
         check_range("steps", self.steps, 1, 16)
         check_range("agents", self.agents, self.batch, 256, " (no fewer than the batch)")
@@ -129,17 +130,17 @@ class Fa3cConfig(ConfigBase):
         check_range("tasks", self.tasks, 1, 256)
         for name in ("rms_units", "drain_words"):
             if getattr(self, name) not in (1, 2, 4, 8, 16):
-                raise ValueError(f"{name} must be 1, 2, 4, 8 or 16, not {getattr(self, name)!r}")
+                raise UsageError(f"{name} must be 1, 2, 4, 8 or 16, not {getattr(self, name)!r}")
         check_range("parameter_rows", self.parameter_rows, 64, 1 << 16)
 
     def _check_layer(self, number, layer):
         """Limits of a compute unit: slots, lines, rows of parameters."""
         name = f"layer {number}"
         if layer.out_height < 1 or layer.out_width < 1:
-            raise ValueError(f"{name} must have an output, not a kernel larger than its input")
+            raise UsageError(f"{name} must have an output, not a kernel larger than its input")
         if not layer.convolution:
             if layer.per_row // self.lanes >= SLOTS:
-                raise ValueError(
+                raise UsageError(
                     f"lanes must be at least 4 where bytes enter a fully connected layer, "
                     f"not {self.lanes!r}: binary32 inputs would fit"
                 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from hw.arith.fixed_point import DualPrecision
 from hw.config import ConfigBase, check_range, freeze_lists
+from hw.errors import UsageError
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.nn.optimizer_config import OptimizerConfig
@@ -120,19 +121,19 @@ class FixarConfig(ConfigBase):
     def __post_init__(self):
         freeze_lists(self, "hidden")
         if self.side not in _SIDES:
-            raise ValueError(f"side must be one of 4, 8, 16, not {self.side!r}")
+            raise UsageError(f"side must be one of 4, 8, 16, not {self.side!r}")
         check_range("cores", self.cores, 1, 7)
         widest, why = self.widest, " (a sum's terms)"
         check_range("observation", self.observation, 1, widest, why)
         check_range("action", self.action, 1, 256)
         check_range("observation + action", self.observation + self.action, 2, widest, why)
         if not 1 <= len(self.hidden) <= 4:
-            raise ValueError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
+            raise UsageError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
         for width in self.hidden:
             check_range("hidden", width, 1, widest, why)
         check_range("batch", self.batch, 1, 1024)
         if self.arithmetic != DualPrecision():
-            raise ValueError(f"arithmetic must be {DualPrecision()!r}, not {self.arithmetic!r}")
+            raise UsageError(f"arithmetic must be {DualPrecision()!r}, not {self.arithmetic!r}")
         self.optimizer_config  # noqa: B018, it checks the optimizer
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range, freeze_lists
+from hw.errors import UsageError
 from hw.fixar.config import CODE_WIDTH
 
 __all__ = ["Precision", "activation_slot", "code_limits", "error_slot", "shift_limits", "slots"]
@@ -52,7 +53,7 @@ class Precision(ConfigBase):
     def __post_init__(self):
         freeze_lists(self, "activation_shifts", "error_shifts")
         if self.errors and not self.activations:
-            raise ValueError("errors must be full where activations are, not half")
+            raise UsageError("errors must be full where activations are, not half")
 
     def check(self, config):
         """ValueError unless these are shifts for ``config``."""
@@ -62,7 +63,7 @@ class Precision(ConfigBase):
         ):
             values = getattr(self, name)
             if len(values) not in (0, count):
-                raise ValueError(f"{name} must be {count} numbers, not {len(values)}")
+                raise UsageError(f"{name} must be {count} numbers, not {len(values)}")
             for value in values:
                 check_range(name, value, 0, limit)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_flag, check_range
+from hw.errors import UsageError
 from hw.shell.axi import EngineConfig
 from hw.stream.ram import style_of
 
@@ -40,7 +41,7 @@ class GaeConfig(ConfigBase):
         check_range("lookahead", self.lookahead, 1, 3)
         for name in ("code_width", "result_width"):
             if getattr(self, name) not in _WIDTHS:
-                raise ValueError(f"{name} must be one of 8, 16, 32, not {getattr(self, name)!r}")
+                raise UsageError(f"{name} must be one of 8, 16, 32, not {getattr(self, name)!r}")
         check_flag("ultra_ram", self.ultra_ram)
 
     @property

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_flag, check_range, freeze_lists
+from hw.errors import UsageError
 from hw.learner.chain.config import MAX_WIDTH, LayerConfig, fit
 from hw.nn.activation import ACTIVATIONS
 
@@ -56,13 +57,13 @@ class LearnerConfig(ConfigBase):
             ("hidden_activation", ACTIVATIONS),
         ):
             if getattr(self, name) not in choices:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
                 )
         check_range("observation", self.observation, 1, MAX_WIDTH)
         check_range("action", self.action, 1, 256)
         if not 1 <= len(self.hidden) <= 4:
-            raise ValueError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
+            raise UsageError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
         for width in self.hidden:
             check_range("hidden", width, 1, MAX_WIDTH)
         self.layer_config  # noqa: B018, it checks what layers have in common

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from hw.errors import UsageError
 from hw.estimate import fits
 from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
@@ -79,7 +80,7 @@ def _default(algorithm, numbers):
 
 def _check(algorithm, config):
     if config.learner.algorithm != algorithm:
-        raise ValueError(
+        raise UsageError(
             f"algorithm must be {algorithm} (the design), not {config.learner.algorithm!r}"
         )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hw.config import ConfigBase
+from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
 from hw.learner.records import record_words
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
@@ -22,7 +23,7 @@ class LearnerKernelConfig(ConfigBase):
     def __post_init__(self):
         self.replay_kernel  # noqa: B018 -- its rules are this kernel's too
         if self.learner.batch > self.replay.capacity:
-            raise ValueError(
+            raise UsageError(
                 f"batch must be at most the capacity ({self.replay.capacity}), "
                 f"not {self.learner.batch!r}"
             )

@@ -21,6 +21,7 @@ from amaranth.lib import wiring
 
 from hw.arith.float32.format import PRECISION
 from hw.arith.multiply import B_LIMB
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.nn.fixed_coefficients import FIXED_COEFFICIENTS, FixedCoefficients
 from hw.nn.fixed_divisor import FixedDivisor
@@ -74,7 +75,7 @@ class FixedOptimizer(wiring.Component):
     def __init__(self, config, sum_shape):
         self.config, self.sum_shape = config, sum_shape
         if sum_shape.width - 1 >= 16 * 3:
-            raise ValueError(f"sum_shape must have at most 48 bits, not {sum_shape.width!r}")
+            raise UsageError(f"sum_shape must have at most 48 bits, not {sum_shape.width!r}")
         super().__init__(optimizer_ports(config, FIXED_COEFFICIENTS, sum_shape))
 
     @staticmethod

@@ -10,6 +10,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import UQ
 from hw.arith.float32.format import WIDTH
 from hw.config import ConfigBase
+from hw.errors import UsageError
 
 __all__ = ["BLEND_FORMAT", "COEFFICIENTS", "OPTIMIZERS", "OptimizerConfig", "Timing"]
 __all__ += ["optimizer_ports"]
@@ -48,7 +49,7 @@ class OptimizerConfig(ConfigBase):
 
     def __post_init__(self):
         if self.optimizer not in OPTIMIZERS:
-            raise ValueError(
+            raise UsageError(
                 f"optimizer must be one of {', '.join(OPTIMIZERS)}, not {self.optimizer!r}"
             )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hw.config import ConfigBase, check_flag, check_range
+from hw.errors import UsageError
 from hw.shell.axi import EngineConfig
 from hw.stream.ram import style_of
 
@@ -59,12 +60,12 @@ class ReplayConfig(ConfigBase):
         check_range("capacity", self.capacity, 2, 1 << 24)
         check_range("fanout", self.fanout, 2, 64)
         if self.fanout & (self.fanout - 1):
-            raise ValueError(f"fanout must be a power of two, not {self.fanout!r}")
+            raise UsageError(f"fanout must be a power of two, not {self.fanout!r}")
         check_range("priority_width", self.priority_width, 4, 32)
         check_range("priority_fraction", self.priority_fraction, 0, self.priority_width - 1)
         check_flag("ultra_ram", self.ultra_ram)
         if self.total_width > FRACTION_WIDTH:
-            raise ValueError(
+            raise UsageError(
                 f"priority_width must be at most {FRACTION_WIDTH - self.index_width} for "
                 f"{self.capacity} leaves (a total has {FRACTION_WIDTH} bits), "
                 f"not {self.priority_width!r}"
@@ -140,7 +141,7 @@ class ReplayKernelConfig(ConfigBase):
 
     def __post_init__(self):
         if self.engine.data_width % (GRANULE_WIDTH):
-            raise ValueError(
+            raise UsageError(
                 f"data_width must be a multiple of {GRANULE_WIDTH} "
                 f"(a granule), not {self.engine.data_width!r}"
             )

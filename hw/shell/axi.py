@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.stream.ram import RAM_STYLES
 
 __all__ = [
@@ -82,15 +83,15 @@ class EngineConfig(ConfigBase):
 
     def __post_init__(self):
         if self.data_width not in (32, 64, 128, 256, 512):
-            raise ValueError(f"data_width must be 32, 64, 128, 256 or 512, not {self.data_width!r}")
+            raise UsageError(f"data_width must be 32, 64, 128, 256 or 512, not {self.data_width!r}")
         longest = min(256, _PAGE // self.beat_bytes)
         check_range("burst_beats", self.burst_beats, 1, longest, f" at {self.data_width} bits")
         if self.burst_beats & (self.burst_beats - 1):
-            raise ValueError(f"burst_beats must be a power of two, not {self.burst_beats!r}")
+            raise UsageError(f"burst_beats must be a power of two, not {self.burst_beats!r}")
         check_range("depth", self.depth, self.burst_beats, 65536, " to hold a burst")
         check_range("bursts", self.bursts, 1, 1024)
         if self.style not in RAM_STYLES:
-            raise ValueError(f"style must be one of {', '.join(RAM_STYLES)}, not {self.style!r}")
+            raise UsageError(f"style must be one of {', '.join(RAM_STYLES)}, not {self.style!r}")
 
     @property
     def beat_bytes(self):

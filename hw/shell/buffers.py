@@ -5,6 +5,7 @@ Arguments, ports, banks, documents and the host's allocation follow from the dec
 
 from dataclasses import dataclass
 
+from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
 
 __all__ = ["HOST", "HOST_BUFFERS", "Buffer", "masters_of"]
@@ -36,7 +37,7 @@ class Buffer:
 
     def __post_init__(self):
         if self.access not in ("r", "w", "rw"):
-            raise ValueError(f"access must be r, w or rw, not {self.access!r}")
+            raise UsageError(f"access must be r, w or rw, not {self.access!r}")
 
     @property
     def unit(self):

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hw.errors import UsageError
 from hw.shell.layout import Field, Layout
 from hw.shell.program import COMMAND_BYTES, ShellError
 
@@ -183,13 +184,13 @@ class CommandTable(dict):
             for footprint in command.footprints:
                 name, place = footprint.name, (footprint.buffer, footprint.offset)
                 if places.setdefault(name, place) != place:
-                    raise ValueError(
+                    raise UsageError(
                         f"footprint {name} must be in one buffer, not in {place[0]} and "
                         f"{places[name][0]}"
                     )
                 byte = command.offsets.get(footprint.offset)
                 if fields.setdefault(name, byte) != byte:
-                    raise ValueError(
+                    raise UsageError(
                         f"footprint {name} must be at one byte of all commands, not at {byte} of "
                         f"{command.name} and at {fields[name]} of another"
                     )

@@ -15,6 +15,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.errors import UsageError
 from hw.shell.axi import slave_members
 from hw.shell.control_map import ARGUMENTS, CTRL, GIER, IP_IER, IP_ISR
 
@@ -64,12 +65,12 @@ class Control(wiring.Component):
             words = set(range(argument.offset, argument.offset + argument.size, 4))
             free = set(range(ARGUMENTS, 1 << ADDRESS_WIDTH, 4)) - used
             if not words <= free:
-                raise ValueError(
+                raise UsageError(
                     f"offset of {argument.name} must be a free word in 0x10..0xffc, "
                     f"not {argument.offset:#x}"
                 )
             if argument.name in members:
-                raise ValueError(f"name must be free, not {argument.name!r}")
+                raise UsageError(f"name must be free, not {argument.name!r}")
             used |= words
             members[argument.name] = Out(8 * argument.size)
         super().__init__(members)

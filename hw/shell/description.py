@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from hw.errors import UsageError
 from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.control_map import ARGUMENTS
 
@@ -76,7 +77,7 @@ class KernelDescription:
         for argument in self.arguments:
             if argument.name == name:
                 return argument
-        raise ValueError(
+        raise UsageError(
             f"argument must be one of {', '.join(a.name for a in self.arguments)}, not {name!r}"
         )
 

@@ -11,6 +11,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range, freeze_lists
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.shell.arbiter import Arbiter, Owners
 from hw.shell.axi import EngineConfig
@@ -42,7 +43,7 @@ class InterconnectConfig(ConfigBase):
         check_range("ports", self.ports, 1, 16)
         freeze_lists(self, "depth")
         if isinstance(self.depth, tuple) and len(self.depth) != self.ports:
-            raise ValueError(
+            raise UsageError(
                 f"depth must be one number or {self.ports}, one a port, not {self.depth!r}"
             )
         check_range("tokens", self.tokens, 1, 1024)

@@ -13,6 +13,8 @@ import numpy as np
 from amaranth import Cat, Const, Value, signed, unsigned
 from amaranth.lib import data
 
+from hw.errors import UsageError
+
 __all__ = ["Field", "Layout"]
 
 #: Kind -> bytes, NumPy's format, that of ``struct``, and the shape in hardware.
@@ -91,11 +93,11 @@ class Layout:
         self.offsets, offset = {}, 0
         for field in self.fields:
             if _KINDS[field.kind][0] == 8 and offset % 8:
-                raise ValueError(f"{name}.{field.name} must be on an 8-byte offset, not {offset}")
+                raise UsageError(f"{name}.{field.name} must be on an 8-byte offset, not {offset}")
             self.offsets[field.name] = offset
             offset += field.size
         if offset > size:
-            raise ValueError(f"{name} must fit {size} bytes, not {offset}")
+            raise UsageError(f"{name} must fit {size} bytes, not {offset}")
         self._names = tuple(self.offsets)
         self._single = all(field.count == 1 for field in self.fields)
         #: Bytes that the fields fill; those behind are padding.
@@ -136,7 +138,7 @@ class Layout:
             words += [Const(0, start - end), value, Const(0, width - len(value))]
             end = start + width
         if values:
-            raise ValueError(f"field must be one of {self.name}'s, not {', '.join(values)}")
+            raise UsageError(f"field must be one of {self.name}'s, not {', '.join(values)}")
         return Cat(*words, Const(0, 8 * self.size - end))
 
     def pack(self, numbers):

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.config import check_range
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.shell.arbiter import Owners
 from hw.shell.axi import EngineConfig
@@ -28,11 +29,11 @@ class _Striped(wiring.Component):
 
     def __init__(self, port, data_width, stripes, block_beats, pieces):
         if stripes not in (1, 2, 4, 8, 16):
-            raise ValueError(f"stripes must be 1, 2, 4, 8 or 16, not {stripes!r}")
+            raise UsageError(f"stripes must be 1, 2, 4, 8 or 16, not {stripes!r}")
         longest = min(256, 4096 // EngineConfig(data_width=data_width).beat_bytes)
         check_range("block_beats", block_beats, 1, longest, f" at {data_width} bits")
         if block_beats & (block_beats - 1):
-            raise ValueError(f"block_beats must be a power of two, not {block_beats!r}")
+            raise UsageError(f"block_beats must be a power of two, not {block_beats!r}")
         check_range("pieces", pieces, 1, 1024)
         self.config = InterconnectConfig(
             data_width=data_width,

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from hw.config import check_range
+from hw.errors import UsageError
 from hw.shell.command import MAX_BEATS
 from hw.shell.ports import read_beats, read_port, write_port
 
@@ -18,7 +19,7 @@ __all__ = ["Gather", "NarrowRead", "NarrowWrite", "Scatter"]
 def _ratio(wide, narrow):
     """Beats of a word; ValueError unless it is a power of two."""
     if narrow < 1 or wide % narrow or wide // narrow & (wide // narrow - 1):
-        raise ValueError(f"narrow must be wide ({wide}) over a power of two, not {narrow!r}")
+        raise UsageError(f"narrow must be wide ({wide}) over a power of two, not {narrow!r}")
     return wide // narrow
 
 

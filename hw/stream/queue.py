@@ -9,6 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from hw.errors import UsageError
 from hw.stream.ram import SHALLOW, Ram
 
 __all__ = ["Queue"]
@@ -39,7 +40,7 @@ class Queue(wiring.Component):
 
     def __init__(self, shape, depth, style="auto"):
         if not isinstance(depth, int) or depth < 1:
-            raise ValueError(f"depth must be a positive integer, not {depth!r}")
+            raise UsageError(f"depth must be a positive integer, not {depth!r}")
         self.shape, self.depth, self.style = shape, depth, style
         super().__init__(
             {

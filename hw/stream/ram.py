@@ -10,6 +10,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.errors import UsageError
+
 __all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks"]
 __all__ += ["memory_joint", "memory_tables", "style_of"]
 
@@ -69,10 +71,10 @@ def memory_tables(width, depth, style):
 
 def _checked(width, depth, style):
     if style not in RAM_STYLES:
-        raise ValueError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
+        raise UsageError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
     for name, value in (("width", width), ("depth", depth)):
         if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, not {value!r}")
+            raise UsageError(f"{name} must be a positive integer, not {value!r}")
     return width, depth, style, max(1, (depth - 1).bit_length())
 
 

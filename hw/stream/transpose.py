@@ -8,6 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
+from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.stream.ram import Ram, memory_tables
 
@@ -39,7 +40,7 @@ class Transpose(wiring.Component):
     def __init__(self, width, size):
         check_range("width", width, 1, 4096)
         if size not in (2, 4, 8, 16, 32):
-            raise ValueError(f"size must be 2, 4, 8, 16 or 32, not {size!r}")
+            raise UsageError(f"size must be 2, 4, 8, 16 or 32, not {size!r}")
         self.width, self.size = width, size
         word = stream.Signature(data.ArrayLayout(width, size))
         super().__init__({"i": In(word), "o": Out(word)})

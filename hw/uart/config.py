@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hw.config import ConfigBase, check_range, freeze_lists
+from hw.errors import UsageError
 from hw.uart.protocol import BANK_TARGET, MAX_BANKS, TARGET_SHIFT
 
 __all__ = ["BAUD", "UartConfig"]
@@ -38,14 +39,14 @@ class UartConfig(ConfigBase):
         check_range("baud", self.baud, 300, self.clock_hz // 4, " for four clocks a bit")
         error = abs(self.divisor * self.baud / self.clock_hz - 1)
         if error > _TOLERANCE:
-            raise ValueError(
+            raise UsageError(
                 f"baud must be within 2 % of clock_hz ({self.clock_hz}) over a whole number, "
                 f"not {self.baud!r}"
             )
         check_range("payload", self.payload, 64, 16384)
         check_range("backlog", self.backlog, 64, 65536)
         if not 1 <= len(self.banks) <= MAX_BANKS:
-            raise ValueError(f"banks must be 1 to {MAX_BANKS} sizes, not {self.banks!r}")
+            raise UsageError(f"banks must be 1 to {MAX_BANKS} sizes, not {self.banks!r}")
         for size in self.banks:
             check_range("banks", size, 4096, 1 << TARGET_SHIFT)
 

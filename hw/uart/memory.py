@@ -10,6 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
+from hw.errors import UsageError
 from hw.shell.axi import ADDRESS, RESPONSE, read_beat, write_beat
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram
@@ -50,7 +51,7 @@ class AxiMemory(wiring.Component):
             ("base", base, 1 << TARGET_SHIFT),
         ):
             if value % unit:
-                raise ValueError(f"{name} must be a multiple of {unit} bytes, not {value!r}")
+                raise UsageError(f"{name} must be a multiple of {unit} bytes, not {value!r}")
         self.size, self.base, self.data_width = size, base, data_width
         self.beats = size // (data_width // 8)
         super().__init__(

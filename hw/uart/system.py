@@ -9,6 +9,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
+from hw.errors import UsageError
 from hw.shell.axi import slave_members
 from hw.stream.queue import Queue
 from hw.stream.skid import SkidBuffer
@@ -66,7 +67,7 @@ class System(wiring.Component):
     def __init__(self, kernel, config):
         masters = kernel.description.masters
         if len(config.banks) != len(masters):
-            raise ValueError(
+            raise UsageError(
                 f"banks must be {len(masters)}, one for each master, not {config.banks!r}"
             )
         self.kernel, self.config = kernel, config

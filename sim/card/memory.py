@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
 
 __all__ = ["BANKS", "CHANNELS", "Allocator", "Bank", "Buffer", "Fault", "Memory", "MemoryConfig"]
@@ -49,19 +50,19 @@ class Fault:
     def __post_init__(self):
         for name, known in (("channel", CHANNELS), ("kind", FAULTS)):
             if getattr(self, name) not in known:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
                 )
         check_range("cycle", self.cycle, 0, 2**63)
         if self.until is not None:
             check_range("until", self.until, self.cycle + 1, 2**64 - 1, ", after cycle")
         if self.kind == "error" and self.channel not in ("B", "R"):
-            raise ValueError(f"channel must be B or R for an error, not {self.channel!r}")
+            raise UsageError(f"channel must be B or R for an error, not {self.channel!r}")
         if self.kind == "stuck":
             for name, unset in (("skip", 0), ("count", None), ("address", 0), ("size", None)):
                 value = getattr(self, name)
                 if value != unset:
-                    raise ValueError(f"{name} must be {unset} for a stuck channel, not {value!r}")
+                    raise UsageError(f"{name} must be {unset} for a stuck channel, not {value!r}")
         for name in ("skip", "address"):
             check_range(name, getattr(self, name), 0, 2**63)
         for name in ("count", "size"):
@@ -115,13 +116,13 @@ class MemoryConfig(ConfigBase):
         check_range("pause", self.pause, 0, self.period - 1, ", below period")
         check_range("seed", self.seed, 0, 2**63)
         if self.write_order not in WRITE_ORDERS:
-            raise ValueError(
+            raise UsageError(
                 f"write_order must be one of {', '.join(WRITE_ORDERS)}, not {self.write_order!r}"
             )
         if not 0 < self.bandwidth <= 1:
-            raise ValueError(f"bandwidth must be above 0 and at most 1, not {self.bandwidth!r}")
+            raise UsageError(f"bandwidth must be above 0 and at most 1, not {self.bandwidth!r}")
         if not 0 <= self.stall < 1:
-            raise ValueError(f"stall must be at least 0 and below 1, not {self.stall!r}")
+            raise UsageError(f"stall must be at least 0 and below 1, not {self.stall!r}")
 
 
 class Bank(NamedTuple):

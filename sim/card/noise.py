@@ -7,6 +7,8 @@ RAM that meets a write of its word brings noise. What tools for boards are given
 
 import re
 
+from hw.errors import UsageError
+
 __all__ = ["collisions", "switched"]
 
 #: ``noise`` is 0 while the switch is off. Else its upper half is what collisions bring: the harness
@@ -65,7 +67,7 @@ def collisions(verilog, word, when=""):
     """``verilog`` where reads that meet a write bring ``word``; only ``when``, if that is given."""
     for module, read, spoilt, _ in _READS:
         if verilog.count(read) != verilog.count(f"module {module} #"):
-            raise ValueError(f"{module} must read by {read!r}, once")
+            raise UsageError(f"{module} must read by {read!r}, once")
         verilog = verilog.replace(read, spoilt.format(word=word, when=when))
     return verilog
 

@@ -4,6 +4,7 @@ import ctypes
 import time
 from enum import IntEnum
 
+from hw.errors import UsageError
 from sim.card.build import build
 from sim.card.memory import CHANNELS, WRITE_ORDERS
 
@@ -50,7 +51,7 @@ def _faults(faults, masters):
     rows = []
     for fault in faults:
         if fault.master not in masters:
-            raise ValueError(f"master must be one of {', '.join(masters)}, not {fault.master!r}")
+            raise UsageError(f"master must be one of {', '.join(masters)}, not {fault.master!r}")
         rows.append(
             _Fault(
                 master=masters.index(fault.master),

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from sim.card.buffer import bo, xclBOSyncDirection
 from sim.card.memory import BANKS, Allocator, Buffer, MemoryConfig
@@ -122,7 +123,7 @@ class device:
     def __init__(self, index=0, *, backend="sim", memory=None, banks=BANKS, connectivity=None,
                  trace=None, trace_launches=None):  # fmt: skip
         if backend not in ("sim", "model"):
-            raise ValueError(f"backend must be sim or model, not {backend!r}")
+            raise UsageError(f"backend must be sim or model, not {backend!r}")
         self._backend, self._trace = backend, (trace, trace_launches)
         self._memory = memory or MemoryConfig()
         self._connectivity = connectivity or {}

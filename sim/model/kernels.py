@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from hw.errors import UsageError
 from sim.model.fa3c.kernel import A3cKernel
 from sim.model.fixar.kernel import FixarKernel
 from sim.model.gae.kernel import GaeKernel
@@ -43,5 +44,5 @@ def twin_of(description):
     """A new twin of ``description``; ValueError names the known ones."""
     if description.name not in KERNELS:
         known = ", ".join(sorted(KERNELS)) or "none yet"
-        raise ValueError(f"kernel must be one with a twin ({known}), not {description.name!r}")
+        raise UsageError(f"kernel must be one with a twin ({known}), not {description.name!r}")
     return KERNELS[description.name](description)

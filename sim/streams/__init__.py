@@ -11,6 +11,7 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import In
 
+from hw.errors import UsageError
 from hw.verilog import to_verilog
 from sim.verilate import shared_library
 
@@ -93,7 +94,7 @@ class StreamUnit:
 
     def step(self, clocks=1):
         if clocks < 0:
-            raise ValueError(f"clocks must be at least 0, not {clocks!r}")
+            raise UsageError(f"clocks must be at least 0, not {clocks!r}")
         self._library.unit_step(self._unit, clocks)
 
     def wait(self, port, value, limit):

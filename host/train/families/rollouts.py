@@ -6,6 +6,7 @@ from host.collect.rollout import RolloutCollector
 from host.learners.advantages import AdvantageLearner
 from host.runtime.gae import AdvantageEstimator
 from host.train.families.family import Family
+from hw.errors import UsageError
 
 __all__ = ["Rollouts"]
 
@@ -32,7 +33,7 @@ class Rollouts(Family):
         agent, found = config.agent, kernel.description.config["gae"]
         for name in ("code_width", "result_width"):
             if getattr(agent, name) != found[name]:
-                raise ValueError(
+                raise UsageError(
                     f"{name} must be {found[name]} as in the kernel, not {getattr(agent, name)}"
                 )
         return partial(AdvantageEstimator, kernel, agent.standardization)

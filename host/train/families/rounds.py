@@ -7,6 +7,7 @@ from host.learners.rounds import CardRounds, RoundLearner
 from host.runtime.a3c import ActorCritic
 from host.runtime.a3c_schedule import Schedule
 from host.train.families.family import Family, spec_of
+from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 
 __all__ = ["Rounds"]
@@ -78,7 +79,7 @@ class Rounds(Family):
             found, limit = getattr(kernel, name), name in _LIMITS
             if found != value and not (limit and found > value):
                 rule = f"at most {found}" if limit else repr(found)
-                raise ValueError(f"{name} must be {rule} as in the kernel, not {value!r}")
+                raise UsageError(f"{name} must be {rule} as in the kernel, not {value!r}")
 
 
 def _image(spec):

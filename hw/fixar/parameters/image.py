@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.errors import UsageError
 from hw.fixar.parameters.layouts import WORD_BITS, word_width
 from hw.fixar.parameters.memories import READ_LATENCY
 from hw.learner.config import PARAMETER_SETS
@@ -51,7 +52,7 @@ class Image(wiring.Component):
 
     def __init__(self, config, data_width):
         if data_width not in (128, 256, 512):
-            raise ValueError(f"data_width must be 128, 256 or 512, not {data_width!r}")
+            raise UsageError(f"data_width must be 128, 256 or 512, not {data_width!r}")
         self.config, self.data_width = config, data_width
         beats, word = stream.Signature(unsigned(data_width)), word_width(config)
         super().__init__(

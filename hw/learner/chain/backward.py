@@ -8,6 +8,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag, check_range
+from hw.errors import UsageError
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.config import READ_LATENCY
@@ -84,13 +85,13 @@ class Backward(wiring.Component):
         check_range("trained", trained, 1, groups, " (groups)")
         check_flag("input_gradient", input_gradient)
         if input_activation not in ACTIVATIONS:
-            raise ValueError(
+            raise UsageError(
                 f"input_activation must be one of {', '.join(ACTIVATIONS)}, "
                 f"not {input_activation!r}"
             )
         arithmetic = config.arithmetic
         if layer.length > 1 and layer.rows < arithmetic.add_latency:
-            raise ValueError(
+            raise UsageError(
                 f"rows must be at least {arithmetic.add_latency} on a chain, the latency of an "
                 f"addition, not {layer.rows!r}"
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.optimizer_config import OptimizerConfig
 
@@ -45,15 +46,15 @@ class LayerConfig(ConfigBase):
 
     def __post_init__(self):
         if self.arithmetic.kind not in KINDS:
-            raise ValueError(
+            raise UsageError(
                 f"arithmetic.kind must be one of {', '.join(KINDS)}, not {self.arithmetic.kind!r}"
             )
         check_range("lanes", self.lanes, 1, 16)
         if self.lanes & (self.lanes - 1):
-            raise ValueError(f"lanes must be a power of two, not {self.lanes!r}")
+            raise UsageError(f"lanes must be a power of two, not {self.lanes!r}")
         check_range("batch", self.batch, self.lanes, 4096)
         if self.batch % self.lanes:
-            raise ValueError(
+            raise UsageError(
                 f"batch must be a multiple of lanes ({self.lanes}; PI * DP), not {self.batch!r}"
             )
         check_range("update_units", self.update_units, 1, 512)
@@ -94,17 +95,17 @@ class LayerShape(ConfigBase):
         check_range("outputs", self.outputs, 1, MAX_WIDTH)
         check_range("vector", self.vector, 1, _MAX_VECTOR)
         if self.vector & (self.vector - 1):
-            raise ValueError(f"vector must be a power of two, not {self.vector!r}")
+            raise UsageError(f"vector must be a power of two, not {self.vector!r}")
         check_range("length", self.length, 1, self.outputs, " (outputs)")
         check_range("interleave", self.interleave, 1, 64)
         if self.length > 1 and self.interleave > 1:
-            raise ValueError(f"interleave must be 1 on a chain, not {self.interleave!r}")
+            raise UsageError(f"interleave must be 1 on a chain, not {self.interleave!r}")
         if self.activation not in ACTIVATIONS:
-            raise ValueError(
+            raise UsageError(
                 f"activation must be one of {', '.join(ACTIVATIONS)}, not {self.activation!r}"
             )
         if self.drain > self.cycles:
-            raise ValueError(
+            raise UsageError(
                 f"length must be small enough to drain in a sample's {self.cycles} clocks, "
                 f"not {self.length!r} (it drains in {self.drain})"
             )
@@ -212,7 +213,7 @@ def fit(inputs, outputs, *, multipliers, arithmetic, activation="linear", cycles
             if best is None or key < best[0]:
                 best = key, shape
     if best is None:
-        raise ValueError(
+        raise UsageError(
             f"multipliers must be enough for {inputs} x {outputs}, not {multipliers!r}"
         )
     return best[1]

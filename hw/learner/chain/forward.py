@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.errors import UsageError
 from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
@@ -68,12 +69,12 @@ class Forward(wiring.Component):
     def __init__(self, config, layer, weight_sources):
         weight_sources = tuple(weight_sources)
         if not weight_sources or any(network not in _NETWORKS for network in weight_sources):
-            raise ValueError(
+            raise UsageError(
                 f"weight_sources must be of {', '.join(_NETWORKS)}, not {weight_sources!r}"
             )
         arithmetic = config.arithmetic
         if layer.rows * layer.interleave < arithmetic.add_latency:
-            raise ValueError(
+            raise UsageError(
                 f"rows * interleave must be at least {arithmetic.add_latency}, the latency of an "
                 f"addition, not {layer.rows * layer.interleave!r}"
             )

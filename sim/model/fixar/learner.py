@@ -5,6 +5,7 @@ The critic is updated first, and the actor's gradient goes through the updated c
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.fixar.precision import Precision
 from sim.model.arith import float32
 from sim.model.arith.quantize import quantize
@@ -58,7 +59,7 @@ class FixarTrainer(ParameterSets):
         """Train on a batch; ``Trained``. Parameters as those of ``Trainer.train``."""
         batch = len(weight)
         if not 0 < batch <= self.config.batch:
-            raise ValueError(f"batch must be in 1..{self.config.batch}, not {batch!r}")
+            raise UsageError(f"batch must be in 1..{self.config.batch}, not {batch!r}")
         self.watch.saturations = [0, 0, 0]
         largest = np.float32(np.max(weight))
         names = ("obs", "next_obs", "action")

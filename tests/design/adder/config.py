@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
 from hw.shell.axi import EngineConfig
 from hw.shell.interconnect import InterconnectConfig
 
@@ -27,7 +28,7 @@ class AdderConfig(ConfigBase):
         check_range("capacity", self.capacity, 1, (1 << 24) - 1)
         widest = self.engine.data_width
         if self.vectors_engine.data_width > widest:
-            raise ValueError(
+            raise UsageError(
                 f"vectors_engine.data_width must be at most {widest} (engine.data_width), "
                 f"not {self.vectors_engine.data_width!r}"
             )

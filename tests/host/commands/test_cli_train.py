@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import gymnasium
 import pytest
 
-from host.card import CapacityError
+from host.card import CapacityError, CardError
 from host.checkpoint import CheckpointError
 from host.commands.exits import TRACEBACK
 from sim.tools import MissingTool
@@ -21,7 +21,7 @@ from tests.host.code_of import ours
         (CapacityError("size must be at most 4096"), 4, "rlfabric: size must be at most 4096"),
         (CheckpointError("checkpoint must be of version 1"), 2, "rlfabric: checkpoint must be"),
         (MissingTool("g++ must be installed"), 3, "rlfabric: g++ must be installed"),
-        (RuntimeError("AXI channel r stands still"), 1, "rlfabric: AXI channel r stands still"),
+        (CardError("AXI channel r stands still"), 1, "rlfabric: AXI channel r stands still"),
         (OSError(28, "No space left on device"), 1, "No space left"),
         (KeyboardInterrupt(), 130, ""),
     ],
@@ -35,7 +35,7 @@ def test_exit_codes_of_what_happens_inside(run, monkeypatch, error, code, messag
 @pytest.mark.parametrize("words", [["-v", "train"], ["train", "-v"], ["--verbose", "train"]])
 def test_traceback_on_request(run, words):
     code, _, err = run(*words, "a2c")
-    assert code == 2 and err.startswith("Traceback") and "ValueError: ALGO must be" in err
+    assert code == 2 and err.startswith("Traceback") and "UsageError: ALGO must be" in err
 
 
 def test_traceback_by_the_environment(run, monkeypatch):

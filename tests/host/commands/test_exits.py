@@ -7,6 +7,8 @@ import pytest
 from host.card import CapacityError
 from host.collect.environment import Actor
 from host.commands.exits import TRACEBACK, report
+from host.runtime.a3c import NotFinite
+from hw.errors import Failure, UsageError
 from sim.tools import MissingTool
 from tests.host.code_of import function, ours
 
@@ -27,9 +29,9 @@ def reported(monkeypatch, capsys):
 @pytest.mark.parametrize(
     "error, code",
     [
-        (ValueError("it must be"), 2),
-        (RuntimeError("it must be"), 1),
-        (FloatingPointError("it must be"), 1),
+        (UsageError("it must be"), 2),
+        (Failure("it must be"), 1),
+        (NotFinite("it must be"), 1),
         (OSError("it must be"), 1),
         (MissingTool("it must be"), 3),
         (CapacityError("it must be"), 4),
@@ -43,7 +45,7 @@ def test_what_we_raise_is_a_line(reported, error, code):
 
 
 def test_notes_are_on_the_line(reported):
-    error = ValueError("it must be")
+    error = UsageError("it must be")
     error.__notes__ = ["the policy is there"]
     code, err = reported(ours("raise error", error=error))
     assert (code, err) == (2, "rlfabric: it must be; the policy is there\n")
@@ -62,6 +64,8 @@ def test_an_interrupt_is_a_word(reported):
 
 
 BUGS = {
+    "a bug of ours that is raised": ours("raise ValueError('x')"),
+    "the same of RuntimeError": ours("raise RuntimeError('x')"),
     "NumPy's ValueError in a line of ours": ours("np.ones(2) + np.ones(3)", np=np),
     "Python's ValueError in a line of ours": ours("int('x')"),
     "the same above a raise": ours("np.ones(2) + np.ones(3)\nraise ValueError('x')", np=np),
@@ -130,5 +134,5 @@ def test_what_an_environment_raises_is_a_bug(reported, place, error):
 
 def test_a_traceback_on_request_keeps_the_code(reported, monkeypatch):
     monkeypatch.setenv(TRACEBACK, "1")
-    code, err = reported(ours("raise ValueError('it must be')"))
-    assert code == 2 and err.startswith("Traceback") and err.endswith("ValueError: it must be\n")
+    code, err = reported(ours("raise error", error=UsageError("it must be")))
+    assert code == 2 and err.startswith("Traceback") and err.endswith("UsageError: it must be\n")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hw.errors import UsageError
 from hw.fa3c.rows import ROW
 from sim.compiled import compiled
 from sim.model.arith.float32_steps import flush, leave, product
@@ -34,7 +35,7 @@ def update(coefficients, gradient, g, theta):
     """
     for name, array in (("g", g), ("theta", theta)):
         if not array.flags.c_contiguous:
-            raise ValueError(f"{name} must be in C order, not of strides {array.strides!r}")
+            raise UsageError(f"{name} must be in C order, not of strides {array.strides!r}")
     values = map(np.float32, coefficients)
     _update(*values, np.ravel(gradient), g.reshape(-1), theta.reshape(-1))
     return int(not np.isfinite(theta).all()) | int(not np.isfinite(g).all()) << 1
@@ -53,7 +54,7 @@ def update_layer(config, layer, coefficients, gradients, g, theta):
     rows = layer.depth + 1
     shape = (layer.gradient_rows, ROW)
     if np.shape(gradients) != shape:
-        raise ValueError(f"gradients must be of shape {shape}, not {np.shape(gradients)!r}")
+        raise UsageError(f"gradients must be of shape {shape}, not {np.shape(gradients)!r}")
     overflow = 0
     for group in range(layer.groups):
         here = slice(base + group * layer.group_rows, base + group * layer.group_rows + rows)

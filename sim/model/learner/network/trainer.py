@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hw.errors import UsageError
 from sim.model.arith import float32
 from sim.model.learner.network.loss import ddpg_loss, dqn_loss
 from sim.model.learner.network.network import Network
@@ -67,7 +68,7 @@ class Trainer(ParameterSets):
         """
         batch = len(weight)
         if batch % self.config.lanes or not 0 < batch <= self.config.batch:
-            raise ValueError(
+            raise UsageError(
                 f"batch must be a multiple of lanes ({self.config.lanes}) in "
                 f"1..{self.config.batch}, not {batch!r}"
             )
