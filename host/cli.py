@@ -8,7 +8,6 @@ not fit the board, 5 the board's own tools are missing, all their inputs are wri
 are of a release that does not fit, 7 the output cannot be written, 130 interrupted.
 """
 
-import os
 import sys
 import warnings
 from importlib.metadata import version
@@ -23,7 +22,7 @@ from host.commands.inspecting import inspecting
 from host.commands.listing import LISTS, console
 from host.commands.making import making
 from host.commands.measuring import measuring
-from host.commands.options import Act, BoardName, Learner, Settings, Verbose, options
+from host.commands.options import Act, BoardName, Imports, Learner, Settings, Verbose, options
 from host.interrupt import INTERRUPTED, leave
 from hw.errors import UsageError
 
@@ -165,6 +164,7 @@ def train(
         Path | None,
         typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
     ] = None,
+    imports: Imports = None,
     verbose: Verbose = False,
 ):
     """Train an agent with a card: it has the replay memory, with `--learner card` all learning, or
@@ -209,6 +209,7 @@ def train(
         settings=options(settings),
         preset_name=preset_name,
         file=file,
+        imports=imports or (),
         board=board if card in ("model", "sim") else None,
     )
     from host.train.run import TRACE_LAUNCHES, start
@@ -236,7 +237,6 @@ def _show(message, category, *place):
 
 def main():
     """Run the command line; what a user can cause ends in one line and an exit code."""
-    sys.path.append(os.getcwd())  # --env MODULE:ID of a module that is here
     warnings.showwarning = _show
     # Estimates and descriptions look at components that nothing elaborates.
     warnings.simplefilter("ignore", UnusedElaboratable)

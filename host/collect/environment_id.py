@@ -1,7 +1,14 @@
-"""What ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that registers its own."""
+"""What ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that registers its own.
+
+The current folder is on the path only while such a module is imported, so that no other import can
+take a file that happens to lie there.
+"""
 
 import importlib.util
+import os
 import re
+import sys
+from contextlib import contextmanager, suppress
 from importlib.metadata import entry_points
 
 import gymnasium
@@ -9,7 +16,7 @@ import gymnasium
 from host.extras import install
 from hw.errors import UsageError
 
-__all__ = ["find_spec", "namespace_of", "reward_threshold"]
+__all__ = ["check_trusted", "find_spec", "namespace_of", "reward_threshold"]
 
 #: namespace of ids -> module that registers it when it is imported, of packages that have no entry
 #: point for it
@@ -34,14 +41,15 @@ def namespace_of(env):
 def find_spec(env):
     """The ``gymnasium.EnvSpec`` of ``ID``, ``NAMESPACE/ID`` or ``MODULE:ID``.
 
-    A module is imported first, as by ``gymnasium.make``. A namespace that nothing has registered is
+    A module is imported first, as by ``gymnasium.make``, and so is what the environment's class is
+    in; both may lie in the current folder. A namespace that nothing has registered is
     asked of the installed packages: ale-py, and those with an entry point of group
     ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; what
     importing a module raises comes through.
     """
     module, _, name = env.rpartition(":")
     if module:
-        _import(module, env)
+        _import(module, name, env)
     namespace = namespace_of(env)
     _register(namespace)
     try:
@@ -61,9 +69,41 @@ def reward_threshold(env):
     return _THRESHOLDS.get(spec.id) if spec.reward_threshold is None else spec.reward_threshold
 
 
-def _import(module, env):
+def check_trusted(env, modules, file):
+    """UsageError where ``env``, which stands in ``file``, names a module that is not one of
+    ``modules``: importing it runs its code, so a user must have named it."""
+    module = env.rpartition(":")[0]
+    if module and module not in modules:
+        raise UsageError(
+            f"--import must name {module}, of which {file} has its environment {env!r}: that "
+            "module's code would run"
+        )
+
+
+@contextmanager
+def _current_folder():
+    """The current folder is the last place where modules are looked for."""
+    folder = os.getcwd()
+    if folder in sys.path:
+        yield
+        return
+    sys.path.append(folder)
     try:
-        importlib.import_module(module)
+        yield
+    finally:
+        with suppress(ValueError):  # what was imported may have changed the path
+            sys.path.remove(folder)
+
+
+def _import(module, name, env):
+    """Import what registers ``name``, and what its class is in."""
+    try:
+        with _current_folder():
+            importlib.import_module(module)
+            entry = getattr(gymnasium.registry.get(name), "entry_point", None)
+            if isinstance(entry, str):
+                with suppress(ImportError):  # gymnasium.make says it
+                    importlib.import_module(entry.partition(":")[0])
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and what it imports is not

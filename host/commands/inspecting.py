@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from host.commands.listing import table
-from host.commands.options import BoardName, Learner, Verbose
+from host.commands.options import BoardName, Imports, Learner, Verbose
 
 __all__ = ["inspecting"]
 
@@ -59,6 +59,7 @@ def evaluate(
             "RUN/evaluation.mp4."
         ),
     ] = None,
+    imports: Imports = None,
     verbose: Verbose = False,
 ):
     """Play the best policy of a run without exploring: mean and deviation of its returns.
@@ -70,10 +71,12 @@ def evaluate(
     - `rlfabric evaluate runs/acrobot --episodes 3 --render human`
 
     - `rlfabric evaluate runs/pong --episodes 1 --render mp4`
+
+    - `rlfabric evaluate runs/mine --import my_package`
     """
     from host.commands.playing import play
 
-    played = play(run, episodes=episodes, seed=seed, render=render)
+    played = play(run, episodes=episodes, seed=seed, render=render, imports=imports or ())
     returns = played.returns
     print(
         f"mean return {returns.mean():.1f}, deviation {returns.std():.1f}, "

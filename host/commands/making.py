@@ -15,6 +15,7 @@ from host.commands.options import (
     Design,
     Fanout,
     ForRun,
+    Imports,
     Output,
     Overwrite,
     Settings,
@@ -36,6 +37,7 @@ def verilog(
     fanout: Fanout = None,
     settings: Settings = None,
     for_run: ForRun = None,
+    imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
     lint: Annotated[bool, typer.Option("--lint", help="Check it with Verilator.")] = False,
@@ -58,7 +60,7 @@ def verilog(
     from host.generate.lint import lint_directory
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    values, _ = of_run(for_run, design, board, values)
+    values, _ = of_run(for_run, design, board, values, imports or ())
     directory = emit(design, board, out, overwrite=overwrite, **values)
     if lint:
         lint_directory(directory)
@@ -74,6 +76,7 @@ def bitstream_(
     fanout: Fanout = None,
     settings: Settings = None,
     for_run: ForRun = None,
+    imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
     target: Annotated[
@@ -107,7 +110,7 @@ def bitstream_(
     from hw.shell.description import KernelDescription
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    values, stored = of_run(for_run, design, board, values)
+    values, stored = of_run(for_run, design, board, values, imports or ())
     wanted = stored if storage_bytes is None else storage_bytes
     directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
     print(os.path.relpath(directory), flush=True)
@@ -126,6 +129,7 @@ def report_(
     fanout: Fanout = None,
     settings: Settings = None,
     for_run: ForRun = None,
+    imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
     levels: Annotated[int, typer.Option(min=1, help="How deep the units go.")] = 3,
@@ -142,7 +146,7 @@ def report_(
     from host.commands.report import make, show
 
     values = options(settings, capacity=capacity, fanout=fanout)
-    values, _ = of_run(for_run, design, board, values)
+    values, _ = of_run(for_run, design, board, values, imports or ())
     result = make(design, board, out, levels=levels, overwrite=overwrite, **values)
     if as_json:
         print(json.dumps(result, indent=2))

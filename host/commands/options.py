@@ -9,8 +9,8 @@ import typer
 from host.commands.exits import TRACEBACK
 from hw.errors import UsageError
 
-__all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Learner", "Output"]
-__all__ += ["Overwrite", "Settings", "Verbose", "options"]
+__all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Imports", "Learner"]
+__all__ += ["Output", "Overwrite", "Settings", "Verbose", "options"]
 
 
 def _verbose(asked: bool):
@@ -52,6 +52,14 @@ ForRun = Annotated[
         "--for-run",
         metavar="RUN",
         help="The kernel that a run needs: its folder, or its `summary.json`. `--set` changes it.",
+    ),
+]
+Imports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="A module that a file may name for its environment; its code runs. Repeatable.",
     ),
 ]
 Overwrite = Annotated[

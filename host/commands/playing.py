@@ -9,7 +9,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from host.algorithms.policy_file import load_policy
 from host.algorithms.registry import find
-from host.collect.environment_id import find_spec
+from host.collect.environment_id import check_trusted, find_spec
 from host.collect.evaluation import Copies, evaluate
 from host.commands.film import FILMS
 from host.train.config import RunConfig
@@ -33,12 +33,13 @@ class Played:
     file: Path | None
 
 
-def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps):
+def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps, imports=()):
     """Greedy episodes of the best policy in the folder ``run``, or of the policy's file ``run``.
 
     Episode i starts from ``seed + i``, and ends after ``limit`` steps. ``render`` "human" shows all
     of them, one after the other; "gif" and "mp4" write the first into a file ``evaluation`` beside
-    the policy, a picture for each action, at the environment's own speed. CheckpointError as of
+    the policy, a picture for each action, at the environment's own speed. ``imports`` are the
+    modules that the file may name for its environment. CheckpointError as of
     ``load_policy``; ValueError for what the environment cannot do; MissingTool where a film needs
     what is not installed.
     """
@@ -48,8 +49,9 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     path = path / "best.npz" if path.is_dir() else path
     policy, info = load_policy(path)
     env, mode = info["env"], _MODES[render]
-    if mode and mode not in find_spec(env).make().metadata.get("render_modes", ()):
-        raise UsageError(f"render must be of what {env} can, not {render}")
+    check_trusted(env, imports, path)
+    if mode:
+        _check_mode(env, mode, render)
     algorithm = find(info["algo"])
     file = path.with_name(f"evaluation.{render}") if render in FILMS else None
     with closing(Copies(env, 1 if mode else episodes, algorithm, mode)) as copies:
@@ -66,6 +68,16 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
         except DependencyNotInstalled as error:
             raise UsageError(f"render must have its packages installed ({error})") from error
     return Played(np.array(returns), env, file)
+
+
+def _check_mode(env, mode, render):
+    """UsageError, with the ways that there are, unless ``env`` can be rendered so."""
+    with closing(find_spec(env).make()) as made:
+        modes = made.metadata.get("render_modes", ())
+    if mode not in modes:
+        ways = ", ".join(name for name, each in _MODES.items() if name and each in modes)
+        rule = f"one of {ways}, which {env} can" if ways else f"none, for {env} cannot be rendered"
+        raise UsageError(f"render must be {rule}, not {render!r}")
 
 
 class _Filmed:

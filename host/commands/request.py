@@ -5,7 +5,7 @@ from pathlib import Path
 
 import boards
 from host.algorithms.registry import ALGORITHMS
-from host.collect.environment_id import reward_threshold
+from host.collect.environment_id import check_trusted, reward_threshold
 from host.generate import find_design
 from host.rules import check_choice
 from host.settings import flat, override, resolve
@@ -21,7 +21,7 @@ _KERNEL = "kernel."
 _FIRST = ("learner", "env")
 
 
-def request(algo, *, options, settings, preset_name=None, file=None, board=None):
+def request(algo, *, options, settings, preset_name=None, file=None, imports=(), board=None):
     """The config of a run, and ``{field: value}`` of the kernel that is generated for it.
 
     Defaults are the preset's for algorithm, learner and environment; ``file`` wins over them,
@@ -39,6 +39,8 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
         Of the algorithm's presets.
     file : path, optional
         JSON: a run's summary, or an object of fields as in ``settings``.
+    imports : sequence of str
+        Modules that ``file`` may name for its environment.
     board : str, optional
         Where a kernel is generated; what the summary's kernel had, and one for this board has not
         by default, is the kernel's too.
@@ -59,6 +61,8 @@ def request(algo, *, options, settings, preset_name=None, file=None, board=None)
     if asked.get("algo", algo) != algo:
         raise UsageError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
     learner, env = (asked.get(name) for name in _FIRST)
+    if "env" not in given and "env" not in settings:
+        check_trusted(str(env or ""), imports, file)
     design = asked.get("design", "own")
     kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in asked.items() if name not in kernel}

@@ -11,7 +11,7 @@ from hw.errors import UsageError
 __all__ = ["of_run"]
 
 
-def of_run(run, design, board, values):
+def of_run(run, design, board, values, imports=()):
     """What generates the kernel of ``design`` for ``board``, and the bytes that it stores.
 
     Parameters
@@ -21,6 +21,8 @@ def of_run(run, design, board, values):
     design, board : str
     values : dict
         Fields of the kernel's config, over those of the run.
+    imports : sequence of str
+        Modules that the run's file may name for its environment.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def of_run(run, design, board, values):
         return values, None
     file = run / "summary.json" if run.is_dir() else run
     algo = read_summary(file, "--for-run")["config"]["algo"]
-    config, kernel = request(algo, options={}, settings={}, file=file, board=board)
+    config, kernel = request(algo, options={}, settings={}, file=file, imports=imports, board=board)
     wanted = family_of(config).design(config)
     if design != wanted:
         needs = f"the kernel that {run} needs" if wanted else f"absent: {run} needs no kernel"

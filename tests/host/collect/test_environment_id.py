@@ -1,6 +1,7 @@
 """host.collect.environment_id: whoever registers an environment, its id is enough."""
 
 import sys
+from contextlib import closing
 from types import SimpleNamespace
 
 import gymnasium
@@ -69,6 +70,21 @@ def test_a_run_in_it_ends_well_resumes_and_keeps_a_policy(module, tmp_path):
     again = train(longer, FakeReplay, out=out, resume=True, console=console).summary
     assert again["steps"] == 800
     assert load_policy(out / "best.npz")[1]["env"] == "my_pole:mine/Pole-v3"
+
+
+def test_the_current_folder_is_on_the_path_only_meanwhile(module, tmp_path, monkeypatch):
+    """host 16: also the class may be in a module of its own there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(tmp_path)])
+    module("my_pole_class", "from gymnasium.envs.classic_control import CartPoleEnv as Pole\n")
+    module(
+        "my_pole",
+        "import gymnasium\ngymnasium.register('Far-v0', entry_point='my_pole_class:Pole')\n",
+    )
+    before = list(sys.path)
+    with closing(find_spec("my_pole:Far-v0").make()) as env:
+        assert env.reset(seed=0)[0].shape == (4,)
+    assert sys.path == before
 
 
 def test_modules_that_are_not_there():

@@ -89,13 +89,27 @@ def test_train_passes_every_option_on(run, started, tmp_path):
 
 def test_modules_of_the_current_folder_are_found_last(run, started, tmp_path, monkeypatch):
     text = "import gymnasium as g\ng.register('Here-v0', entry_point='x:y', reward_threshold=3)\n"
+    text += "import sys\nFOUND_BY = sys.path[-1]\n"
     (tmp_path / "a_module_that_is_here.py").write_text(text)
     (tmp_path / "json.py").write_text("raise SystemExit('found first')")
     monkeypatch.chdir(tmp_path)
     code, _, err = run("train", "dqn", "--env", "a_module_that_is_here:Here-v0", "--until-solved")
     assert code == 130, err
-    assert sys.path[-1] == str(tmp_path)
+    assert sys.modules["a_module_that_is_here"].FOUND_BY == str(tmp_path)
+    assert str(tmp_path) not in sys.path
     del sys.modules["a_module_that_is_here"], gymnasium.registry["Here-v0"]
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("train", "dqn", "--card", "xrt")])
+def test_files_of_the_current_folder_are_not_run_unasked(run, tmp_path, monkeypatch, words):
+    """host 16: a ``pyxrt.py`` in the folder was imported in place of XRT's, which is missing."""
+    (tmp_path / "pyxrt.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("host.commands.doctor._run", lambda *_: ("1.0", None))
+    sys.modules.pop("pyxrt", None)
+    _, _, err = run(*words)
+    assert not (tmp_path / "ran").exists()
+    assert words[0] == "doctor" or "pyxrt must be importable for card xrt" in err
 
 
 def test_warnings_are_lines(run, monkeypatch):

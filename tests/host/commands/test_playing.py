@@ -1,5 +1,6 @@
 """`rlfabric evaluate`: greedy episodes of what a run kept."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import av
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 from PIL import Image
 
 from host.algorithms.dqn import DQN, DQNConfig, DQNPolicy
@@ -204,9 +206,13 @@ def test_an_episode_without_end(policy):
     assert play(policy("Seen"), episodes=1, seed=5, limit=3).returns.tolist() == [5]
 
 
-def test_what_cannot_be_rendered(policy):
-    with pytest.raises(ValueError, match="^render must be of what Blind can, not gif$"):
+def test_what_cannot_be_rendered(policy, monkeypatch):
+    with pytest.raises(ValueError, match="^render must be none, for Blind cannot be render"):
         play(policy("Blind"), episodes=1, render="gif")
+    ways = "^render must be one of human, which CartPole-v1 can, not 'gif'$"
+    monkeypatch.setattr(CartPoleEnv, "metadata", {"render_modes": ["human"]})
+    with pytest.raises(ValueError, match=ways):
+        play(policy("CartPole-v1", 4), episodes=1, render="gif")
     assert play(policy("Blind"), episodes=1, seed=2).returns.tolist() == [2]
     for render in ("gif", "mp4"):
         words = r"^render must have its packages installed \(no window\)"
@@ -215,6 +221,19 @@ def test_what_cannot_be_rendered(policy):
     assert [file.name for file in policy("Missing").iterdir()] == ["best.npz"]
     with pytest.raises(ValueError, match="^render must be human, gif or mp4, not 'avi'$"):
         play(policy("Seen"), episodes=1, render="avi")
+
+
+def test_a_module_that_a_file_names_is_not_imported_unasked(run, policy, tmp_path, monkeypatch):
+    """host 15: the file may be a stranger's."""
+    (tmp_path / "a_strangers.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    folder = policy("a_strangers:CartPole-v1", 4)
+    code, _, err = run("evaluate", folder)
+    words = r"rlfabric: --import must name a_strangers, of which .*best.npz has its environment"
+    assert code == 2 and re.match(words, err) and not (tmp_path / "ran").exists()
+    code, out, _ = run("evaluate", folder, "--episodes", 1, "--import", "a_strangers")
+    assert code == 0 and out.startswith("mean return ") and (tmp_path / "ran").exists()
+    del sys.modules["a_strangers"]
 
 
 def test_the_command(run, policy, tmp_path):

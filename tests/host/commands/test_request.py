@@ -8,6 +8,7 @@ import pytest
 import boards
 from host.algorithms.registry import ALGORITHMS
 from host.commands.request import request
+from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
 from host.train.config import OffPolicyConfig
 from host.train.families import family_of
@@ -16,8 +17,10 @@ from host.train.preset import preset
 U200 = boards.get("u200")
 
 
-def asked(algo="dqn", *, settings=(), file=None, preset_name=None, board=None, **options):
-    how = dict(file=file, preset_name=preset_name, board=board)
+def asked(
+    algo="dqn", *, settings=(), file=None, preset_name=None, board=None, imports=(), **options
+):
+    how = dict(file=file, preset_name=preset_name, board=board, imports=imports)
     return request(algo, options=options, settings=dict(settings), **how)
 
 
@@ -70,6 +73,23 @@ def test_nothing_loses_in_silence(name, value):
     option = name.replace("_", "-")
     with pytest.raises(ValueError, match=f"^{name} must be given once, not by --{option} and by"):
         asked(**{name: value}, settings={name: "1"})
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_module_that_a_file_names_is_not_imported_unasked(write, nested, monkeypatch):
+    """host 15: --config and --for-run may be given a stranger's file."""
+    env = "gymnasium.envs.classic_control:Acrobot-v1"
+    config = preset("dqn", "cpu").to_dict() | {"env": env}
+    file = write({"config": config} if nested else {"env": env})
+    with pytest.raises(ValueError, match="^--import must name gymnasium.envs.classic_control, of"):
+        asked(file=file)
+    module, _ = env.split(":")
+    assert asked(file=file, imports=[module])[0].env == env
+    assert asked(file=file, env=env)[0].env == env  # it is named by the user too
+    if nested:
+        with pytest.raises(ValueError, match="^--import must name "):
+            of_run(file, "replay", "u200", {})
+        of_run(file, "replay", "u200", {}, [module])
 
 
 def test_a_summary_is_taken_back(write):
