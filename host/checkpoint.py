@@ -1,7 +1,9 @@
 """Checkpoints: nested state in one file that is either whole or absent.
 
 A zip (NumPy's npz) of one JSON tree and the arrays that it names; no pickle, so reading a file from
-a stranger runs nothing. Written beside the target, flushed, then renamed over it.
+a stranger runs nothing, and no compression, so it takes no more memory than the file is long. What
+the file names, such as a module of an environment, is up to who asks for it. Written beside the
+target, flushed, then renamed over it.
 """
 
 import json
@@ -16,11 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hw.errors import UsageError
+from hw.errors import RlfabricError, UsageError
 from sim.disk import naming
 
 __all__ = [
     "PARTIAL",
+    "WRONG",
     "CheckpointError",
     "atomic_write",
     "check_exists",
@@ -32,6 +35,18 @@ __all__ = [
 
 #: end of the names of files that are being written, or that a killed process has left
 PARTIAL = ".partial"
+
+#: what the parts of a file may raise that are not what was saved: nested too deep, too large, ...
+WRONG = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
 
 _FORMAT = "rlfabric-checkpoint-1"
 #: the version that a file without one is of
@@ -59,10 +74,14 @@ def atomic_write(path, write):
         raise
 
 
-def check_exists(path):
+def check_exists(path, kind="training"):
     """CheckpointError unless there is a file."""
     if not Path(path).is_file():
-        raise CheckpointError(f"checkpoint must be a file, not {str(path)!r} (none there)")
+        raise CheckpointError(f"{_noun(kind)} must be a file, not {str(path)!r} (none there)")
+
+
+def _noun(kind):
+    return "checkpoint" if kind == "training" else kind
 
 
 def check_writable(directory):
@@ -127,26 +146,19 @@ def load(path, kind, expected=None):
     """
     if not hasattr(path, "read"):
         path = Path(path)
-        check_exists(path)
+        check_exists(path, kind)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = _arrays(path)
         tree = json.loads(arrays.pop("tree").tobytes())
         if tree["format"] != _FORMAT:
             raise KeyError("format")
         found, config, state = tree["kind"], tree["config"], _join(tree["state"], arrays)
+        if not (isinstance(config, dict) and isinstance(state, dict)):
+            raise TypeError("config and state must be objects")
         writer = tree.get("version", _OLDER)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        TypeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except (EOFError, OSError, RuntimeError, zipfile.BadZipFile, *WRONG) as error:
         raise CheckpointError(
-            f"checkpoint must be a whole file that rlfabric wrote, not {str(path)!r} "
+            f"{_noun(kind)} must be a whole file that rlfabric wrote, not {str(path)!r} "
             f"({type(error).__name__}: {error})"
         ) from error
     if found != kind:
@@ -156,12 +168,28 @@ def load(path, kind, expected=None):
     return config, state
 
 
+def _arrays(path):
+    """Name -> array, of a zip that holds no more bytes than it has itself: ``save`` compresses
+    nothing. A damaged one raises whatever zipfile, zlib and NumPy do."""
+    with zipfile.ZipFile(path) as file:
+        held = sum(info.file_size for info in file.infolist())
+        size = file.fp.seek(0, os.SEEK_END)
+    if held > size:
+        raise CheckpointError(f"it is {size} bytes long, and holds {held}")
+    if hasattr(path, "seek"):
+        path.seek(0)
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
 @contextmanager
 def restoring(path):
-    """CheckpointError where what was loaded from ``path`` lacks what its reader looks for."""
+    """CheckpointError where what was loaded from ``path`` is not what its reader looks for."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError) as error:
+    except RlfabricError:
+        raise
+    except WRONG as error:
         with np.load(path, allow_pickle=False) as file:
             writer = json.loads(file["tree"].tobytes()).get("version", _OLDER)
         raise CheckpointError(

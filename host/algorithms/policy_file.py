@@ -1,8 +1,13 @@
 """A trained policy in a file: what is kept of the best evaluation."""
 
+import math
+
+import numpy as np
+
 from host import checkpoint
 from host.algorithms.registry import find
 from host.collect.spec import Spec
+from hw.errors import UsageError
 
 __all__ = ["load_policy", "save_policy"]
 
@@ -28,7 +33,8 @@ def load_policy(path):
     info : dict
         ``algo``, ``env``, ``score``.
 
-    CheckpointError if the file is absent, damaged or not a policy of this release.
+    CheckpointError if the file is absent, damaged or not a policy of this release. It takes no more
+    memory than a few times the file's size, whatever its config says.
     """
     config, state = checkpoint.load(path, "policy")
     if "spec" not in config:
@@ -36,11 +42,38 @@ def load_policy(path):
     try:
         algorithm = find(config["algo"])
         agent, spec = algorithm.config.from_dict(config["agent"]), Spec.from_dict(config["spec"])
-        policy = algorithm.policy(agent, spec)
-        policy.load_parameters(state["parameters"])
-        return policy, {"algo": config["algo"], "env": config["env"], "score": state["score"]}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        parameters, env = state["parameters"], config["env"]
+        if not isinstance(env, str):
+            raise TypeError(f"env must be a text, not {env!r}")
+        first = _FirstWeights(sum(array.size for array in parameters.values()))
+        policy = algorithm.policy(agent, spec, weights=first)
+        policy.load_parameters(parameters)
+        return policy, {"algo": config["algo"], "env": env, "score": state["score"]}
+    except checkpoint.WRONG as error:
         raise checkpoint.CheckpointError(
             f"{path} must be of this release of rlfabric, not another's "
             f"({type(error).__name__}: {error})"
         ) from error
+
+
+class _FirstWeights(np.random.Generator):
+    """Zeros for the weights that those of a file replace; ValueError where a config asks for many
+    more than the ``count`` that the file has, before any memory is taken for them."""
+
+    #: a policy may draw for a weight more than once
+    _TIMES = 4
+
+    def __init__(self, count):
+        super().__init__(np.random.PCG64(0))
+        self._count, self._drawn = count, 0
+
+    def uniform(self, low=0.0, high=1.0, size=None):
+        self._drawn += math.prod(size)
+        if self._drawn > self._TIMES * self._count:
+            raise UsageError(
+                f"parameters must be as many as the config says, not {self._count} numbers"
+            )
+        return np.zeros(size)
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        return self.uniform(size=size)

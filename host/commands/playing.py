@@ -47,6 +47,8 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
         raise UsageError(f"render must be human, gif or mp4, not {render!r}")
     path = Path(run)
     path = path / "best.npz" if path.is_dir() else path
+    if not path.is_file():
+        raise UsageError(f"RUN must be a run's folder or a policy's file, not {str(run)!r}")
     policy, info = load_policy(path)
     env, mode = info["env"], _MODES[render]
     check_trusted(env, imports, path)

@@ -1,5 +1,10 @@
 """host.algorithms.policy_file: what is saved acts the same; what is not a policy is refused."""
 
+import io
+import json
+import resource
+import zipfile
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
@@ -64,7 +69,7 @@ def test_a_score_may_be_absent(path):
 
 
 def test_none_there(path):
-    with pytest.raises(CheckpointError, match="^checkpoint must be a file, not .*none there"):
+    with pytest.raises(CheckpointError, match="^policy must be a file, not .*none there"):
         load_policy(path)
 
 
@@ -76,7 +81,7 @@ def test_damaged(path, damage):
     flipped[middle] ^= 0xFF
     ways = {"cut": whole[:middle], "empty": b"", "flipped": flipped, "text": b"policy"}
     path.write_bytes(ways[damage])
-    with pytest.raises(CheckpointError, match="^checkpoint must be a whole file that rlfabric"):
+    with pytest.raises(CheckpointError, match="^policy must be a whole file that rlfabric"):
         load_policy(path)
 
 
@@ -100,7 +105,53 @@ def test_an_older_releases_is_none(path):
         load_policy(path)
 
 
+def nested(depth):
+    """The text of a policy whose state is lists in lists."""
+    tree = {"format": "rlfabric-checkpoint-1", "kind": "policy", "config": {}, "state": 0}
+    return json.dumps(tree).replace('"state": 0', f'"state": {"[" * depth}{"]" * depth}').encode()
+
+
+def zipped(text, **how):
+    """A file of the one array that has ``text``."""
+    array, file = io.BytesIO(), io.BytesIO()
+    np.save(array, np.frombuffer(text, np.uint8))
+    with zipfile.ZipFile(file, "w", **how) as archive:
+        archive.writestr("tree.npy", array.getvalue())
+    return file.getvalue()
+
+
+HOSTILE = {
+    "lists in lists": (zipped(nested(100_000)), "RecursionError"),
+    "a megabyte of zeros": (zipped(bytes(1 << 20), compression=8), "bytes long, and holds 10487"),
+    "no objects": (zipped(nested(1)), "config and state must be objects"),
+}
+
+
+@pytest.mark.parametrize("data, words", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_end_in_words(path, data, words):
+    """host 22: a traceback, or memory for what 1 MB unpacks to."""
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=f"^policy must be a whole file that .*{words}"):
+        load_policy(path)
+
+
+@pytest.mark.parametrize("hidden", [[40_000, 40_000], [65_536] * 4])
+@pytest.mark.parametrize("algo", ["dqn", "ppo", "a3c", "td3"])
+def test_no_memory_for_networks_that_the_file_has_not(path, algo, hidden):
+    """host 22: 40 000 x 40 000 weights, drawn before shapes were compared, take 12 GB and more."""
+    saved(path, trained(algo), algo)
+    config, state = checkpoint.load(path, "policy")
+    config["agent"]["hidden"] = hidden
+    checkpoint.save(path, "policy", config, state)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(CheckpointError, match="best.npz must be of this release of rlfabric, not"):
+        load_policy(path)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 200 << 10, f"{grown} KiB"
+
+
 BAD = {
+    "env": dict(env=["Some-v0"]),
     "algo": dict(algo="a3c"),
     "field": dict(agent={"hidden": [16, 16], "colour": "red"}),
     "value": dict(agent={"hidden": [16, 16], "gamma": 2}),

@@ -147,6 +147,7 @@ def watch(monkeypatch, tmp_path):
     """``watch(env)``: what a policy saw of its first steps, a video of them, its rate."""
     images = replace(find("dqn"), images=True)
     monkeypatch.setattr(playing, "find", lambda name: images)
+    (tmp_path / "best.npz").touch()
 
     def call(env):
         policy = Watching(3)
@@ -242,8 +243,14 @@ def test_the_command(run, policy, tmp_path):
     assert (code, out, err) == (0, expected, "")
     code, out, _ = run("evaluate", tmp_path, "--render", "gif", "--episodes", 1)
     assert code == 0 and out.splitlines()[1] == str(tmp_path / "evaluation.gif")
-    code, _, err = run("evaluate", tmp_path / "nothing")
-    assert code == 2 and err.startswith("rlfabric: ") and err.count("\n") == 1
+    for nothing in (tmp_path / "nothing", tmp_path.parent):
+        code, _, err = run("evaluate", nothing)
+        assert code == 2 and err.count("\n") == 1
+        assert err.startswith("rlfabric: RUN must be a run's folder or a policy's file, not ")
+    (tmp_path / "README.md").write_text("words")
+    code, _, err = run("evaluate", tmp_path / "README.md")
+    assert code == 2 and err.count("\n") == 1 and "pickle" not in err
+    assert err.startswith("rlfabric: policy must be a whole file that rlfabric wrote, not ")
     (tmp_path / "best.npz").write_bytes(b"no policy")
     with pytest.raises(CheckpointError):
         play(tmp_path, episodes=1)
