@@ -1,26 +1,31 @@
 """Folders that are made once for all who need them: one maker at a time, whole, checked when used.
 
 A folder is filled aside and renamed. A file of digests in it tells a whole one from one that was
-damaged since, by a full disk or a loss of power, which is made again.
+damaged since, by a full disk or a loss of power, which is made again. Code in it is run, and who
+can write the folder can write the digests too: a folder with a file that others may write is made
+again, and one that is of another user is refused.
 """
 
 import hashlib
 import json
+import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from hw.errors import Failure, RlfabricError
+from hw.errors import Failure, RlfabricError, UsageError
 from sim.disk import naming
 from sim.lock import Held, locked
 
-__all__ = ["DIGESTS", "Unwritable", "is_whole", "kept", "say"]
+__all__ = ["DIGESTS", "Unwritable", "is_whole", "kept", "own", "protect", "say"]
 
 #: in each folder: file -> SHA-256
 DIGESTS = ".sha256.json"
 #: of folders that are being filled, or that a killed process has left
 _PARTIAL = ".partial"
+#: whose files are run
+_USERS = (os.getuid(), 0)
 #: Longer than any build that somebody waits for.
 _LIMIT_S = 3600.0
 
@@ -37,11 +42,11 @@ def say(text):
 def kept(folder, make, *, limit_s=_LIMIT_S):
     """``folder``, which ``make(work)`` fills as ``work / "out"`` unless it is there and whole.
 
-    Who comes while another process makes it waits, and says for whom. Raises Unwritable, and
-    sim.lock.Held after ``limit_s``.
+    Who comes while another process makes it waits, and says for whom. Raises Unwritable, Failure
+    after ``limit_s``, and UsageError where another user has made it.
     """
     folder = Path(folder)
-    if is_whole(folder):
+    if _is_usable(folder):
         return folder
 
     def waiting(holder):
@@ -51,7 +56,7 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
     try:
         _prepare(lock)
         with locked(lock, limit_s=limit_s, waiting=waiting):
-            if not is_whole(folder):
+            if not _is_usable(folder):
                 _fill(folder, make)
     except Held as held:
         raise Failure(
@@ -77,7 +82,8 @@ def _fill(folder, make):
     for litter in folder.parent.glob(f".{folder.name}.*{_PARTIAL}"):
         shutil.rmtree(litter, ignore_errors=True)
     if folder.exists():
-        say(f"{folder} is damaged; it is made again")
+        why = "others may write it" if is_whole(folder) else "it is damaged"
+        say(f"{folder} is made again, for {why}")
     # The name says whose it is, so that the next maker finds what a killed one has left.
     work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=_PARTIAL))
     try:
@@ -86,11 +92,42 @@ def _fill(folder, make):
         with naming(folder):
             make(work)
             (out / DIGESTS).write_text(json.dumps(_digests(out), indent=1))
+            for path in _paths(out):
+                protect(path)
         if folder.exists():
             folder.rename(work / "damaged")
         out.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def protect(path):
+    """Let nobody but this user write ``path``, whatever the umask says."""
+    path.chmod(path.stat().st_mode & ~0o022)
+
+
+def own(path):
+    """Whether nobody but this user, or root, can have written ``path``."""
+    found = path.stat()
+    return found.st_uid in _USERS and not found.st_mode & 0o022
+
+
+def _paths(folder):
+    return [folder, *folder.rglob("*")]
+
+
+def _is_usable(folder):
+    """Whether ``folder`` is there, whole, and nobody else's to write."""
+    try:
+        paths = _paths(folder) if folder.exists() else []
+        if any(path.stat().st_uid not in _USERS for path in paths):
+            raise UsageError(
+                f"{folder} must be of this user or root, not of another, for its code is run; "
+                "RLFABRIC_BUILD names another folder for what is built"
+            )
+        return bool(paths) and all(map(own, paths)) and is_whole(folder)
+    except OSError:  # another process makes it again
+        return False
 
 
 def _digests(folder):

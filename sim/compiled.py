@@ -32,7 +32,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from hw.errors import UsageError
-from sim.cache import say
+from sim.cache import own, protect, say
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["FOLDER", "compiled", "elementwise", "imports", "sources"]
@@ -80,6 +80,8 @@ class _Kept(NullCache):
         target_context.refresh()
         try:
             path = self._path(sig, target_context.codegen())
+            if not own(path):  # to unpickle a file is to run it
+                return None
             data = path.read_bytes()
             if _digest(data[_DIGEST_SIZE:]) != data[:_DIGEST_SIZE]:
                 return None
@@ -101,6 +103,7 @@ class _Kept(NullCache):
             begun = path.with_name(f"{path.name}.{os.getpid()}")
             try:
                 begun.write_bytes(_digest(packed) + packed)
+                protect(begun)
                 begun.replace(path)
             finally:
                 begun.unlink(missing_ok=True)

@@ -255,6 +255,17 @@ def test_what_is_damaged_is_made_again(folder):
     assert times(7) == 21 and hits(times)
 
 
+def test_what_others_may_write_is_compiled_again(folder):
+    """host 25: to unpickle a file is to run what its writer wants."""
+    assert toy(folder)(7) == 21
+    (entry,) = (folder / "kept").iterdir()
+    assert entry.stat().st_mode & 0o022 == 0
+    for mode, found in ((0o664, False), (0o644, True)):
+        entry.chmod(mode)
+        times = toy(folder)
+        assert times(7) == 21 and hits(times) == found
+
+
 def test_what_is_unused_for_30_days_goes(folder):
     toy(folder, 3)(7), toy(folder, 4)(7)
     one, other = (folder / "kept").iterdir()

@@ -87,7 +87,7 @@ def test_j_damaged_library_is_built_again_also_where_paths_have_spaces(
     # J: it is damaged by a loss of power, and the next run makes it again.
     library.write_bytes(whole[:-1])
     assert build(*kernel).read_bytes() == whole
-    assert "is damaged; it is made again" in capfd.readouterr().err
+    assert "is made again, for it is damaged" in capfd.readouterr().err
 
 
 def test_refused_verilog_shows_the_message(kernel):

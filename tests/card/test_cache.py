@@ -1,11 +1,14 @@
 """sim.cache and sim.lock: one maker at a time, who is named; whole folders alone; no litter."""
 
+import os
 import subprocess
 import sys
 import threading
 
 import pytest
 
+from hw.errors import UsageError
+from sim import cache
 from sim.cache import DIGESTS, Unwritable, is_whole, kept
 from sim.lock import Held, locked
 
@@ -102,8 +105,32 @@ def test_j_a_damaged_folder_is_made_again(tmp_path, damage, capsys):
     assert not is_whole(folder)
     kept(folder, writes("again"))
     assert file.read_text() == "again" and is_whole(folder)
-    assert f"{folder} is damaged; it is made again" in capsys.readouterr().err
+    assert f"{folder} is made again, for it is damaged" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"kernel", ".kernel.lock"}
+
+
+@pytest.mark.parametrize("name", ["", "sub", "sub/file", DIGESTS])
+def test_what_others_may_write_is_made_again(tmp_path, name, capsys):
+    """host 25: digests tell nothing where whoever writes the code can write them too."""
+    before = os.umask(0o002)  # as on systems where each user has a group
+    try:
+        folder = kept(tmp_path / "kernel", writes("whole"))
+    finally:
+        os.umask(before)
+    assert kept(folder, refuse) == folder
+    (folder / name).chmod(0o775)
+    kept(folder, writes("again"))
+    assert (folder / "sub" / "file").read_text() == "again"
+    assert "kernel is made again, for others may write it" in capsys.readouterr().err
+
+
+def test_what_is_of_another_user_is_refused(tmp_path, monkeypatch):
+    folder = kept(tmp_path / "kernel", writes("whole"))
+    own = os.stat(folder).st_uid
+    monkeypatch.setattr(cache, "_USERS", (own + 1, own + 2))
+    with pytest.raises(UsageError, match="kernel must be of this user or root, not of another"):
+        kept(folder, refuse)
+    assert (folder / "sub" / "file").read_text() == "whole"
 
 
 def test_h_litter_of_a_killed_build_is_removed(tmp_path):
