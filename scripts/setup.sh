@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: scripts/setup.sh EXTRAS
-# Installs the Debian packages that are missing, then .venv with rlfabric[EXTRAS] at the versions of
-# constraints.txt. Exit code 3: something must be installed that this user may not install.
+# Says what it will install, then installs it: the Debian packages that are missing, and .venv with
+# rlfabric[EXTRAS] at the versions of constraints.txt. Exit code 3: something must be installed that
+# this user may not install.
 set -eu
 cd "$(dirname "$0")/.."
 extras=${1:-dev}
@@ -14,21 +15,26 @@ stop() {
     exit 3
 }
 
-# Install packages as root or through a sudo that asks no password; else name them and stop.
-install() {
+# How packages are installed, as root or through a sudo that asks no password; else name them and
+# stop.
+find_root() {
     if ! command -v apt-get >/dev/null; then
         stop "$* must be installed (the names are Debian's), and apt-get is not here to do it"
     elif [ "$(id -u)" -eq 0 ]; then
-        root="env"
+        root=""
     elif sudo -n true 2>/dev/null; then
-        root="sudo -n env"
+        root="sudo -n "
     else
         stop "these must be installed: sudo apt-get install $*"
     fi
-    echo "setup: apt-get install $*"
+}
+
+install() {
+    find_root "$@"
+    echo "setup: ${root}apt-get install $*"
     # The list of packages of a fresh machine is empty; of an old one, it may name files long gone.
-    $root apt-get -qq update || echo "setup: apt-get update failed, going on" >&2
-    $root DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+    ${root}apt-get -qq update || echo "setup: apt-get update failed, going on" >&2
+    ${root}env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
         install -y --no-install-recommends "$@" >/dev/null || stop "apt-get install $* failed"
 }
 
@@ -50,10 +56,17 @@ command -v tclsh >/dev/null || missing="$missing tcl"
 perl -MPod::Usage -e 1 2>/dev/null || missing="$missing perl"
 # Debian ships Python without the half of venv that installs pip.
 "$python" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python$version-venv"
+# All of it is said before any of it is done: who does not want it can stop here.
 # shellcheck disable=SC2086 # one word a package
+if [ -n "$missing" ]; then
+    find_root $missing
+    echo "setup: will install for the whole machine: ${root}apt-get install$missing"
+fi
+echo "setup: will install into .venv, with Python $version: rlfabric[$extras], as constraints.txt says"
+echo "setup: will install for the whole machine, if cocotb finds none: libpython$version"
+# shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing
 
-echo "setup: packages of constraints.txt into .venv, with Python $version"
 [ -x .venv/bin/python ] && .venv/bin/python -m pip --version >/dev/null 2>&1 ||
     "$python" -m venv --clear .venv
 pip_install() {

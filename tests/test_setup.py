@@ -1,6 +1,8 @@
-"""scripts/setup.sh: which build of torch it installs, with pip itself and an index of this test."""
+"""scripts/setup.sh: what it says before it installs, and which build of torch it installs, with pip
+itself and an index of this test."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -133,3 +135,52 @@ def test_a_folder_that_pip_looks_through_does_as_well(index, setup, tmp_path):
 def test_who_needs_no_cpu_index_asks_none(index, setup, extras, system):
     wheel(index.folder, "9.1+cpu")
     assert setup(extras, system) == ([], [], "")
+
+
+#: programs of a machine that lacks two packages; those of its packages say what they are told
+MACHINE = {
+    "apt-get": '#!/bin/sh\necho "apt-get $*" >&3\n',
+    "sudo": '#!/bin/sh\nshift\nexec "$@"\n',
+    "id": "#!/bin/sh\necho {user}\n",
+    "perl": "#!/bin/sh\n",
+    "tclsh": "#!/bin/sh\n",
+    "uname": "#!/bin/sh\necho Linux\n",
+}
+SYSTEM = ("sh", "dirname", "env", "true")
+
+
+@pytest.mark.parametrize("user, root", [(0, ""), (1000, "sudo -n ")])
+def test_all_is_said_before_anything_is_installed(tmp_path, user, root):
+    """host 26: packages of the whole machine were installed unasked where sudo asks no password."""
+    for name in ("scripts", "programs", ".venv", ".venv/bin"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "scripts" / "setup.sh").write_text(SCRIPT.read_text())
+    python = '#!/bin/sh\necho "python $*" >&3\ncase $* in *find_libpython*) echo found;; esac\n'
+    programs = {name: text.format(user=user) for name, text in MACHINE.items()}
+    for path, text in {
+        ".venv/bin/python": python,
+        **{f"programs/{n}": programs[n] for n in programs},
+    }.items():
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    for name in SYSTEM:
+        (tmp_path / "programs" / name).symlink_to(shutil.which(name))
+    result = subprocess.run(
+        ["sh", "-c", "exec 3>&1; sh scripts/setup.sh dev"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path / "programs"), "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    begun = next(i for i, line in enumerate(lines) if not line.startswith("setup: "))
+    said = "\n".join(lines[:begun])
+    assert f"setup: will install for the whole machine: {root}apt-get install iverilog g++" in said
+    assert "setup: will install into .venv, with Python 3." in said and "rlfabric[dev]" in said
+    done = [line for line in lines[begun:] if line.startswith("apt-get ")]
+    assert done[0] == "apt-get -qq update" and done[1].endswith(
+        "--no-install-recommends iverilog g++"
+    )
+    assert any(line.endswith("--editable .[dev]") for line in lines[begun:])
