@@ -1,5 +1,6 @@
 """scripts/build_pyxrt.sh with a stand-in for XRT, compiler and pip: what it compiles, and where."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 #: a Python whose platlib is a folder of the test, and whose pip installs nothing
 PYTHON = """#!/bin/sh
 case "$*" in
-    *"pip install"*) ;;
+    *"pip install"*) echo "$@" > {pip}; cat "${{12}}" >> {pip} ;;
     *platlib*) echo {site} ;;
     *) exec {python} "$@" ;;
 esac
@@ -47,16 +48,17 @@ def build(tmp_path):
         site=tmp_path / "site",
         python=sys.executable,
         log=tmp_path / "log",
+        pip=tmp_path / "pip",
     )
     for name, text in (("python", PYTHON), ("c++", COMPILER)):
         (tmp_path / name).write_text(text.format(**values))
         (tmp_path / name).chmod(0o755)
 
-    def run(*arguments):
+    def run(*arguments, script=ROOT / "scripts" / "build_pyxrt.sh"):
         variables = dict(XILINX_XRT=tmp_path / "xrt", CXX=tmp_path / "c++")
-        variables |= dict(PYTHON=tmp_path / "python", PATH="/usr/bin:/bin")
+        variables |= dict(PYTHON=tmp_path / "python", PATH=f"{tmp_path}:/usr/bin:/bin")
         return subprocess.run(
-            ["sh", ROOT / "scripts" / "build_pyxrt.sh", *arguments],
+            ["sh", script, *arguments],
             env={name: str(value) for name, value in variables.items()},
             capture_output=True,
             text=True,
@@ -74,6 +76,39 @@ def test_builds_for_this_python(build, tmp_path):
     assert f"-I{sysconfig.get_path('include')}" in given and f"-I{tmp_path}/xrt/include" in given
     assert given.index("-lxrt_coreutil") > given.index(str(tmp_path / "pyxrt.cpp"))
     assert f"-L{tmp_path}/xrt/lib" in given and "-std=c++17" in given
+
+
+#: a download that always brings the same file
+CURL = '#!/bin/sh\necho fetched > "$3"\necho "$4" > {log}\n'
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_is_downloaded_is_known(build, tmp_path, whole):
+    """host 27: a file by the name of a branch, whatever is in it, was compiled and run."""
+    text = (ROOT / "scripts" / "build_pyxrt.sh").read_text()
+    commit, digest = re.search("^2022.2 ([0-9a-f]{40}) ([0-9a-f]{64})$", text, re.M).groups()
+    (tmp_path / "scripts").mkdir()
+    script, own = tmp_path / "scripts" / "build.sh", hashlib.sha256(b"fetched\n").hexdigest()
+    script.write_text(text.replace(digest, own) if whole else text)
+    (tmp_path / "curl").write_text(CURL.format(log=tmp_path / "url"))
+    (tmp_path / "curl").chmod(0o755)
+    result = build("2022.2", script=script)
+    assert f"/Xilinx/XRT/{commit}/src/python/" in (tmp_path / "url").read_text()
+    if whole:
+        assert result.returncode == 0, result.stderr
+        asked = (tmp_path / "pip").read_text()
+        assert "--require-hashes" in asked and re.search(
+            r"^pybind11==[\d.]+ --hash=sha256:", asked, re.M
+        )
+    else:
+        assert result.returncode == 3 and not list((tmp_path / "site").iterdir())
+        assert f"must have the SHA-256 {digest}, not {own}" in result.stderr
+
+
+def test_an_unknown_release_is_refused(build):
+    result = build("2022.3")
+    assert result.returncode == 3
+    assert "RELEASE must be one of 2021.2 2022.1 2022.2 " in result.stderr
 
 
 @pytest.mark.parametrize(
