@@ -36,6 +36,37 @@ def test_example_of_fixar(tmp_path, monkeypatch):
     assert len(replay) == 40 * 32
 
 
+def shown_by(page, number, tmp_path, monkeypatch):
+    """What there is after a page's Python block of that number was run."""
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    shown = {}
+    exec(code[number], shown)
+    return shown
+
+
+def test_example_of_a_dict_of_observations(tmp_path, monkeypatch):
+    """user D6: what was stored by parts comes back by parts."""
+    shown = shown_by("replay.md", 0, tmp_path, monkeypatch)
+    obs = shown["obs"]
+    assert obs["camera"].shape == (16, 8, 8, 3) and obs["camera"].dtype == np.uint8
+    assert obs["speed"].shape == (16, 2) and len(shown["replay"]) == 32
+    at = np.flatnonzero(shown["batch"]["indexes"] == 31)
+    for row in at:  # the last one that was added
+        assert (obs["camera"][row] == shown["before"]["camera"]).all()
+
+
+def test_example_of_n_steps(tmp_path, monkeypatch):
+    """user D6: in a loop of one's own; a step gives one experience, two steps later."""
+    shown = shown_by("replay.md", 1, tmp_path, monkeypatch)
+    batch = shown["batch"]
+    rewards = np.round(batch["reward"], 4)
+    assert 96 <= len(shown["replay"]) <= 100 and set(rewards) <= set(np.float32([1, 1.99, 2.9701]))
+    whole = rewards == np.float32(2.9701)
+    assert whole.any()
+    assert set(np.round(batch["discount"][whole], 4)) <= set(np.float32([0, 0.9703]))
+
+
 def misnamed(text):
     """Python files and pages that ``text`` names, and that are not there."""
     folders = ("hw", "sim", "boards", "host", "bench", "tests", "examples")

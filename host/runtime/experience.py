@@ -29,14 +29,17 @@ _TAKEN = {
 def record_dtype(fields):
     """Structured dtype of an experience: the fields in order, padded to whole granules.
 
-    ``fields``: ``{name: (dtype, shape)}``. ValueError for none, or for more than a record holds.
+    ``fields``: ``{name: (dtype, shape)}``, of numbers or bools. ValueError for none, for what is
+    not such a pair, and for more than a record holds.
     """
+    if not isinstance(fields, dict):
+        raise UsageError(f"fields must be a dict of name: (dtype, shape), not {fields!r}")
     if not fields:
         raise UsageError("fields must be one or more, not none")
     for name, why in _TAKEN.items():
         if name in fields:
             raise UsageError(f"fields must not be called {name}, {why}")
-    dtype = np.dtype([(name, kind, shape) for name, (kind, shape) in fields.items()])
+    dtype = np.dtype([(name, *_field(name, value)) for name, value in fields.items()])
     size = aligned(dtype.itemsize, GRANULE_BYTES)
     if size > MAX_GRANULES * GRANULE_BYTES:
         raise UsageError(
@@ -51,6 +54,32 @@ def record_dtype(fields):
             "itemsize": size,
         }
     )
+
+
+def _field(name, value):
+    """``(dtype, shape)`` of the field called ``name``."""
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"fields must be called by texts, not {name!r}")
+    if isinstance(value, dict):
+        raise UsageError(
+            f"{name} must be (dtype, shape), not a dict: give each of its parts a field of its own"
+        )
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise UsageError(
+            f"{name} must be (dtype, shape), such as (np.float32, (4,)), not {value!r}"
+        )
+    kind, shape = value
+    try:
+        dtype = np.dtype(kind)
+    except TypeError:
+        dtype = None
+    if dtype is None or dtype.kind not in "biufc":
+        raise UsageError(f"{name} must have a dtype of numbers or bools, not {kind!r}")
+    sides = shape if isinstance(shape, (tuple, list)) else (shape,)
+    for side in sides:
+        if not isinstance(side, (int, np.integer)) or isinstance(side, bool) or side < 1:
+            raise UsageError(f"{name} must have a shape of positive integers, not {shape!r}")
+    return dtype, tuple(map(int, sides))
 
 
 def to_records(experiences, dtype):

@@ -47,7 +47,8 @@ class PrioritizedReplayBuffer(Stored):
     kernel : host.card.Kernel
         A loaded kernel with a replay memory: ``replay``, ``dqn``, ``ddpg``.
     fields : dict
-        ``{name: (dtype, shape)}`` of an experience.
+        ``{name: (dtype, shape)}`` of an experience: numbers or bools. A dict of observations is a
+        field for each part.
     capacity : int
         Experiences; the oldest is overwritten. At most what the kernel's tree holds.
     alpha, epsilon : float

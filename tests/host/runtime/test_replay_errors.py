@@ -154,6 +154,23 @@ def test_bad_options(options, message):
     "fields, message",
     [
         ({}, "fields must be one or more, not none"),
+        (["obs"], r"fields must be a dict of name: \(dtype, shape\), not \['obs'\]"),
+        ({3: (np.uint8, ())}, "fields must be called by texts, not 3"),
+        # user D5: it was taken for a dtype and a shape, and obs became bytes of length 1
+        (
+            {"obs": {"a": (np.float32, (2,)), "b": (np.int32, ())}},
+            r"obs must be \(dtype, shape\), not a dict: give each of its parts a field of its own",
+        ),
+        ({"obs": {"shape": 4}}, r"obs must be \(dtype, shape\), not a dict.*"),  # cpprb's way
+        ({"x": np.float32}, r"x must be \(dtype, shape\), such as .*"),
+        ({"x": (np.float32,)}, r"x must be \(dtype, shape\), such as .*"),
+        ({"x": (object, ())}, "x must have a dtype of numbers or bools, not <class 'object'>"),
+        ({"x": ("words", ())}, "x must have a dtype of numbers or bools, not 'words'"),
+        ({"x": ("S4", ())}, "x must have a dtype of numbers or bools, not 'S4'"),
+        ({"x": ("M8[s]", ())}, "x must have a dtype of numbers or bools, not .*"),
+        ({"x": (np.float32, (2, -1))}, r"x must have a shape of positive integers, not \(2, -1\)"),
+        ({"x": (np.float32, 2.0)}, "x must have a shape of positive integers, not 2.0"),
+        ({"x": (np.float32, None)}, "x must have a shape of positive integers, not None"),
         ({"x": (np.uint8, (4095 * 16 + 1,))}, "fields must be at most 65520 bytes .*, not 65521"),
     ],
 )
