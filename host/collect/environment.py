@@ -19,7 +19,7 @@ from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
 __all__ = ["Actor", "FlattenedImages", "Transitions", "applied_actions", "make_envs"]
-__all__ += ["has_continuous_actions"]
+__all__ += ["has_continuous_actions", "has_images"]
 
 #: of an experience in the replay memory
 _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
@@ -99,6 +99,13 @@ def applied_actions(space):
         return lambda action: action + int(space.start)
     half = (space.high - space.low) / 2
     return lambda action: space.low + (action + 1) * half
+
+
+def has_images(env, algorithm):
+    """Whether the observations that ``algorithm`` takes of ``env`` are images; it is made to find
+    out. ValueError as of ``make_envs``."""
+    with closing(make_envs(env, 1, algorithm)) as envs:
+        return Spec.of(envs).dtype == "uint8"
 
 
 def _is_image(space):

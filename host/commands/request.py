@@ -11,6 +11,7 @@ from host.rules import check_choice
 from host.settings import flat, override, resolve
 from host.train.preset import default_learner, preset
 from hw.errors import UsageError
+from sim.cache import say
 
 __all__ = ["read_summary", "request"]
 
@@ -66,7 +67,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     design = asked.get("design", "own")
     kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in asked.items() if name not in kernel}
-    base = preset(algo, learner or default_learner(algo), preset_name, env, design)
+    base = preset(algo, learner or _learner(algo, env), preset_name, env, design)
     config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
     if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
         raise UsageError(f"threshold must be given to stop when solved, for {config.env} has none")
@@ -74,6 +75,14 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     if summary and board is not None and read.get("kernel"):
         kernel = _recorded(read["kernel"], config, board) | kernel
     return config, kernel
+
+
+def _learner(algo, env):
+    """The default learner, and a line where the environment decides it."""
+    learner = default_learner(algo, env)
+    if learner != default_learner(algo):
+        say(f"learner {learner}, for {env} gives images: no kernel of {algo} learns from them")
+    return learner
 
 
 def _recorded(kernel, config, board):

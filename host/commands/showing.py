@@ -30,7 +30,7 @@ def shown(name, *, learner=None, env=None, board="u200"):
         }
     from host.train.families import family_of
 
-    config = preset(name, learner or default_learner(name), None, env)
+    config = preset(name, learner or default_learner(name, env), None, env)
     rows = [row for row in _rows(config) if row["field"] != "algo"]
     own = [row for row in rows if row["field"].startswith("agent.")]
     parts = {

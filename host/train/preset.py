@@ -1,7 +1,7 @@
 """Default runs: of an algorithm, where it learns, in an environment."""
 
 from host.algorithms.registry import ALGORITHMS, find
-from host.collect.environment import has_continuous_actions
+from host.collect.environment import has_continuous_actions, has_images
 from host.collect.environment_id import namespace_of
 from host.rules import check_choice
 from host.train.config import CONFIGS, LEARNERS
@@ -10,9 +10,14 @@ from hw.errors import UsageError
 __all__ = ["default_learner", "preset"]
 
 
-def default_learner(algo):
-    """The card, where the algorithm has a kernel that trains; else the CPU."""
-    return find(algo).learners[0]
+def default_learner(algo, env=None):
+    """The card, where the algorithm has a kernel that trains; else the CPU, as for images, which no
+    kernel with a replay memory learns from. ``env``: None is one without images."""
+    algorithm = find(algo)
+    from_memory = algorithm.learns_from == "replay" and algorithm.images
+    if env is not None and from_memory and has_images(env, algorithm):
+        return "cpu"
+    return algorithm.learners[0]
 
 
 def preset(algo, learner, name=None, env=None, design="own"):

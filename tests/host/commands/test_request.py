@@ -43,6 +43,18 @@ def test_the_card_learns_where_it_can(algo, learner):
         assert asked(algo, settings={"learner": "cpu"})[0] == preset(algo, "cpu")
 
 
+@pytest.mark.parametrize("env", ["MinAtar/Breakout-v1", "ALE/Pong-v5"])
+def test_images_pick_the_learner_that_takes_them(env, capsys):
+    """user D7: README's own line was refused, with learner card by default."""
+    for how in ({"env": env}, {"settings": {"env": env}}):
+        assert asked(**how)[0] == preset("dqn", "cpu", None, env)
+        assert f"learner cpu, for {env} gives images" in capsys.readouterr().err
+    assert asked(env=env, learner="card")[0].learner == "card"  # refused later, with the reason
+    assert asked("a3c", env=env)[0].learner == "card"
+    assert asked(env="Acrobot-v1")[0].learner == "card"
+    assert capsys.readouterr().err == ""
+
+
 def test_the_environment_decides_defaults_wherever_it_is_named(write):
     expected = preset("ppo", "cpu", "heppo3", "Pendulum-v1")
     assert asked("ppo", env="Pendulum-v1", preset_name="heppo3")[0] == expected
