@@ -182,11 +182,12 @@ class Actor:
         self._beside = hasattr(envs, "step_async")
         self._applied = applied_actions(envs.single_action_space)
         self._dtype = np.dtype(Spec.of(envs).dtype)
-        obs, _ = envs.reset(seed=seed)
-        self.obs = np.asarray(obs, self._dtype)
         self._resetting = np.zeros(envs.num_envs, bool)
         self._return = np.zeros(envs.num_envs)
         self._length = np.zeros(envs.num_envs, np.int64)
+        obs, _ = envs.reset(seed=seed)
+        self.obs = np.asarray(obs, self._dtype)
+        self._check("observations", self.obs)
 
     def begin(self, action):
         """Have the step begin that ``end`` gives: actions as of ``step``. Environments that can be
@@ -204,6 +205,9 @@ class Actor:
         Transitions
         episodes : list of (float, int)
             Return and length of each episode that ended, by environment.
+
+        ValueError for an observation or a reward that is infinite or NaN: an agent that learned
+        from it would have no number left.
         """
         self.begin(action)
         return self.end()
@@ -227,6 +231,10 @@ class Actor:
                 fresh, _ = self.envs.reset(options={"reset_mask": ended})
                 obs = obs.copy()
                 obs[ended] = np.asarray(fresh, self._dtype)[ended]
+        self._check("observations", next_obs)
+        self._check("rewards", reward)
+        if ended.any():
+            self._check("observations", obs)
         transitions = Transitions(self.obs, action, reward, next_obs, terminated, truncated, valid)
         self.obs = obs
         self._return += np.where(valid, reward, 0)
@@ -235,3 +243,13 @@ class Actor:
         self._return[ended] = 0
         self._length[ended] = 0
         return transitions, episodes
+
+    def _check(self, name, values):
+        if values.dtype == np.uint8 or np.isfinite(values).all():
+            return
+        place = tuple(np.argwhere(~np.isfinite(values))[0].tolist())
+        number = f"number {place[1]}, " if len(place) > 1 else ""
+        raise UsageError(
+            f"env must give finite {name}, not {values[place]} (environment {place[0]}, {number}"
+            f"step {self._length[place[0]] + 1} of its episode)"
+        )

@@ -1,10 +1,13 @@
 """A short run of each algorithm on each learner: what there is in progress.csv is measured, what is
 measured is in TensorBoard, and its summary is the same run again."""
 
+import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
+from gymnasium.vector import SyncVectorEnv
 from rich.console import Console
 
 from host.algorithms.registry import ALGORITHMS
@@ -56,6 +59,25 @@ def short(algo, learner):
     run = every | dict(env=env, steps=512, env_count=4) | kind.run
     agent = dict(hidden=(8, 6)) | kind.agent
     return replace(config, **run, agent=replace(config.agent, **agent))
+
+
+@pytest.mark.parametrize("algo, learner", CASES)
+def test_nan_of_the_environment(tmp_path, monkeypatch, algo, learner):
+    """user D8: it is named as such, whatever learns."""
+    monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
+    step, steps = SyncVectorEnv.step, itertools.count()
+
+    def spoilt(self, action):
+        obs, *others = step(self, action)
+        if next(steps) > 20:
+            obs[0, 1] = np.nan
+        return obs, *others
+
+    monkeypatch.setattr(SyncVectorEnv, "step", spoilt)
+    with pytest.raises(ValueError, match=r"^env must give finite observations, not nan \(env"):
+        module.run(
+            short(algo, learner), card="model", out=tmp_path / "run", console=Console(quiet=True)
+        )
 
 
 @pytest.mark.filterwarnings("ignore:.* were clipped")
