@@ -138,21 +138,22 @@ def flat(values, prefix=""):
     return found
 
 
-def override(config, values, hint="", before=None):
+def override(config, values, hint="", called=None, others=""):
     """``config`` with fields replaced, all at once, so that rules across fields see the whole.
 
     ``values`` maps a field's name, dotted (``engine.depth``) where several configs have it, to its
     value; a text is read as the type of the value that it replaces. ValueError names the field as
     ``values`` does, and for an unknown one those that it may be a slip of, or else says ``hint``.
-    ``before`` maps a name of ``values`` to what stands in front of it where the user wrote it.
+    ``called`` maps a name of ``values`` to what the user wrote for it, ``others`` is what a user
+    writes in front of fields that ``values`` does not name.
     """
     present = {leaf: value for leaf, value, _ in leaves(config)}
     changes, written = {}, {}
     for name, value in values.items():
-        front = (before or {}).get(name, "")
-        leaf = resolve(config, name, hint, front)
-        like, written[leaf] = present[leaf], front + name
-        changes[leaf] = _parse(front + name, value, like) if isinstance(value, str) else value
+        shown = (called or {}).get(name, name)
+        leaf = resolve(config, name, hint, shown.removesuffix(name))
+        like, written[leaf] = present[leaf], shown
+        changes[leaf] = _parse(shown, value, like) if isinstance(value, str) else value
 
     def rebuild(part, prefix):
         new = {}
@@ -168,6 +169,9 @@ def override(config, values, hint="", before=None):
             field, rule = str(error).partition(" ")[::2]
             if type(error) is not UsageError or prefix + field not in written:
                 raise
+            for each in fields(part):  # that the rule names with its value, such as lanes (2)
+                if prefix + each.name not in written:
+                    rule = rule.replace(f" {each.name} (", f" {others}{each.name} (")
             raise UsageError(f"{written[prefix + field]} {rule}") from error
 
     return rebuild(config, "")

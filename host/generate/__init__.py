@@ -63,15 +63,15 @@ def _largest_capacity(design, board, config):
     return low or None
 
 
-def configure(design, board, values, *, library=False, before=None):
+def configure(design, board, values, *, library=False, **names):
     """The config of ``design`` for ``board``: the design's default there, or that for a ``library``
-    user, with ``values`` replaced; ``before`` as of ``override``.
+    user, with ``values`` replaced; ``names``: ``called`` and ``others`` of ``override``.
 
     Raises ``boards.DoesNotFit``, with what would fit, where the board lacks the memory or, as far
     as the design can estimate it, the resources.
     """
     default = library and design.library or design.default
-    config = override(default(board.numbers), values, before=before)
+    config = override(default(board.numbers), values, **names)
     try:
         _check(design, board, config)
     except boards.DoesNotFit as error:
@@ -188,12 +188,12 @@ def describe(name, board, out, **values):
     return _write(Path(out) / board.name / name, whose, files, False)
 
 
-def keep(name, board, out, *, verilog, before=None, **values):
+def keep(name, board, out, *, verilog, called=None, others="", **values):
     """A kernel for a run: as ``generate``, but in a folder that no other kernel comes to.
 
     It is called after the config's hash and the files' contents, is written whole and not again.
     Without ``verilog`` it holds ``kernel.json`` alone, which is all that card ``model`` loads.
-    ``before`` as of ``override``.
+    ``called`` and ``others`` as of ``override``.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def keep(name, board, out, *, verilog, before=None, **values):
         That of the config asked for; what is loaded from the folder must equal it.
     """
     design, found = find_design(name), boards.get(board)
-    config = configure(design, found, values, library=True, before=before)
+    config = configure(design, found, values, library=True, called=called, others=others)
     description = design.describe(config)
     files = {"kernel.json": description.to_json()}
     if verilog:

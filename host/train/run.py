@@ -136,7 +136,8 @@ def _kernel(config, spec, card, board, settings):
             board,
             BUILD_DIRECTORY / "train",
             verilog=card == "sim",
-            before=dict.fromkeys(settings, "kernel."),
+            called=family_of(config).called | {name: f"kernel.{name}" for name in settings},
+            others="kernel.",
             **kernel_values(config, spec, settings),
         )
         return folder / "kernel.json", description

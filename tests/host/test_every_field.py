@@ -70,6 +70,6 @@ def test_the_kernel_of_a_run(name):
     config, kernel = request(algorithm, options=options, settings=texts)
     assert family_of(config).design(config) == name
     default = find_design(name).default(boards.get("u200").numbers)
-    assert override(default, kernel, before=dict.fromkeys(kernel, "kernel.")) == legal_config(
-        name, 2
-    )
+    assert override(
+        default, kernel, called={name: f"kernel.{name}" for name in kernel}
+    ) == legal_config(name, 2)

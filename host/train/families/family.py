@@ -34,7 +34,16 @@ class Parts:
 
 
 class Family:
-    """One for each kind of experience (``Algorithm.learns_from``)."""
+    """One for each kind of experience (``Algorithm.learns_from``).
+
+    Attributes
+    ----------
+    called : dict
+        Field of the kernel that ``kernel_values`` gives -> the run's field that it is of, where
+        that has another name.
+    """
+
+    called = {}
 
     def design(self, config):
         """Name of the design whose kernel a run needs; None: it needs no card."""

@@ -27,6 +27,13 @@ _LEARNERS = {"fixar": FixarLearner}
 class Replay(Family):
     """The card draws (kernel ``replay``), or learns too (another kernel: ``config.kernel``)."""
 
+    called = {
+        "learner.batch": "batch_size",
+        "learner.hidden": "hidden",
+        "learner.hidden_activation": "activation",
+        "learner.optimizer": "optimizer",
+    }
+
     def design(self, config):
         return config.kernel
 

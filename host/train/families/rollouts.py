@@ -14,6 +14,8 @@ __all__ = ["Rollouts"]
 class Rollouts(Family):
     """The card estimates advantages (kernel ``gae``)."""
 
+    called = {"gae.code_width": "code_width", "gae.result_width": "result_width"}
+
     def design(self, config):
         return "gae"
 

@@ -176,6 +176,11 @@ def test_trace_needs_the_simulated_card(options, seen, card):
             dict(settings={"kernel.fanot": "2"}),
             r"kernel.fanot must be .*, not unknown \(did you mean kernel.fanout\?\)",
         ),
+        # user D9: learner.batch and lanes, of which nobody had set the one
+        (
+            dict(learner="card", settings={"batch_size": "33"}),
+            r"batch_size must be a multiple of kernel.lanes \(2; PI \* DP\), not 33",
+        ),
         (dict(settings={"kernel.fanout": "x"}), "kernel.fanout must be of type int, not 'x'"),
         (
             dict(learner="card", settings=CARD | {"kernel.learner.arithmetic.kind": "x"}),
