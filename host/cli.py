@@ -22,7 +22,16 @@ from host.commands.inspecting import inspecting
 from host.commands.listing import LISTS, console
 from host.commands.making import making
 from host.commands.measuring import measuring
-from host.commands.options import Act, BoardName, Imports, Learner, Settings, Verbose, options
+from host.commands.options import (
+    Act,
+    BoardName,
+    Imports,
+    Learner,
+    Settings,
+    Verbose,
+    count,
+    options,
+)
 from host.interrupt import INTERRUPTED, leave
 from hw.errors import UsageError
 
@@ -126,7 +135,15 @@ def train(
     ] = None,
     act: Act = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
-    steps: Annotated[int | None, typer.Option(min=1, help="Environment steps at most.")] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            parser=count,
+            metavar="INTEGER",
+            help="Environment steps to take: at least so many, rounded up to whole launches; `1e5` "
+            "is an integer too.",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Equal seeds, equal runs. [default: 0]")
     ] = None,

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from hw.errors import UsageError
 
-__all__ = ["flat", "leaves", "override", "resolve", "text_of"]
+__all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of"]
 
 
 def leaves(config, inside=()):
@@ -38,7 +38,7 @@ def resolve(config, name, hint="", before=""):
     known = (
         f"did you mean {' or '.join(close)}?" if close else hint or f"there are {', '.join(names)}"
     )
-    raise UsageError(f"{name} must be a field of {type(config).__name__}, not unknown ({known})")
+    raise UsageError(f"{name} must be the name of a field, not unknown ({known})")
 
 
 def _close(name, names):
@@ -59,7 +59,7 @@ def _close(name, names):
     return found or difflib.get_close_matches(wanted, shorts, n=3, cutoff=0.7)
 
 
-def _integer(text):
+def integer(text):
     """An integer as Python writes it, or one such as 1e5."""
     try:
         return int(text, 0)
@@ -73,7 +73,7 @@ def _integer(text):
 def _number(text):
     """An integer, if it is one, or a float."""
     try:
-        return _integer(text)
+        return integer(text)
     except ValueError:
         return float(text)
 
@@ -105,7 +105,7 @@ def _parse(name, text, like):
         if isinstance(like, bool):
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         if isinstance(like, int):
-            return _integer(text)
+            return integer(text)
         return text
     except (KeyError, ValueError, OverflowError):
         raise UsageError(f"{name} must be {kind}, not {text!r}") from None

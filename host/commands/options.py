@@ -1,16 +1,18 @@
 """Options that several commands have."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from host.commands.exits import TRACEBACK
+from host.settings import integer
 from hw.errors import UsageError
 
 __all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Imports", "Learner"]
-__all__ += ["Output", "Overwrite", "Settings", "Verbose", "options"]
+__all__ += ["Output", "Overwrite", "Settings", "Verbose", "count", "options"]
 
 
 def _verbose(asked: bool):
@@ -75,6 +77,14 @@ Verbose = Annotated[
     bool,
     typer.Option("-v", "--verbose", help="Show where an error came from.", callback=_verbose),
 ]
+
+
+def count(text):
+    """A positive integer, also such as 1e5, of an option."""
+    with suppress(ValueError):
+        if (value := integer(str(text))) > 0:
+            return value
+    raise typer.BadParameter(f"must be a positive integer, such as 1000 or 1e5, not {text!r}")
 
 
 def options(texts, **named):

@@ -70,7 +70,8 @@ class RunConfig(ConfigBase):
     learner: Annotated[str, Choice(tuple(LEARNERS))] = "cpu"
     #: gymnasium's id, or MODULE:ID; with actions that the algorithm takes.
     env: str = "CartPole-v1"
-    #: Environment steps to take at most, all actors together.
+    #: Environment steps to take, all actors together: at least so many, rounded up to whole
+    #: launches.
     steps: Annotated[int, Integer(1, 1 << 40)] = 200_000
     #: Stop once the policy is solved and confirmed by a second evaluation.
     until_solved: Annotated[bool, Flag()] = False

@@ -42,7 +42,7 @@ class ProgressLines:
     def __init__(self, console, every_s=5.0, clock=time.monotonic):
         self._console, self._every_s, self._clock = console, every_s, clock
         self._started = clock()
-        self._printed, self._due = None, False
+        self._printed_at = None
 
     def __enter__(self):
         return self
@@ -52,25 +52,25 @@ class ProgressLines:
 
     def add_task(self, description, *, total, state=""):
         self._task = dict(description=description, completed=0, total=total, state=state)
+        self._printed = dict(self._task)
         return 0
 
     def update(self, task, **changes):
         """Take over ``completed``, ``state`` or ``description``; perhaps print."""
         named = changes.get("description", self._task["description"]) != self._task["description"]
         self._task |= changes
-        self._due = True
-        if named or self._printed is None or self._clock() - self._printed >= self._every_s:
+        if named or self._printed_at is None or self._clock() - self._printed_at >= self._every_s:
             self._print()
 
     def _print(self):
         """The state, unless it was printed."""
-        if not self._due:
+        if self._task == self._printed:
             return
         completed, total = self._task["completed"], self._task["total"]
         elapsed = timedelta(seconds=int(self._clock() - self._started))
         text = (
-            f"{self._task['description']}: step {completed} of {total} "
+            f"{self._task['description']}: step {completed} of at least {total} "
             f"({min(100, 100 * completed // total)} %), {elapsed}, {self._task['state']}"
         )
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
-        self._printed, self._due = self._clock(), False
+        self._printed, self._printed_at = dict(self._task), self._clock()

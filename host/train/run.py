@@ -47,6 +47,8 @@ def start(config, *, out, card, preset_name=None, **options):
     mean = result.summary["mean_return"]
     if mean is not None:
         words = "solved" if result.summary["solved"] else "not solved"
+        if result.summary["reward_threshold"] is None:
+            words = f"{config.env} has no threshold"
         print(f"mean return {mean:.1f}, {words}, in {result.summary['seconds']:.0f} s")
     if result.plot.exists():
         print(result.plot)

@@ -108,7 +108,7 @@ SLIPS = [
 def test_slips(name, meant):
     with pytest.raises(ValueError) as caught:
         override(OffPolicyConfig(), {name: "1"}, hint="see there")
-    beginning = f"{name} must be a field of OffPolicyConfig, not unknown (did you mean {meant}"
+    beginning = f"{name} must be the name of a field, not unknown (did you mean {meant}"
     assert str(caught.value).startswith(beginning) and len(str(caught.value)) < 200
 
 

@@ -213,7 +213,7 @@ def test_an_interrupt_keeps_what_is_finished(held, tmp_path):
 def test_wrong_words_and_fields(held):
     with pytest.raises(ValueError, match="^ONLY must be of a, dqn, CartPole-v1, not 'td3'$"):
         held((claim("a"),), {}, "td3")
-    with pytest.raises(ValueError, match="^gama must be a field of "):
+    with pytest.raises(ValueError, match="^gama must be the name of a field, "):
         held((claim("a"), claim("b", fields={"gama": 0.9})), {})
     beside = kind("b", peer="zoo", counts=False, fields={"env": "Pendulum-v1"})
     with pytest.raises(ValueError, match="^peer must be zoo for dqn on CartPole-v1, "):

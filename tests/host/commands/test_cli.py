@@ -171,7 +171,7 @@ def test_unchanged_files_are_not_written_again(run, tmp_path):
         (["verilog", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
         (["verilog", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
         (["verilog", "stub", "--set", "x"], 2, "rlfabric: --set must be FIELD=VALUE, not 'x'"),
-        (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be a field of StubConfig"),
+        (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be the name of a field"),
         (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
         (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
         (

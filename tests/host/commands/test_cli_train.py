@@ -87,10 +87,26 @@ def test_train_passes_every_option_on(run, started, tmp_path):
     assert started.config.agent.gamma == 0.5 and started.config.learner == "card"
 
 
+@pytest.mark.parametrize("text, steps", [("1e5", 100_000), ("1500", 1500)])
+def test_steps(run, started, text, steps):
+    """user, polish: --set steps=1e5 was an integer, and --steps 1e5 was none."""
+    assert run("train", "dqn", "--steps", text)[0] == 130
+    assert started.config.steps == steps
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "1.5", "many"])
+def test_steps_that_are_none(run, started, text):
+    code, _, err = run("train", "dqn", "--steps", text)
+    words = " ".join(err.replace("│", " ").split())
+    assert code == 2 and "must be a positive integer, such as 1000 or 1e5, not" in words
+
+
 def test_modules_of_the_current_folder_are_found_last(run, started, tmp_path, monkeypatch):
-    text = "import gymnasium as g\ng.register('Here-v0', entry_point='x:y', reward_threshold=3)\n"
-    text += "import sys\nFOUND_BY = sys.path[-1]\n"
-    (tmp_path / "a_module_that_is_here.py").write_text(text)
+    (tmp_path / "a_module_that_is_here.py").write_text(
+        "import sys, gymnasium\nfrom gymnasium.envs.classic_control import CartPoleEnv\n"
+        "gymnasium.register('Here-v0', entry_point=CartPoleEnv, reward_threshold=3)\n"
+        "FOUND_BY = sys.path[-1]\n"
+    )
     (tmp_path / "json.py").write_text("raise SystemExit('found first')")
     monkeypatch.chdir(tmp_path)
     code, _, err = run("train", "dqn", "--env", "a_module_that_is_here:Here-v0", "--until-solved")

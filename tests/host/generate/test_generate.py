@@ -156,7 +156,7 @@ def test_nothing_is_written_for_what_does_not_fit(tmp_path):
     "values, message",
     [
         ({"depth": 1}, "depth must be one of read.depth, write.depth, not several"),
-        ({"reading": 1}, r"reading must be a field of StubConfig, not unknown \(there are data_w"),
+        ({"reading": 1}, r"reading must be the name of a field, not unknown \(there are data_w"),
         ({"capacity": "many"}, "capacity must be of type int, not 'many'"),
         ({"fast": "maybe"}, "fast must be of type bool, not 'maybe'"),
         ({"capacity": 3}, "capacity must be an integer in 16..*, not 3"),

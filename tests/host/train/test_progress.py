@@ -37,9 +37,9 @@ def test_a_line_every_few_seconds():
             clock.now = now
             progress.update(task, completed=step, state=f"return [{step}]")
     assert file.getvalue().splitlines() == [
-        "CartPole-v1: step 100 of 1000 (10 %), 0:00:01, return [100]",
-        "CartPole-v1: step 300 of 1000 (30 %), 0:00:06, return [300]",
-        "CartPole-v1: step 500 of 1000 (50 %), 0:00:11, return [500]",
+        "CartPole-v1: step 100 of at least 1000 (10 %), 0:00:01, return [100]",
+        "CartPole-v1: step 300 of at least 1000 (30 %), 0:00:06, return [300]",
+        "CartPole-v1: step 500 of at least 1000 (50 %), 0:00:11, return [500]",
     ]
 
 
@@ -50,7 +50,10 @@ def test_the_last_line_is_the_last_state():
         progress.update(task, completed=1, state="a")
         progress.update(task, completed=9, state="b")
         clock.now += 3600
-    expected = ["X: step 1 of 10 (10 %), 0:00:00, a", "X: step 9 of 10 (90 %), 1:00:00, b"]
+    expected = [
+        "X: step 1 of at least 10 (10 %), 0:00:00, a",
+        "X: step 9 of at least 10 (90 %), 1:00:00, b",
+    ]
     assert file.getvalue().splitlines() == expected
 
 
@@ -68,11 +71,23 @@ def test_a_new_description_is_said_at_once():
     ]
 
 
+def test_a_state_is_printed_once():
+    """user, polish: "final evaluation: step N of N" stood there two or three times."""
+    progress, _, file = lines()
+    with progress:
+        task = progress.add_task("X", total=10)
+        progress.update(task, description="final evaluation", completed=10, state="a")
+        progress.update(task, completed=10, state="a")
+    assert file.getvalue().splitlines() == [
+        "final evaluation: step 10 of at least 10 (100 %), 0:00:00, a"
+    ]
+
+
 def test_the_last_launch_may_go_beyond_the_end():
     progress, _, file = lines()
     with progress:
         progress.update(progress.add_task("X", total=10), completed=12)
-    assert file.getvalue() == "X: step 12 of 10 (100 %), 0:00:00, \n"
+    assert file.getvalue() == "X: step 12 of at least 10 (100 %), 0:00:00, \n"
 
 
 def test_nothing_happened_nothing_said():
@@ -92,4 +107,4 @@ def test_an_error_is_not_held_back():
             raise ValueError
     except ValueError:
         pass
-    assert file.getvalue().splitlines()[-1].startswith("X: step 2 of 10")
+    assert file.getvalue().splitlines()[-1].startswith("X: step 2 of at least 10")

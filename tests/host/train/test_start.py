@@ -3,6 +3,7 @@
 import errno
 import json
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,6 +37,19 @@ def test_a_run_on_the_model_card(options, tmp_path, capsys):
     assert summary["versions"]["rlfabric"] == version("rlfabric")
     assert summary["versions"]["numpy"] == np.__version__
     assert summary["versions"]["python"] == platform.python_version()
+
+
+@pytest.mark.parametrize("env, words", [("CartPole-v1", "not solved"), ("Here-v0", "Here-v0 has")])
+def test_steps_are_rounded_up_to_whole_launches(options, tmp_path, capsys, monkeypatch, env, words):
+    """user D10: the help said at most, and progress "step 2048 of 1500". An environment without a
+    threshold is not "not solved" (user, polish)."""
+    spec = replace(gymnasium.spec("CartPole-v1"), id="Here-v0", reward_threshold=None)
+    monkeypatch.setitem(gymnasium.registry, "Here-v0", spec)
+    settings = options["settings"] | {"env_count": "4", "steps_per_launch": "3"}
+    assert start(**options | {"steps": 100, "env": env, "settings": settings}) == 0
+    out = capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 108
+    assert "step 108 of at least 100 (100 %)" in out and f", {words}" in out
 
 
 def test_a_plot_that_is_not_there_is_not_named(options, capsys, monkeypatch):
@@ -158,7 +172,7 @@ def test_trace_needs_the_simulated_card(options, seen, card):
     [
         (dict(board="u9"), "board must be one of"),
         (dict(card="gpu"), "card must be model, sim, xrt"),
-        (dict(settings={"speed": "1"}), "speed must be a field of OffPolicyConfig"),
+        (dict(settings={"speed": "1"}), "speed must be the name of a field, not unknown"),
         (dict(settings={"gamma": "2"}), "gamma must be in"),
         (dict(learner="gpu"), "learner must be one of cpu, card, not 'gpu'"),
         (
@@ -166,12 +180,18 @@ def test_trace_needs_the_simulated_card(options, seen, card):
             "preset must be none for dqn, which has no presets, not 'heppo1' .ddpg has float32",
         ),
         (dict(algo="ppo", learner="card"), "learner must be cpu for ppo"),
-        (PPO | dict(settings={"capacity": "9"}), "capacity must be a field of OnPolicyConfig"),
+        (
+            PPO | dict(settings={"capacity": "9"}),
+            "capacity must be the name of a field, not unknown",
+        ),
         (
             PPO | dict(settings={"kernel.rows": "0"}),
             "kernel.rows must be an integer in 1..256, not 0",
         ),
-        (dict(settings={"kernel.lanes": "2"}), "kernel.lanes must be a field of ReplayKernelConf"),
+        (
+            dict(settings={"kernel.lanes": "2"}),
+            "kernel.lanes must be the name of a field, not unknown",
+        ),
         (
             dict(settings={"kernel.fanot": "2"}),
             r"kernel.fanot must be .*, not unknown \(did you mean kernel.fanout\?\)",
