@@ -81,12 +81,13 @@ class _Kept(NullCache):
         try:
             path = self._path(sig, target_context.codegen())
             if not own(path):  # to unpickle a file is to run it
-                return None
+                raise PermissionError(path)
             data = path.read_bytes()
             if _digest(data[_DIGEST_SIZE:]) != data[:_DIGEST_SIZE]:
-                return None
+                raise OSError(f"{path} must be as it was written")
             result = CompileResult._rebuild(target_context, *pickle.loads(data[_DIGEST_SIZE:]))
         except Exception:  # Whatever is wrong with it, it is compiled again.
+            _announce()
             return None
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - _DAY_S:
@@ -129,6 +130,11 @@ def _prepare():
         with suppress(OSError):  # Another process may have removed it.
             if path.stat().st_mtime < oldest:
                 path.unlink()
+
+
+@cache
+def _announce():
+    say(f"compiling twins of kernels with numba, which takes seconds, once: {FOLDER} keeps them")
 
 
 @cache

@@ -20,6 +20,8 @@ from numba.core.caching import FunctionCache
 from sim import compiled as module
 from sim.compiled import compiled, imports, sources
 
+__all__ = ["folder", "hits", "module", "toy"]
+
 ROOT = Path(__file__).parent.parent
 DAY_S = 24 * 3600
 
@@ -255,17 +257,6 @@ def test_what_is_damaged_is_made_again(folder):
     assert times(7) == 21 and hits(times)
 
 
-def test_what_others_may_write_is_compiled_again(folder):
-    """host 25: to unpickle a file is to run what its writer wants."""
-    assert toy(folder)(7) == 21
-    (entry,) = (folder / "kept").iterdir()
-    assert entry.stat().st_mode & 0o022 == 0
-    for mode, found in ((0o664, False), (0o644, True)):
-        entry.chmod(mode)
-        times = toy(folder)
-        assert times(7) == 21 and hits(times) == found
-
-
 def test_what_is_unused_for_30_days_goes(folder):
     toy(folder, 3)(7), toy(folder, 4)(7)
     one, other = (folder / "kept").iterdir()
@@ -278,16 +269,6 @@ def test_what_is_unused_for_30_days_goes(folder):
     toy(folder, 5)(7)
     left = set((folder / "kept").iterdir())
     assert len(left) == 2 and left & {one, other} == now
-
-
-def test_a_folder_that_cannot_be_written(folder, capfd):
-    """It is said once; everything goes on."""
-    (folder / "kept").touch()
-    times = toy(folder)
-    assert (times(7), times(0.5)) == (21, 1.5)
-    said = capfd.readouterr().err
-    assert said.count("\n") == 1
-    assert "compiled code cannot be kept in" in said and "RLFABRIC_BUILD names another" in said
 
 
 def test_two_processes_at_once(folder):

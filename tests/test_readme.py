@@ -102,7 +102,7 @@ def test_commands_exist():
     """Every `make` target and `rlfabric` command that is named is there."""
     from typer.main import get_command
 
-    from host.cli import app
+    from host.commands.app import app
 
     makefile = (Path(__file__).parent.parent / "Makefile").read_text()
     targets = set(re.findall(r"`make ([a-z-]+)", README + FIRST_RUN))

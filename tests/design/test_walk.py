@@ -10,7 +10,7 @@ from design.adder.core import AdderCore
 from typer.main import get_command
 
 from boards.board import Board
-from host.cli import app
+from host.commands.app import app
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.core import ReplayCore
 from hw.shell.core import CommandCore

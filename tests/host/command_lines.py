@@ -8,7 +8,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from host.cli import app
+from host.commands.app import app
 
 __all__ = ["COMMANDS", "lines", "parsed", "words_of"]
 

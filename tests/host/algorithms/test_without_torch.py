@@ -88,7 +88,8 @@ def test_all_else_goes_on_without_it(without, tmp_path):
     run = ["train", "dqn", "--learner", "card", "--card", "model", "--steps", "200", "--out", "run"]
     code = f"""
 import numpy as np
-import host.cli, host.commands.listing, host.commands.playing, host.train.build, host.train.run
+import host.commands.app, host.commands.listing, host.commands.playing
+import host.train.build, host.train.run
 from host.algorithms.policy_file import load_policy
 
 actions = []
@@ -99,7 +100,7 @@ for name in sys.argv[1:]:
     policy.load_state_dict(policy.state_dict())
 np.save("actions.npy", np.concatenate(actions))
 assert not Absent.asked, Absent.asked
-host.cli.app({[*run, *words]!r}, standalone_mode=False)
+host.commands.app.app({[*run, *words]!r}, standalone_mode=False)
 assert not Absent.asked, Absent.asked
 """
     status, _, err = without(code, *ALGORITHMS)

@@ -14,9 +14,8 @@ import pytest
 import boards
 from bench import BENCHES
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
-from host import cli
 from host.algorithms.registry import ALGORITHMS, find
-from host.commands import exits
+from host.commands import exits, listing
 from host.commands.doctor import Finding
 from sim.tools import MissingTool
 from tests.host.stub_designs import StubDesign
@@ -41,7 +40,7 @@ def stubs(monkeypatch):
     # In this order: what is imported while ``hw.designs`` is changed would keep it.
     for module in ("host.generate", "hw.designs"):
         monkeypatch.setattr(f"{module}.DESIGNS", {"stub": StubDesign()})
-    monkeypatch.setattr(cli.console, "width", 200)
+    monkeypatch.setattr(listing.console, "width", 200)
 
 
 COMMANDS = ["verilog", "bitstream", "report", "train", "bench", "show", "evaluate"]

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import boards
-from host.cli import app
+from host.commands.app import app
 from host.commands.request import request
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design

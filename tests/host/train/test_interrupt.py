@@ -50,6 +50,28 @@ def test_n_two_signals_end_a_run(start, tmp_path, first, second):
     interrupted(start, tmp_path / "run", first, second)
 
 
+#: SIGINT as soon as a module is looked for
+WHILE_IMPORTING = """
+import os, runpy, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["rlfabric", "show", "dqn"]
+runpy.run_module("host.cli", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("name", ["typer", "host.commands.showing"])
+def test_ctrl_c_while_it_is_imported_is_a_word(start, name):
+    """user D11: a traceback of ours, or no word at all."""
+    code, out, err = ended(start("-c", WHILE_IMPORTING.format(name=name)))
+    assert (code, out, err) == (130, "", "rlfabric: interrupted\n")
+
+
 @pytest.mark.long
 def test_n_two_signals_end_a_run_at_any_time(start, tmp_path):
     rng = random.Random(12)

@@ -1,0 +1,235 @@
+"""The commands of ``rlfabric``; heavy modules are imported by the command that needs them."""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from host.commands.exits import MISSING_TOOL
+from host.commands.inspecting import inspecting
+from host.commands.listing import LISTS, console
+from host.commands.making import making
+from host.commands.measuring import measuring
+from host.commands.options import (
+    Act,
+    BoardName,
+    Imports,
+    Learner,
+    Settings,
+    Verbose,
+    count,
+    options,
+)
+from hw.errors import UsageError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="FPGA accelerators for deep reinforcement learning, generated from Python.\n\n"
+    "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1`.\n\n"
+    "An error of use or of the machine is a line, a bug a traceback; with `-v` all have one. "
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool is missing, 4 does not fit the board, "
+    "5 the board's tools are missing, 6 they are of another release, 7 output cannot be written, "
+    "130 interrupted.",
+)
+app.add_typer(making)
+app.add_typer(inspecting)
+app.add_typer(measuring)
+
+
+def _version(asked: bool):
+    if asked:
+        print(f"rlfabric {version('rlfabric')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def every(
+    asked: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_version),
+    ] = False,
+    verbose: Verbose = False,
+):
+    pass
+
+
+@app.command("list")
+def list_(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
+    ] = None,
+):
+    """What there is to choose from.
+
+    Examples:
+
+    - `rlfabric list`
+
+    - `rlfabric list boards`
+    """
+    if what is not None and what not in LISTS:
+        raise UsageError(f"WHAT must be one of {', '.join(LISTS)}, not {what!r}")
+    for name, show in LISTS.items():
+        if what in (None, name):
+            show()
+
+
+@app.command()
+def doctor(
+    tests: Annotated[
+        bool, typer.Option("--tests", help="What `make test` needs must be here too.")
+    ] = False,
+):
+    """Check this machine. Exit code 3: something that `make demo` needs is missing.
+
+    Examples:
+
+    - `rlfabric doctor`
+
+    - `rlfabric doctor --tests`
+    """
+    from host.commands.doctor import examine, render
+
+    findings = examine()
+    console.print(render(findings))
+    needed = [finding for finding in findings if finding.required or tests and finding.for_tests]
+    missing = [finding for finding in needed if not finding.found]
+    for finding in missing:
+        console.print(f"missing: {finding.name}: {finding.install}", markup=False)
+    if missing:
+        raise typer.Exit(MISSING_TOOL)
+    need = "`make demo` and `make test` need" if tests else "`make demo` needs"
+    console.print(f"Everything that {need} is here.")
+
+
+@app.command()
+def train(
+    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`.")],
+    env: Annotated[
+        str | None,
+        typer.Option(help="A gymnasium environment. [default: the algorithm's own]"),
+    ] = None,
+    learner: Learner = None,
+    design: Annotated[
+        str | None,
+        typer.Option(help="`ddpg --learner card`: the kernel that trains, `fixar` or `own`."),
+    ] = None,
+    act: Act = None,
+    card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            parser=count,
+            metavar="INTEGER",
+            help="Environment steps to take: at least so many, rounded up to whole launches; `1e5` "
+            "is an integer too.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Equal seeds, equal runs. [default: 0]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="[default: runs/ALGO-ENV-LEARNER-CARD-SEED, or the next -2, -3, ...]"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, or in the latest.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in OUT.")] = False,
+    until_solved: Annotated[
+        bool, typer.Option("--until-solved", help="Stop when the reward threshold is reached.")
+    ] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Stop when this mean return is reached, not the environment's own."),
+    ] = None,
+    preset_name: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            help="`ppo`: `heppo1` to `heppo5`. [default: heppo1] `ddpg`: FIXAR's agents, from "
+            "`float32` to `fixed16_all`. `rlfabric list presets` has all.",
+        ),
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Card `sim`: write a waveform.")] = False,
+    trace_launches: Annotated[
+        int | None,
+        typer.Option(min=1, help="Launches of `--trace`, set-up included. [default: 20]"),
+    ] = None,
+    board: BoardName = "u200",
+    settings: Settings = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
+    ] = None,
+    imports: Imports = None,
+    verbose: Verbose = False,
+):
+    """Train an agent with a card: it has the replay memory, with `--learner card` all learning, or
+    for `ppo` estimates advantages.
+
+    `--set` reaches the fields of the run and its agent, and `--set kernel.FIELD=VALUE` those of the
+    kernel that is generated for the cards `model` and `sim`: `rlfabric show ALGO` lists them all.
+
+    Writes `progress.csv`, `returns.png`, `summary.json`, TensorBoard events and a checkpoint.
+    Ctrl-C ends the run after the iteration under way, with a checkpoint and exit code 130.
+
+    Examples:
+
+    - `rlfabric train dqn --env CartPole-v1 --learner cpu --card sim --until-solved`
+
+    - `rlfabric train dqn --env Acrobot-v1 --card model --steps 100000 --seed 3 --out runs/acrobot`
+
+    - `rlfabric train dqn --env Acrobot-v1 --seed 3 --out runs/acrobot --resume`
+
+    - `rlfabric train ddpg --env Pendulum-v1 --until-solved`
+
+    - `rlfabric train dqn --env CartPole-v1 --act card --set kernel.learner.arithmetic.kind=fixed`
+
+    - `rlfabric train dqn --set kernel.lanes=2 --set updates_per_launch=4`
+
+    - `rlfabric train dqn --env my_package:MyEnv-v0 --learner cpu --threshold 90`
+
+    - `rlfabric train dqn --config runs/acrobot/summary.json --seed 4 --out runs/acrobot-4`
+
+    - `rlfabric train ddpg --design fixar --env Pendulum-v1`
+
+    - `rlfabric train ppo --env Pendulum-v1 --preset heppo5 --set kernel.lookahead=1`
+    """
+    from host.commands.request import request
+
+    asked = dict(learner=learner, design=design, act=act, env=env, steps=steps, seed=seed)
+    asked["threshold"] = threshold
+    asked["until_solved"] = until_solved or None
+    config, kernel = request(
+        algorithm,
+        options=asked,
+        settings=options(settings),
+        preset_name=preset_name,
+        file=file,
+        imports=imports or (),
+        board=board if card in ("model", "sim") else None,
+    )
+    from host.train.run import TRACE_LAUNCHES, start
+
+    raise typer.Exit(
+        start(
+            config,
+            card=card,
+            board=board,
+            out=out,
+            resume=resume,
+            overwrite=overwrite,
+            preset_name=preset_name,
+            trace=trace or trace_launches is not None,
+            trace_launches=trace_launches or TRACE_LAUNCHES,
+            kernel=kernel,
+        )
+    )
