@@ -8,7 +8,7 @@ ONLY ?=
 FRESH ?=
 JUDGE ?=
 STATE ?=
-UNIT ?= replay/manager
+UNIT ?=
 SIM ?= icarus
 JOBS ?= 2
 
@@ -50,7 +50,7 @@ learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning cla
 	@$(RUN) -m bench.learning $(if $(JUDGE),--judge,--jobs $(JOBS)) $(if $(FRESH),--fresh) \
 	  $(if $(STATE),--state "$(STATE)") $(ONLY)
 
-cocotb: $(READY) ## benches of UNIT=replay/tree/manager by hand; SIM=verilator, WAVES=1 keeps waveforms
+cocotb: $(READY) ## benches of a unit by hand: UNIT=replay/tree/manager; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
 lint: $(READY) ## ruff: rules and format; vermin: all of it is Python 3.10

@@ -1,10 +1,12 @@
 """usage: run_unit.py UNIT SIM [WAVES]; `make cocotb` runs the benches of one unit by it.
 
-UNIT names tests/<folder>/test_<name>.py as <folder>/<name>, SIM is icarus or verilator. With WAVES,
-neither empty nor 0, every waveform is kept and its path printed.
+UNIT names tests/<folder>/test_<name>.py as <folder>/<name>; an empty one is the smallest. SIM is
+icarus or verilator. With WAVES, neither empty nor 0, every waveform is kept and its path printed.
 """
 
 import ast
+import difflib
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 TESTS = ROOT / "tests"
 SIMULATORS = ("icarus", "verilator")
+#: takes seconds
+SMALLEST = "stream/skid"
+NEXT = f"""\
+That was {SMALLEST}. Another unit: make cocotb UNIT=replay/tree/manager; another simulator:
+SIM=verilator; waveforms: WAVES=1; all units: make cocotb UNIT=list"""
 
 
 def _arguments(path):
@@ -40,14 +47,38 @@ def units():
     return found
 
 
+def listed(known):
+    """A line for each folder: it, and the units in it."""
+    parts = sorted(name.rpartition("/")[::2] for name in known)
+    for folder, names in itertools.groupby(parts, lambda part: part[0]):
+        yield f"{folder or '(none)'}: {' '.join(name for _, name in names)}"
+
+
+def wrong(unit, known):
+    """What there is to say of a UNIT that is none: those that it may mean, and all of them."""
+    named = [name for name in known if name.rpartition("/")[2] == unit.rpartition("/")[2]]
+    meant = " or ".join(named or difflib.get_close_matches(unit, known))
+    why = f"did you mean {meant}? " if meant else ""
+    return "\n".join(
+        [f"UNIT must be a unit with a bench, not {unit!r} ({why}there are)", *listed(known)]
+    )
+
+
 def main(unit="", simulator="", waves=""):
-    known = units()
-    for name, value, choices in (("UNIT", unit, known), ("SIM", simulator, SIMULATORS)):
-        if value not in choices:
-            sys.exit(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    known, asked = units(), unit or SMALLEST
+    if asked == "list":
+        print(*listed(known), sep="\n")
+        sys.exit()
+    if asked not in known:
+        sys.exit(wrong(asked, known))
+    if simulator not in SIMULATORS:
+        sys.exit(f"SIM must be one of {', '.join(SIMULATORS)}, not {simulator!r}")
     command = [sys.executable, "-m", "pytest", "-n", "0", "-vv", "-m", "bench"]
     command += ["--simulator", simulator, *(["--waves"] if waves not in ("", "0") else [])]
-    sys.exit(subprocess.run([*command, str(known[unit])], cwd=ROOT).returncode)
+    code = subprocess.run([*command, str(known[asked])], cwd=ROOT).returncode
+    if not unit:
+        print(NEXT)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

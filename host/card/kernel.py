@@ -226,5 +226,6 @@ class Kernel:
                 break
         report = self._run.report() if hasattr(self._run, "report") else ADVICE
         if int(state) in (*_UNFINISHED, _NORESPONSE):
-            raise CardTimeout(f"launch must end within {timeout_s} s, not stand still: {report}")
+            limit = f" within {timeout_s:g} s" if left <= 0 else ""  # it is known to stand still
+            raise CardTimeout(f"launch must end{limit}, not stand still: {report}")
         raise CardError(f"launch must complete, not end in state {int(state)}: {report}")

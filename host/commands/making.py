@@ -54,7 +54,7 @@ def verilog(
 
     - `rlfabric verilog replay --set priority_width=20`
 
-    - `rlfabric verilog a3c --set convolutions=16:5:2,32:3:1 --set hidden=128`
+    - `rlfabric verilog a3c --set convolutions=16:8:4,32:3:2 --set hidden=128`
     """
     from host.generate import emit
     from host.generate.lint import lint_directory

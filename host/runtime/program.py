@@ -3,6 +3,7 @@
 One launch runs a whole program, so that the cost of a launch is not paid for each command.
 """
 
+import itertools
 import re
 
 import numpy as np
@@ -103,6 +104,11 @@ class Launcher:
             buffer = self._buffers[name] = self.kernel.buffer(name, size)
         return buffer
 
+    def _in_words(self, program):
+        names = [self.design.commands[opcode].name for opcode, _ in program]
+        runs = [(name, len(list(same))) for name, same in itertools.groupby(names)]
+        return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in runs) or "none"
+
     def run(self, program, operands=(), results_bytes=0):
         """Run ``program``; return the bytes of results (uint8).
 
@@ -114,9 +120,9 @@ class Launcher:
             Bytes to place in operands.
         results_bytes : int
 
-        Raises ValueError for a field out of its limits, which launches nothing; CommandError,
-        CardTimeout, CardError. ``status`` holds the design's block after it, also after a
-        CommandError.
+        Raises ValueError for a field out of its limits, which launches nothing; CommandError;
+        CardTimeout and CardError, with the program's commands in a note. ``status`` holds the
+        design's block after it, also after a CommandError.
         """
         if self.claim is not None:
             self.kernel.claims.confirm(self.claim)
@@ -135,15 +141,20 @@ class Launcher:
             operand_buffer.lay(array.tobytes(), offset)
         if size:
             operand_buffer.to_device(size)
-        self.kernel.launch(
-            timeout_s=self.timeout_s,
-            program=program_buffer,
-            operands=operand_buffer,
-            results=results,
-            status=status,
-            command_count=len(program),
-            **self.pointers,
-        )
+        try:
+            self.kernel.launch(
+                timeout_s=self.timeout_s,
+                program=program_buffer,
+                operands=operand_buffer,
+                results=results,
+                status=status,
+                command_count=len(program),
+                **self.pointers,
+            )
+        except Failure as error:  # the card has not said in which command
+            note = f"the launch was of the commands {self._in_words(program)}"
+            error.__notes__ = [*getattr(error, "__notes__", ()), note]
+            raise
         self.launches += 1
         self._block, self._status = status.take(self._status_bytes), None
         _, _, _, error, position, detail, _, cycles = STATUS.numbers(self._block)

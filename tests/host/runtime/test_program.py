@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from replay.kernels import NARROW, WIDE, opened
 
+from host.card import CardTimeout
 from host.runtime.encode import encode
 from host.runtime.program import CommandError, Launcher, aligned
 from hw.designs import DESIGNS
@@ -31,6 +32,20 @@ def setup(granules=1):
 def test_aligned(size, whole):
     assert aligned(size) == whole
     assert aligned(size, 1) == size
+
+
+def test_a_launch_that_does_not_end_says_of_which_commands_it_was(monkeypatch):
+    """user, polish: CardTimeout named the channel that stands still, but no command."""
+    with opened("model", NARROW) as kernel:
+        launch = launcher(kernel)
+
+        def stands(**_):
+            raise CardTimeout("launch must end, not stand still")
+
+        monkeypatch.setattr(kernel, "launch", stands)
+        with pytest.raises(CardTimeout) as caught:
+            launch.run([setup(), *[(Opcode.INSERT, {"count": 1})] * 3])
+    assert caught.value.__notes__ == ["the launch was of the commands SETUP, 3 x INSERT"]
 
 
 @CARDS
