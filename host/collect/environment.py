@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import FlattenObservation
 
-from host.collect.environment_id import find_spec
+from host.collect.environment_id import find_spec, missing_packages
 from host.collect.minatar import MinAtarEnv, is_minatar
 from host.collect.pixels import AtariEnvs, is_atari
 from host.collect.spec import Spec
@@ -80,7 +80,8 @@ def _installed(env):
     try:
         yield
     except gymnasium.error.DependencyNotInstalled as error:
-        raise UsageError(f"env must have its packages installed, not {env!r} ({error})") from error
+        cure = missing_packages(env, error)
+        raise UsageError(f"env must have its packages installed, not {env!r} ({cure})") from error
 
 
 def has_continuous_actions(env):

@@ -4,6 +4,7 @@ The current folder is on the path only while such a module is imported, so that 
 take a file that happens to lie there.
 """
 
+import difflib
 import importlib.util
 import os
 import re
@@ -16,7 +17,7 @@ import gymnasium
 from host.extras import install
 from hw.errors import UsageError
 
-__all__ = ["check_trusted", "find_spec", "namespace_of", "reward_threshold"]
+__all__ = ["check_trusted", "find_spec", "missing_packages", "namespace_of", "reward_threshold"]
 
 #: namespace of ids -> module that registers it when it is imported, of packages that have no entry
 #: point for it
@@ -27,6 +28,8 @@ _EXTRAS = {"ALE": "atari", "MinAtar": "minatar"}
 
 #: ids that ale-py registers without a namespace, as they were once gym's
 _GAMES = re.compile(r"\w+NoFrameskip-v[04]")
+#: extras that bring what environments of gymnasium itself need, called as its folders are
+_BROUGHT = ("box2d", "mujoco")
 
 #: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
 _THRESHOLDS = {"Pendulum-v1": -200.0}
@@ -55,12 +58,30 @@ def find_spec(env):
     try:
         return gymnasium.spec(name)
     except gymnasium.error.Error as error:
-        cure = str(error)
+        meant = _meant(name)
+        cure = f"did you mean {' or '.join(meant)}?" if meant else str(error)
         if namespace in _EXTRAS and not _is_registered(namespace):
             cure = f"{install(_EXTRAS[namespace])} has it"
         raise UsageError(
             f"env must be the id of a registered gymnasium environment, not {env!r} ({cure})"
         ) from error
+
+
+def _meant(name):
+    """Ids that ``name`` may be a slip of: the newest version of one without, or close ones."""
+    version = re.compile(re.escape(name) + r"-v(\d+)", re.IGNORECASE)
+    found = [match for each in gymnasium.registry if (match := version.fullmatch(each))]
+    if found:
+        return [max(found, key=lambda match: int(match[1]))[0]]
+    ids = {each.lower(): each for each in gymnasium.registry}
+    return [ids[each] for each in difflib.get_close_matches(name.lower(), ids, cutoff=0.8)]
+
+
+def missing_packages(env, error):
+    """The command that installs what ``env`` lacks; what ``error`` says, where it is not known."""
+    entry = str(find_spec(env).entry_point)
+    extra = next((name for name in _BROUGHT if f".{name}." in entry), None)
+    return install(extra) if extra else str(error)
 
 
 def reward_threshold(env):

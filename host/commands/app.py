@@ -21,6 +21,7 @@ from host.commands.options import (
     count,
     options,
 )
+from host.commands.unknown import FieldsAreSet
 from hw.errors import UsageError
 
 __all__ = ["app"]
@@ -109,7 +110,7 @@ def doctor(
     console.print(f"Everything that {need} is here.")
 
 
-@app.command()
+@app.command(cls=FieldsAreSet)
 def train(
     algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`.")],
     env: Annotated[

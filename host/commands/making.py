@@ -2,12 +2,14 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import boards
+from boards.board import FLOWS
 from host.commands.listing import console
 from host.commands.options import (
     BoardName,
@@ -22,6 +24,7 @@ from host.commands.options import (
     options,
 )
 from host.commands.run_kernel import of_run
+from host.generate import configure, find_design
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["making"]
@@ -105,7 +108,7 @@ def bitstream_(
 
     - `rlfabric bitstream a3c --board u200 --for-run runs/a3c-ALE-Pong-v5-card-model-0`
     """
-    from boards.bitstream import build
+    from boards.bitstream import ToolsMissing, build
     from host.generate import package
     from hw.shell.description import KernelDescription
 
@@ -115,10 +118,26 @@ def bitstream_(
     directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
     print(os.path.relpath(directory), flush=True)
     description = KernelDescription.from_json((directory / "kernel.json").read_text())
-    made = build(directory, description, boards.get(board), target=target, platform=platform)
+    try:
+        made = build(directory, description, boards.get(board), target=target, platform=platform)
+    except ToolsMissing as missing:
+        missing.__notes__ = [
+            f"`make bitstream DESIGN={design} BOARD={name}` needs no vendor's tool"
+            for name in _open_boards(design)
+        ]
+        raise
     for clock in made.clocks:
         print(clock)
     print(os.path.relpath(made.bitstream))
+
+
+def _open_boards(design):
+    """Boards that ``design`` fits, and whose tools are packages that this one depends on."""
+    for board in boards.BOARDS.values():
+        if FLOWS[board.flow] is None:
+            with suppress(boards.DoesNotFit):
+                configure(find_design(design), board, {})
+                yield board.name
 
 
 @making.command("report")

@@ -8,7 +8,9 @@ import gymnasium
 import pytest
 
 from host.collect import environment_id
+from host.collect.environment import has_continuous_actions
 from host.collect.environment_id import find_spec, namespace_of, reward_threshold
+from host.extras import install
 from host.train.config import OffPolicyConfig
 from host.train.preset import preset
 
@@ -94,6 +96,37 @@ def test_modules_that_are_not_there():
         find_spec("os.no:X-v0")
     with pytest.raises(ValueError, match="^env must be the id .*, not 'os:X-v0'"):
         find_spec("os:X-v0")
+
+
+@pytest.mark.parametrize(
+    "env, meant",
+    [
+        ("CartPole", "CartPole-v1"),  # the newest of its versions
+        ("cartpole-v1", "CartPole-v1"),
+        ("Acrobt-v1", "Acrobot-v1"),
+        ("MinAtar/Breakot-v1", "MinAtar/Breakout-v1"),
+    ],
+)
+def test_an_id_that_is_a_slip(env, meant):
+    """user, polish: "No registered env with id: CartPole"."""
+    with pytest.raises(
+        ValueError, match=rf"^env must be the id .*, not '{env}' \(did you mean .*{meant}"
+    ):
+        find_spec(env)
+
+
+@pytest.mark.parametrize("env, extra", [("LunarLander-v3", "box2d"), ("HalfCheetah-v5", "mujoco")])
+def test_packages_of_gymnasiums_own_environments(env, extra, monkeypatch):
+    """user, polish: gymnasium's unpinned line, where doctor knows ours."""
+
+    def make(*_, **__):
+        raise gymnasium.error.DependencyNotInstalled("run `pip install swig`")
+
+    monkeypatch.setattr(gymnasium, "make", make)
+    words = rf"^env must have its packages installed, not '{env}' \(pip install .*{extra}"
+    with pytest.raises(ValueError, match=words) as caught:
+        has_continuous_actions(env)
+    assert install(extra) in str(caught.value) and "swig" not in str(caught.value)
 
 
 def test_a_bug_in_the_module_is_not_hidden(module):

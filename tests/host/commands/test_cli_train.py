@@ -101,6 +101,23 @@ def test_steps_that_are_none(run, started, text):
     assert code == 2 and "must be a positive integer, such as 1000 or 1e5, not" in words
 
 
+@pytest.mark.parametrize(
+    "words, shown",
+    [
+        (["--gamma", "0.9"], "gamma=0.9"),
+        (["--gamma=0.9"], "gamma=0.9"),
+        (["--learning-rate", "1e-3", "--seed", "3"], "learning_rate=1e-3"),
+        (["--dueling"], "dueling=VALUE"),
+    ],
+)
+def test_a_field_that_is_no_option(run, words, shown):
+    """user, polish: "No such option: --gamma", and nothing of how it is set."""
+    code, _, err = run("train", "dqn", *words)
+    said = "".join(err.replace("│", " ").split())
+    assert code == 2 and f"afieldissetby`--set{shown}`" in said
+    assert "isset" not in run("train", "dqn", "--zzz", "1")[2]
+
+
 def test_modules_of_the_current_folder_are_found_last(run, started, tmp_path, monkeypatch):
     (tmp_path / "a_module_that_is_here.py").write_text(
         "import sys, gymnasium\nfrom gymnasium.envs.classic_control import CartPoleEnv\n"

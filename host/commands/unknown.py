@@ -1,0 +1,40 @@
+"""A command that says of an unknown option how the field of that name is set."""
+
+import typer.core
+
+__all__ = ["FieldsAreSet"]
+
+
+class FieldsAreSet(typer.core.TyperCommand):
+    """``--gamma 0.9`` is no option, and ``--set gamma=0.9`` is what was meant."""
+
+    def parse_args(self, ctx, args):
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            option = getattr(error, "option_name", None)  # of click's NoSuchOption
+            name = str(option).lstrip("-").replace("-", "_")
+            if option and name in _fields():
+                error.message += f": a field is set by `--set {name}={_value(option, given)}`"
+            raise
+
+
+def _fields():
+    """Names of all fields of runs and agents."""
+    from host.algorithms.registry import ALGORITHMS
+    from host.settings import leaves
+    from host.train.preset import default_learner, preset
+
+    configs = [preset(name, default_learner(name)) for name in ALGORITHMS]
+    return {path[-1][1] for config in configs for _, _, path in leaves(config)}
+
+
+def _value(option, args):
+    """What was given for ``option``."""
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
+        if word == option and following and not following.startswith("--"):
+            return following
+    return "VALUE"
