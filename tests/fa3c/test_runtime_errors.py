@@ -170,6 +170,12 @@ def test_memory_that_fails(card, monkeypatch, tasks, lost):
         for call in (card.parameters, card.state_dict, lambda: card.run([Sync(snapshot=0)])):
             with pytest.raises(Broken):
                 call()
+        with monkeypatch.context() as patched:  # tests H8: a cure that fails too is none
+            patched.setattr(launcher, "run", fail)
+            with pytest.raises(CommandError):
+                card.load_state_dict(state)
+        with pytest.raises(Broken):
+            card.parameters()
     card.load_state_dict(state)
     card.run([Sync(snapshot=0)])
 

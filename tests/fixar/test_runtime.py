@@ -9,6 +9,7 @@ from learner.modelled import DDPG, adam, equal, experiences, opened, weights
 from learner.modelled import filled as filled_ddpg
 
 from host import checkpoint
+from host.card import CardError
 from host.runtime.fixar import FixarReplay
 from hw.fixar.precision import Precision, slots
 
@@ -47,6 +48,20 @@ def test_precisions_that_the_kernel_does_not_have(buffer, values, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         buffer.set_precision(Precision(activations=True, errors=True, **values))
     assert buffer.launches == launches and buffer.precision == HALF
+
+
+def test_a_switch_that_fails_is_none(buffer, monkeypatch):
+    """tests H12: ``precision`` is what the card has, also in a state, where FORMAT has failed."""
+    buffer.set_precision(HALF)
+
+    def fail(*_):
+        raise CardError("memory must answer, not fail")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(buffer.launcher, "run", fail)
+        with pytest.raises(CardError):
+            buffer.set_precision(Precision())
+    assert buffer.precision == HALF and buffer.state_dict()["precision"] == HALF.to_json()
 
 
 def test_errors_are_half_only_with_activations():
