@@ -9,6 +9,7 @@ FRESH ?=
 JUDGE ?=
 STATE ?=
 UNIT ?=
+MACHINES ?=
 SIM ?= icarus
 JOBS ?= 2
 
@@ -28,7 +29,8 @@ READY_PEERS := .venv/.ready-peers
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long learning cocotb lint verilog bitstream bench tables clean
+.PHONY: help setup demo test test-long test-machines learning cocotb lint verilog bitstream bench tables
+.PHONY: clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -44,6 +46,9 @@ test: lint $(READY_TEST) ## lint, then every test but the long ones
 
 test-long: $(READY_PEERS) ## what takes minutes: all benches under Verilator, whole trainings
 	$(RUN) -m pytest -n $(JOBS) -m long
+
+test-machines: $(READY_TEST) ## quick tests as on other processors (BLAS, torch); MACHINES="Haswell avx2" are some
+	@$(RUN) scripts/machines.py $(JOBS) $(MACHINES)
 
 # Judging trains nothing, and needs no more than the command line does.
 learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning claims, or ONLY="dqn"; JUDGE=1 judges what is kept; STATE=dir has what is unfinished

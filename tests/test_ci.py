@@ -1,11 +1,14 @@
 """The workflow that a public host runs: what a user runs, and nothing else."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+
+from scripts.machines import MACHINES
 
 ROOT = Path(__file__).parent.parent
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
@@ -24,6 +27,7 @@ def test_jobs():
     assert runs() == {
         "lint": ["make lint"],
         "test": ["make test JOBS=4"],
+        "machines": ["make test-machines JOBS=4"],
         "bitstream": ["make bitstream BOARD=ulx3s DESIGN=replay"],
     }
     for name, job in WORKFLOW["jobs"].items():
@@ -79,6 +83,21 @@ def test_every_command_is_known_to_make():
             [*command.split(), "--dry-run"], cwd=ROOT, capture_output=True, text=True
         )
         assert result.returncode == 0, result.stderr
+
+
+def test_every_machine_has_a_job():
+    """By the environment, from which make takes MACHINES."""
+    job = WORKFLOW["jobs"]["machines"]
+    assert job["strategy"]["matrix"]["machine"] == list(MACHINES)
+    assert job["env"] == {"MACHINES": "${{ matrix.machine }}"}
+    result = subprocess.run(
+        ["make", "-n", "test-machines", "JOBS=4"],
+        cwd=ROOT,
+        env=os.environ | {"MACHINES": "Zen"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.stdout.splitlines()[-1].endswith("scripts/machines.py 4 Zen")
 
 
 def test_the_bitstream_is_kept():

@@ -134,7 +134,7 @@ def train(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Equal seeds, equal runs. [default: 0]")
+        int | None, typer.Option(min=0, help="Equal seeds, equal runs on one host. [default: 0]")
     ] = None,
     out: Annotated[
         Path | None,

@@ -152,7 +152,9 @@ def test_the_card_takes_no_images():
 
 def test_that_is_what_a_user_reads(run, tmp_path):
     for words in ((), ("--set", "max_gradient_norm=none")):
-        code, _, err = run("train", "dqn", "--env", NAME, *words, "--out", tmp_path)
+        code, _, err = run(
+            "train", "dqn", *words, "--env", NAME, "--learner", "card", "--out", tmp_path
+        )
         assert code == 2 and "(--learner cpu takes them)" in err and err.count("\n") == 1
     code, _, err = run("train", "dqn", "--env", "CartPole-v1", "--set", "convolutions=16:3:1")
     assert code == 2 and "convolutions must be none with learner card" in err
