@@ -85,6 +85,9 @@ def check_pointers(bench, command, ids):
         # Of three commands that are the same the second and the third are the first two.
         assert bench.run(program, command_count=2, **moved)[1] == (0, 0, 2), name
         before, _ = bench.run([])
+        # Survivor 40: also a buffer of no bytes.
+        bare = {f"{name}_bytes": 0, name: _moved(bench, name, 32)}
+        assert bench.run(program, command_count=0, **bare)[1] == (POINTER, number, 0), name
     # The first of them is named, and counts for more than a program that is too long.
     refused(min(ids.values()), **dict.fromkeys(ids, 32))
     refused(2, results=16, count=4)

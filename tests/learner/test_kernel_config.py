@@ -1,6 +1,7 @@
 """hw.learner.kernel_config: the JSON and the hash that builds, saved states and runs compare."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -45,3 +46,12 @@ def test_chains_have_products_of_one_block(config):
     rule = "^arithmetic.kind must be one of float32, fixed, not 'dual'$"
     with pytest.raises(ValueError, match=rule):
         config(arithmetic=DualPrecision())
+
+
+def test_the_batch_and_the_capacity():
+    """Survivor 25: a batch may be all that the memory holds."""
+    config = LearnerKernelConfig()
+    alike = replace(config, replay=replace(config.replay, capacity=config.learner.batch))
+    assert alike.learner.batch == alike.replay.capacity == 64
+    with pytest.raises(ValueError, match=r"^batch must be at most the capacity \(63\), not 64$"):
+        replace(config, replay=replace(config.replay, capacity=63))

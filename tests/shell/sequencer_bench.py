@@ -20,7 +20,9 @@ CASE = json.loads(os.environ["CASE"])
 WIDTH, POINTERS = CASE["data_width"], CASE["pointers"]
 STATUS_BYTES, HASH = CASE["status_bytes"], CASE["config_hash"]
 BYTES, BEATS = WIDTH // 8, 512 // WIDTH
-PROGRAM, ADDRESS = (1 << 40) + 4096, (1 << 50) + 64  # of the program, of the status block
+#: Of the program, whose commands from the 16th on lie behind a multiple of 4 GiB (survivor 33), and
+#: of the status block.
+PROGRAM, ADDRESS = (1 << 40) - 16 * 64, (1 << 50) + 64
 ROOM = 64 + STATUS_BYTES
 #: What the core's port must not see of the sequencer while a command runs.
 SILENT = ("read__request__valid", "read__data__ready", "write__request__valid",
