@@ -21,7 +21,7 @@ _POLL_S, _END_S = 0.1, 30.0
 _TAIL = 4096
 
 #: of a line of progress: steps, of how many, and what is said behind the time
-_STEPS = re.compile(r": step (\d+) of (\d+) \(\d+ %\), [^,]+, (.*)")
+_STEPS = re.compile(r": step (\d+) of (?:at least )?(\d+) \(\d+ %\), [^,]+, (.*)")
 
 #: one thread each: where two wait for each other in spin loops, both take many times as long
 _ONE_THREAD = (

@@ -23,7 +23,7 @@ def test_ppo_has_the_runs_own_numbers():
 def test_dqn_has_the_runs_own_numbers_where_it_has_them():
     """A gradient step is of four environment steps here, and it counts those."""
     config = preset("dqn", "cpu", env="MinAtar/Breakout-v1")
-    plan, agent = PEERS["dqn"](config), config.agent
+    plan, agent = PEERS["dqn"](config), config.in_run().agent
     assert (plan.algorithm, plan.steps, plan.env_count) == ("DQN", config.steps, 4)
     found = plan.arguments
     assert found["target_update_interval"] == 4 * agent.target_interval

@@ -12,6 +12,7 @@ from host import extras
 from host.algorithms import autodiff
 from host.algorithms.policy_file import save_policy
 from host.algorithms.registry import ALGORITHMS
+from sim.tools import BUILD_DIRECTORY
 from tests.children import children  # noqa: F401 -- a fixture
 from tests.host import agents
 
@@ -43,7 +44,7 @@ def without(children, tmp_path):  # noqa: F811
     in ``tmp_path``."""
 
     def run(code, *arguments):
-        own = {"PYTHONPATH": str(_ROOT), "RLFABRIC_BUILD": str(tmp_path / "build")}
+        own = {"PYTHONPATH": str(_ROOT), "RLFABRIC_BUILD": str(BUILD_DIRECTORY)}
         child = children("-c", ABSENT + code, *map(str, arguments), **os.environ | own)
         out, err = child.communicate(timeout=300)
         return child.returncode, out, err
