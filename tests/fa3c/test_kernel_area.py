@@ -55,6 +55,6 @@ def test_every_row_of_the_table_has_its_units(units):
 
 def test_a_smaller_kernel_is_suggested():
     """Each change by itself: lanes down to those with which the estimate is small enough."""
-    config, limit = Fa3cConfig(), 250_000
+    config, limit = Fa3cConfig(), 215_000
     found = suggest(config, lambda other: estimate(other).lut <= limit)
     assert found == ["lanes 2", "units infer,train"]

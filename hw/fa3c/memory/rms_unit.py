@@ -46,7 +46,7 @@ class RmsUnit(wiring.Component):
     G_LATENCY = 2 * _MULTIPLY + _ADD
     LATENCY = G_LATENCY + _ADD + Float32Rsqrt.LATENCY + 2 * _MULTIPLY + _ADD
     #: As yosys maps it to UltraScale+.
-    LUT, FF = 2530, 2351
+    LUT, FF = 2090, 2823
 
     def __init__(self):
         super().__init__(

@@ -99,8 +99,8 @@ class Drain(wiring.Component):
         return Estimate(
             latency=Queue.latency_of(2) + READ + rows.latency,
             interval=rows.interval,
-            lut=450 * (adders + 1) + lanes * (715 + 10 * (ROW - words)),
-            ff=250 * adders + WIDTH * (ROW * (lanes + 1) + words * lanes),
+            lut=370 * (adders + 1) + lanes * (715 + 10 * (ROW - words)),
+            ff=380 * adders + WIDTH * (ROW * (lanes + 1) + words * lanes),
             dsp=rows.dsp,
         )
 

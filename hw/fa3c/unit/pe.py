@@ -50,7 +50,7 @@ class PE(wiring.Component):
     LATENCY = FIRST_DELAY + _ARITHMETIC.add_latency
     RETURN = LATENCY + 1 - READ_DELAY
     #: As yosys maps it to UltraScale+.
-    LUT, FF = 604, 570
+    LUT, FF = 474, 722
 
     def __init__(self):
         slot = range(SLOTS)
