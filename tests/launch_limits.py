@@ -86,7 +86,9 @@ def check_pointers(bench, command, ids):
         assert bench.run(program, command_count=2, **moved)[1] == (0, 0, 2), name
         before, _ = bench.run([])
         # Survivor 40: also a buffer of no bytes.
-        bare = {f"{name}_bytes": 0, name: _moved(bench, name, 32)}
+        described = bench.rig.kernel.description.arguments
+        size = next(argument.name for argument in described if argument.buffer == name)
+        bare = {size: 0, name: _moved(bench, name, 32)}
         assert bench.run(program, command_count=0, **bare)[1] == (POINTER, number, 0), name
     # The first of them is named, and counts for more than a program that is too long.
     refused(min(ids.values()), **dict.fromkeys(ids, 32))
