@@ -74,15 +74,16 @@ def test_alpha_goes_to_its_entropy(target, sign):
     assert measured["entropy_coefficient"] == pytest.approx(1.0), "of before the step"
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_target_entropy_is_minus_the_components(count):
-    """By plain descent: alpha's step is rate (target - entropy)."""
+@pytest.mark.parametrize("count, target", [(1, None), (2, None), (5, None), (2, 0.0)])
+def test_target_entropy_is_minus_the_components(count, target):
+    """By plain descent: alpha's step is rate (target - entropy); 0 is a target like others."""
     spec = agents.Spec(shape=(3,), dtype="float32", discrete=False, action_count=count)
-    agent = agents.make("sac", spec, optimizer="sgd", learning_rate=0.01)
+    settings = dict(optimizer="sgd", learning_rate=0.01, target_entropy=target)
+    agent, wanted = agents.make("sac", spec, **settings), -count if target is None else target
     before = agent.policy.networks["alpha"].parameters.copy()
     entropy = agent.learn(agents.make_batch(spec))[1]["entropy"]
     step = (agent.policy.networks["alpha"].parameters - before)[0]
-    assert step == pytest.approx(0.01 * (-count - entropy), rel=1e-3)
+    assert step == pytest.approx(0.01 * (wanted - entropy), rel=1e-3)
 
 
 def test_alpha_may_stay():

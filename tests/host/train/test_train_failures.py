@@ -11,6 +11,7 @@ import pytest
 from host.algorithms.policy_file import load_policy
 from host.checkpoint import CheckpointError
 from host.train.log import read_progress
+from host.train.records import Records
 from host.train.session import Session
 from tests.host.short_training import Recorder, run, sigint, small
 
@@ -55,6 +56,20 @@ def test_d_a_disk_that_is_full_from_the_first_checkpoint_on(tmp_path, disk):
     said = io.StringIO()
     run(small(), tmp_path, Recorder(strikes={10: lambda: disk(True)}), said)
     assert said.getvalue().endswith("summary.json. There is no checkpoint.\n")
+
+
+def test_d_a_disk_that_is_full_at_the_very_end(tmp_path, monkeypatch):
+    """Only the summary cannot be written: the run says so, and its exit code is a failure's."""
+    said = io.StringIO()
+    write = Records.summary
+
+    def full(self, values):
+        (tmp_path / "summary.json").mkdir()  # a file cannot take its place
+        write(self, values)
+
+    monkeypatch.setattr(Records, "summary", full)
+    assert run(small(), tmp_path, said=said).exit_code == 1
+    assert "Not written in the end: summary.json." in said.getvalue()
 
 
 def test_e_a_failure_in_an_evaluation_loses_nothing(tmp_path, monkeypatch):
