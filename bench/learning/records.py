@@ -30,7 +30,10 @@ def read(folder, job):
 
 def keep(folder, job, result):
     """Write the record of what ``job.result`` or ``job.so_far`` says, if it says something else
-    than the one that is there."""
+    than the one that is there. A run that is not finished never takes a finished one's place."""
+    before = read(folder, job)
+    if before and result.get("unfinished") and not before.get("unfinished"):
+        return
     values = {**result, "curve": _thinned(result["curve"])}
     path = _path(folder, job)
     text = _text(values)

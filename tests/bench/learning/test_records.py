@@ -29,6 +29,16 @@ def test_a_record_says_what_made_it(job, tmp_path):
     assert job.is_mine(found) and records.differences(found, job) == []
 
 
+def test_an_unfinished_run_takes_no_finished_ones_place(job, tmp_path):
+    """Begun anew by FRESH=1 and interrupted: what was known is still known."""
+    unfinished = job.result | {"unfinished": True, "steps": 2}
+    records.keep(tmp_path, job, unfinished)
+    assert records.read(tmp_path, job)["unfinished"]
+    records.keep(tmp_path, job, job.result)
+    records.keep(tmp_path, job, unfinished)
+    assert records.read(tmp_path, job)["steps"] == 5
+
+
 def test_a_run_of_two_commits_has_both(job, monkeypatch):
     for name in ("1111111", "2222222"):
         monkeypatch.setattr("bench.learning.job.commit", lambda name=name: name)
