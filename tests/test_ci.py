@@ -91,7 +91,7 @@ def test_every_machine_has_a_job():
     assert job["strategy"]["matrix"]["machine"] == list(MACHINES)
     assert job["env"] == {"MACHINES": "${{ matrix.machine }}"}
     result = subprocess.run(
-        ["make", "-n", "test-machines", "JOBS=4"],
+        ["make", "-n", "--no-print-directory", "test-machines", "JOBS=4"],
         cwd=ROOT,
         env=os.environ | {"MACHINES": "Zen"},
         capture_output=True,

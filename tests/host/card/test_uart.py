@@ -89,16 +89,6 @@ def test_r_a_bad_line_changes_nothing(path, plug, expected, direction, harm):
         assert session(card, path) == expected
 
 
-def test_r_replies_lost_far_apart(path, plug):
-    """Each is given three attempts of its own, however many are lost in a transfer."""
-    plug(faults=lossy("in", 3, HARMS["lost"]))
-    data = (np.arange(12_000) % 253).astype(np.uint8)
-    with open_card("uart:/dev/board") as card:
-        buffer = card.load(path).buffer("storage", len(data))
-        buffer.write(data)
-        assert (buffer.read(np.uint8, len(data)) == data).all()
-
-
 def test_r_a_lost_reply_to_a_start_starts_once(path, plug):
     port = plug()
     launches = []

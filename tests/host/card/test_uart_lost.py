@@ -1,7 +1,9 @@
 """host.card.line where the board is not, or no longer, at the other end of the port."""
 
+import itertools
 import time
 
+import numpy as np
 import pytest
 import serial
 from uart.serial_port import SerialPort
@@ -76,3 +78,14 @@ def test_t_a_cable_that_is_pulled(plug, path, monkeypatch, member):
         ):
             kernel.check()
     assert port.closed
+
+
+def test_r_replies_lost_far_apart(path, plug):
+    """Each is given three attempts of its own, however many are lost in a transfer."""
+    lost = itertools.cycle((False, False, True))
+    plug(faults=lambda way, data: b"" if way == "in" and data and next(lost) else data)
+    data = (np.arange(12_000) % 253).astype(np.uint8)
+    with open_card("uart:/dev/board") as card:
+        buffer = card.load(path).buffer("storage", len(data))
+        buffer.write(data)
+        assert (buffer.read(np.uint8, len(data)) == data).all()
