@@ -6,9 +6,10 @@
 import re
 from pathlib import Path
 
+from bench.markdown import line
 from bench.results import FOLDER, kept, names
-from bench.tables import TABLES, lines, shown
-from host.checkpoint import atomic_write
+from bench.tables import TABLES, lines
+from host.checkpoint import write_text
 from hw.errors import UsageError
 
 __all__ = ["ROOT", "pages", "write"]
@@ -43,8 +44,8 @@ def pages(folder=FOLDER, readme=None):
     """
     readme = (ROOT / "README.md").read_text() if readme is None else readme
     found = {f"docs/results/{name}.md": _page(name, folder) for name in names(folder)}
-    rows = [_summary(name, folder) for name in names(folder)]
-    found["docs/bench.md"] = _INDEX + "".join(f"{_line(row)}\n" for row in rows)
+    benches = [line(_summary(name, folder)) for name in names(folder)]
+    found["docs/bench.md"] = _INDEX + "".join(f"{each}\n" for each in benches)
     found["README.md"] = _TABLE.sub(lambda match: _filled(match, folder), readme)
     return found
 
@@ -55,7 +56,7 @@ def write(folder=FOLDER, root=ROOT):
     for name, text in pages(folder).items():
         path = Path(root) / name
         if not path.exists() or path.read_text() != text:
-            atomic_write(path, lambda file, text=text: file.write(text.encode()))
+            write_text(path, text)
             changed.append(name)
     return changed
 
@@ -71,8 +72,8 @@ def _page(name, folder):
     text = [_PAGE.format(name=name)]
     for each in kept(name, folder):
         text += [f"Measured {each['date']} at commit {each['commit']}:", ""]
-        text += [_line(_HEADS), _line("---:" if "value" in head else "---" for head in _HEADS)]
-        text += [_line(row[head] for head in _HEADS) for row in each["rows"]]
+        text += [line(_HEADS), line("---:" if "value" in head else "---" for head in _HEADS)]
+        text += [line(found[head] for head in _HEADS) for found in each["rows"]]
         text.append("")
     return "\n".join(text)
 
@@ -83,7 +84,3 @@ def _summary(name, folder):
     commits = ", ".join(dict.fromkeys(str(each["commit"]) for each in measured))
     count = sum(len(each["rows"]) for each in measured)
     return [f"[{name}](results/{name}.md)", count, dates[0], dates[-1], commits]
-
-
-def _line(cells):
-    return f"| {' | '.join(map(shown, cells))} |"

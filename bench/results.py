@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.provenance import commit, now
-from host.checkpoint import atomic_write
+from host.checkpoint import write_text
 
 __all__ = ["FOLDER", "Results", "keep", "kept", "names"]
 
@@ -48,7 +48,7 @@ def keep(name, rows, folder=FOLDER, *, made=None, fresh=False):
     path = Path(folder) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = _text([*earlier, latest])
-    atomic_write(path, lambda file: file.write(text.encode()))
+    write_text(path, text)
     return sum(len(each["rows"]) for each in earlier)
 
 

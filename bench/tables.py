@@ -4,9 +4,10 @@ A table is a function of a bench's ``Results`` that returns its lines, the heads
 cells. A cell is a text, a number of a row, or None where there is nothing.
 """
 
+from bench.markdown import line
 from bench.results import FOLDER, Results
 
-__all__ = ["TABLES", "lines", "shown"]
+__all__ = ["TABLES", "lines"]
 
 _BATCHES = (64, 128, 256, 512)
 _CELLS = ("lut", "ff", "bram36", "uram", "dsp")
@@ -107,7 +108,7 @@ def gae_array(rows):
             *(rows.value(area, name) for name in ("lut", "ff", "dsp")),
         ]  # fmt: skip
     area = "64 PEs with their loaders, k=2"
-    paper = [rows.beside(area, name) for name in ("lut", "ff", "dsp")]
+    paper = _beside(rows, area, ("lut", "ff", "dsp"))
     steps = rows.beside("64 x 1024 steps, k=2", "elements_per_cycle")
     yield ["HEPPO, k = 2", None, steps, None, None, None, None, *paper]
 
@@ -151,7 +152,7 @@ def fa3c_rates(rows):
 def fa3c_area(rows):
     yield ["part", "LUT", "FF", "BRAM36", "URAM", "DSP", "FA3C: LUT", "FF", "blocks", "DSP"]
     case = "2 pairs x 64 PEs, Atari network"
-    for part, what in {
+    parts = {
         "PEs": "PEs",
         "muxes": "muxes (array's control, drain)",
         "parameter buffer": "parameter buffer",
@@ -162,13 +163,10 @@ def fa3c_area(rows):
         "RMSProp": "RMSProp",
         "DDR-CU interconnect": "interconnect, engines",
         "rounds and commands": "rounds and commands",
-    }.items():
-        yield [what, *_area(rows, f"{case}: {part}"), *_blocks(rows, f"{case}: {part}")]
-    yield ["**whole**", *_area(rows, case), *_blocks(rows, case, reference="FA3C")]
-
-
-def _blocks(rows, case, **which):
-    return [rows.beside(case, name, **which) for name in ("lut", "ff", "blocks", "dsp")]
+    }
+    cells = ("lut", "ff", "blocks", "dsp")
+    yield from _parts(rows, case, parts, cells)
+    yield ["**whole**", *_area(rows, case), *_beside(rows, case, cells, reference="FA3C")]
 
 
 def fixar_iterations(rows):
@@ -217,7 +215,7 @@ def fixar_area(rows):
     yield ["part", "LUT", "FF", "BRAM36", "URAM", "DSP", "FIXAR: LUT", "FF", "BRAM36", "URAM",
            "DSP"]  # fmt: skip
     case = "17-400-300-6, 512 PEs, both, B=512, N=1048576"
-    for part, what in {
+    parts = {
         "PEs": "PEs",
         "on-chip memory": "on-chip memory",
         "Adam": "Adam, 16 optimizers",
@@ -225,16 +223,25 @@ def fixar_area(rows):
         "kernel interface": "kernel interface",
         "HBM interface": "HBM interface",
         "replay memory": "replay memory, which FIXAR leaves to the host",
-    }.items():
-        paper = [rows.beside(f"{case}: {part}", name) for name in _CELLS]
-        yield [what, *_area(rows, f"{case}: {part}"), *paper]
-    paper = (rows.beside(case, name, reference="FIXAR") for name in ("lut", "dsp"))
-    lut, dsp = paper
+    }
+    yield from _parts(rows, case, parts, _CELLS)
+    lut, dsp = _beside(rows, case, ("lut", "dsp"), reference="FIXAR")
     yield ["**whole**", *_area(rows, case), lut, None, None, None, dsp]
+
+
+def _parts(rows, case, parts, cells):
+    """A line for each part of a kernel: what it takes, and the ``cells`` that stand beside it."""
+    for part, what in parts.items():
+        own = f"{case}: {part}"
+        yield [what, *_area(rows, own), *_beside(rows, own, cells)]
 
 
 def _area(rows, case):
     return [rows.value(case, name) for name in _CELLS]
+
+
+def _beside(rows, case, names, **which):
+    return [rows.beside(case, name, **which) for name in names]
 
 
 def _times(value):
@@ -261,14 +268,4 @@ def lines(name, folder=FOLDER):
     heads, *cells = function(Results.of(bench, folder))
     # Names to the left, numbers to the right.
     sides = ["---" if isinstance(cell, str) else "---:" for cell in cells[0]]
-    return [f"| {' | '.join(map(shown, line))} |" for line in (heads, sides, *cells)]
-
-
-def shown(value):
-    """A cell's text: whole numbers from 10 000 on in groups of three digits."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if value == int(value):
-        value = int(value)
-        return f"{value:,}".replace(",", " ") if abs(value) >= 10_000 else str(value)
-    return str(value)
+    return [line(each) for each in (heads, sides, *cells)]

@@ -31,6 +31,7 @@ __all__ = [
     "load",
     "restoring",
     "save",
+    "write_text",
 ]
 
 #: end of the names of files that are being written, or that a killed process has left
@@ -72,6 +73,11 @@ def atomic_write(path, write):
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_text(path, text):
+    """``atomic_write`` of a text, as UTF-8."""
+    atomic_write(path, lambda file: file.write(text.encode()))
 
 
 def check_exists(path, kind="training"):

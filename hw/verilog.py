@@ -10,7 +10,7 @@ from amaranth.back import verilog
 
 from hw.shared import SHARED
 
-__all__ = ["to_verilog"]
+__all__ = ["no_collection", "to_verilog"]
 
 #: Modules that an ``Instance`` names, and the files of ``hw.stream`` that hold them.
 _MODULES = {"rlfabric_ram": "ram.v", "rlfabric_ram_dual": "ram_dual.v"}
@@ -26,7 +26,7 @@ _START = r"\$start "
 
 def to_verilog(component, *, name):
     """Verilog of ``component`` as module ``name``, with the shared and RAM modules it names."""
-    with _no_collection():
+    with no_collection():
         texts, have = [_convert(component, name)], set()
         for text in texts:  # grows as shared modules name others
             for found in sorted(set(re.findall(r"\brlfabric_\w+", text)) & set(SHARED) - have):
@@ -40,7 +40,7 @@ def to_verilog(component, *, name):
 
 
 @contextmanager
-def _no_collection():
+def no_collection():
     """No search for garbage meanwhile: a netlist is millions of objects, of which none is garbage
     before its end, and looking through them took two fifths of the time."""
     collects = gc.isenabled()

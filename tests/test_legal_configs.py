@@ -15,7 +15,7 @@ from legal_configs import legal_config
 
 from hw.designs import DESIGNS
 from hw.shared import SHARED
-from hw.verilog import to_verilog
+from hw.verilog import no_collection, to_verilog
 
 #: Designs of which the tests of their kernels write one out.
 LARGE = ("dqn", "ddpg", "fixar", "a3c")
@@ -25,19 +25,12 @@ BLOCK, BLOCKS = 20, 10
 
 @contextmanager
 def no_warnings():
-    """Also those of what was made and is used by nothing, which come when it goes.
-
-    Nothing goes before the end: looking for what could go took half of the time.
-    """
+    """Also those of what was made and is used by nothing, which come when it goes."""
     gc.collect()  # what others left
-    gc.disable()
-    try:
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            yield
-            gc.collect()
-    finally:
-        gc.enable()
+    with no_collection(), warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield
+        gc.collect()
     assert not found, [str(each.message) for each in found]
 
 

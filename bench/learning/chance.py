@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.learning.interval import Sample
+from bench.learning.records import lines
 from bench.provenance import commit, now
-from host.checkpoint import atomic_write
+from host.checkpoint import write_text
 from host.collect.evaluation import Copies, evaluate
 from host.collect.spec import Spec
 
@@ -70,7 +71,6 @@ def sample(found):
 
 def write(folder, found):
     """Add what ``found`` says of environments."""
-    lines = [f" {json.dumps(env)}: {json.dumps(values)}" for env, values in found.items()]
-    path, text = Path(folder) / _FILE, "{\n" + ",\n".join(sorted(lines)) + "\n}\n"
+    path = Path(folder) / _FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, lambda file: file.write(text.encode()))
+    write_text(path, lines(dict(sorted(found.items()))))

@@ -7,7 +7,8 @@ from bench.learning.figure import draw
 from bench.learning.findings import summary
 from bench.learning.job import JUDGING_SEED
 from bench.learning.judge import FAILS, HOLDS, OPEN, finished
-from host.checkpoint import atomic_write
+from bench.markdown import grouped, line
+from host.checkpoint import write_text
 
 __all__ = ["claimed", "write_claim", "write_index"]
 
@@ -72,7 +73,7 @@ def write_claim(findings, folder, *, drawing=True):
     drawn = any(record["curve"] for record in findings.known)
     if drawn and (drawing or not picture.exists()):
         draw(claim, findings.records, picture)
-    _write(folder / f"{claim.name}.md", _page(findings, drawn, picture.exists()))
+    write_text(folder / f"{claim.name}.md", _page(findings, drawn, picture.exists()))
 
 
 def write_index(every, folder):
@@ -82,17 +83,13 @@ def write_index(every, folder):
     text = [_INDEX, summary(every), "", *_rows(every), ""]
     text += [f"All runs together took {took} of one core.", ""]
     Path(folder).mkdir(parents=True, exist_ok=True)
-    _write(Path(folder) / "README.md", "\n".join(text))
+    write_text(Path(folder) / "README.md", "\n".join(text))
 
 
 def claimed(readme):
     """What README.md says is claimed: the text between its marks, a line; None without them."""
     found = _CLAIMED.search(Path(readme).read_text())
     return found and " ".join(found[1].split())
-
-
-def _write(path, text):
-    atomic_write(path, lambda file: file.write(text.encode()))
 
 
 def _rows(every):
@@ -118,7 +115,7 @@ def _rows(every):
             f"{made}, before changes" if each.before else made,
             verdict if verdict == HOLDS else f"**{verdict}**",
         ]
-        yield f"| {' | '.join(cells)} |"
+        yield line(cells)
 
 
 def _page(findings, drawn, pictured):
@@ -185,7 +182,7 @@ def _ends(claim, records, config):
         return _UNTIL
     if not any(record and record.get("unfinished") for record in records.values()):
         return _WHOLE
-    return _SO_FAR.format(steps=_grouped(config["steps"]))
+    return _SO_FAR.format(steps=grouped(config["steps"]))
 
 
 def _what(claim):
@@ -196,20 +193,20 @@ def _what(claim):
 
 def _table(claim, results):
     """Rows of a Markdown table: return and steps of each seed and kind, and the means."""
-    yield f"| seed | {' | '.join(kind.title for kind in claim.kinds)} |"
+    yield line(["seed", *(kind.title for kind in claim.kinds)])
     yield f"| ---: |{' ---: |' * len(claim.kinds)}"
     for seed in range(claim.seeds):
         cells = [
             _cell(claim, results.get((kind.name, seed))) if seed in claim.seeds_of(kind) else ""
             for kind in claim.kinds
         ]
-        yield f"| {seed} | {' | '.join(cells)} |"
+        yield line([str(seed), *cells])
     columns = [
         [run["mean_return"] for run in finished(claim, kind, results)] for kind in claim.kinds
     ]
     columns = [[mean for mean in means if mean is not None] for means in columns]
     means = [f"{sum(means) / len(means):.1f}" if means else "" for means in columns]
-    yield f"| mean | {' | '.join(means)} |"
+    yield line(["mean", *means])
 
 
 def _cell(claim, result):
@@ -217,15 +214,10 @@ def _cell(claim, result):
         return "not run yet"
     mean = "no episode" if result["mean_return"] is None else f"{result['mean_return']:.1f}"
     if result.get("unfinished"):
-        return f"{mean} so far ({_grouped(result['steps'])})"
+        return f"{mean} so far ({grouped(result['steps'])})"
     if claim.falls:
         first, last = result["falls"]
         mean = f"{mean}; {claim.falls} {first:.3g} to {last:.3g}"
     if not claim.solved(result):
         mean = f"**{mean}**, not solved"
-    return f"{mean} ({_grouped(result['steps'])}; {_grouped(result['updates'])})"
-
-
-def _grouped(count):
-    """120000 as 120 000."""
-    return re.sub(r"(?<=\d)(?=(\d{3})+$)", " ", str(count))
+    return f"{mean} ({grouped(result['steps'])}; {grouped(result['updates'])})"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.learning.peers import PEERS
 from bench.provenance import commit, now
-from host.checkpoint import atomic_write
+from host.checkpoint import write_text
 from host.settings import override
 from host.train.log import read_progress
 from host.train.preset import preset
@@ -171,8 +171,7 @@ class Job:
         self._write(_RESULT, {**began, **made, **result})
 
     def _write(self, name, values):
-        text = json.dumps(values, indent=1) + "\n"
-        atomic_write(Path(self.folder) / name, lambda file: file.write(text.encode()))
+        write_text(Path(self.folder) / name, json.dumps(values, indent=1) + "\n")
 
     @property
     def command(self):

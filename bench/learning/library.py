@@ -25,7 +25,7 @@ from torch import nn
 
 from bench.learning.job import JUDGING_SEED
 from host.algorithms.convolution import default_convolutions
-from host.checkpoint import atomic_write
+from host.checkpoint import write_text
 from host.collect.environment_id import find_spec, reward_threshold
 from host.collect.minatar import MinAtarEnv, is_minatar
 from host.collect.spec import Spec
@@ -207,8 +207,7 @@ class _Watch(BaseCallback):
         _replace(self._folder / "model.zip", model.save)
         if hasattr(model, "save_replay_buffer"):
             _replace(self._folder / "replay.pkl", model.save_replay_buffer)
-        text = json.dumps(self._state) + "\n"
-        atomic_write(self._folder / "state.json", lambda file: file.write(text.encode()))
+        write_text(self._folder / "state.json", json.dumps(self._state) + "\n")
         self._saved = time.monotonic()
 
 

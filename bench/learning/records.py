@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 
 from bench.learning.changes import CHANGES
-from host.checkpoint import atomic_write
+from host.checkpoint import write_text
 
-__all__ = ["differences", "keep", "read"]
+__all__ = ["differences", "keep", "lines", "read"]
 
 #: Points of a curve that are kept at most, and digits of a number.
 _POINTS, _DIGITS = 2000, 6
@@ -36,11 +36,11 @@ def keep(folder, job, result):
         return
     values = {**result, "curve": _thinned(result["curve"])}
     path = _path(folder, job)
-    text = _text(values)
+    text = lines(values)
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, lambda file: file.write(text.encode()))
+    write_text(path, text)
 
 
 def _thinned(curve):
@@ -52,10 +52,10 @@ def _thinned(curve):
     return [[steps, float(f"{value:.{_DIGITS}g}")] for steps, value in points]
 
 
-def _text(values):
+def lines(values):
     """JSON, a line for each name."""
-    lines = (f" {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    each = (f" {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
+    return "{\n" + ",\n".join(each) + "\n}\n"
 
 
 def differences(record, job):

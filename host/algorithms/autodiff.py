@@ -279,10 +279,14 @@ class Updater:
         return array
 
     def synchronize(self, clock):
-        """The targets' share, where this step is due for it."""
+        """Move the targets, where this step is due for it."""
         if (clock.updates + 1) % self.config.target_interval == 0:
-            for trained in self.networks.values():
-                trained.synchronize(self.config.target_tau)
+            self.move_targets()
+
+    def move_targets(self):
+        """All networks' targets take their share of what was learned."""
+        for trained in self.networks.values():
+            trained.synchronize(self.config.target_tau)
 
     def state_dict(self):
         """Everything that the next step depends on, besides the policy."""

@@ -13,7 +13,7 @@ from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, POSITIVE, Choice, Number
 
-__all__ = ["LONG_RUN", "DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
+__all__ = ["LONG_RUN", "PENDULUM", "DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
 
 _DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
@@ -28,6 +28,16 @@ LONG_RUN = dict(
     evaluation_episodes=5,
     log_interval_steps=5000,
     checkpoint_interval_steps=50_000,
+)
+
+#: What agents of TD3 and SAC have in Pendulum-v1, where they learn in minutes.
+PENDULUM = dict(
+    hidden=(64, 64),
+    gamma=0.98,
+    reward_scale=0.1,
+    batch_size=64,
+    loss="huber",
+    target_tau=0.02,
 )
 
 #: Of the actor's output layer at first: actions near 0, where tanh has its full slope.

@@ -10,7 +10,7 @@ from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.ddpg import DDPG
-from host.algorithms.deterministic import LONG_RUN, beside, larger
+from host.algorithms.deterministic import LONG_RUN, PENDULUM, beside, larger
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FINITE, POSITIVE, Flag
@@ -148,16 +148,7 @@ SAC = Algorithm(
         "Pendulum-v1": dict(
             DDPG.defaults,
             capacity=1 << 15,
-            agent=dict(
-                hidden=(64, 64),
-                gamma=0.98,
-                reward_scale=0.1,
-                batch_size=64,
-                learning_rate=3e-3,
-                loss="huber",
-                target_tau=0.02,
-                entropy_coefficient=0.1,
-            ),
+            agent=dict(PENDULUM, learning_rate=3e-3, entropy_coefficient=0.1),
         ),
     },
 )

@@ -10,6 +10,7 @@ from host.algorithms.autodiff import Updater, torch
 from host.algorithms.ddpg import DDPG
 from host.algorithms.deterministic import (
     LONG_RUN,
+    PENDULUM,
     DeterministicConfig,
     DeterministicPolicy,
     beside,
@@ -81,8 +82,7 @@ class TD3Updater(Updater):
         if (clock.updates + 1) % self.config.policy_delay == 0:
             actor.backward(-one(beside(obs, actor(obs))).mean())
             actor.descend(actor_rate)
-            for trained in self.networks.values():
-                trained.synchronize(self.config.target_tau)
+            self.move_targets()
         return found, {"loss": sum(loss.item() for loss in losses)}
 
     def _target_action(self, next_obs):
@@ -106,16 +106,7 @@ TD3 = Algorithm(
             DDPG.defaults,
             capacity=1 << 15,
             agent=dict(
-                hidden=(64, 64),
-                n_step=3,
-                gamma=0.98,
-                reward_scale=0.1,
-                batch_size=64,
-                learning_rate=4e-3,
-                actor_learning_rate=2e-3,
-                loss="huber",
-                target_tau=0.02,
-                noise_steps=None,
+                PENDULUM, n_step=3, learning_rate=4e-3, actor_learning_rate=2e-3, noise_steps=None
             ),
         ),
     },

@@ -49,7 +49,7 @@ def is_atari(spec):
     return (
         spec.entry_point == _ENTRY
         and set(spec.kwargs) <= {"game", *_REGISTERED}
-        and isinstance(spec.kwargs.get("frameskip", 4), int)
+        and isinstance((_REGISTERED | spec.kwargs)["frameskip"], int)
     )
 
 
@@ -62,7 +62,7 @@ def settings(spec):
     """
     own = {name: value for name, value in spec.kwargs.items() if name != "game"}
     how = PREPROCESSING | _REGISTERED | own
-    return how | {"frameskip": 4} if how["frameskip"] == 1 else how
+    return how | {"frameskip": _REGISTERED["frameskip"]} if how["frameskip"] == 1 else how
 
 
 class AtariEnvs(VectorWrapper):

@@ -5,7 +5,7 @@ import io
 import json
 from pathlib import Path
 
-from host.checkpoint import atomic_write
+from host.checkpoint import atomic_write, write_text
 from host.phases import PHASES
 from host.train.events import EventFile
 
@@ -109,7 +109,7 @@ class RunLog:
         writer = csv.DictWriter(text, **ours)
         writer.writeheader()
         writer.writerows(kept)
-        atomic_write(self._path, lambda file: file.write(text.getvalue().encode()))
+        write_text(self._path, text.getvalue())
         self._file = self._path.open("a", newline="")
         self._writer = csv.DictWriter(self._file, **ours)
         events = out / "tensorboard"
@@ -156,8 +156,7 @@ def write_summary(out, summary):
         name: None if isinstance(value, float) and value - value != 0 else value
         for name, value in summary.items()
     }
-    text = json.dumps(plain, indent=2) + "\n"
-    atomic_write(Path(out) / "summary.json", lambda file: file.write(text.encode()))
+    write_text(Path(out) / "summary.json", json.dumps(plain, indent=2) + "\n")
 
 
 def plot_returns(out, *, title, threshold=None):

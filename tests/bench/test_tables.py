@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import pages, results, tables
+from bench import markdown, pages, results, tables
 from bench.learner import cycles
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
@@ -92,7 +92,7 @@ def test_a_part_of_a_bench_is_measured_again_alone(tmp_path):
     [(None, ""), ("x", "x"), (9999, "9999"), (1234567, "1 234 567"), (32.0, "32"), (0.97, "0.97")],
 )
 def test_cells(value, text):
-    assert tables.shown(value) == text
+    assert markdown.shown(value) == text
 
 
 # -- rows of formulas are today's (papers N2)
@@ -128,4 +128,4 @@ def test_every_row_of_the_learner_says_what_its_kernel_has():
         have, nominal = cycles.multipliers_of(one), cycles.nominal_pes(one)
         wanted = [round(cycles.cf22_cycles(one, int(batch), pes)) for pes in (have, nominal)]
         assert own == ", ".join(map(str, have))
-        assert [these, its] == [tables.shown(value) for value in wanted]
+        assert [these, its] == [markdown.shown(value) for value in wanted]

@@ -9,8 +9,6 @@ from later import later
 from hw.shell.arbiter import Arbiter
 from hw.shell.interconnect import InterconnectConfig
 
-#: Mistakes that need not be planted every time.
-
 CONFIG = InterconnectConfig(data_width=32, depth=2, burst_beats=1, bursts=2, tokens=1)
 CREDITS = [
     *(f"{rule}_{n}" for rule in ("burst_has_its_credits", "last_has_its_token") for n in (0, 1)),

@@ -7,8 +7,6 @@ from later import later
 
 from hw.replay.tree.forwarding_memory import ForwardingMemory
 
-#: Mistakes that need not be planted every time.
-
 WIDTH = 1
 
 

@@ -8,11 +8,9 @@ import pytest
 from formal.interconnect_top import ReadsTop, WritesTop
 from formal.narrow import narrow
 from formal.prove import Refuted, planted
+from later import later
 
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
-
-#: Mistakes that need not be planted every time.
-LONG = pytest.mark.long
 
 CONFIG = InterconnectConfig(data_width=32, depth=2, burst_beats=1, bursts=2, tokens=1)
 BOTH = (0, 1)
@@ -75,22 +73,20 @@ def test_long_requests(prove, monkeypatch, make, names):
     "old, new, name",
     [
         ("queue.i.valid.eq(beat.valid & own)", "queue.i.valid.eq(beat.valid)", "beats_in_order_0"),
-        pytest.param(
+        later(
             "own = owners.o.valid & (owners.o.payload == number)",
             "own = owners.o.valid & (owners.o.payload != number)",
             "beats_in_order_1",
-            marks=LONG,
         ),
         (
             "arbiter.credit[number].eq(queue.o.valid & queue.o.ready)",
             "arbiter.credit[number].eq(queue.o.valid)",
             "credits_within_depth_0",
         ),
-        pytest.param(
+        later(
             "burst.ready.eq(request.ready & room)",
             "burst.ready.eq(room)",
             "bursts_are_the_requests_0",
-            marks=LONG,
         ),
     ],
     ids=["doubled", "swapped", "credits", "request"],
@@ -115,15 +111,12 @@ def test_finds_in_reads(prove, monkeypatch, old, new, name):
             "arbiter.credit[number].eq(queue.i.valid)",
             "announced_beats_are_here_1",
         ),
-        pytest.param(
+        later(
             "burst.ready.eq(request.ready & room)",
             "burst.ready.eq(room)",
             "bursts_are_the_requests_0",
-            marks=LONG,
         ),
-        pytest.param(
-            "tokens.i.payload.eq(bad)", "tokens.i.payload.eq(0)", "a_token_a_request_0", marks=LONG
-        ),
+        later("tokens.i.payload.eq(bad)", "tokens.i.payload.eq(0)", "a_token_a_request_0"),
     ],
     ids=["lost", "credits", "request", "token"],
 )

@@ -10,8 +10,6 @@ from later import later
 
 from hw.stream.queue import Queue
 
-#: Mistakes that need not be planted every time.
-
 WIDTH = 2
 
 

@@ -12,8 +12,6 @@ from later import later
 from hw.shell.axi import EngineConfig
 from hw.shell.read_engine import ReadEngine
 
-#: Mistakes that need not be planted every time.
-
 SMALL = EngineConfig(data_width=32, depth=3, burst_beats=2, bursts=2)
 CREDITS = ["credits_within_depth", "r_has_room", "ar_is_stable"]
 

@@ -7,8 +7,6 @@ from later import later
 
 from hw.stream.skid import SkidBuffer
 
-#: Mistakes that need not be planted every time.
-
 
 def test_skid(prove):
     prove(StreamTop(SkidBuffer(2), 2, SkidBuffer.LATENCY))

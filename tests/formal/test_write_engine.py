@@ -14,8 +14,6 @@ from later import later
 from hw.shell.axi import EngineConfig
 from hw.shell.write_engine import WriteEngine
 
-#: Mistakes that need not be planted every time.
-
 SMALL = EngineConfig(data_width=32, depth=2, burst_beats=2, bursts=2)
 CREDITS = [
     "offered_beats_are_here",

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from amaranth import ClockDomain, Module
-from amaranth.sim import Simulator
 from hypothesis import given
 from hypothesis import strategies as st
 from later import later
 from stream.cases import GAPS, random_granules, texts
 from stream.pack_twin import pack, unpack
+from stream.resetting import driven
 
 from hw.stream.pack import MAX_RECORD, Pack, Unpack
 
@@ -150,11 +149,9 @@ def test_pack_pace_of_long_records(run):
 
 def test_a_reset_forgets_the_begun_word():
     """Granules of before it must not be found in the next word."""
-    m, unit, seen = Module(), Pack(8, 1, 2), []
-    m.domains.sync = domain = ClockDomain()
-    m.submodules.unit = unit
+    unit, seen = Pack(8, 1, 2), []
 
-    async def bench(ctx):
+    async def bench(ctx, rst):
         ctx.set(unit.i.p.count, 1)
         for granule, last in ((0xFF, 0), (0x12, 1)):
             ctx.set(unit.i.p.data, granule)
@@ -164,14 +161,11 @@ def test_a_reset_forgets_the_begun_word():
             ctx.set(unit.i.valid, 0)
             await ctx.tick().repeat(2)
             seen.append((ctx.get(unit.o.valid), ctx.get(unit.o.p.data)))
-            ctx.set(domain.rst, 1)
+            ctx.set(rst, 1)
             await ctx.tick()
-            ctx.set(domain.rst, 0)
+            ctx.set(rst, 0)
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    driven(unit, bench)
     (valid, _), word = seen
     assert not valid and word == (1, 0x12)
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from amaranth import *
-from amaranth.sim import Simulator
 from hypothesis import given
 from hypothesis import strategies as st
 from stream.cases import GAPS, random_granules, texts
+from stream.resetting import driven
 from stream.split_twin import split
 
 from hw.stream.split import Split
@@ -73,23 +72,18 @@ def test_split(run, item_bytes, parts):
 
 def test_a_reset_in_a_list():
     """Survivor 37: the first list behind a reset begins with a word's first part."""
-    m, unit, seen = Module(), Split(8, 4), []
-    m.domains.sync = domain = ClockDomain()
-    m.submodules.unit = unit
+    unit, seen = Split(8, 4), []
 
-    async def bench(ctx):
+    async def bench(ctx, rst):
         ctx.set(unit.i.payload, 0x44332211)
         for line in (unit.i.valid, unit.count.valid, unit.o.ready):
             ctx.set(line, 1)
         ctx.set(unit.count.payload, 4)
         for reset in (0, 0, 1, 0):  # two parts of four, then the first again
-            ctx.set(domain.rst, reset)
+            ctx.set(rst, reset)
             await ctx.tick()
             seen.append((ctx.get(unit.o.valid), ctx.get(unit.o.p.data)))
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    driven(unit, bench)
     assert seen[:2] == [(1, 0x11), (1, 0x22)]
     assert not seen[2][0] and seen[3] == (1, 0x11)
