@@ -74,11 +74,7 @@ class A3CPolicy(Policy):
                 array[...] = rng.uniform(-bound, bound, array.shape)
         return {self.ACTS: network}
 
-    def act(self, obs, *, greedy=False, steps=0):
-        return self.choose(self.predict(obs), greedy=greedy)
-
-    def choose(self, outputs, *, greedy=False):
-        """Actions [rows] of the network's outputs [rows, actions + 1]."""
+    def choose(self, outputs, *, greedy=False, steps=0):
         logits = outputs[:, :-1]
         return logits.argmax(axis=1) if greedy else draw_by_logits(logits, self.rng)
 

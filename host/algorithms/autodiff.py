@@ -205,9 +205,10 @@ class Updater:
         """The Trained of a network of the policy."""
         return Trained(network, self.config, self.device)
 
-    def inference(self, policy):
-        """What computes the actions of another policy of this agent: ``Policy.infer``; None, the
-        policy itself."""
+    def inferred(self, policy):
+        """What acts as ``policy``, one of this agent, in the arithmetic that trains it: the policy
+        itself where that is binary32, else an InferredPolicy."""
+        return policy
 
     def update(self, batch, clock):
         """One optimizer step of each network.

@@ -11,6 +11,7 @@ from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import SCHEDULE
 from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
+from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
 from host.rules import Choice, Flag, Number
 from hw.config import check_range
@@ -73,7 +74,6 @@ class DDPGUpdater(Updater):
         self._mlps = {}
         if self.schedule.quantized:
             self._mlps = {name: each.mlp for name, each in self.networks.items()}
-            policy.infer = self.networks[policy.ACTS].infer
 
     def trained(self, network):
         if not self.schedule.quantized:
@@ -82,11 +82,13 @@ class DDPGUpdater(Updater):
 
         return FakeQuantized(network, self.config, self.device, self.schedule.weight)
 
-    def inference(self, policy):
+    def inferred(self, policy):
         if not self.schedule.quantized:
-            return None
-        own = policy.networks[policy.ACTS].parameters
-        return partial(self.networks[policy.ACTS].infer, parameters=own)
+            return policy
+        infer = self.networks[policy.ACTS].infer
+        if policy is not self.policy:
+            infer = partial(infer, parameters=policy.networks[policy.ACTS].parameters)
+        return InferredPolicy(policy, infer)
 
     def update(self, batch, clock):
         self.schedule.begin(self._mlps, clock)

@@ -101,9 +101,6 @@ class DeterministicPolicy(Policy):
     """
 
     ACTS, CRITICS = "actor", ("critic",)
-    #: Gives for obs [rows, size], the deviation and a seed what a card would do, its noise in it;
-    #: None: the host adds noise.
-    explore = None
 
     def __init__(self, config, spec, **seeds):
         super().__init__(config, spec, **seeds)
@@ -127,17 +124,13 @@ class DeterministicPolicy(Policy):
     def exploration_at(self, steps):
         return self.config.noise_at(steps)
 
-    def act(self, obs, *, greedy=False, steps=0):
-        deviation = self.config.noise_at(steps)
-        if not greedy and self.explore is not None:
-            return self.explore(self.flat(obs), deviation, int(self.rng.integers(1 << 63)))
-        actions = self.predict(obs)
+    def choose(self, outputs, *, greedy=False, steps=0):
         if greedy:
-            return actions
-        noise = self.rng.normal(0, deviation, actions.shape)
+            return outputs
+        noise = self.rng.normal(0, self.config.noise_at(steps), outputs.shape)
         if self.config.noise == "ornstein_uhlenbeck":
             noise = self._wandered(noise)
-        return np.clip(actions + noise.astype(np.float32), -1, 1)
+        return np.clip(outputs + noise.astype(np.float32), -1, 1)
 
     def _wandered(self, noise):
         if self._wandering.shape != noise.shape:

@@ -72,8 +72,8 @@ class DQNPolicy(Policy):
     def exploration_at(self, steps):
         return self.config.epsilon_at(steps)
 
-    def act(self, obs, *, greedy=False, steps=0):
-        actions = self.predict(obs).argmax(axis=1)
+    def choose(self, outputs, *, greedy=False, steps=0):
+        actions = outputs.argmax(axis=1)
         if greedy:
             return actions
         explore = self.rng.random(len(actions)) < self.config.epsilon_at(steps)

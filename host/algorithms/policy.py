@@ -1,17 +1,19 @@
-"""What every policy is: networks in NumPy that act on observations."""
+"""What every policy is: networks in NumPy that act on observations; and what acts by outputs that
+something else computed."""
 
 import numpy as np
 
 from hw.errors import UsageError
 
-__all__ = ["Policy"]
+__all__ = ["InferredPolicy", "Policy"]
 
 
 class Policy:
     """Acts; knows neither how it is trained, nor the environment, nor the clock.
 
     A subclass has ``make_networks(rng)``, which gives name -> network in the order in which a
-    learner on the card has them, and ``act``; it names what ``predict`` follows in ``ACTS``.
+    learner on the card has them, and ``choose``, or an ``act`` of its own; in ``ACTS`` it names the
+    network that ``predict`` follows.
 
     Parameters
     ----------
@@ -24,12 +26,9 @@ class Policy:
     ----------
     networks : dict
         What learns of this agent: ``parameters`` of each is one vector, changed in place.
-    infer : callable or None
-        Gives for obs [rows, size] what the network that acts would: a card that has it. None: the
-        host's own does.
     """
 
-    ACTS = infer = None
+    ACTS = None
 
     def __init__(self, config, spec, *, weights=0, exploration=0):
         self.config, self.spec = config, spec
@@ -46,6 +45,10 @@ class Policy:
         greedy : the best ones known; else with the exploration that there is after ``steps``
             environment steps
         """
+        return self.choose(self.predict(obs), greedy=greedy, steps=steps)
+
+    def choose(self, outputs, *, greedy=False, steps=0):
+        """Actions as of ``act``, from the outputs [rows, ...] of the network that acts."""
         raise NotImplementedError
 
     def exploration_at(self, steps):
@@ -56,7 +59,7 @@ class Policy:
 
     def predict(self, obs):
         """What the network that acts gives for obs [rows, ...]."""
-        return (self.infer or self.networks[self.ACTS].forward)(self.flat(obs))
+        return self.networks[self.ACTS].forward(self.flat(obs))
 
     def flat(self, obs):
         """``obs`` [rows, ...] as [rows, size] in the spec's dtype; ValueError for another shape."""
@@ -95,3 +98,31 @@ class Policy:
     def load_state_dict(self, state):
         self.load_parameters(state["parameters"])
         self.rng.bit_generator.state = state["rng"]
+
+
+class InferredPolicy:
+    """Acts as ``policy``, by outputs that are computed elsewhere: on a card, or in an arithmetic
+    that is not the policy's own.
+
+    Parameters
+    ----------
+    policy : Policy
+        Whose ``choose`` makes actions of the outputs, with its random numbers.
+    infer : callable
+        Gives for obs [rows, size] the outputs [rows, ...] of the network that acts.
+    """
+
+    def __init__(self, policy, infer):
+        self.policy, self.infer = policy, infer
+
+    def act(self, obs, *, greedy=False, steps=0):
+        """As ``Policy.act``."""
+        return self.choose(self.infer(self.policy.flat(obs)), greedy=greedy, steps=steps)
+
+    def choose(self, outputs, *, greedy=False, steps=0):
+        """As ``Policy.choose``."""
+        return self.policy.choose(outputs, greedy=greedy, steps=steps)
+
+    def ended(self, which):
+        """As ``Policy.ended``."""
+        self.policy.ended(which)

@@ -70,8 +70,8 @@ class SquashedGaussian(Policy):
             "alpha": _Coefficient(self.config.entropy_coefficient),
         }
 
-    def act(self, obs, *, greedy=False, steps=0):
-        mean, logarithm = np.split(self.predict(obs), 2, axis=1)
+    def choose(self, outputs, *, greedy=False, steps=0):
+        mean, logarithm = np.split(outputs, 2, axis=1)
         if greedy:
             return np.tanh(mean)
         noise = self.rng.standard_normal(mean.shape, np.float32)

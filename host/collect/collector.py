@@ -8,7 +8,7 @@ __all__ = ["Collector", "NStepCollector"]
 
 
 class Collector:
-    """Steps environments by a policy.
+    """Steps environments by a policy, or by another thing that acts as one (``Learner.actor``).
 
     A subclass has ``collect(policy, clock)``, which gives the experience of one launch and the
     ``(return, length)`` of every episode that ended, and counts ``clock.steps``.

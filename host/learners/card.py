@@ -5,10 +5,12 @@ of the weights, which comes back with a launch, or has the card say what its own
 """
 
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from host.algorithms.config import Clock
+from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import check_arithmetic
 from host.learners.learner import MemoryLearner
 from host.runtime.hyperparameters import hyperparameter_records
@@ -110,9 +112,9 @@ class CardLearner(MemoryLearner):
     launches; targets and moments of the optimizer are the card's alone. The card's weights start as
     the policy's.
 
-    With ``config.act`` card, the policy has the card compute what it does, in turn with the
-    launches: every action is one of the newest weights. The copy is then fetched where it is
-    wanted, for an evaluation and for a checkpoint.
+    With ``config.act`` card, what acts has the card infer, in turn with the launches: every action
+    is one of the newest weights. The copy is then fetched where it is wanted, for the best policy's
+    file and for a checkpoint.
 
     Parameters
     ----------
@@ -136,8 +138,6 @@ class CardLearner(MemoryLearner):
         wanted = kernel_settings(algorithm, config.agent, policy.spec, config.env)
         self._check_kernel(wanted)
         self._begun, self._acts = Clock(), config.act == "card"
-        if self._acts:
-            policy.infer = self._infer
         buffer.initialize(_layers(policy))
 
     def _check_kernel(self, wanted):
@@ -192,8 +192,10 @@ class CardLearner(MemoryLearner):
         for name, parameters in weights.items():
             self.policy.networks[name].parameters[...] = parameters
 
-    def _infer(self, obs):
-        return self._card.submit(self.buffer.act, obs).result()
+    def infer(self, obs, **options):
+        """What the card's weights say of obs [rows, size], behind the launches under way;
+        ``options`` : of the buffer's ``act``."""
+        return self._card.submit(partial(self.buffer.act, **options), obs).result()
 
     def _stored(self):
         """The card's weights that act and learn, behind the launches under way."""
@@ -204,19 +206,24 @@ class CardLearner(MemoryLearner):
             self._take({name: _flat(layers) for name, layers in self._stored().items()})
 
     @contextmanager
-    def acting(self, policy=None):
-        """Another policy acts with its weights in place of those that learn, which come back."""
-        if policy is None or not self._acts:
-            yield policy or self.actor()
-            return
-        own = self._stored()
-        self._card.submit(self.buffer.load, _online(policy)).result()
-        policy.infer = self._infer
-        try:
-            yield policy
-        finally:
-            policy.infer = None
-            self._card.submit(self.buffer.load, own).result()
+    def actor(self, policy=None):
+        """With ``config.act`` card another policy's weights are on the card in the ``with`` block,
+        in place of those that learn, which come back."""
+        if not self._acts:
+            yield policy or self.policy
+        elif policy is None:
+            yield self.on_card(self.policy)
+        else:
+            own = self._stored()
+            self._card.submit(self.buffer.load, _online(policy)).result()
+            try:
+                yield self.on_card(policy)
+            finally:
+                self._card.submit(self.buffer.load, own).result()
+
+    def on_card(self, policy):
+        """What acts as ``policy``, whose weights the card has."""
+        return InferredPolicy(policy, self.infer)
 
     def progress(self):
         clipped = zip(self.columns[-3:], self.buffer.saturations.tolist(), strict=True)

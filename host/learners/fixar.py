@@ -1,8 +1,8 @@
 """The learner on the card whose precision is switched while it learns: kernel ``fixar``."""
 
 from dataclasses import replace
-from functools import partial
 
+from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import PrecisionSchedule
 from host.learners.card import CardLearner
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
@@ -23,13 +23,11 @@ class FixarLearner(CardLearner):
         super().__init__(config, policy, clock, buffer, algorithm, phases=phases)
         self._schedule = PrecisionSchedule(config.agent)
         self._networks = {name: _Network(buffer, name) for name in buffer.learner.networks}
-        if config.act == "card" and config.agent.noise == "gaussian":
-            policy.explore = self._explore
 
-    def _explore(self, obs, deviation, seed):
-        """Actions with the card's own noise (FIXAR III)."""
-        act = partial(self.buffer.act, noise=deviation, seed=seed)
-        return self._card.submit(act, obs).result()
+    def on_card(self, policy):
+        if self.config.agent.noise == "gaussian":
+            return _NoisyPolicy(policy, self.infer)
+        return super().on_card(policy)
 
     def plan(self, fill, learning):
         planned = super().plan(fill, learning)
@@ -79,6 +77,17 @@ class FixarLearner(CardLearner):
     def load_state_dict(self, state):
         super().load_state_dict(state)
         self._schedule.load_state_dict(state["precision"], self._networks)
+
+
+class _NoisyPolicy(InferredPolicy):
+    """Explores by the card's own Gaussian noise (FIXAR III); the seed is the policy's to draw."""
+
+    def act(self, obs, *, greedy=False, steps=0):
+        if greedy:
+            return super().act(obs, greedy=True)
+        policy = self.policy
+        noise, seed = policy.config.noise_at(steps), int(policy.rng.integers(1 << 63))
+        return self.infer(policy.flat(obs), noise=noise, seed=seed)
 
 
 class _Network:

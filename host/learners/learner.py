@@ -21,7 +21,7 @@ class Learner:
     ----------
     config : RunConfig
     policy : Policy
-        Up to date with what was learned after each ``end``, or after ``fetch``.
+        Its networks are up to date with what was learned after each ``end``, or after ``fetch``.
     clock : Clock
         ``begin`` or ``end`` counts its ``updates``.
 
@@ -51,16 +51,14 @@ class Learner:
         raise NotImplementedError
 
     def fetch(self):
-        """Bring the policy up to date with what was learned, where ``end`` does not."""
-
-    def actor(self):
-        """What acts in an evaluation of the policy as it is now: it has ``act``."""
-        return self.policy
+        """Bring the policy's networks up to date with what was learned, where ``end`` does not.
+        Files are made of them; who acts needs no fetch."""
 
     @contextmanager
-    def acting(self, policy=None):
-        """``actor()`` for as long as an evaluation takes, or what acts as another ``policy``."""
-        yield policy or self.actor()
+    def actor(self, policy=None):
+        """What acts as the policy that learns, or as another ``policy`` of this agent, for as long
+        as the ``with`` block lasts: the policy itself, or an InferredPolicy."""
+        yield policy or self.policy
 
     def progress(self):
         """Column -> number now."""

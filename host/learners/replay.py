@@ -50,10 +50,8 @@ class ReplayLearner(MemoryLearner):
         return {name: float(np.mean([each[name] for each in measured])) for name in measured[0]}
 
     @contextmanager
-    def acting(self, policy=None):
-        if policy is not None:
-            policy.infer = self.updater.inference(policy)
-        yield policy or self.actor()
+    def actor(self, policy=None):
+        yield self.updater.inferred(policy or self.policy)
 
     def state_dict(self):
         errors = None if self._errors is None else list(self._errors)

@@ -2,9 +2,11 @@
 by an updater that executes the same rounds."""
 
 from collections import defaultdict
+from contextlib import contextmanager
 
 import numpy as np
 
+from host.algorithms.policy import InferredPolicy
 from host.learners.learner import Background, Learner
 from host.runtime.a3c_tasks import Infer, Sync, Train
 from hw.errors import UsageError
@@ -139,13 +141,22 @@ class RoundLearner(Learner):
     def fetch(self):
         self._card.submit(self.executor.fetch, self.policy).result()
 
-    def actor(self):
-        """The policy, whose outputs the card computes; it is that of now."""
-        self._card.submit(self.executor.run, self.executor.prepare([Sync(snapshot=self._spare)]))
-        return _Actor(self)
+    @contextmanager
+    def actor(self, policy=None):
+        """The policy that learns acts in evaluations by theta as it is when it first does; in a
+        collection it is asked to ``choose`` alone, by the outputs that a round has brought."""
+        synchronized = []
 
-    def infer(self, obs):
-        """Outputs [rows, outputs] by the snapshot that ``actor`` has made."""
+        def infer(obs):
+            if not synchronized:
+                work = self.executor.prepare([Sync(snapshot=self._spare)])
+                synchronized.append(self._card.submit(self.executor.run, work))
+            return self._infer(obs)
+
+        yield policy or InferredPolicy(self.policy, infer)
+
+    def _infer(self, obs):
+        """Outputs [rows, outputs] by the snapshot of evaluations."""
         places, size = self._schedule.agents, self._schedule.size
         parts = []
         for begin in range(0, len(obs), places):
@@ -173,16 +184,6 @@ class RoundLearner(Learner):
     def close(self):
         self._card.close(self.executor.abort)
         self.executor.close()
-
-
-class _Actor:
-    """What ``host.collect.environment.evaluate`` needs of a policy."""
-
-    def __init__(self, learner):
-        self._learner = learner
-
-    def act(self, obs, *, greedy):
-        return self._learner.policy.choose(self._learner.infer(obs), greedy=greedy)
 
 
 class CardRounds:

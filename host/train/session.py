@@ -94,7 +94,8 @@ class Session:
         self.clock.launched = self.clock.steps
         if not learner.at_once:
             self._flying.append(learner.begin(self._pending))
-        self._pending, episodes = self.collector.collect(self.policy, self.clock)
+        with learner.actor() as actor:
+            self._pending, episodes = self.collector.collect(actor, self.clock)
         if learner.at_once:
             self._flying.append(learner.begin(self._pending))
         measured = {}
@@ -107,8 +108,8 @@ class Session:
         """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
         comes to be something in ``stop`` before they end. ``policy`` None: the one that learns."""
         if policy is None:
-            self.learner.fetch()
-        with self.learner.acting(policy) as actor:
+            self.learner.fetch()  # the policy's file shall have what is evaluated
+        with self.learner.actor(policy) as actor:
             return evaluate(
                 actor,
                 self._copies,

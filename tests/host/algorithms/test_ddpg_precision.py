@@ -175,26 +175,22 @@ def test_what_is_trained_acts():
     """In its precision, at every step; another policy of the run does too."""
     agent = make("qat", quantization_delay=4)
     policy, actor = agent.policy, agent.updater.networks["actor"]
+    learner = SimpleNamespace(updater=agent.updater, policy=policy)
     obs = make_batch(CONTINUOUS)["obs"].clip(-1, 1)
     for first in (0, 6):
         learn(agent, 6, first)
         with torch.no_grad():
             wanted = actor(torch.from_numpy(obs)).numpy().astype(np.float32)
-        np.testing.assert_array_equal(policy.act(obs, greedy=True), wanted)
-    plain = policy.networks["actor"].forward(obs)
-    assert 0 < abs(policy.act(obs, greedy=True) - plain).max() < 1e-3
+        with ReplayLearner.actor(learner) as acts:
+            found = acts.act(obs, greedy=True)
+        np.testing.assert_array_equal(found, wanted)
+    assert 0 < abs(policy.act(obs, greedy=True) - found).max() < 1e-3, "itself it is in binary32"
     other = agents.make("ddpg", precision="qat", seed=1).policy
     other.load_parameters(policy.parameters)
-    other.infer = None
-    learner = SimpleNamespace(updater=agent.updater, actor=lambda: policy)
-    with ReplayLearner.acting(learner, other) as acts:
-        assert acts is other
-        np.testing.assert_array_equal(other.act(obs, greedy=True), policy.act(obs, greedy=True))
-    other.networks["actor"].parameters[...] = 0
-    with ReplayLearner.acting(learner, other):
-        assert not other.act(obs, greedy=True).any()
-    with ReplayLearner.acting(learner) as acts:
-        assert acts is policy
+    with ReplayLearner.actor(learner, other) as acts:
+        np.testing.assert_array_equal(acts.act(obs, greedy=True), found)
+        other.networks["actor"].parameters[...] = 0
+        assert not acts.act(obs, greedy=True).any()
 
 
 def test_acting_captures_nothing():
@@ -202,7 +198,7 @@ def test_acting_captures_nothing():
     learn(agent, 3, 37)
     before = agent.updater.networks["actor"].mlp.ranges
     assert agent.updater.networks["actor"].mlp.capture
-    agent.policy.act(np.full((1, 3), 1000, np.float32))
+    agent.updater.inferred(agent.policy).act(np.full((1, 3), 1000, np.float32))
     assert agent.updater.networks["actor"].mlp.ranges == before and before["error"][0] != (0, 0)
 
 

@@ -36,8 +36,8 @@ class SarsaPolicy(DQNPolicy):
     def exploration_at(self, steps):
         return self.config.randomness
 
-    def act(self, obs, *, greedy=False, steps=0):
-        actions = self.predict(obs).argmax(axis=1)
+    def choose(self, outputs, *, greedy=False, steps=0):
+        actions = outputs.argmax(axis=1)
         if not greedy:
             explore = self.rng.random(len(actions)) < self.config.randomness
             actions[explore] = self.rng.integers(self.spec.action_count, size=explore.sum())

@@ -1,9 +1,13 @@
 """host.algorithms.policy: what every algorithm's policy keeps to."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+from host.algorithms.policy import InferredPolicy
 from host.algorithms.registry import ALGORITHMS
 from host.collect.spec import Spec
 from tests.host import agents
@@ -210,3 +214,46 @@ def test_exploration_is_a_number_or_none(algo, discrete):
     assert found == [None, None] or found[0] > found[1] >= 0
     assert (found[0] is None) == (algo in ("sac", "ppo", "a3c"))
     policy.ended(np.array([True, False]))  # before it has acted
+
+
+@pytest.mark.parametrize("algo, discrete", [case for case in CASES if case[0] != "ppo"])
+def test_it_acts_by_outputs_of_another(algo, discrete):
+    """As by its own, with the same random numbers: greedy, late in a run, and at first."""
+    one, other = (changed(make(algo, discrete)) for _ in range(2))
+    acts, obs = InferredPolicy(other, other.networks[other.ACTS].forward), observations()
+    for how in (dict(greedy=True), dict(steps=10_000), dict()):
+        np.testing.assert_array_equal(acts.act(obs, **how), one.act(obs, **how))
+    nothing = InferredPolicy(other, lambda seen: 0 * other.predict(seen))
+    assert not np.array_equal(nothing.act(obs, greedy=True), one.act(obs, greedy=True))
+
+
+def assigned_from_outside(source):
+    """Attributes of a policy that are assigned in a text of Python."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if ast.unparse(node.value).split(".")[-1] == "policy":
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
+            if ast.unparse(node.args[0]).split(".")[-1] == "policy":
+                yield ast.unparse(node)
+
+
+def test_nobody_outside_changes_how_a_policy_acts():
+    """What acts is what ``Learner.actor`` gives (host 24): four files assigned functions of the
+    policy."""
+    texts = [path.read_text() for path in Path(__file__).parents[3].glob("host/**/*.py")]
+    assert len(texts) > 100
+    assert not [name for text in texts for name in assigned_from_outside(text)]
+
+
+@pytest.mark.parametrize(
+    "source, bad",
+    [
+        ("policy.infer = f", ["policy.infer"]),
+        ("self.policy.explore, x = f, g", ["self.policy.explore"]),
+        ("setattr(policy, 'infer', f)", ["setattr(policy, 'infer', f)"]),
+        ("self.policy = policy; policy.networks['q'].parameters[...] = policy.act(obs)", []),
+    ],
+)
+def test_the_check_itself(source, bad):
+    assert list(assigned_from_outside(source)) == bad

@@ -180,14 +180,15 @@ def test_the_card_acts_on_what_it_has_learned(algo, env, kind):
             session.iterate()
         assert (weights(session) == begun).all()
         obs = rng.normal(size=(7, *policy.spec.shape)).astype(np.float32)
-        found = policy.predict(obs)
+        with session.learner.actor() as actor:
+            found = actor.infer(obs)
+            assert actor.act(obs, greedy=True).shape[0] == 7
         np.testing.assert_array_equal(found, buffer.act(obs))
         session.learner.fetch()
         assert (weights(session) != begun).any()
         own = policy.networks[policy.ACTS].forward(obs)
         np.testing.assert_allclose(found, own, atol=tolerance)
         assert (found != policy.networks[policy.ACTS].forward(0 * obs)).any()
-        assert policy.act(obs, greedy=True).shape[0] == 7
         session.close()
 
 
@@ -203,14 +204,14 @@ def test_another_policy_acts_in_an_evaluation_and_leaves_nothing():
         )
         obs = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
         before, wanted = learner.buffer.state_dict(), other.predict(obs)
-        with learner.acting(other) as actor:
-            np.testing.assert_allclose(actor.predict(obs), wanted, atol=1e-5)
-            assert (actor.predict(obs) != session.policy.networks["q"].forward(obs)).any()
-            assert actor.infer is not None
+        with learner.actor(other) as actor:
+            np.testing.assert_allclose(actor.infer(obs), wanted, atol=1e-5)
+            assert (actor.infer(obs) != session.policy.predict(obs)).any()
+            np.testing.assert_array_equal(actor.infer(obs), learner.buffer.act(obs))
         np.testing.assert_array_equal(other.predict(obs), wanted)
         for name, value in learner.buffer.state_dict().items():
             np.testing.assert_array_equal(value, before[name], name)
-        with pytest.raises(ZeroDivisionError), learner.acting(other):
+        with pytest.raises(ZeroDivisionError), learner.actor(other):
             raise ZeroDivisionError
         np.testing.assert_array_equal(
             learner.buffer.state_dict()["parameters"], before["parameters"]

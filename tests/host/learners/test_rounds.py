@@ -34,7 +34,10 @@ def outputs_of(obs):
 class Policy:
     """Chooses by the value."""
 
-    def choose(self, outputs, *, greedy=False):
+    def flat(self, obs):
+        return obs
+
+    def choose(self, outputs, *, greedy=False, steps=0):
         return outputs[:, -1].astype(int) % 2
 
 
@@ -164,8 +167,9 @@ def test_evaluations_have_places_of_their_own():
     rig = Rig(CONFIG, Executor, as_outputs)
     rig.iterate()
     obs = np.random.default_rng(1).integers(9, size=(12, 3)).astype(np.float32)
-    actor = rig.learner.actor()
-    np.testing.assert_array_equal(actor.act(obs, greedy=True), Policy().choose(outputs_of(obs)))
+    with rig.learner.actor() as actor:
+        found = actor.act(obs, greedy=True)
+    np.testing.assert_array_equal(found, Policy().choose(outputs_of(obs)))
     sync, *asked = rig.executor.rounds[1:]
     assert [t.snapshot for t in sync] == [6]
     tasks = [task for tasks in asked for task in tasks]

@@ -13,8 +13,8 @@ def parameters(session):
 
 @pytest.mark.parametrize("learner", ["card", "cpu"])
 def test_outputs_of_an_evaluation(learner):
-    """By theta as it is when the actor is made, whatever is trained behind it, and to the last bit
-    what the policy has after a fetch."""
+    """By theta as it is when the actor first infers, whatever is trained behind it, and to the last
+    bit what the policy has after a fetch."""
     with session_of(configured(learner=learner)) as session:
         first = parameters(session).copy()
         for _ in range(60):
@@ -24,11 +24,11 @@ def test_outputs_of_an_evaluation(learner):
         policy, obs = session.policy, np.random.default_rng(2).normal(size=(11, 4))
         obs = obs.astype(np.float32)
         wanted = policy.predict(obs)
-        session.learner.actor()
-        for _ in range(8):
-            found = session.learner.infer(obs)
-            np.testing.assert_allclose(found, wanted, atol=1e-5 * abs(wanted).max())
-            session.iterate()
+        with session.learner.actor() as actor:
+            for _ in range(8):
+                found = actor.infer(obs)
+                np.testing.assert_allclose(found, wanted, atol=1e-5 * abs(wanted).max())
+                session.iterate()
         session.learner.fetch()
         assert abs(policy.predict(obs) - wanted).max() > 1e-4
         if learner == "card":

@@ -75,8 +75,9 @@ class Watcher:
     def __init__(self, policy, *, seed, device):
         self.batches = []
 
-    def inference(self, policy):
+    def inferred(self, policy):
         """The policy itself acts."""
+        return policy
 
     def update(self, batch, clock):
         self.batches.append(batch)

@@ -44,7 +44,7 @@ class Numbered(Learner):
     columns = ("mine", "loss")
 
     def __init__(self, parts, in_flight, clock):
-        self.events, self.begun, self.clock = parts.events, 0, clock
+        self.events, self.begun, self.clock, self.policy = parts.events, 0, clock, parts
         self.in_flight, self.at_once = max(in_flight, 1), not in_flight
 
     def begin(self, experience):
