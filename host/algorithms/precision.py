@@ -2,48 +2,21 @@
 
 from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
 from hw.arith.fixed import SQ
-from hw.errors import UsageError
 
-__all__ = ["FIXED_SUMS", "PRECISIONS", "PrecisionSchedule", "check_arithmetic"]
+__all__ = ["CAPTURED", "FIXED_SUMS", "PRECISIONS", "PrecisionSchedule"]
 
 #: Products in a sum at most, by hidden layers and batches: so many are exact in float64.
 FIXED_SUMS = 512
 
 #: Those that switch, at a delay or, of a 16-bit agent, after the first gradient step.
-_CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
+CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
 #: Those whose 16 bits are the same for all layers from the first gradient step on.
 _STATIC = ("fixed16_static", "fixed16_all")
-PRECISIONS = ("float32", "fixed32", *_CAPTURED, *_STATIC)
+PRECISIONS = ("float32", "fixed32", *CAPTURED, *_STATIC)
 
 #: SQ(8,8), for activations and errors alike, as one static format has to: observations reach some
 #: tens, hidden activations more, and an error of SQ(8,19) has as many integer bits.
 _STATIC_FRACTION = 8
-
-#: Kernel -> the precisions that it has, and whether its actor climbs the critic from before the
-#: critic's step.
-_KERNELS = {"fixar": (("fixed32", *_CAPTURED), False)}
-#: Of another kernel, whose own fixed point is no precision of the agent.
-_OTHER_KERNEL = ("float32",), True
-
-
-def check_arithmetic(agent, design):
-    """ValueError for numbers, or an order of updates, that the kernel of ``design`` does not have;
-    ``agent`` is a config."""
-    offered, order = _KERNELS.get(design, _OTHER_KERNEL)
-    precision = getattr(agent, "precision", "float32")
-    if precision not in offered:
-        raise UsageError(
-            f"precision must be {' or '.join(offered)} with learner card and kernel {design}, not "
-            f"{precision!r} (--learner cpu has them all)"
-        )
-    lagged = getattr(agent, "lagged_critic", order)
-    if lagged != order:
-        wanted, found = ("before", "after") if order else ("after", "before")
-        raise UsageError(
-            f"lagged_critic must be {order} with learner card and kernel {design}, not "
-            f"{lagged}: its actor climbs the critic {wanted} the critic's step, not {found} "
-            "(--learner cpu has both)"
-        )
 
 
 class PrecisionSchedule:
@@ -59,7 +32,7 @@ class PrecisionSchedule:
 
     Parameters
     ----------
-    config : DDPGConfig
+    config : FixarDDPGConfig
     """
 
     def __init__(self, config):
@@ -92,7 +65,7 @@ class PrecisionSchedule:
         if self.shifts is None and self.precision in _STATIC:
             self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})
         delay = self.delay
-        if self.shifts is not None or self.precision not in _CAPTURED or delay is None:
+        if self.shifts is not None or self.precision not in CAPTURED or delay is None:
             return
         if clock.steps >= delay and self._captured:
             ranges = {name: each.ranges for name, each in networks.items()}

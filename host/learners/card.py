@@ -11,36 +11,16 @@ import numpy as np
 
 from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy
-from host.algorithms.precision import check_arithmetic
 from host.learners.learner import MemoryLearner
 from host.runtime.hyperparameters import hyperparameter_records
+from host.runtime.learner import LearningReplay
 from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["CardLearner", "check_for_card", "kernel_settings", "steps_of"]
+__all__ = ["CardLearner", "kernel_settings", "steps_of"]
 
 #: limits of the learner's kernel (``hw.learner.config``), said before one is made
 _WIDTH, _LAYERS = 512, 4
-
-
-def check_for_card(agent, design):
-    """ValueError for what the kernel of ``design`` does not train; ``agent`` is its config."""
-    if not 1 <= len(agent.hidden) <= _LAYERS:
-        raise UsageError(f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}")
-    for width in agent.hidden:
-        check_range("hidden", width, 1, _WIDTH, " on the card")
-    if agent.max_gradient_norm is not None:
-        raise UsageError(
-            f"max_gradient_norm must be None with learner card, not {agent.max_gradient_norm!r}"
-        )
-    check_arithmetic(agent, design)
-    if getattr(agent, "dueling", False):
-        raise UsageError("dueling must be False with learner card, not True")
-    if getattr(agent, "convolutions", None):
-        raise UsageError(
-            f"convolutions must be none with learner card, not {agent.convolutions!r} "
-            "(--learner cpu has them)"
-        )
 
 
 def kernel_settings(algorithm, agent, spec, env="the environment"):
@@ -125,6 +105,14 @@ class CardLearner(MemoryLearner):
         As ``MemoryLearner``.
     """
 
+    BUFFER = LearningReplay
+    #: Field of an agent's config -> its values that the kernel trains; the CPU trains all.
+    TRAINS = {
+        "max_gradient_norm": (None,),
+        "precision": ("float32",),  # the kernel's own fixed point is no precision of the agent
+        "lagged_critic": (True,),
+        "dueling": (False,),
+    }
     columns = (
         "loss",
         *MemoryLearner.columns,
@@ -139,6 +127,28 @@ class CardLearner(MemoryLearner):
         self._check_kernel(wanted)
         self._begun, self._acts = Clock(), config.act == "card"
         buffer.initialize(_layers(policy))
+
+    @classmethod
+    def check_agent(cls, agent, design):
+        """ValueError for what the kernel of ``design`` does not train; ``agent`` is a config."""
+        if not 1 <= len(agent.hidden) <= _LAYERS:
+            raise UsageError(
+                f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}"
+            )
+        for width in agent.hidden:
+            check_range("hidden", width, 1, _WIDTH, " on the card")
+        for name, trained in cls.TRAINS.items():
+            value = getattr(agent, name, trained[0])
+            if value not in trained:
+                raise UsageError(
+                    f"{name} must be {' or '.join(map(str, trained))} with learner card and kernel "
+                    f"{design}, not {value!r} (--learner cpu takes any)"
+                )
+        if getattr(agent, "convolutions", None):
+            raise UsageError(
+                f"convolutions must be none with learner card, not {agent.convolutions!r} "
+                "(--learner cpu has them)"
+            )
 
     def _check_kernel(self, wanted):
         learner, batch = self.buffer.learner, self.config.agent.batch_size

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from host.algorithms.policy import InferredPolicy
-from host.algorithms.precision import PrecisionSchedule
+from host.algorithms.precision import CAPTURED, PrecisionSchedule
 from host.learners.card import CardLearner
+from host.runtime.fixar import FixarReplay
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 
 __all__ = ["FixarLearner"]
@@ -18,6 +19,9 @@ class FixarLearner(CardLearner):
     ----------
     As ``CardLearner``; ``buffer`` is a ``FixarReplay``.
     """
+
+    BUFFER = FixarReplay
+    TRAINS = CardLearner.TRAINS | {"precision": ("fixed32", *CAPTURED), "lagged_critic": (False,)}
 
     def __init__(self, config, policy, clock, buffer, algorithm, *, phases):
         super().__init__(config, policy, clock, buffer, algorithm, phases=phases)

@@ -122,11 +122,12 @@ class MemoryLearner(Learner):
     """Learns from a replay memory on the card, whose launches run while the policy acts.
 
     A subclass has ``plan``, what the next launch shall do besides storing; ``launch``, which does
-    it, in a thread of its own; and ``learned``, which takes its results.
+    it, in a thread of its own; ``learned``, which takes its results; and the class ``BUFFER``.
 
     Parameters
     ----------
-    buffer : PrioritizedReplayBuffer or LearningReplay
+    buffer : PrioritizedReplayBuffer
+        Of the class ``BUFFER``: what the kernel is to the host.
     phases : Phases
     """
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from host.learners.learner import MemoryLearner
+from host.runtime.replay import PrioritizedReplayBuffer
 
 __all__ = ["ReplayLearner"]
 
@@ -22,6 +23,8 @@ class ReplayLearner(MemoryLearner):
     config, policy, clock, buffer, phases
         As ``MemoryLearner``.
     """
+
+    BUFFER = PrioritizedReplayBuffer
 
     def __init__(self, config, policy, clock, buffer, updater, *, phases):
         super().__init__(config, policy, clock, buffer, phases=phases)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from host.algorithms.config import AgentConfig
 from host.algorithms.registry import ALGORITHMS
-from host.learners.card import check_for_card
+from host.learners.designs import learner_of
 from host.rules import (
     FINITE,
     FRACTION,
@@ -190,7 +190,7 @@ class OffPolicyConfig(RunConfig):
         check_range("learning_starts", self.learning_starts, batch, self.capacity, why)
         if self.learner == "card":
             check_choice("design", self.design, ("own", *self.algorithm.designs))
-            check_for_card(self.agent, self.kernel)
+            learner_of(self.kernel).check_agent(self.agent, self.kernel)
             only = {"device": "cpu"}
         else:
             only = {"design": "own", "act": "cpu", "weights_interval": 1}

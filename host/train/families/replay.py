@@ -5,23 +5,14 @@ from functools import partial
 
 from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
-from host.learners.card import CardLearner, kernel_settings
-from host.learners.fixar import FixarLearner
-from host.learners.replay import ReplayLearner
+from host.learners.card import kernel_settings
+from host.learners.designs import learner_of
 from host.runtime.experience import record_dtype
-from host.runtime.fixar import FixarReplay
-from host.runtime.learner import LearningReplay
 from host.runtime.program import aligned
-from host.runtime.replay import PrioritizedReplayBuffer
 from host.train.families.family import Family, spec_of
 from hw.designs import DESIGNS
 
 __all__ = ["Replay"]
-
-#: Design -> what its memory is to the host; another design learns.
-_BUFFERS = {"replay": PrioritizedReplayBuffer, "fixar": FixarReplay}
-#: Design -> what learns; another design's learner is CardLearner.
-_LEARNERS = {"fixar": FixarLearner}
 
 
 class Replay(Family):
@@ -54,7 +45,7 @@ class Replay(Family):
     def factory(self, config, kernel):
         """``factory(fields, *, capacity, alpha, epsilon, seed)`` gives the replay memory;
         ``fields`` as of ``Spec.fields``."""
-        return partial(_BUFFERS.get(self.design(config), LearningReplay), kernel)
+        return partial(learner_of(self.design(config)).BUFFER, kernel)
 
     def join(self, parts, factory):
         config, agent, phases = parts.config, parts.config.agent, parts.phases
@@ -76,8 +67,6 @@ class Replay(Family):
             epsilon=config.priority_epsilon,
             seed=parts.seeds.buffer,
         )
-        own = config, parts.policy, parts.clock, memory
-        if config.learner == "card":
-            learner = _LEARNERS.get(self.design(config), CardLearner)
-            return collector, learner(*own, config.algorithm, phases=phases)
-        return collector, ReplayLearner(*own, parts.updater(), phases=phases)
+        trains = config.algorithm if config.learner == "card" else parts.updater()
+        own = config, parts.policy, parts.clock, memory, trains
+        return collector, learner_of(self.design(config))(*own, phases=phases)

@@ -15,7 +15,7 @@ from host.algorithms.dqn import DQNConfig, DQNPolicy
 from host.algorithms.network import MLP
 from host.collect.environment import FlattenedImages
 from host.collect.spec import Spec
-from host.learners.card import check_for_card, kernel_settings
+from host.learners.card import CardLearner, kernel_settings
 from host.settings import override
 from host.train.build import build
 from host.train.config import OffPolicyConfig
@@ -146,8 +146,8 @@ def test_the_card_takes_no_images():
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         kernel_settings(config.algorithm, config.agent, spec, NAME)
     with pytest.raises(ValueError, match=r"^convolutions must be none with learner card, not \(\("):
-        check_for_card(replace(config.agent, convolutions=LAYERS), "dqn")
-    check_for_card(replace(config.agent, convolutions=()), "dqn")
+        CardLearner.check_agent(replace(config.agent, convolutions=LAYERS), "dqn")
+    CardLearner.check_agent(replace(config.agent, convolutions=()), "dqn")
 
 
 def test_that_is_what_a_user_reads(run, tmp_path):

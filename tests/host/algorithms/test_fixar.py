@@ -1,6 +1,9 @@
-"""ddpg in FIXAR's fixed point: when precision switches, what is stored, what acts, resuming."""
+"""ddpg in FIXAR's fixed point: what is stored, what acts, resuming; that DDPG itself knows nothing
+of it, and the host in two places alone."""
 
+import ast
 import gc
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,13 +11,18 @@ import pytest
 import torch
 
 from host.algorithms.config import Clock
-from host.algorithms.ddpg import DDPGConfig
-from host.algorithms.precision import PRECISIONS, PrecisionSchedule
+from host.algorithms.ddpg import DDPG
+from host.algorithms.fixar import FIXAR_DDPG, FixarDDPGConfig
+from host.algorithms.precision import PRECISIONS
+from host.algorithms.registry import find
+from host.learners.card import CardLearner
+from host.learners.designs import learner_of
+from host.learners.fixar import FixarLearner
 from host.learners.replay import ReplayLearner
-from host.runtime.precision_plan import shifts
 from tests.host import agents
 from tests.host.agents import CONTINUOUS, make_batch
 
+HOST = Path(__file__).parents[3] / "host"
 FIXED = [name for name in PRECISIONS if name != "float32"]
 
 
@@ -51,98 +59,6 @@ def test_it_learns_as_binary32_does(precision, lagged):
         atol = 2e-5 if precision == "fixed32" else 5e-3
         np.testing.assert_allclose(own, network.parameters, atol=atol)
     assert abs(plain.policy.networks["actor"].parameters - first).max() > 5e-3
-
-
-def of_schedule(**config):
-    """A PrecisionSchedule and two networks for it."""
-    config = DDPGConfig(**config)
-    networks = {
-        name: SimpleNamespace(
-            layers=2, capture=False, activation_shifts=None, error_shifts=None,
-            ranges={
-                "activation": [(-(1 << 20), 5), (0, 1 << 17)], "error": [(-9, 9), (0, 1 << 16)],
-            },
-        )
-        for name in ("critic", "actor")
-    }  # fmt: skip
-    return PrecisionSchedule(config), networks
-
-
-@pytest.mark.parametrize("window, first", [(1.0, 0), (0.1, 180), (1 / 3, 134)])
-def test_ranges_are_of_all_steps_before_the_switch(window, first):
-    """By default, as in FIXAR's Algorithm 1: they were of the last tenth alone (host 3)."""
-    config = dict(precision="qat", quantization_delay=200)
-    config |= {} if window == 1 else dict(quantization_window=window)
-    schedule, networks = of_schedule(**config)
-    for steps in range(200):
-        schedule.begin(networks, Clock(steps))
-        assert {each.capture for each in networks.values()} == {steps >= first}
-
-
-@pytest.mark.parametrize("precision", ["qat", "qat_errors_full"])
-def test_it_switches_at_the_delay(precision):
-    """By the ranges of the window before it."""
-    how = dict(precision=precision, quantization_delay=200, quantization_window=0.1)
-    schedule, networks = of_schedule(**how)
-    for steps in (0, 100, 179):
-        schedule.begin(networks, Clock(steps))
-        assert not any(each.capture for each in networks.values())
-    for steps in (180, 199):
-        schedule.begin(networks, Clock(steps))
-        assert all(each.capture for each in networks.values()) and schedule.shifts is None
-    for steps in (200, 201, 10_000):
-        schedule.begin(networks, Clock(steps))
-        assert not any(each.capture for each in networks.values())
-        networks["actor"].ranges["error"][0] = (-(1 << 25), 0)  # frozen
-        for each in networks.values():
-            assert each.activation_shifts == [5, 2]
-            assert each.error_shifts == (None if precision == "qat_errors_full" else [0, 2])
-    original = of_schedule()[1]
-    assert schedule.shifts == shifts({name: each.ranges for name, each in original.items()})
-
-
-def test_the_delay_is_half_of_the_run():
-    """A run's config says so; without a run nobody knows, and nothing switches."""
-    config = DDPGConfig(precision="qat")
-    assert PrecisionSchedule(config.in_run(1001)).delay == 500
-    schedule, networks = of_schedule(**config.in_run(1000).to_dict())
-    schedule.begin(networks, Clock(450))
-    assert networks["critic"].capture
-    schedule.begin(networks, Clock(499))
-    assert schedule.shifts is None
-    schedule.begin(networks, Clock(500))
-    assert schedule.shifts is not None
-    schedule, networks = of_schedule(precision="qat")
-    schedule.begin(networks, Clock(10**9))
-    assert schedule.delay is None and not networks["critic"].capture
-
-
-@pytest.mark.parametrize("precision, delay", [("qat", 200), ("qat", 0), ("fixed16_captured", 900)])
-def test_without_ranges_the_first_step_has_them(precision, delay):
-    """After a delay without gradient steps, and where there is none."""
-    schedule, networks = of_schedule(precision=precision, quantization_delay=delay)
-    schedule.begin(networks, Clock(1000, 0))
-    assert schedule.shifts is None and networks["actor"].capture
-    schedule.begin(networks, Clock(1000, 1))
-    assert schedule.shifts is not None and not networks["actor"].capture
-
-
-@pytest.mark.parametrize("precision", ["fixed16_static", "fixed16_all"])
-def test_static_formats_are_so_from_the_first_step(precision):
-    """SQ(8,8) of 12 and 11 places less."""
-    schedule, networks = of_schedule(precision=precision)
-    schedule.begin(networks, Clock())
-    for each in networks.values():
-        assert (each.activation_shifts, each.error_shifts) == ([12, 12], [11, 11])
-        assert not each.capture
-    assert schedule.weight.fraction == (12 if precision == "fixed16_all" else 28)
-
-
-def test_32_bits_stay_so():
-    schedule, networks = of_schedule(precision="fixed32", quantization_delay=0)
-    for steps in (0, 1000):
-        schedule.begin(networks, Clock(steps, steps))
-        assert networks["actor"].activation_shifts is None and not networks["actor"].capture
 
 
 @pytest.mark.parametrize("precision", FIXED)
@@ -241,7 +157,7 @@ def test_state_resumes_bit_for_bit(precision, cut):
 )
 def test_config_rejects(values, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        DDPGConfig(**values)
+        FixarDDPGConfig(**values)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -260,3 +176,45 @@ def test_a_step_leaves_no_tensors_to_the_collector(precision):
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+
+
+def test_ddpg_knows_nothing_of_it():
+    """One reads DDPG in its file (host 23); FIXAR's agents are DDPG's, and more."""
+    text = (HOST / "algorithms/ddpg.py").read_text().lower()
+    assert not [word for word in ("fixar", "precision", "quantiz") if word in text]
+    ours = find("ddpg")
+    assert ours is FIXAR_DDPG and issubclass(ours.config, DDPG.config)
+    assert issubclass(ours.updater, DDPG.updater) and ours.policy is DDPG.policy
+    assert ours.environments.items() >= DDPG.environments.items() and not DDPG.presets
+
+
+def test_plain_ddpg_learns_the_same():
+    """Bit for bit, and from a state of before it had its own file."""
+    batches = [make_batch(CONTINUOUS, seed=i) for i in range(4)]
+    ours = make("float32")
+    policy = agents.make("ddpg", learning_rate=1e-3, actor_learning_rate=1e-3).policy
+    plain = DDPG.updater(policy)
+    for batch in batches[:3]:
+        errors, measured = ours.updater.update(batch, Clock())
+        found, seen = plain.update(batch, Clock())
+        np.testing.assert_array_equal(found, errors)
+        assert found.dtype == errors.dtype == np.float32 and seen == measured
+    plain.load_state_dict(ours.updater.state_dict())
+    last = [updater.update(batches[3], Clock())[0] for updater in (plain, ours.updater)]
+    np.testing.assert_array_equal(*last)
+
+
+def test_where_the_host_knows_kernel_fixar_by_name():
+    """Where an agent says what differs with it, and where it says which learner that is: its name
+    stood in five tables (host 23)."""
+    found = {
+        path.relative_to(HOST).as_posix()
+        for path in HOST.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value == "fixar"
+    }
+    assert found == {"algorithms/fixar.py", "learners/designs.py"}
+    kinds = {design: learner_of(design) for design in ("replay", "dqn", "ddpg", "fixar")}
+    assert kinds == {
+        "replay": ReplayLearner, "dqn": CardLearner, "ddpg": CardLearner, "fixar": FixarLearner,
+    }  # fmt: skip

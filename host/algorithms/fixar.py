@@ -1,0 +1,137 @@
+"""FIXAR's DDPG (Yang et al., DAC 2021): fixed point whose precision is switched while the agent
+trains, the paper's tasks, and the agents that it compares. In float32, the default, it is DDPG.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from host.algorithms.config import SCHEDULE
+from host.algorithms.ddpg import DDPG, DDPGConfig, DDPGUpdater
+from host.algorithms.policy import InferredPolicy
+from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
+from host.rules import Choice, Number
+from hw.config import check_range
+from hw.errors import UsageError
+
+__all__ = ["FIXAR_DDPG", "FixarDDPGConfig", "FixarDDPGUpdater"]
+
+_SHARE = Number("in (0, 1]", lambda x: 0 < x <= 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixarDDPGConfig(DDPGConfig):
+    """DDPG's, and what its networks compute with. The paper's order of updates (III) is
+    ``lagged_critic`` false."""
+
+    #: What networks compute with, on the CPU: float32; or FIXAR's fixed point: fixed32; qat, which
+    #: goes from 32 bits to 16 at ``quantization_delay``; qat_errors_full, which leaves 32 to the
+    #: errors that go back; or 16 bits from the first gradient steps on, by the ranges in the very
+    #: first (fixed16_captured), of one format (fixed16_static), or the weights' too (fixed16_all).
+    precision: Annotated[str, Choice(PRECISIONS)] = "float32"
+    #: Precision qat and qat_errors_full: environment steps to the switch; None: half of the run's.
+    quantization_delay: Annotated[int | None, SCHEDULE] = None
+    #: Precisions that switch: share of the delay, its end, in which the ranges of layers are
+    #: captured; 1: all steps before the switch, as in FIXAR's Algorithm 1.
+    quantization_window: Annotated[float, _SHARE] = 1.0
+
+    @property
+    def schedules(self):
+        return super().schedules | {"quantization_delay": 0.5}
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.precision == "float32":
+            return
+        why = f" with precision {self.precision}"
+        if self.activation != "relu":
+            raise UsageError(f"activation must be relu{why}, not {self.activation!r}")
+        for width in self.hidden:
+            check_range("hidden", width, 1, FIXED_SUMS, why)
+        check_range("batch_size", self.batch_size, 1, FIXED_SUMS, why)
+
+
+class FixarDDPGUpdater(DDPGUpdater):
+    """DDPG's gradient step, by networks whose precision is that of the step; what acts computes in
+    it too."""
+
+    def __init__(self, policy, **options):
+        self.schedule = PrecisionSchedule(policy.config)
+        super().__init__(policy, **options)
+        quantized = self.networks if self.schedule.quantized else {}
+        self._mlps = {name: each.mlp for name, each in quantized.items()}
+
+    def trained(self, network):
+        if not self.schedule.quantized:
+            return super().trained(network)
+        from host.algorithms.fake_quantization import FakeQuantized  # which imports torch
+
+        return FakeQuantized(network, self.config, self.device, self.schedule.weight)
+
+    def inferred(self, policy):
+        if not self.schedule.quantized:
+            return policy
+        infer = self.networks[policy.ACTS].infer
+        if policy is not self.policy:
+            infer = partial(infer, parameters=policy.networks[policy.ACTS].parameters)
+        return InferredPolicy(policy, infer)
+
+    def update(self, batch, clock):
+        self.schedule.begin(self._mlps, clock)
+        errors, measured = super().update(batch, clock)
+        return errors.astype(np.float32), measured
+
+    def state_dict(self):
+        return super().state_dict() | {"precision": self.schedule.state_dict(self._mlps)}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.schedule.load_state_dict(state["precision"], self._mlps)
+
+
+# The tasks as the paper trains them (VI-B), uniform draws and rewards as they are. Of its noise it
+# says nothing: here Gaussian, wide until there is something to learn from, for an actor near 0
+# would show the memory little else.
+_LOCOMOTION = dict(
+    steps=1_000_000,
+    env_count=1,
+    capacity=1 << 20,
+    alpha=0.0,
+    learning_starts=10_000,
+    evaluation_interval_steps=5000,
+    evaluation_episodes=10,
+    log_interval_steps=5000,
+    checkpoint_interval_steps=50_000,
+    agent=dict(
+        hidden=(400, 300),
+        gamma=0.99,
+        n_step=1,
+        reward_scale=1.0,
+        batch_size=64,
+        learning_rate=1e-4,
+        actor_learning_rate=1e-4,
+        loss="squared",
+        target_tau=1e-3,
+        noise_start=1.0,
+        noise_end=0.1,
+        noise_steps=20_000,
+        first_weights="lillicrap",
+    ),
+)
+
+#: The algorithm ``ddpg`` of the registry: DDPG's runs, and these.
+FIXAR_DDPG = replace(
+    DDPG,
+    config=FixarDDPGConfig,
+    updater=FixarDDPGUpdater,
+    designs={
+        # the paper's order and precision; the policy that acts is the quantized one
+        "fixar": dict(act="card", agent=dict(lagged_critic=False, precision="qat")),
+    },
+    environments=DDPG.environments
+    | dict.fromkeys(("HalfCheetah-v5", "Hopper-v5", "Swimmer-v5"), _LOCOMOTION),
+    # The comparison (VI-B, Fig. 7), in the paper's order of updates.
+    presets={name: dict(precision=name, lagged_critic=False) for name in PRECISIONS},
+)
