@@ -218,3 +218,29 @@ def test_where_the_host_knows_kernel_fixar_by_name():
     assert kinds == {
         "replay": ReplayLearner, "dqn": CardLearner, "ddpg": CardLearner, "fixar": FixarLearner,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "ornstein_uhlenbeck"])
+def test_whose_noise_explores(noise):
+    """The card's own where it is Gaussian, by the schedule and a seed of the policy's; else the
+    host's, around what the card infers; none where the policy is greedy."""
+    how = dict(noise=noise, noise_start=0.5, noise_end=0.5)
+    policy, peer = make("qat", **how).policy, make("qat", **how).policy
+    asked, obs = [], make_batch(CONTINUOUS)["obs"]
+
+    def infer(obs, **options):
+        asked.append(options)
+        return policy.predict(obs)
+
+    learner = object.__new__(FixarLearner)
+    learner.config, learner.infer = SimpleNamespace(agent=policy.config), infer
+    acts = learner.on_card(policy)
+    np.testing.assert_array_equal(acts.act(obs, greedy=True), policy.predict(obs))
+    found = acts.act(obs, steps=7)
+    if noise == "gaussian":
+        seed = int(peer.rng.integers(1 << 63))
+        assert asked == [{}, {"noise": 0.5, "seed": seed}]
+        np.testing.assert_array_equal(found, policy.predict(obs))
+    else:
+        assert asked == [{}, {}]
+        np.testing.assert_array_equal(found, peer.act(obs))
