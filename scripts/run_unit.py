@@ -6,6 +6,7 @@ icarus or verilator. With WAVES, neither empty nor 0, every waveform is kept and
 
 import ast
 import difflib
+import functools
 import itertools
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def _arguments(path):
     }
 
 
+@functools.cache
 def units():
     """Name -> test file, of the units that are tested in a simulator."""
     found = {}

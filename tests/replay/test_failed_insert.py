@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from faults import assert_same, failed, shell_of
+from later import crossed
 from replay.fault_courses import GRANULES, PROGRAM_BEATS, SLOW, course, launch_of, records
 from replay.programs import Program, status_of
 
@@ -80,8 +81,7 @@ def answers_of(way, faulty):
     yield "storage", "B", 1  # and from its beginning
 
 
-@pytest.mark.parametrize("memory", [{}, SLOW], ids=["fast", "slow"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("memory, way", crossed({"fast": {}, "slow": SLOW}, list(WAYS)))
 def test_a_failed_insert_is_undone_and_may_be_repeated(way, memory):
     """Slow: the list's first items have their priorities when its last beat fails."""
     launches = [before(), insert(way), found(), insert(way), drawn()]

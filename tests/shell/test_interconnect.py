@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from later import later
 
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
 
@@ -76,7 +77,7 @@ CASES = [
     ("random", ONE),
     ("random", LEAST),
     ("pace", FAST),
-    ("pace", DEEP),
+    later("pace", DEEP),
     ("turns", FAIR),
 ]
 IDS = ["small", "wide", "one", "least", "fast", "deep", "fair"]

@@ -1,6 +1,7 @@
 """hw.shell.read_engine against the memory of cocotbext-axi, AXI rules on every clock."""
 
 import pytest
+from later import later
 from pauses import SOLID, SOLID_TOO
 from shell.engine_top import EngineTop
 
@@ -29,7 +30,7 @@ def test_config_rejects(bad, message):
         EngineConfig(**bad)
 
 
-@pytest.mark.parametrize("config", [{}, NARROW, SMALL], ids=["512", "128", "small"])
+@pytest.mark.parametrize("config", [later({}), NARROW, SMALL], ids=["512", "128", "small"])
 def test_matches_memory(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "read"),
@@ -46,7 +47,7 @@ TIGHT = dict(data_width=128, depth=64 + 64 + 4)
 
 
 @pytest.mark.parametrize(
-    "config, long", [({}, 4096), (NARROW, 600), (TIGHT, 600)], ids=["512", "128", "tight"]
+    "config, long", [later({}, 4096), (NARROW, 600), (TIGHT, 600)], ids=["512", "128", "tight"]
 )
 def test_pace_and_errors(simulate, config, long):
     simulate(

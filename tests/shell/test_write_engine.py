@@ -1,6 +1,7 @@
 """hw.shell.write_engine against the memory of cocotbext-axi, AXI rules on every clock."""
 
 import pytest
+from later import later
 from pauses import SOLID, SOLID_TOO
 from shell.engine_top import EngineTop
 
@@ -20,7 +21,7 @@ GAPS = [
 ]
 
 
-@pytest.mark.parametrize("config", [{}, NARROW, SMALL], ids=["512", "128", "small"])
+@pytest.mark.parametrize("config", [later({}), NARROW, SMALL], ids=["512", "128", "small"])
 def test_matches_memory(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "write"),
@@ -32,9 +33,7 @@ def test_matches_memory(simulate, config):
     )
 
 
-@pytest.mark.parametrize(
-    "config", [{}, pytest.param(NARROW, marks=pytest.mark.verilator)], ids=["512", "128"]
-)
+@pytest.mark.parametrize("config", [later({}), NARROW], ids=["512", "128"])
 def test_pace_and_errors(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "read write"),

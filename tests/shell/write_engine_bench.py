@@ -39,7 +39,7 @@ async def matches_memory(dut, gaps):
     rng = random.Random(CASE["seed"])
     requests = corners(BYTES, BURST) + [
         (rng.randrange(SIZE // BYTES) * BYTES, rng.choice([1, 1, 2, rng.randint(1, 3 * BURST)]))
-        for _ in range(40)
+        for _ in range(24)
     ]
     rules = await start(dut)
     memory = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=SIZE)

@@ -5,7 +5,6 @@ import pytest
 from hw.stream.ready_register import ReadyRegister
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize("width", [1, 32])
 def test_ready_register(simulate, width):
     simulate(

@@ -5,7 +5,6 @@ import pytest
 from hw.stream.skid import SkidBuffer
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize("width", [1, 32])
 def test_skid(simulate, width):
     simulate(

@@ -20,7 +20,7 @@ GAPS = pytest.mark.parametrize(
         (0, 0),
         later(0.5, 0),
         later(0, 0.5),
-        pytest.param(0.4, 0.4, marks=pytest.mark.verilator),
+        (0.4, 0.4),
         pytest.param(SOLID_TOO, SOLID, id="solid"),
     ],
 )

@@ -121,7 +121,6 @@ def test_accumulators_wrap():
     assert wrapped(3, -(1 << 58) - 1, (1 << 84) + 5) == (3, (1 << 58) - 1, 5)
 
 
-@pytest.mark.verilator
 def test_hardware(simulate, tmp_path):
     file = tmp_path / "vectors.json"
     vectors = []

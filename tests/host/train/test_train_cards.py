@@ -14,7 +14,7 @@ from host.train.log import read_progress
 from host.train.loop import train
 
 CONFIG = OffPolicyConfig(
-    steps=6400, capacity=3000, learning_starts=500, log_interval_steps=400, seed=4
+    steps=4800, capacity=3000, learning_starts=500, log_interval_steps=400, seed=4
 )
 
 
