@@ -54,3 +54,12 @@ def test_losses_on_the_same_experiences(tmp_path, monkeypatch):
     assert one == pytest.approx(before) == two
     assert up + down == pytest.approx(2 * before + 18)
     assert up < before < down
+
+    # Of 250 steps whose episode does not end, all but the last 100 count.
+    def endless(rewards, ended, gamma):
+        wanted = np.zeros(rewards.shape)
+        wanted[100:150] = 1e6
+        return wanted, np.zeros(rewards.shape, bool)
+
+    monkeypatch.setattr(critic, "returns", endless)
+    assert critic.critic_losses(config, tmp_path / "run") == pytest.approx([1e12 / 3] * 2, rel=1e-3)

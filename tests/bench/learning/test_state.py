@@ -83,6 +83,13 @@ def test_a_run_that_was_asked_for_something_else_is_not_taken(cut, tmp_path):
     assert take([job], tmp_path / "state") == [] and not job.cut
 
 
+@pytest.mark.parametrize("changes", [{}, dict(fields=SHORT | {"gamma": 0.5})])
+def test_a_run_that_was_not_begun_here_keeps_its_state(cut, tmp_path, changes):
+    put([cut("there", 300)], tmp_path / "state")
+    assert put([job_in(tmp_path / "here", **changes)], tmp_path / "state") == []
+    assert (tmp_path / "state/tiny/cpu-0/checkpoint.npz").read_text() == "there 300"
+
+
 def test_a_folder_that_is_not_there_has_nothing(cut, tmp_path):
     job = cut("here", 100)
     assert take([job], tmp_path / "none") == [] and content(job) == "here 100"

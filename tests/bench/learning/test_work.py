@@ -80,6 +80,12 @@ def test_a_failure_is_named_and_the_others_go_on(jobs, console):
     assert "b is done, 1 of 2" in shown(console)
 
 
+def test_a_process_that_was_killed_has_failed(jobs, console):
+    text = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert work(jobs("a"), python(text), workers=1, console=console) == {"a": -9}
+    assert "a failed (-9)" in shown(console)
+
+
 def test_the_end_of_a_long_log_is_shown(jobs, console):
     text = "print('x' * 5000); print('the reason'); raise SystemExit(1)"
     assert work(jobs("a"), python(text), workers=1, console=console) == {"a": 1}

@@ -5,14 +5,11 @@ import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import boards
-from bench import BENCHES
 from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
 from host.algorithms.registry import ALGORITHMS, find
 from host.commands import exits, listing
@@ -21,18 +18,6 @@ from sim.tools import MissingTool
 from tests.host.stub_designs import StubDesign
 
 ROOT = Path(__file__).parents[3]
-ROWS = [
-    {
-        "bench": "stub",
-        "case": "K=[16]",
-        "metric": "cycles",
-        "value": 3,
-        "unit": "clocks",
-        "reference": "paper",
-        "reference_value": None,
-        "source": "eq. 4",
-    }
-]
 
 
 @pytest.fixture(autouse=True)
@@ -202,43 +187,6 @@ def test_a_user_error_of_the_module_is_a_line_too():
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("rlfabric: WHAT must be one of designs, boards, ")
-
-
-@pytest.fixture
-def bench_stub(monkeypatch):
-    asked = []
-    module = SimpleNamespace(rows=lambda area: asked.append(area) or ROWS)
-    monkeypatch.setitem(sys.modules, "bench.stub", module)
-    monkeypatch.setattr("host.commands.measuring.BENCHES", ("stub",))
-    return asked
-
-
-def test_bench_as_json_is_the_rows(run, bench_stub):
-    code, out, _ = run("bench", "stub", "--json", "--area")
-    assert code == 0 and json.loads(out) == ROWS and bench_stub == [True]
-
-
-def test_bench_keeps_what_it_measured(run, bench_stub, monkeypatch):
-    """host 11: each bench writes its file, from which documents are printed."""
-    kept = []
-    monkeypatch.setattr("bench.pages.write", lambda: kept.append(1) or ["README.md"])
-    monkeypatch.setattr("bench.results.keep", lambda *row, fresh: kept.append((*row, fresh)) or 3)
-    code, out, err = run("bench", "stub", "--write", "--json")
-    assert code == 0 and json.loads(out) == ROWS and kept == [("stub", ROWS, False), 1]
-    assert f"{len(ROWS)} rows, 3 stay" in err
-    assert "README.md is printed anew" in err
-    assert run("bench", "--print")[0] == 0 and kept[2:] == [1] and bench_stub == [False]
-    assert run("bench", "stub", "--fresh")[0] == 2
-
-
-def test_bench_as_table_shows_names_with_brackets(run, bench_stub):
-    code, out, _ = run("bench")
-    assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]
-
-
-@pytest.mark.parametrize("name", BENCHES)
-def test_every_bench_has_rows(name):
-    assert callable(import_module(f"bench.{name}").rows)
 
 
 @pytest.mark.parametrize("missing, code", [(False, 0), (True, 3)])

@@ -2,11 +2,13 @@
 
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from host.interrupt import stop_requests, terminating
 from tests.children import *
 
 ROOT = Path(__file__).parents[3]
@@ -24,6 +26,38 @@ def ended(process, seconds=20):
     """Exit code and what was still printed, on both streams."""
     out, err = process.communicate(timeout=seconds)
     return process.returncode, out, err
+
+
+@pytest.mark.parametrize("first", SIGNALS)
+@pytest.mark.parametrize("second", SIGNALS)
+def test_the_second_signal_is_an_interrupt_at_once(first, second):
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with pytest.raises(KeyboardInterrupt), stop_requests() as received:
+        signal.raise_signal(first)
+        assert received == [first]
+        signal.raise_signal(second)
+        pytest.fail("it is the second one")
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_a_command_that_clears_away_ends_by_sigterm_as_by_sigint():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), terminating():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_beside_the_main_thread_no_signal_is_taken():
+    before, found = [signal.getsignal(number) for number in SIGNALS], []
+
+    def work():
+        with stop_requests() as received, terminating():
+            found.append((received, [signal.getsignal(number) for number in SIGNALS]))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [([], before)]
 
 
 def interrupted(start, out, first, second):

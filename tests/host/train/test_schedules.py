@@ -135,6 +135,7 @@ def test_a_rate_of_0_is_warned_of(tmp_path, monkeypatch):
         warnings.simplefilter("error")
         begin(learning_rate_final=0.0)
         begin(learning_rate_final=0.0, learning_rate_steps=396)
+        begin(learning_rate_final=None, learning_rate_steps=300)
         begin(learning_rate_final=1e-9, learning_rate_steps=300)
 
 

@@ -1,0 +1,82 @@
+"""The command that measures: what each bench keeps, and what is printed."""
+
+import json
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+
+from bench import BENCHES
+from host.commands import listing
+
+ROWS = [
+    {
+        "bench": "stub",
+        "case": "K=[16]",
+        "metric": "cycles",
+        "value": 3,
+        "unit": "clocks",
+        "reference": "paper",
+        "reference_value": None,
+        "source": "eq. 4",
+    }
+]
+
+
+@pytest.fixture
+def bench_stub(monkeypatch):
+    asked = []
+    module = SimpleNamespace(rows=lambda area: asked.append(area) or ROWS)
+    monkeypatch.setitem(sys.modules, "bench.stub", module)
+    monkeypatch.setattr("host.commands.measuring.BENCHES", ("stub",))
+    return asked
+
+
+def test_bench_as_json_is_the_rows(run, bench_stub):
+    code, out, _ = run("bench", "stub", "--json", "--area")
+    assert code == 0 and json.loads(out) == ROWS and bench_stub == [True]
+
+
+def test_bench_keeps_what_it_measured(run, bench_stub, monkeypatch):
+    """host 11: each bench writes its file, from which documents are printed."""
+    kept = []
+    monkeypatch.setattr("bench.pages.write", lambda: kept.append(1) or ["README.md"])
+    monkeypatch.setattr("bench.results.keep", lambda *row, fresh: kept.append((*row, fresh)) or 3)
+    code, out, err = run("bench", "stub", "--write", "--json")
+    assert code == 0 and json.loads(out) == ROWS and kept == [("stub", ROWS, False), 1]
+    assert f"{len(ROWS)} rows, 3 stay" in err
+    assert "README.md is printed anew" in err
+    assert run("bench", "--print")[0] == 0 and kept[2:] == [1] and bench_stub == [False]
+    assert run("bench", "stub", "--fresh")[0] == 2
+
+
+def test_each_bench_keeps_its_own_rows(run, bench_stub, monkeypatch):
+    """Not those of the benches before it."""
+    kept = {}
+    for name in ("first", "second"):
+        rows = [dict(ROWS[0], case=name)]
+        module = SimpleNamespace(rows=lambda area, rows=rows: rows)
+        monkeypatch.setitem(sys.modules, f"bench.{name}", module)
+    monkeypatch.setattr("host.commands.measuring.BENCHES", ("first", "second"))
+    monkeypatch.setattr("bench.pages.write", lambda: [])
+    monkeypatch.setattr(
+        "bench.results.keep", lambda name, rows, fresh: kept.update({name: list(rows)}) or 0
+    )
+    code, out, _ = run("bench", "all", "--write", "--json")
+    assert code == 0 and [row["case"] for row in json.loads(out)] == ["first", "second"]
+    assert {name: [row["case"] for row in rows] for name, rows in kept.items()} == {
+        "first": ["first"],
+        "second": ["second"],
+    }
+
+
+def test_bench_as_table_shows_names_with_brackets(run, bench_stub, monkeypatch):
+    monkeypatch.setattr(listing.console, "width", 200)
+    code, out, _ = run("bench")
+    assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_every_bench_has_rows(name):
+    assert callable(import_module(f"bench.{name}").rows)
