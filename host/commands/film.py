@@ -15,6 +15,9 @@ __all__ = ["FILMS"]
 #: pictures of a GIF, which are in memory until the last of them is there
 _LONGEST = 2000
 
+#: hundredths of a second, in which a GIF counts: viewers show a picture of less for a tenth
+_SHORTEST = 2
+
 #: an MP4 is at least so high: what is smaller is enlarged, for half of its colour is not kept
 _LOWEST = 320
 
@@ -22,16 +25,24 @@ _LOWEST = 320
 @contextmanager
 def _gif(path, rate):
     """GIF of ``rate`` pictures a second: a context that gives ``add(picture)``. It ends after
-    2000 pictures, with a warning."""
+    2000 pictures, with a warning.
+
+    A picture begins at the hundredth of a second that is nearest to its time, so that the whole
+    plays at the right speed; of more than 50 a second some are left out.
+    """
     from PIL import Image  # matplotlib's
 
-    pictures = []
+    pictures, begins, count = [], [], 0
 
     def add(picture):
+        nonlocal count
+        begin, count = round(100 * count / rate), count + 1
+        if len(begins) > _LONGEST or (begins and begin < begins[-1] + _SHORTEST):
+            return
+        begins.append(begin)
         if len(pictures) < _LONGEST:
             pictures.append(Image.fromarray(picture))
-        elif len(pictures) == _LONGEST:
-            pictures.append(None)
+        else:
             warnings.warn(
                 f"a gif must be of at most {_LONGEST} pictures, not more: it ends there, an mp4 "
                 "would go on",
@@ -40,8 +51,12 @@ def _gif(path, rate):
             )
 
     yield add
-    first, *others = (picture for picture in pictures if picture)
-    first.save(path, save_all=True, append_images=others, duration=1000 // rate, loop=0)
+    end = max(round(100 * count / rate), begins[-1] + _SHORTEST)
+    durations = [10 * delay for delay in np.diff([*begins, end]).tolist()]
+    first, *others = pictures
+    first.save(
+        path, save_all=True, append_images=others, duration=durations[: len(pictures)], loop=0
+    )
 
 
 @contextmanager
