@@ -110,13 +110,20 @@ def _checked(command, ranges, values):
         if blank == 0:
             numbers.append(_within(command, name, given, low, high))
             continue
-        if len(given) != len(blank):
-            raise UsageError(
-                f"{command.name}.{name} must be {len(blank)} numbers, not {len(given)}"
-            )
+        count = _count(given)
+        if count != len(blank):
+            raise UsageError(f"{command.name}.{name} must be {len(blank)} numbers, not {count}")
         for place, number in enumerate(given):
             numbers.append(_within(command, f"{name}[{place}]", number, low, high))
     return numbers
+
+
+def _count(given):
+    """How many numbers an array is; what is no array is one."""
+    try:
+        return len(given)
+    except TypeError:
+        return 1
 
 
 def _ranges(command, config):

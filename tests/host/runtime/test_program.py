@@ -186,6 +186,8 @@ def test_commands_at_their_limits(opcode, values, expected):
         (Opcode.RESTORE, dict(position=-1), rf"RESTORE\.position must be {U32}, not -1"),
         (Opcode.SEED, dict(state=[1, 2, 3]), r"SEED\.state must be 4 numbers, not 3"),
         (Opcode.SEED, dict(state=[1, 2, 3, 4, 5]), r"SEED\.state must be 4 numbers, not 5"),
+        *((Opcode.SEED, dict(state=one), r"SEED\.state must be 4 numbers, not 1")
+          for one in (7, None, np.uint64(7), np.array(7))),
         *((Opcode.SEED, dict(state=np.array([0, 5, 0, 1], kind)),
            r"SEED\.state\[0\] must be in .*, not 0\.0") for kind in (float, np.float32)),
         (Opcode.SEED, dict(state=[0, 0, 0, 1 << 64]), r"SEED\.state\[3\] must be in .*, not 1844"),
