@@ -3,6 +3,8 @@
 import time
 from collections import defaultdict
 
+import numpy as np
+
 from host.phases import PHASES
 from host.train.log import RunLog
 from host.train.scores import mean_of
@@ -101,7 +103,11 @@ class Rows:
         self._cycles -= cycles
 
     def state_dict(self):
-        return {"seconds": self.seconds, "device_cycles": self.device_cycles}
+        measured = {name: np.array(values) for name, values in self._measured.items()}
+        counted = {"seconds": self.seconds, "device_cycles": self.device_cycles}
+        return counted | {"measured": measured}
 
     def load_state_dict(self, state):
         self._seconds, self._cycles = state["seconds"], state["device_cycles"] or 0
+        for name, values in state.get("measured", {}).items():  # older checkpoints have none
+            self._measured[name] = values.tolist()
