@@ -52,7 +52,7 @@ class ProgressLines:
 
     def add_task(self, description, *, total, state=""):
         self._task = dict(description=description, completed=0, total=total, state=state)
-        self._printed = dict(self._task)
+        self._printed = self._place
         return 0
 
     def update(self, task, **changes):
@@ -62,9 +62,14 @@ class ProgressLines:
         if named or self._printed_at is None or self._clock() - self._printed_at >= self._every_s:
             self._print()
 
+    @property
+    def _place(self):
+        return self._task["description"], self._task["completed"]
+
     def _print(self):
-        """The state, unless it was printed."""
-        if self._task == self._printed:
+        """How far the task is and its state, unless as much was printed: another state alone, as
+        after the final evaluation, is no line."""
+        if self._place == self._printed:
             return
         completed, total = self._task["completed"], self._task["total"]
         elapsed = timedelta(seconds=int(self._clock() - self._started))
@@ -73,4 +78,4 @@ class ProgressLines:
             f"({min(100, 100 * completed // total)} %), {elapsed}, {self._task['state']}"
         )
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
-        self._printed, self._printed_at = dict(self._task), self._clock()
+        self._printed, self._printed_at = self._place, self._clock()

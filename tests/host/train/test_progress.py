@@ -78,6 +78,7 @@ def test_a_state_is_printed_once():
         task = progress.add_task("X", total=10)
         progress.update(task, description="final evaluation", completed=10, state="a")
         progress.update(task, completed=10, state="a")
+        progress.update(task, completed=10, state="what the final evaluation found")
     assert file.getvalue().splitlines() == [
         "final evaluation: step 10 of at least 10 (100 %), 0:00:00, a"
     ]
