@@ -58,9 +58,10 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
         For the summary.
     resume : bool
         Continue from ``checkpoint.npz``: the next batch is the same, if it is a replay buffer's;
-        environments start new episodes. The config must be the checkpoint's, but for its lengths
-        and intervals, and schedules stay as long as they began. Otherwise an older checkpoint and
-        policy in ``out`` become ``*.previous.npz``.
+        environments start new episodes. The config must be the checkpoint's, but for the run's
+        length, what counts as solved, and how often rows and checkpoints are written (see
+        ``RunConfig.identity``); schedules stay as long as they began. Otherwise an older checkpoint
+        and policy in ``out`` become ``*.previous.npz``.
     console : rich.console.Console, optional
 
     Returns

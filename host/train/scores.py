@@ -32,7 +32,8 @@ class Scores:
     evaluation : float or None
         Mean return of an evaluation that no row has shown yet.
     best : float or None
-        Highest mean return of an evaluation so far.
+        Mean return of the evaluation that the best policy was kept for: the highest so far, or the
+        one that was confirmed as a solution, whatever was measured before.
     mean_return : float or None
         The final one, on episodes that chose nothing.
     solved : bool
