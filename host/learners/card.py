@@ -98,7 +98,6 @@ class CardLearner(MemoryLearner):
 
     Parameters
     ----------
-    algorithm : Algorithm
     buffer : LearningReplay
         ValueError if its kernel is of another algorithm or network.
     config, policy, clock, phases
@@ -121,9 +120,9 @@ class CardLearner(MemoryLearner):
         "clipped_gradients",
     )
 
-    def __init__(self, config, policy, clock, buffer, algorithm, *, phases):
+    def __init__(self, config, policy, clock, buffer, *, phases):
         super().__init__(config, policy, clock, buffer, phases=phases)
-        wanted = kernel_settings(algorithm, config.agent, policy.spec, config.env)
+        wanted = kernel_settings(config.algorithm, config.agent, policy.spec, config.env)
         self._check_kernel(wanted)
         self._begun, self._acts = Clock(), config.act == "card"
         buffer.initialize(_layers(policy))

@@ -23,8 +23,8 @@ class FixarLearner(CardLearner):
     BUFFER = FixarReplay
     TRAINS = CardLearner.TRAINS | {"precision": ("fixed32", *CAPTURED), "lagged_critic": (False,)}
 
-    def __init__(self, config, policy, clock, buffer, algorithm, *, phases):
-        super().__init__(config, policy, clock, buffer, algorithm, phases=phases)
+    def __init__(self, config, policy, clock, buffer, *, phases):
+        super().__init__(config, policy, clock, buffer, phases=phases)
         self._schedule = PrecisionSchedule(config.agent)
         self._networks = {name: _Network(buffer, name) for name in buffer.learner.networks}
 

@@ -52,10 +52,8 @@ class RoundLearner(Learner):
         """ValueError, and nothing learned, for what is not finite."""
         measured = defaultdict(list)
         with self.phases("learning"):
-            for seen in (*experience.observations, *(seen for _, seen in experience.guests)):
-                self._check("observations", seen)
             for group, rollout in experience.finished.items():
-                self._check("rewards", rollout.reward)
+                self._check("rewards", rollout.reward)  # finite as float64, perhaps not as float32
                 for outputs in (rollout.outputs, rollout.follows, rollout.bootstrap):
                     self._check("outputs", outputs)
                 errors, found = self._errors(self.config.agent, rollout)
@@ -75,7 +73,7 @@ class RoundLearner(Learner):
         return experience, future, means
 
     def _check(self, name, array):
-        if array.dtype == np.uint8 or np.isfinite(array).all():
+        if np.isfinite(array).all():
             return
         steps, [bad, *_] = self.clock.steps, array[~np.isfinite(array)]
         rate = self.config.agent.learning_rate_at(self.clock.launched)

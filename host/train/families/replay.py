@@ -67,6 +67,6 @@ class Replay(Family):
             epsilon=config.priority_epsilon,
             seed=parts.seeds.buffer,
         )
-        trains = config.algorithm if config.learner == "card" else parts.updater()
-        own = config, parts.policy, parts.clock, memory, trains
+        updater = () if config.learner == "card" else (parts.updater(),)
+        own = config, parts.policy, parts.clock, memory, *updater
         return collector, learner_of(self.design(config))(*own, phases=phases)

@@ -7,7 +7,6 @@ import pytest
 from learner.modelled import kernel_config, opened
 
 from host.algorithms.config import Clock
-from host.algorithms.registry import find
 from host.collect.spec import Spec
 from host.learners.card import CardLearner, kernel_settings, steps_of
 from host.phases import Phases
@@ -44,8 +43,7 @@ def make_policy(config):
 
 
 def make_learner(config, policy, buffer):
-    algorithm = find(config.algo)
-    return CardLearner(config, policy, Clock(), buffer, algorithm, phases=Phases())
+    return CardLearner(config, policy, Clock(), buffer, phases=Phases())
 
 
 def experiences(config, seed=2):
