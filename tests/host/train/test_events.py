@@ -1,6 +1,7 @@
 """host.train.events: on the disk when they come; a disk's error is the caller's, and loses none."""
 
 import resource
+import time
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
@@ -8,16 +9,32 @@ from tensorboardX.proto.event_pb2 import Event
 from host.train.events import EventFile
 
 
-def steps(folder):
-    """(step, value) of the only file, from the record format: length, checksum, data, checksum."""
+def events(folder):
+    """Those of the only file, from the record format: length, checksum, data, checksum."""
     (path,) = folder.iterdir()
-    data, at, found = path.read_bytes(), 0, []
+    data, at = path.read_bytes(), 0
     while at < len(data):
         length = int.from_bytes(data[at : at + 8], "little")
-        event = Event.FromString(data[at + 12 : at + 12 + length])
-        found += [(event.step, value.simple_value) for value in event.summary.value]
+        yield Event.FromString(data[at + 12 : at + 12 + length])
         at += 16 + length
-    return found
+
+
+def steps(folder):
+    """(step, value) of the scalars."""
+    return [
+        (event.step, value.simple_value)
+        for event in events(folder)
+        for value in event.summary.value
+    ]
+
+
+def test_an_event_has_the_date(tmp_path):
+    """Seconds since 1970: TensorBoard shows them as a run's date."""
+    before, file = time.time(), EventFile(tmp_path)
+    file.add_scalar("loss", 1.0, 8)
+    file.close()
+    *_, event = events(tmp_path)
+    assert before <= event.wall_time <= time.time()
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path):
