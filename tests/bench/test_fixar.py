@@ -128,3 +128,24 @@ def test_bytes_of_a_timestep_are_those_of_its_launch():
     kept, operands = card._Kept(Launcher()), [(64, np.zeros(3, np.uint8))]
     assert kept.run([1], operands, 5) == ([1], operands, 5) and kept.device_cycles == 7
     assert card._only(kept.asked[0]) == (1, operands, 5)
+
+
+def test_clocks_of_an_act_are_those_that_a_second_one_adds():
+    """Of a card of which a launch takes 100 clocks, and each ACT 7."""
+    buffer = _Acts()
+    assert card._acting(buffer, CHEETAH, np.random.default_rng(0), 3) == 7
+    assert [len(program) for program in buffer.launched] == [1, 2]
+
+
+class _Acts:
+    """A buffer that is its own launcher."""
+
+    def __init__(self):
+        self.launcher, self.device_cycles, self.launched = self, 0, []
+
+    def act(self, obs):
+        self.launcher.run([("ACT", {"count": len(obs)})], [], 64)
+
+    def run(self, program, operands, size):
+        self.launched.append(program)
+        self.device_cycles += 100 + 7 * len(program)

@@ -191,6 +191,10 @@ def test_one_kernel_has_one_user(card):
     ActorCritic(kernel).load(parameters_of(CONFIG))
 
 
+def test_a_round_of_as_many_tasks_as_the_kernel_takes():
+    assert len(Round(network(tasks=2), [Sync(snapshot=0), Sync(snapshot=1)]).tasks) == 2
+
+
 def test_a_round_of_another_config(card):
     other = network(agents=4)
     with pytest.raises(ValueError, match="tasks must be a round of this kernel's config"):

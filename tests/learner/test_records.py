@@ -77,3 +77,12 @@ def test_a_beta_that_the_card_would_refuse(bits):
     steps["beta"][1] = bits
     with pytest.raises(ValueError, match=rf"^beta must be in 0\.\.65535, not {bits}$"):
         checked_hyperparameters(steps)
+
+
+def test_gains_that_are_not_given_are_those_of_their_decays():
+    (step,) = hyperparameter_records(1, scale=1, rate=1, first_decay=0.75, second_decay=0.5)
+    assert (step["first_gain"], step["second_gain"]) == (0.25, 0.5)
+    (step,) = hyperparameter_records(1, scale=1, rate=1, first_decay=0.75, second_gain=2)
+    assert (step["first_gain"], step["second_gain"]) == (0.25, 2)
+    (step,) = hyperparameter_records(1, scale=1, rate=1, blend=0.125)
+    assert step["keep"].tolist() == [0.875, 0.875] and step["second_gain"] == 1

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import boards
 from host.commands.app import app
+from host.commands.making import _open_boards
 from host.commands.request import request
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
@@ -144,3 +145,7 @@ def test_a_folder_with_a_finished_bitstream_is_refused(tmp_path, monkeypatch):
     assert CliRunner().invoke(app, words).exit_code == 0
     assert CliRunner().invoke(app, [*other, "--overwrite"]).exit_code == 0
     assert not (tmp_path / "u200" / "stub" / "stub.xclbin").exists()
+
+
+def test_boards_without_a_vendors_tool_are_those_that_the_design_fits():
+    assert list(_open_boards("replay")) == ["ulx3s"] and not list(_open_boards("a3c"))

@@ -4,6 +4,7 @@ resumes."""
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,6 +93,25 @@ def test_a_launch_is_a_rollout():
     assert session.device_cycles == 400
     session.close()
     assert estimator.closed
+
+
+def test_the_time_of_the_card_is_the_cards():
+    """Of each launch its own, which lies in the phase that packs."""
+    estimator = Estimator()
+    flight = estimator.launcher.kernel.flight = SimpleNamespace(seconds=5.0)
+    session = build(small(), lambda: estimator)
+    moved, session.learner.phases.move = [], lambda seconds, to: moved.append((seconds, to))
+    estimate = estimator.estimate
+
+    def launched(*arrays, **options):
+        flight.seconds += 2.0
+        return estimate(*arrays, **options)
+
+    estimator.estimate = launched
+    for _ in range(3):
+        session.iterate()
+    session.close()
+    assert moved == [(2.0, "card")] * 3
 
 
 def test_leaves_everything(tmp_path):

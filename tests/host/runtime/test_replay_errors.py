@@ -115,10 +115,13 @@ def test_states_of_others_are_refused(card):
         buffer = filled(kernel)
         state = buffer.state_dict()
         floats = {"x": (np.float32, ())}
+        size = record_dtype(FIELDS).itemsize
+        bytes_ = {"x": (np.uint8, (size,))}  # as many bytes, but others
         for others, name in (
             (lambda: make(narrow, capacity=30), "config_hash"),
             (lambda: make(wide, capacity=99), "capacity"),
             (lambda: PrioritizedReplayBuffer(wide, floats, capacity=CAPACITY), "dtype"),
+            (lambda: PrioritizedReplayBuffer(wide, bytes_, capacity=CAPACITY), "dtype"),
         ):
             other = None  # what nobody holds any more has no kernel either
             other = others()

@@ -9,9 +9,11 @@ from rich.console import Console
 
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.policy_file import load_policy
+from host.collect.spec import Spec
 from host.runtime.a3c import ActorCritic, Broken
 from host.train.build import build
 from host.train.config import RoundsConfig
+from host.train.families import family_of
 from host.train.log import read_progress
 from host.train.loop import train
 from host.train.session import Session
@@ -280,3 +282,12 @@ def test_it_learns(learner):
         while session.clock.steps < config.steps and np.mean(returns[-100:] or [0]) < 100:
             returns += [gained for gained, _ in session.iterate().episodes]
     assert np.mean(returns[-100:]) >= 100 > 40 > np.mean(returns[:100])
+
+
+def test_the_kernel_of_a_run_has_the_shape_of_its_images():
+    """Of images that are not square."""
+    wide = Spec(shape=(8, 6, 3), dtype="uint8", discrete=True, action_count=4, exponent=-8)
+    config = configured()
+    values = family_of(config).kernel_values(config, wide)
+    assert (values["height"], values["width"], values["channels"]) == (8, 6, 3)
+    assert values["outputs"] == 5 and values["input_exponent"] == -8
