@@ -1,5 +1,6 @@
 """bench.learning.chance: what random actions return, measured and kept."""
 
+import numpy as np
 import pytest
 
 from bench.learning import chance
@@ -20,6 +21,27 @@ def test_random_actions_in_cartpole_and_pendulum():
     assert chance.measure(config(), 60)["mean"] == found["mean"], "of the same seeds"
     box = chance.measure(config(algo="ddpg", env="Pendulum-v1"), 20)
     assert -1450 < box["mean"] < -1000
+
+
+def test_random_actions_are_all_of_the_agents(monkeypatch):
+    """Each action as often as any other, boxes from -1 to 1; no episode is longer than those of
+    evaluations, and the deviation is that of a sample."""
+    seen, given = [], np.array([1.0, 2.0, 6.0])
+
+    def evaluate(policy, copies, *, seed, limit):
+        seen.append(policy.act(np.zeros((4000, 3)), greedy=True))
+        assert (copies.episodes, seed, limit) == (3, 0, 77)
+        return given
+
+    monkeypatch.setattr(chance, "evaluate", evaluate)
+    fields = SHORT | {"evaluation_steps": 77}
+    found = chance.measure(config(fields=fields), 3)
+    assert (found["mean"], found["deviation"], found["episodes"]) == (3, round(7**0.5, 4), 3)
+    chance.measure(config(algo="ddpg", env="Pendulum-v1", fields=fields), 3)
+    discrete, box = seen
+    assert set(discrete) == {0, 1} and abs(discrete.mean() - 0.5) < 0.05
+    assert box.shape == (4000, 1) and -1 <= box.min() < -0.99 and 0.99 < box.max() <= 1
+    assert abs(box.mean()) < 0.05
 
 
 def test_what_is_kept_is_a_sample(tmp_path):

@@ -55,11 +55,16 @@ def test_losses_on_the_same_experiences(tmp_path, monkeypatch):
     assert up + down == pytest.approx(2 * before + 18)
     assert up < before < down
 
-    # Of 250 steps whose episode does not end, all but the last 100 count.
+    # Of 250 steps whose episode does not end, all but the last 100 count. Rewards are as in
+    # training.
+    clipped = override(config, {"reward_clip": 0.5})
+
     def endless(rewards, ended, gamma):
+        assert gamma == config.agent.gamma and ended.any() and (rewards == 0.5).all()
         wanted = np.zeros(rewards.shape)
         wanted[100:150] = 1e6
         return wanted, np.zeros(rewards.shape, bool)
 
     monkeypatch.setattr(critic, "returns", endless)
-    assert critic.critic_losses(config, tmp_path / "run") == pytest.approx([1e12 / 3] * 2, rel=1e-3)
+    losses = critic.critic_losses(clipped, tmp_path / "run")
+    assert losses == pytest.approx([1e12 / 3] * 2, rel=1e-3)

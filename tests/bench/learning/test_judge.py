@@ -193,6 +193,25 @@ def test_a_drop_that_lasts():
     assert judge(row, {("cpu", 0): run(200.0) | {"longest_drop": 3}}).verdict == HOLDS
 
 
+def test_one_run_that_drops_is_enough():
+    """And one that is missing leaves it open."""
+    row = claim(kinds=(kind(recovers=True),), seeds=3, needed=0)
+    low, high = (run(200.0, curve(*[value] * 49)) for value in (-121.0, -100.0))
+    for runs, found in (
+        ((high, low, high), FAILS),
+        ((high, high, high), HOLDS),
+        ((high, high, None), OPEN),
+    ):
+        assert judge(row, {("cpu", seed): each for seed, each in enumerate(runs)}).verdict == found
+
+
+def test_a_claim_that_fails_in_one_thing_is_not_left_open_by_another():
+    row = claim(kinds=(kind("a"), kind("b")), seeds=1)
+    assert judge(row, results(a=[99.0], b=[None])).verdict == FAILS
+    assert judge(row, results(a=[None], b=[99.0])).verdict == FAILS
+    assert judge(row, results(a=[100.0], b=[None])).verdict == OPEN
+
+
 @pytest.mark.parametrize(
     "words, make",
     [

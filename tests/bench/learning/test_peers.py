@@ -7,6 +7,7 @@ import pytest
 
 from bench.learning.peers import _ZOO as ZOO
 from bench.learning.peers import PEERS
+from host.settings import override
 from host.train.preset import preset
 
 
@@ -39,6 +40,35 @@ def test_what_dqn_has_no_argument_for():
         PEERS["dqn"](replace(config, agent=replace(config.agent, dueling=True)))
     with pytest.raises(ValueError, match="^algo must be 'dqn' for peer dqn, not 'sac'$"):
         PEERS["dqn"](preset("sac", "cpu"))
+
+
+def test_every_number_of_a_plan_is_the_runs():
+    """None of two that could be exchanged are equal."""
+    fields = dict(
+        learning_rate=0.5, learning_rate_final=0.25, learning_rate_steps=100, epochs=3, gamma=0.75,
+        gae_lambda=0.625, clip=0.375, entropy_coefficient=0.125, value_coefficient=0.875,
+        max_gradient_norm=2.5, log_deviation=-0.5, batch_size=8, steps=400, env_count=2,
+        steps_per_launch=16,
+    )  # fmt: skip
+    assert PEERS["ppo"](override(preset("ppo", "cpu"), fields)).arguments == dict(
+        learning_rate=[0.5, 0.25, 0.25], n_steps=16, batch_size=8, n_epochs=3, gamma=0.75,
+        gae_lambda=0.625, clip_range=0.375, ent_coef=0.125, vf_coef=0.875, max_grad_norm=2.5,
+        policy_kwargs=dict(log_std_init=-0.5),
+    )  # fmt: skip
+    fields = dict(
+        learning_rate=0.5, capacity=999, learning_starts=50, batch_size=8, gamma=0.75, n_step=3,
+        steps_per_launch=4, env_count=2, target_tau=0.625, target_interval=5, epsilon_steps=40,
+        epsilon_start=0.875, epsilon_end=0.125, max_gradient_norm=None, hidden=(7, 6), steps=400,
+    )  # fmt: skip
+    config = override(preset("dqn", "cpu"), fields)
+    assert PEERS["dqn"](config).arguments == dict(
+        learning_rate=0.5, buffer_size=999, learning_starts=50, batch_size=8, gamma=0.75,
+        n_steps=3, train_freq=4, gradient_steps=1, tau=0.625, target_update_interval=40,
+        exploration_fraction=0.1, exploration_initial_eps=0.875, exploration_final_eps=0.125,
+        max_grad_norm=1e9, policy_kwargs=dict(net_arch=[7, 6]),
+    )  # fmt: skip
+    limited = override(config, {"max_gradient_norm": 2.5})
+    assert PEERS["dqn"](limited).arguments["max_grad_norm"] == 2.5
 
 
 @pytest.mark.parametrize("algo, env", ZOO)

@@ -2,8 +2,9 @@
 
 import json
 import os
+import signal
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from bench.learning.run import perform
 from host.commands.playing import play
 from host.interrupt import INTERRUPTED
 from host.train.log import read_progress
+from hw.config import check_range
 from sim.lock import locked
 from sim.tools import MissingTool
 from tests.bench.learning.tiny import *
@@ -139,6 +141,32 @@ def test_a_peer_that_is_not_installed(tiny, monkeypatch):
     monkeypatch.delitem(sys.modules, "bench.learning.library", raising=False)
     with pytest.raises(MissingTool, match="^stable-baselines3 must be installed for a peer .pip "):
         perform(replace(tiny(), peer="zoo"), quiet())
+
+
+@pytest.mark.parametrize(
+    "ends, code, said",
+    [
+        (lambda: 0, 0, ""),
+        (lambda: 1, 1, ""),
+        (lambda: signal.raise_signal(signal.SIGTERM), INTERRUPTED, "rlfabric: interrupted"),
+        (lambda: check_range("steps", 0, 1, 2), 2, "rlfabric: steps must be "),
+    ],
+)
+def test_what_the_process_of_a_run_ends_with(tiny, monkeypatch, capsys, ends, code, said):
+    """The job is the one that was sent; ``make learning`` goes by the exit code."""
+    job, performed = tiny(), []
+
+    def perform(given, console):
+        performed.append(given)
+        return ends()
+
+    monkeypatch.setattr(module, "perform", perform)
+    monkeypatch.setattr(module, "leave", sys.exit)
+    monkeypatch.setattr(sys, "argv", ["run", json.dumps(asdict(job))])
+    with pytest.raises(SystemExit) as ended:
+        module.main()
+    assert ended.value.code == code and capsys.readouterr().err.startswith(said)
+    assert [each.asked for each in performed] == [job.asked]
 
 
 def test_one_process_at_a_run(tiny):

@@ -90,6 +90,21 @@ def test_a_run_that_was_not_begun_here_keeps_its_state(cut, tmp_path, changes):
     assert (tmp_path / "state/tiny/cpu-0/checkpoint.npz").read_text() == "there 300"
 
 
+def test_a_run_that_is_finished_takes_nothing(cut, tmp_path):
+    put([cut("there", 300)], tmp_path / "state")
+    job = cut("here", 100)
+    job.end({"mean_return": 1.0})
+    assert take([job], tmp_path / "state") == [] and content(job) == "here 100"
+
+
+def test_a_checkpoint_is_further_than_none(cut, tmp_path):
+    """Although there is no row of it yet."""
+    job = cut("there", 300)
+    (Path(job.folder) / "progress.csv").write_text("steps\n")
+    put([job], tmp_path / "state")
+    assert take([job_in(tmp_path / "here")], tmp_path / "state") == ["tiny/cpu-0"]
+
+
 def test_a_folder_that_is_not_there_has_nothing(cut, tmp_path):
     job = cut("here", 100)
     assert take([job], tmp_path / "none") == [] and content(job) == "here 100"
@@ -98,9 +113,12 @@ def test_a_folder_that_is_not_there_has_nothing(cut, tmp_path):
 def test_a_peers_state_counts_its_steps(cut, tmp_path):
     job = cut("there", 0)
     (Path(job.folder) / "state.json").write_text(json.dumps({"steps": 400}))
-    (Path(job.folder) / ".lock").touch()
+    litter = {".lock", "partial-3", ".best.npz.0a1b.partial"}
+    for name in litter:
+        (Path(job.folder) / name).touch()
     put([job], tmp_path / "state")
-    assert not (tmp_path / "state/tiny/cpu-0/.lock").exists(), "it is this process's"
+    there = {path.name for path in (tmp_path / "state/tiny/cpu-0").iterdir()}
+    assert "state.json" in there and not there & litter, "they are this process's"
     assert take([cut("here", 300)], tmp_path / "state") == ["tiny/cpu-0"]
 
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from bench.learning import work as module
 from bench.learning.work import work
 
 #: ends 0.3 s after it has begun, and says when
@@ -133,6 +134,28 @@ def test_a_second_signal_is_passed_on_too(jobs, console):
         work([job], python(STUBBORN), workers=2, console=console)
     thread.join()
     assert log(job).split() == ["ready", "TERM", "TERM"]
+
+
+def test_a_process_that_heeds_no_signal_is_killed(jobs, console, monkeypatch):
+    """A while after the second one; nothing is left behind."""
+    monkeypatch.setattr(module, "_END_S", 0.3)
+    (job,) = jobs("a")
+    deaf = "import os, signal, time\n"
+    deaf += "for number in (signal.SIGTERM, signal.SIGINT): signal.signal(number, signal.SIG_IGN)\n"
+    deaf += "print(os.getpid(), flush=True); time.sleep(20)"
+    thread = signalling([Path(f"{job.folder}.log")], 0.1, 0.5)
+    with pytest.raises(KeyboardInterrupt):
+        work([job], python(deaf), workers=1, console=console)
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(log(job)), 0)
+
+
+def test_a_log_goes_on_with_its_run(jobs, console):
+    """What is known of a run that was cut is not lost where it goes on."""
+    for word in ("first", "second"):
+        assert work(jobs("a"), python(f"print({word!r})"), workers=1, console=console) == {}
+    assert log(*jobs("a")).split() == ["first", "second"]
 
 
 def test_a_process_is_out_of_a_terminals_reach(jobs, console):
