@@ -96,7 +96,7 @@ def _card_run(job, resume, console):
 def _falls(job, rows):
     """First and last of what is to fall: of the critic, its losses on the same experiences; of a
     column, means over a fifth of the rows that have it. ValueError if a number of any row is not
-    finite."""
+    finite, or if no row has that column's."""
     for row in rows:
         for name, value in row.items():
             if value is not None and not math.isfinite(value):
@@ -104,6 +104,8 @@ def _falls(job, rows):
     if job.falls == "critic's loss":
         return critic_losses(job.config, job.folder)
     values = [row[job.falls] for row in rows if row[job.falls] is not None]
+    if not values:
+        raise UsageError(f"{job.falls} must be in some row of the run's progress, not in none")
     part = max(len(values) // 5, 1)
     return sum(values[:part]) / part, sum(values[-part:]) / part
 

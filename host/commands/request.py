@@ -54,7 +54,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
         if name in settings:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{name} must be given once, not by {option} and by --set")
-    if "threshold" in given:
+    if "threshold" in given and "until_solved" not in settings:
         given.setdefault("until_solved", True)
     read = {} if file is None else _read(Path(file))
     summary = isinstance(read.get("config"), dict)

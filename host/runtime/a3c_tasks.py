@@ -141,12 +141,11 @@ class Round:
     def _train(self, task):
         agent = self._integer("agent", task.agent, self.config.agents)
         errors = self._checked_errors(task)
-        numbers = dict(rate=task.rate, decay=task.decay, gain=1 - task.decay, epsilon=task.epsilon)
-        for name, value in numbers.items():
+        numbers = {}
+        for name in ("rate", "decay", "gain", "epsilon"):
+            numbers[name] = value = 1 - task.decay if name == "gain" else getattr(task, name)
             low, high = CONSTANTS[name]
-            with np.errstate(over="ignore"):
-                word = np.float32(value).view(np.uint32)
-            if not low <= word <= high:
+            if not low <= self._word(name, value) <= high:
                 self._wrong(name, _RULES[name], value)
         self._put(
             task,
@@ -196,6 +195,14 @@ class Round:
     def _wrong(self, name, rule, value, earlier=None):
         other = "" if earlier is None else f", as in task {earlier}"
         raise UsageError(f"task {self._position}: {name} must be {rule}, not {value!r}{other}")
+
+    def _word(self, name, value):
+        """The bits of ``value`` as binary32."""
+        try:
+            with np.errstate(over="ignore"):
+                return np.float32(value).view(np.uint32)
+        except (TypeError, ValueError):
+            self._wrong(name, "a number", value)
 
     def _integer(self, name, value, count):
         """``value`` as an int below ``count``."""

@@ -92,6 +92,8 @@ BAD_FIELDS = [
     ([train(0, 1, rate=-1.0)], "task 0: rate must be finite and at least 0, not -1.0"),
     ([train(0, 1, rate=1e39)], r"task 0: rate must be finite and at least 0, not 1e\+39"),
     ([train(0, 1, decay=1.5)], r"task 0: decay must be in 0\.\.1, not 1.5"),
+    ([train(0, 1, rate="fast")], "task 0: rate must be a number, not 'fast'"),
+    ([train(0, 1, decay=None)], r"task 0: decay must be in 0\.\.1, not None"),
     ([train(0, 1, decay=-0.0)], r"task 0: decay must be in 0\.\.1, not -0.0"),
     # 1 as a word, and 1 less it is negative.
     ([train(0, 1, decay=1 + 1e-9)], r"task 0: gain must be in 0\.\.1, not -1"),

@@ -96,9 +96,12 @@ def test_what_is_known_of_a_run_that_was_cut(tiny):
 
 
 def test_a_fifth_of_the_rows_and_numbers_that_are_not_finite():
-    rows = [{"steps": n, "loss": float(n), "kl": None} for n in range(11)] + [{"loss": None}]
+    rows = [{"steps": n, "loss": float(n), "kl": None} for n in range(11)]
+    rows += [{"loss": None, "kl": None}]
     job = SimpleNamespace(falls="loss")
     assert module._falls(job, rows) == (0.5, 9.5)
+    with pytest.raises(ValueError, match="^kl must be in some row of the run's progress, not in n"):
+        module._falls(SimpleNamespace(falls="kl"), rows)
     rows[3]["loss"] = float("nan")
     with pytest.raises(ValueError, match=r"^loss must be finite, not nan \(step 3\)$"):
         module._falls(job, rows)

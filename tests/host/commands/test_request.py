@@ -150,6 +150,7 @@ def test_a_threshold_is_a_reason_to_stop():
     config, _ = asked(threshold=90.0)
     assert config.threshold == 90 and config.until_solved
     assert not asked()[0].until_solved
+    assert not asked(threshold=90.0, settings={"until_solved": "false"})[0].until_solved
     with pytest.raises(ValueError, match="^threshold must be given to stop when solved, for Cliff"):
         asked(env="CliffWalking-v1", until_solved=True)
     assert asked(env="CliffWalking-v1", threshold=-13.0)[0].until_solved
