@@ -144,8 +144,10 @@ def test_a_process_that_heeds_no_signal_is_killed(jobs, console, monkeypatch):
     deaf += "for number in (signal.SIGTERM, signal.SIGINT): signal.signal(number, signal.SIG_IGN)\n"
     deaf += "print(os.getpid(), flush=True); time.sleep(20)"
     thread = signalling([Path(f"{job.folder}.log")], 0.1, 0.5)
+    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         work([job], python(deaf), workers=1, console=console)
+    assert time.monotonic() - began < 15, "it would have slept for 20"
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(log(job)), 0)
