@@ -89,10 +89,12 @@ def c_loop(reward, value, following, goes_on):
         raise ImportError("a C compiler is needed (apt-get install gcc)")
     folder = BUILD_DIRECTORY / "gae"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "gae.c").write_text(_C)
-    library = folder / "gae.so"
-    flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
-    subprocess.run([compiler, *flags, str(folder / "gae.c"), "-o", str(library)], check=True)
+    source, part, library = (folder / f"gae.{suffix}" for suffix in ("c", "o", "so"))
+    source.write_text(_C)
+    fast = ["-O3", "-march=native", "-ffast-math", "-fPIC", "-c"]
+    subprocess.run([compiler, *fast, str(source), "-o", str(part)], check=True)
+    # Apart: a library that is linked by -ffast-math takes subnormal numbers from its whole process.
+    subprocess.run([compiler, "-shared", str(part), "-o", str(library)], check=True)
     function = ctypes.CDLL(str(library)).gae
     steps, rows = reward.shape
     advantage, rtg = np.empty_like(reward), np.empty_like(reward)

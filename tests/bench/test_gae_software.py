@@ -18,6 +18,7 @@ def test_loops():
     found = software.implementations(40, 8)
     assert len(found) >= 3
     assert_alike(found)
+    assert np.float32(2**-140) * np.float32(0.5) > 0, "the C loop's flags are its own"
 
 
 @pytest.mark.long
