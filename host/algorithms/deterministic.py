@@ -17,8 +17,9 @@ __all__ = ["LONG_RUN", "PENDULUM", "DeterministicConfig", "DeterministicPolicy",
 
 _DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
-#: The run of TD3's and SAC's papers: a million steps of one environment, a gradient step for each,
-#: five greedy episodes each 5000. The first 1000 steps teach nothing, as with TD3 (6.1).
+#: The run of TD3's and SAC's papers, and of FIXAR's but for what it changes: a million steps of one
+#: environment, a gradient step for each, five greedy episodes each 5000. The first 1000 steps teach
+#: nothing, as with TD3 (6.1).
 LONG_RUN = dict(
     steps=1_000_000,
     env_count=1,

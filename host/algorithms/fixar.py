@@ -10,6 +10,7 @@ import numpy as np
 
 from host.algorithms.config import SCHEDULE
 from host.algorithms.ddpg import DDPG, DDPGConfig, DDPGUpdater
+from host.algorithms.deterministic import LONG_RUN
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
 from host.rules import Choice, Number
@@ -94,16 +95,10 @@ class FixarDDPGUpdater(DDPGUpdater):
 # The tasks as the paper trains them (VI-B), uniform draws and rewards as they are. Of its noise it
 # says nothing: here Gaussian, wide until there is something to learn from, for an actor near 0
 # would show the memory little else.
-_LOCOMOTION = dict(
-    steps=1_000_000,
-    env_count=1,
-    capacity=1 << 20,
+_LOCOMOTION = LONG_RUN | dict(
     alpha=0.0,
     learning_starts=10_000,
-    evaluation_interval_steps=5000,
     evaluation_episodes=10,
-    log_interval_steps=5000,
-    checkpoint_interval_steps=50_000,
     agent=dict(
         hidden=(400, 300),
         gamma=0.99,
