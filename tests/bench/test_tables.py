@@ -129,3 +129,7 @@ def test_every_row_of_the_learner_says_what_its_kernel_has():
         wanted = [round(cycles.cf22_cycles(one, int(batch), pes)) for pes in (have, nominal)]
         assert own == ", ".join(map(str, have))
         assert [these, its] == [markdown.shown(value) for value in wanted]
+
+
+def test_digits_in_groups_begin_at_ten_thousand():
+    assert markdown.line([9999, 10_000, -10_000]) == "| 9999 | 10 000 | -10 000 |"

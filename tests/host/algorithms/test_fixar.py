@@ -18,8 +18,9 @@ from host.algorithms.precision import PRECISIONS
 from host.algorithms.registry import find
 from host.learners.card import CardLearner
 from host.learners.designs import learner_of
-from host.learners.fixar import FixarLearner
+from host.learners.fixar import FixarLearner, _NoisyPolicy
 from host.learners.replay import ReplayLearner
+from host.train.preset import preset
 from tests.host import agents
 from tests.host.agents import CONTINUOUS, make_batch
 
@@ -247,3 +248,18 @@ def test_whose_noise_explores(noise):
     else:
         assert asked == [{}, {}]
         np.testing.assert_array_equal(found, peer.act(obs))
+
+
+def test_tasks_of_the_paper():
+    """What they change of the long run of TD3's and SAC's papers."""
+    config = preset("ddpg", "cpu", None, "HalfCheetah-v5")
+    assert (config.steps, config.alpha, config.learning_starts) == (1_000_000, 0.0, 10_000)
+    assert (config.evaluation_episodes, config.evaluation_interval_steps) == (10, 5000)
+
+
+def test_the_cards_noise_is_that_of_the_step():
+    config, asked = SimpleNamespace(noise_at=lambda steps: steps / 10), []
+    policy = SimpleNamespace(config=config, rng=np.random.default_rng(0), flat=lambda obs: obs)
+    actor = _NoisyPolicy(policy, lambda obs, **how: asked.append(how["noise"]))
+    actor.act(np.zeros((1, 3), np.float32), steps=7)
+    assert asked == [0.7]
