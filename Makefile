@@ -70,10 +70,10 @@ bitstream: $(READY) ## the bitstream of DESIGN for BOARD; without its tools, all
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
 bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours
-	@$(RLFABRIC) bench $(BENCH) --area --write
+	@$(RUN) -m bench $(BENCH) --area --write
 
 tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables from docs/results/*.json
-	@$(RLFABRIC) bench --print
+	@$(RUN) -m bench --print
 
 clean: ## remove what was built; keep .venv and runs/
 	rm -rf build .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """What is printed from ``docs/results/*.json``: a page a bench, their list, and README's tables.
 
-``rlfabric bench --print`` (`make tables`) writes all of it; nothing of it is written by hand.
+``python -m bench --print`` (`make tables`) writes all of it; nothing of it is written by hand.
 """
 
 import re
@@ -18,7 +18,7 @@ ROOT = FOLDER.parents[1]
 
 _HEADS = ("case", "metric", "value", "unit", "reference", "reference_value", "source")
 _PAGE = """\
-# What `rlfabric bench {name}` measured
+# What `python -m bench {name}` measured
 
 Printed by `make tables` from [{name}.json]({name}.json). Areas are yosys estimates; times in
 seconds are of a machine shared with other work: read their ratios.
@@ -26,7 +26,7 @@ seconds are of a machine shared with other work: read their ratios.
 _INDEX = """\
 # What the benches measured
 
-`rlfabric bench NAME --write` measures one of them (`--area` maps it too) and keeps its rows in
+`python -m bench NAME --write` measures one of them (`--area` maps it too) and keeps its rows in
 `docs/results/NAME.json`, with the commit and the date; rows that it did not measure stay. `make
 tables` prints these pages and README's tables from the files.
 

@@ -10,6 +10,7 @@ are of a release that does not fit, 7 the output cannot be written, 130 interrup
 The commands are imported when Ctrl-C is a word and no traceback: that takes seconds.
 """
 
+import importlib
 import os
 import signal
 import sys
@@ -31,7 +32,7 @@ def _at_once(number, frame):
     os._exit(INTERRUPTED)
 
 
-def _imported():
+def _imported(commands):
     """The commands, how errors are reported, and the warning that nobody wants."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
@@ -39,16 +40,18 @@ def _imported():
     try:
         from amaranth.hdl import UnusedElaboratable
 
-        from host.commands.app import app
         from host.commands.exits import report
+
+        app = importlib.import_module(commands).app
     finally:
         signal.signal(signal.SIGINT, before)
     return app, report, UnusedElaboratable
 
 
-def main():
-    """Run the command line; what a user can cause ends in one line and an exit code."""
-    app, report, unused = _imported()
+def main(commands="host.commands.app"):
+    """Run the command line of the module ``commands``; what a user can cause ends in one line and
+    an exit code."""
+    app, report, unused = _imported(commands)
     warnings.showwarning = _show
     # Estimates and descriptions look at components that nothing elaborates.
     warnings.simplefilter("ignore", unused)

@@ -14,7 +14,7 @@ ARROWS = {
     "hw": {"hw"},
     "sim": {"hw", "sim"},
     "boards": {"hw", "boards"},
-    "host": {"hw", "sim", "boards", "host", "bench"},
+    "host": {"hw", "sim", "boards", "host"},
     "bench": {"hw", "sim", "boards", "host", "bench"},
 }
 #: folder of hw -> those it may import beside itself and the files of hw itself; later, the kernels

@@ -112,4 +112,4 @@ def test_commands_exist():
         options = {name for parameter in known[command].params for name in parameter.opts}
         assert set(re.findall(r"--[a-z-]+", words)) <= options, (command, words)
     commands = set(re.findall(r"(?:`|\$ )rlfabric ([a-z]+)", README))
-    assert {"train", "bench", "doctor"} <= commands <= set(get_command(app).commands)
+    assert {"train", "show", "doctor"} <= commands <= set(get_command(app).commands)

@@ -1,2 +1,2 @@
 """Commands of ``rlfabric``, which ``app`` joins: ``making`` (Verilog, bitstreams, reports),
-``inspecting`` (fields, policies), ``measuring`` (benches); what they ask for, what they print."""
+``inspecting`` (fields, policies); what they ask for, what they print."""

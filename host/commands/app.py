@@ -10,7 +10,6 @@ from host.commands.exits import MISSING_TOOL
 from host.commands.inspecting import inspecting
 from host.commands.listing import LISTS, console
 from host.commands.making import making
-from host.commands.measuring import measuring
 from host.commands.options import (
     Act,
     BoardName,
@@ -41,7 +40,6 @@ app = typer.Typer(
 )
 app.add_typer(making)
 app.add_typer(inspecting)
-app.add_typer(measuring)
 
 
 def _version(asked: bool):

@@ -1,40 +1,22 @@
 """The command line, run in this process; a disk that is full; a board at a serial port."""
 
 import resource
-import sys
-import warnings
 
 import pytest
 import serial
 from card.copy_kernel import CopyTwin, generate
+from command_line import command_line
 from uart.serial_port import SerialPort
 from uart.systems import twin
 
-from host import cli
 from host.card import line
-from host.commands.exits import TRACEBACK
 from sim.model.kernels import KERNELS
 
 
 @pytest.fixture
 def run(monkeypatch, capsys):
     """``run(*words)`` gives exit code, standard output and standard error of the command."""
-
-    monkeypatch.setenv(TRACEBACK, "")  # -v sets it
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setattr(cli, "leave", sys.exit)  # this process goes on
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as exit:
-            code = exit.code or 0
-        return code, *capsys.readouterr()
-
-    return call
+    return command_line(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ class Trainer(wiring.Component):
     A sample enters every ``config.interval`` cycles. Forward, loss and backward of a batch overlap;
     each layer updates its parameters as soon as its own gradients are complete, so the update
     of the upper layers runs beside the gradients of the lower ones. Cycles of a gradient step:
-    measured by ``rlfabric bench learner``, for there is no closed formula that holds exactly.
+    measured by ``python -m bench learner``, for there is no closed formula that holds exactly.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def stubs(monkeypatch):
     monkeypatch.setattr(listing.console, "width", 200)
 
 
-COMMANDS = ["verilog", "bitstream", "report", "train", "bench", "show", "evaluate"]
+COMMANDS = ["verilog", "bitstream", "report", "train", "show", "evaluate"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -170,7 +170,6 @@ def test_unchanged_files_are_not_written_again(run, tmp_path):
         (["bitstream", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
         (["bitstream", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
         (["list", "none"], 2, "rlfabric: WHAT must be one of designs, boards, "),
-        (["bench", "none"], 2, "rlfabric: bench must be one of"),
         (["simulate"], 2, "No such command 'simulate'"),
     ],
 )

@@ -12,7 +12,6 @@ LINES = lines()
 
 #: what begins a line that is parsed, and not run here -> why
 PARSED = {
-    "rlfabric bench ": "two hours; test_bench_host.py and test_profile.py run two, small",
     "rlfabric bitstream ": "needs a vendor's tools, or minutes of place and route",
     "rlfabric report ": "minutes of yosys; tests/boards/test_report.py runs a small design",
     "rlfabric verilog ": "long: below",

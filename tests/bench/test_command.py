@@ -1,15 +1,19 @@
-"""The command that measures: what each bench keeps, and what is printed."""
+"""``python -m bench``: what each bench keeps, and what is printed."""
 
 import json
+import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_line import command_line
 
 from bench import BENCHES
 from host.commands import listing
 
+ROOT = Path(__file__).parents[2]
 ROWS = [
     {
         "bench": "stub",
@@ -25,16 +29,21 @@ ROWS = [
 
 
 @pytest.fixture
+def run(monkeypatch, capsys):
+    return command_line(monkeypatch, capsys, "bench.command")
+
+
+@pytest.fixture
 def bench_stub(monkeypatch):
     asked = []
     module = SimpleNamespace(rows=lambda area: asked.append(area) or ROWS)
     monkeypatch.setitem(sys.modules, "bench.stub", module)
-    monkeypatch.setattr("host.commands.measuring.BENCHES", ("stub",))
+    monkeypatch.setattr("bench.command.BENCHES", ("stub",))
     return asked
 
 
 def test_bench_as_json_is_the_rows(run, bench_stub):
-    code, out, _ = run("bench", "stub", "--json", "--area")
+    code, out, _ = run("stub", "--json", "--area")
     assert code == 0 and json.loads(out) == ROWS and bench_stub == [True]
 
 
@@ -43,12 +52,12 @@ def test_bench_keeps_what_it_measured(run, bench_stub, monkeypatch):
     kept = []
     monkeypatch.setattr("bench.pages.write", lambda: kept.append(1) or ["README.md"])
     monkeypatch.setattr("bench.results.keep", lambda *row, fresh: kept.append((*row, fresh)) or 3)
-    code, out, err = run("bench", "stub", "--write", "--json")
+    code, out, err = run("stub", "--write", "--json")
     assert code == 0 and json.loads(out) == ROWS and kept == [("stub", ROWS, False), 1]
     assert f"{len(ROWS)} rows, 3 stay" in err
     assert "README.md is printed anew" in err
-    assert run("bench", "--print")[0] == 0 and kept[2:] == [1] and bench_stub == [False]
-    assert run("bench", "stub", "--fresh")[0] == 2
+    assert run("--print")[0] == 0 and kept[2:] == [1] and bench_stub == [False]
+    assert run("stub", "--fresh")[0] == 2
 
 
 def test_each_bench_keeps_its_own_rows(run, bench_stub, monkeypatch):
@@ -58,12 +67,12 @@ def test_each_bench_keeps_its_own_rows(run, bench_stub, monkeypatch):
         rows = [dict(ROWS[0], case=name)]
         module = SimpleNamespace(rows=lambda area, rows=rows: rows)
         monkeypatch.setitem(sys.modules, f"bench.{name}", module)
-    monkeypatch.setattr("host.commands.measuring.BENCHES", ("first", "second"))
+    monkeypatch.setattr("bench.command.BENCHES", ("first", "second"))
     monkeypatch.setattr("bench.pages.write", lambda: [])
     monkeypatch.setattr(
         "bench.results.keep", lambda name, rows, fresh: kept.update({name: list(rows)}) or 0
     )
-    code, out, _ = run("bench", "all", "--write", "--json")
+    code, out, _ = run("all", "--write", "--json")
     assert code == 0 and [row["case"] for row in json.loads(out)] == ["first", "second"]
     assert {name: [row["case"] for row in rows] for name, rows in kept.items()} == {
         "first": ["first"],
@@ -73,10 +82,24 @@ def test_each_bench_keeps_its_own_rows(run, bench_stub, monkeypatch):
 
 def test_bench_as_table_shows_names_with_brackets(run, bench_stub, monkeypatch):
     monkeypatch.setattr(listing.console, "width", 200)
-    code, out, _ = run("bench")
+    code, out, _ = run()
     assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]
 
 
 @pytest.mark.parametrize("name", BENCHES)
 def test_every_bench_has_rows(name):
     assert callable(import_module(f"bench.{name}").rows)
+
+
+def test_a_bench_that_is_not_there_is_a_line(run):
+    code, _, err = run("none")
+    assert code == 2 and err.startswith("rlfabric: bench must be one of fa3c, ")
+    assert err.count("\n") == 1
+
+
+def test_it_runs_as_a_module():
+    """With the errors and the exit codes of ``rlfabric``, and by no command of it."""
+    words = [sys.executable, "-m", "bench", "replay", "--fresh"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "rlfabric: fresh must be with --write, which it is about, not alone\n"

@@ -1,4 +1,4 @@
-"""The command that measures what the README claims."""
+"""``python -m bench``: the command that measures what the README claims."""
 
 import importlib
 import json
@@ -10,12 +10,17 @@ from bench import BENCHES, pages, results
 from host.commands.listing import table
 from hw.errors import UsageError
 
-__all__ = ["measuring"]
+__all__ = ["app"]
 
-measuring = typer.Typer()
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
-@measuring.command()
+@app.command()
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A bench, or `all`.")] = "all",
     as_json: Annotated[bool, typer.Option("--json", help="A list of rows, for programs.")] = False,
@@ -41,11 +46,11 @@ def bench(
 
     Examples:
 
-    - `rlfabric bench replay`
+    - `python -m bench replay`
 
-    - `rlfabric bench replay --area --json`
+    - `python -m bench replay --area --json`
 
-    - `rlfabric bench learner --write`
+    - `python -m bench learner --write`
     """
     if name != "all" and name not in BENCHES:
         raise UsageError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")

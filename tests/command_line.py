@@ -1,0 +1,29 @@
+"""A command line inside this process: what it prints, and what it exits with."""
+
+import sys
+import warnings
+
+from host import cli
+from host.commands.exits import TRACEBACK
+
+__all__ = ["command_line"]
+
+
+def command_line(monkeypatch, capsys, *commands):
+    """``run(*words)`` gives exit code, standard output and standard error of ``rlfabric``, or of
+    the module ``commands``."""
+    monkeypatch.setenv(TRACEBACK, "")  # -v sets it
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(cli, "leave", sys.exit)  # this process goes on
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
+        try:
+            cli.main(*commands)
+            code = 0
+        except SystemExit as exit:
+            code = exit.code or 0
+        return code, *capsys.readouterr()
+
+    return run
