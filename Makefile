@@ -19,8 +19,8 @@ DEMO_KERNEL := --set kernel.learner.arithmetic.kind=fixed --set kernel.multiplie
 
 # Modules are run by name, from here, so that a moved or copied checkout runs its own code.
 RUN := .venv/bin/python
-RLFABRIC := $(RUN) -m host.cli
-SOURCES := hw host sim boards bench scripts examples tests
+RLFABRIC := $(RUN) -m rlfabric
+SOURCES := rlfabric hw host sim boards bench scripts examples tests
 READY := .venv/.ready
 READY_TEST := .venv/.ready-test
 READY_PEERS := .venv/.ready-peers

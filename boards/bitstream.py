@@ -84,6 +84,10 @@ class AchievedClock:
         return f"clock {self.name}: {self.mhz:g} MHz{asked}"
 
 
+#: What a generated script imports: ``host``, or ``rlfabric.host`` where that is installed.
+_HOST = f"{__package__.removesuffix('boards')}host"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What a build made: the file that a card loads, and the clocks it may run at."""
@@ -93,7 +97,7 @@ class Outcome:
 
 
 def _builder(board):
-    return importlib.import_module(f"boards.{board.name}.build")
+    return importlib.import_module(f"{__package__}.{board.name}.build")
 
 
 def files(description, board, *, mapped=None, storage_bytes=None):
@@ -104,7 +108,7 @@ def files(description, board, *, mapped=None, storage_bytes=None):
     assigned = banks(description, board, storage_bytes=storage_bytes)
     texts = _builder(board).files(description, board, assigned, mapped)
     values = dict(heading=heading(description, board), board=board, kernel=description)
-    return {**texts, "smoke.py": render("boards", "smoke.py", **values)}
+    return {**texts, "smoke.py": render(__package__, "smoke.py", host=_HOST, **values)}
 
 
 def whole(description, board, banks):

@@ -48,7 +48,7 @@ def _imported(commands):
     return app, report, UnusedElaboratable
 
 
-def main(commands="host.commands.app"):
+def main(commands=f"{__package__}.commands.app"):
     """Run the command line of the module ``commands``; what a user can cause ends in one line and
     an exit code."""
     app, report, unused = _imported(commands)

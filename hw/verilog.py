@@ -35,7 +35,7 @@ def to_verilog(component, *, name):
     whole = "\n".join(texts)
     for module, file in _MODULES.items():
         if re.search(rf"\b{module}\b", whole):
-            whole += "\n" + (files("hw.stream") / file).read_text()
+            whole += "\n" + (files(f"{__package__}.stream") / file).read_text()
     return whole
 
 

@@ -16,6 +16,7 @@ ARROWS = {
     "boards": {"hw", "boards"},
     "host": {"hw", "sim", "boards", "host"},
     "bench": {"hw", "sim", "boards", "host", "bench"},
+    "rlfabric": {"host", "rlfabric"},
 }
 #: folder of hw -> those it may import beside itself and the files of hw itself; later, the kernels
 HW_ARROWS = {

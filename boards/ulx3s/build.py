@@ -86,7 +86,7 @@ def files(description, board, banks, mapped):
     texts = {file: plan.files[file] for file in (*wanted, f"build_{name}.sh")}
     texts["uart.json"] = json.dumps(config.to_dict(), indent=2, sort_keys=True) + "\n"
     texts["README.md"] = render(
-        "boards.ulx3s",
+        __package__,
         "README.md",
         heading=heading(description, board),
         kernel=description,

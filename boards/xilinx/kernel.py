@@ -40,4 +40,4 @@ def common(description, board, *, vitis):
         vitis=vitis,
     )
     names = ["ip.tcl", "kernel.xml"] if vitis else ["ip.tcl"]
-    return {name: render("boards.xilinx", name, **values) for name in names}
+    return {name: render(__package__, name, **values) for name in names}

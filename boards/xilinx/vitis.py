@@ -68,10 +68,10 @@ def files(description, board, banks, mapped):
     )
     return {
         **common(description, board, vitis=True),
-        "package.tcl": render("boards.xilinx", "package.tcl", **values),
-        "link.cfg": render("boards.xilinx", "link.cfg", **values),
-        "Makefile": render("boards.xilinx", "Makefile", **values),
-        "README.md": render("boards.xilinx", "README.vitis.md", **values),
+        "package.tcl": render(__package__, "package.tcl", **values),
+        "link.cfg": render(__package__, "link.cfg", **values),
+        "Makefile": render(__package__, "Makefile", **values),
+        "README.md": render(__package__, "README.vitis.md", **values),
     }
 
 

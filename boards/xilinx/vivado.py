@@ -46,8 +46,8 @@ def files(description, board, banks, mapped):
     )
     return {
         **common(description, board, vitis=False),
-        "build.tcl": render("boards.xilinx", "build.tcl", **values),
-        "README.md": render("boards.xilinx", "README.vivado.md", **values),
+        "build.tcl": render(__package__, "build.tcl", **values),
+        "README.md": render(__package__, "README.vivado.md", **values),
     }
 
 

@@ -51,7 +51,7 @@ def open_card(name, **options):
         raise UsageError(f"options must be none for card {name}, not {', '.join(options)}")
     index, kind, place = found.groups()
     if kind:
-        api = importlib.import_module(f"host.card.{kind}")
+        api = importlib.import_module(f"{__name__}.{kind}")
         return Card(name, api, partial(api.device, place))
     api = pyxrt()
     return Card(name, api, partial(api.device, int(index or 0)), built=True)

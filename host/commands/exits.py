@@ -22,7 +22,7 @@ WRONG_VERSION, UNWRITABLE, INTERRUPTED = 6, 7, 130
 TRACEBACK = "RLFABRIC_TRACEBACK"
 
 #: what is called from here are drivers, whose errors are the machine's
-_DRIVERS = "host.card"
+_DRIVERS = f"{__package__.removesuffix('commands')}card"
 #: what is called from here is the user's environment, whose errors are bugs of it
 _ENVIRONMENTS = "gymnasium.vector"
 

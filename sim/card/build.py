@@ -22,7 +22,7 @@ def build(description, verilog, *, trace=False):
 
     Raises MissingTool, or BuildError with the tool's output.
     """
-    folder = files("sim.card")
+    folder = files(__package__)
     names = ("harness.cpp", "memory.hpp", "interface.hpp", "faults.hpp")
     sources = {name: (folder / name).read_text() for name in names}
     template = jinja2.Template(

@@ -39,13 +39,13 @@ class StreamUnit:
         # Verilator writes a double underscore so in the names of its C++ members.
         mangled = {port: port.replace("__", "___05F") for port in ports}
         template = jinja2.Template(
-            (files("sim.streams") / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
+            (files(__package__) / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
         )
         library = shared_library(
             name,
             to_verilog(component, name=name),
             {
-                "harness.cpp": (files("sim.streams") / "harness.cpp").read_text(),
+                "harness.cpp": (files(__package__) / "harness.cpp").read_text(),
                 "binding.hpp": template.render(
                     inputs=[mangled[p] for p in self._inputs],
                     outputs=[mangled[p] for p in self._outputs],

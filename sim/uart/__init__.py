@@ -26,7 +26,7 @@ class VerilatedSystem:
     """
 
     def __init__(self, verilog, *, divisor, name="system"):
-        source = (files("sim.uart") / "harness.cpp").read_text()
+        source = (files(__package__) / "harness.cpp").read_text()
         self._library = ctypes.CDLL(str(shared_library(name, verilog, {"harness.cpp": source})))
         for function, result, *arguments in (
             ("open", ctypes.c_void_p, ctypes.c_uint32),

@@ -1,0 +1,75 @@
+"""Hatchling's build hook: a wheel or sdist has one name, ``rlfabric``.
+
+In the repository ``hw``, ``sim``, ``boards`` and ``host`` lie at the top and are imported by these
+names. Installed so, four names as plain as ``host`` would meet a user's own ``host.py``. So what is
+built has the folders below ``rlfabric``, and their imports say where they are. An sdist's are
+there already: a wheel that is built from one takes them as they are. An editable installation is
+the repository itself.
+"""
+
+import ast
+import shutil
+import tempfile
+from pathlib import Path
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+__all__ = ["FOLDERS", "Relocate", "relocated"]
+
+NAME = "rlfabric"
+FOLDERS = ("boards", "host", "hw", "sim")
+
+
+def relocated(source):
+    """Python text whose imports of ``FOLDERS`` are of those below ``rlfabric``.
+
+    ValueError for an import that has no such form: ``import host.card`` binds the name ``host``.
+    """
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            ours = not node.level and node.module.partition(".")[0] in FOLDERS
+            old, new = "from ", f"from {NAME}."
+        elif isinstance(node, ast.Import):
+            ours = any(alias.name.partition(".")[0] in FOLDERS for alias in node.names)
+            plain = len(node.names) == 1 and "." not in node.names[0].name
+            if ours and not plain and not (len(node.names) == 1 and node.names[0].asname):
+                raise ValueError(f"line {node.lineno}: {ast.unparse(node)} must be from ... import")
+            old, new = "import ", f"from {NAME} import " if plain else f"import {NAME}."
+        else:
+            continue
+        if ours:
+            # Columns of ast count bytes; what stands before an import is spaces.
+            line, column = lines[node.lineno - 1], node.col_offset
+            lines[node.lineno - 1] = line[:column] + line[column:].replace(old, new, 1)
+    return "".join(lines)
+
+
+class Relocate(BuildHookInterface):
+    """Puts relocated copies of ``rlfabric`` and ``FOLDERS`` into what is built."""
+
+    def initialize(self, version, build_data):
+        if version == "editable":
+            return
+        self._copies = Path(tempfile.mkdtemp(prefix="rlfabric-"))
+        for source, target in self._files():
+            copy = self._copies / target
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.suffix == ".py" and Path(self.root, FOLDERS[0]).is_dir():
+                copy.write_text(relocated(source.read_text()))
+            else:
+                shutil.copyfile(source, copy)
+            build_data["force_include"][str(copy)] = str(target)
+
+    def finalize(self, version, build_data, artifact_path):
+        if version != "editable":
+            shutil.rmtree(self._copies)
+
+    def _files(self):
+        """Pairs: a file, and its place in what is built."""
+        root = Path(self.root)
+        for folder in (NAME, *FOLDERS):
+            for path in sorted((root / folder).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    inner = path.relative_to(root)
+                    yield path, inner if folder == NAME else Path(NAME, inner)

@@ -1,0 +1,166 @@
+"""What is built and installed: one name, and all of it works where other names are a user's."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scripts.relocate import FOLDERS, relocated
+
+ROOT = Path(__file__).parent.parent
+#: Modules of a user, with names as plain as those of the repository's folders.
+HOSTILE = (*FOLDERS, "bench", "pyxrt")
+TRAIN = (
+    "train dqn --env CartPole-v1 --learner cpu --card model "
+    "--set learning_starts=100 --set evaluation_episodes=1"
+).split()
+ENVIRONMENT = dict(os.environ)
+
+
+def build(folder, target, source=ROOT):
+    """The file that ``hatchling build`` makes of ``source``."""
+    words = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder]
+    subprocess.run(words, cwd=source, check=True, capture_output=True, timeout=120)
+    (found,) = folder.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """Python of a new environment with the wheel in it; what it depends on is lent by this one,
+    without the checkout that an editable installation would add."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    show = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip())
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    return python
+
+
+@pytest.fixture
+def hostile(installed, tmp_path, monkeypatch):
+    """A user's folder: each module in it ends what imports it."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("RLFABRIC_BUILD", str(installed.parents[1] / "build"))
+    monkeypatch.chdir(tmp_path)
+    for name in HOSTILE:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(f'{__name__} was imported')\n")
+    return tmp_path
+
+
+def run(*words, timeout=300):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout)
+    assert not done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+def checkout(*words):
+    """``rlfabric`` as the repository has it, with what it has compiled."""
+    words = [sys.executable, "-m", "rlfabric", *words]
+    done = subprocess.run(
+        words, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert not done.returncode, done.stdout + done.stderr
+
+
+def test_a_wheel_has_one_name(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert tops == {"rlfabric", "rlfabric-0.1.0.dist-info"}
+    folders = {name.split("/")[1] for name in names if name.count("/") > 1}
+    assert folders == {*FOLDERS, "licenses"}
+    for folder in FOLDERS:
+        here = [path for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts]
+        here = {f"rlfabric/{path.relative_to(ROOT)}" for path in here if path.is_file()}
+        assert here == {name for name in names if name.startswith(f"rlfabric/{folder}/")}
+
+
+def test_a_wheel_of_the_sdist_is_the_same(wheel, tmp_path):
+    """The sdist has the one name too, and all that building a wheel needs."""
+    (made, again) = tmp_path / "made", tmp_path / "again"
+    with tarfile.open(build(made, "sdist")) as archive:
+        names = {name.split("/")[1] for name in archive.getnames()}
+        archive.extractall(tmp_path, filter="data")
+    assert {name for name in names if "." not in name} == {
+        "LICENSE",
+        "PKG-INFO",
+        "rlfabric",
+        "scripts",
+    }
+    (source,) = tmp_path.glob("rlfabric-*")
+    first, second = (zipfile.ZipFile(file) for file in (wheel, build(again, "wheel", source)))
+    assert first.namelist() == second.namelist()
+    for name in first.namelist():
+        assert first.read(name) == second.read(name), name
+
+
+def test_it_works_among_a_users_own_modules(installed, hostile):
+    """Lists and trains; what it has trained goes on in the checkout."""
+    assert "replay" in run(installed, "-m", "rlfabric", "list", "designs")
+    run(installed, "-m", "rlfabric", *TRAIN, "--steps", "500", "--out", "run")
+    checkout(*TRAIN, "--steps", "600", "--out", hostile / "run", "--resume")
+    summary = json.loads((hostile / "run" / "summary.json").read_text())
+    assert summary["steps"] >= 600
+
+
+def test_it_writes_the_verilog_of_the_checkout(installed, hostile):
+    verilog = "verilog", "gae", "--board", "u50", "--out"
+    run(installed, "-m", "rlfabric", *verilog, "wheel")
+    checkout(*verilog, hostile / "checkout")
+    files = sorted(path.relative_to("wheel") for path in Path("wheel").rglob("*.*"))
+    assert {"gae.v", "kernel.json"} <= {path.name for path in files}
+    for path in files:
+        assert Path("wheel", path).read_bytes() == Path("checkout", path).read_bytes(), path
+
+
+def test_names_are_imported_when_they_are_asked_for(installed, hostile):
+    program = """
+import sys
+import rlfabric
+assert {"hw", "host", "numpy"}.isdisjoint(sys.modules)
+assert set(rlfabric.__all__) <= set(dir(rlfabric))
+from rlfabric import PrioritizedReplayBuffer
+assert PrioritizedReplayBuffer.__module__ == "rlfabric.host.runtime.replay"
+print({"gymnasium", "matplotlib", "torch"} & set(sys.modules))
+from rlfabric import *
+print(hasattr(rlfabric, "nothing"))
+"""
+    assert run(installed, "-c", program).split() == ["set()", "False"]
+
+
+@pytest.mark.parametrize(
+    "source, wanted",
+    [
+        ("from host.card import x\n", "from rlfabric.host.card import x\n"),
+        ("import boards\n", "from rlfabric import boards\n"),
+        ("import hw.a.b as c\n", "import rlfabric.hw.a.b as c\n"),
+        ("def f():\n    from sim import y\n", "def f():\n    from rlfabric.sim import y\n"),
+        ("from host import (\n  a,\n  hw,\n)\n", "from rlfabric.host import (\n  a,\n  hw,\n)\n"),
+        ("import hwmon, simpy\nfrom hosts import a\n",) * 2,
+        ('"""from host import a"""\nx = "hw.b"  # import sim\n',) * 2,
+        ("from . import host\n",) * 2,
+    ],
+)  # fmt: skip
+def test_imports_say_where_they_are(source, wanted):
+    assert relocated(source) == wanted
+
+
+@pytest.mark.parametrize("source", ["import host.card\n", "import os, hw\n"])
+def test_an_import_without_such_a_form_is_refused(source):
+    with pytest.raises(ValueError, match="line 1: import .* must be from"):
+        relocated(source)
