@@ -13,6 +13,7 @@ from host.collect.environment import (
     Actor,
     FlattenedImages,
     has_continuous_actions,
+    has_images,
     make_envs,
 )
 from host.collect.environment_id import reward_threshold
@@ -188,6 +189,8 @@ def test_images_are_flattened_aloud(register):
         make_envs("CartPole-v1", 1, DQN)
         images = make_envs("Camera", 1, replace(DDPG, images=True))
     assert Spec.of(images) == Spec((96, 96, 3), "uint8", False, 2, exponent=-8), "as they are"
+    seen = [has_images(env, replace(PPO, images=True)) for env in ("Camera", "Grid")]
+    assert seen == [True, False], "planes of numbers are no images"
 
 
 @pytest.mark.filterwarnings("ignore::host.collect.environment.FlattenedImages")
@@ -222,7 +225,11 @@ def test_experiences_are_as_large_as_the_buffer_says(register):
     class Longer(Count):
         observation_space = gymnasium.spaces.Box(-1, 1, (largest + 1,), np.float32)
 
+    class Full(Lever):  # with an action of two numbers 65520 bytes, to the last
+        observation_space = gymnasium.spaces.Box(-1, 1, (largest,), np.float32)
+
     assert sizes(make_envs(register(Row), 1, DQN)) == (largest, 2)
+    assert sizes(make_envs(register(Full), 1, DDPG)) == (largest, 2)
     with pytest.raises(ValueError, match="^env must have experiences of at most 65520 bytes"):
         make_envs(register(Longer), 1, DQN)
 

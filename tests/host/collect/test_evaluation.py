@@ -91,6 +91,13 @@ def test_episodes_are_those_of_a_copy_for_each():
     assert reward_threshold("CartPole-v1") == 475
 
 
+def test_returns_are_summed_in_full():
+    """A reward that is no number of float32."""
+    first = (1 << 24) + 1
+    with closing(Copies(NAME, 1, DQN)) as copies:
+        assert evaluate(Second(), copies, seed=first).tolist() == [first * (1 + first % 13)]
+
+
 def test_games_of_pixels_too():
     """Each by itself, from its seed, as in a vector of all."""
     policy = Summing(6)

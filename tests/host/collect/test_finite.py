@@ -51,3 +51,37 @@ def test_what_is_not_finite(mode, since, name, value):
 def test_a_first_observation():
     with pytest.raises(ValueError, match="^env must give finite observations, not nan"):
         actor(AutoresetMode.SAME_STEP, "observations", np.nan, 0)
+
+
+class Later(Spoilt):
+    """Its first episode begins well."""
+
+    def reset(self, **how):
+        self.since = 0 if hasattr(self, "time") else 9
+        return super().reset(**how)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_first_observation_of_a_later_episode(mode):
+    envs = SyncVectorEnv([lambda: Later("observations", np.nan, 9)] * 2, autoreset_mode=mode)
+    acting = Actor(envs, seed=0)
+    with pytest.raises(ValueError, match=r"^env must give finite observations, not nan \(env"):
+        for _ in range(3 + (mode == AutoresetMode.NEXT_STEP)):
+            acting.step(np.zeros(2, np.int64))
+
+
+class Paying(SyncVectorEnv):
+    """Gives a reward for the step of a reset too."""
+
+    def step(self, actions):
+        obs, reward, *rest = super().step(actions)
+        return obs, reward + 50 * (reward == 0), *rest
+
+
+def test_the_reward_of_a_reset_is_no_episodes():
+    make = [lambda: Spoilt("nothing", 0, 9)]
+    acting = Actor(Paying(make, autoreset_mode=AutoresetMode.NEXT_STEP), seed=0)
+    steps = [acting.step(np.zeros(1, np.int64)) for _ in range(8)]
+    assert [taken.valid.tolist() for taken, _ in steps] == [[t % 4 != 3] for t in range(8)]
+    assert steps[3][0].reward.tolist() == [50]
+    assert [episodes for _, episodes in steps if episodes] == [[(3.0, 3)]] * 2

@@ -2,12 +2,16 @@
 
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
+import gymnasium
 import numpy as np
 import pytest
 
 from host.algorithms.registry import find
 from host.collect.environment import Actor, make_envs
+from host.collect.minatar import MinAtarEnv
+from host.collect.seeds import folded
 from host.collect.spec import Spec
 from tests.host.seeded import Summing, check_seeds
 
@@ -67,3 +71,40 @@ def test_environment_i_starts_from_seed_plus_i():
 def test_who_takes_no_images_has_numbers():
     with closing(make_envs("MinAtar/Breakout-v1", 1, find("ppo"))) as envs:
         assert Spec.of(envs) == Spec((400,), "float32", True, 3)
+
+
+@pytest.mark.parametrize("bits", [31, 32])
+def test_seeds_that_fit_are_themselves(bits):
+    """Of those beyond each is another, within the bits."""
+    most = (1 << bits) - 1
+    assert [folded(seed, bits) for seed in (0, 1, most)] == [0, 1, most]
+    beyond = [folded(seed, bits) for seed in range(most + 1, most + 100)]
+    assert len(set(beyond)) == 99 and 0 <= min(beyond) and max(beyond) <= most
+    assert max(beyond) > most // 2 and folded(most + 1, bits) == beyond[0]
+
+
+class Asked(gymnasium.Env):
+    """What MinAtarEnv stands in front of; keeps what it was asked."""
+
+    game, picture, asked = SimpleNamespace(last_action=3), None, ()
+
+    def reset(self, *, seed=None, options=None):
+        self.asked = seed, options, self.game.last_action
+        return None, {}
+
+    def render(self):
+        return self.picture
+
+
+def test_what_is_passed_on():
+    """A seed of 32 bits, options; and that there is no picture."""
+    inner = Asked()
+    env = MinAtarEnv(inner)
+    env.reset(options={"a": 1})
+    assert inner.asked == (None, {"a": 1}, 3) and env.render() is None
+    env.reset(seed=(1 << 32) - 1)
+    assert inner.asked == ((1 << 32) - 1, None, 0)
+    inner.picture = np.float64([[[0, 0.5, 1], [0.999, 0.001, 0.25]]])
+    picture = env.render()
+    assert picture.shape == (32, 64, 3) and picture.dtype == np.uint8
+    assert picture[0, ::32].tolist() == [[0, 128, 255], [255, 0, 64]]

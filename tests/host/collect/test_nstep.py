@@ -114,6 +114,18 @@ def test_flush_bootstraps_open_windows():
     assert not len(windows.flush())
 
 
+def test_a_step_that_is_left_out_leaves_no_trace():
+    """Between steps of an episode; whatever it says, not even of its end."""
+    windows = NStep(1, 3, 0.5, SPEC)
+    for t in range(2):
+        push_plain(windows, t)
+    x, yes = np.full((1, 1), 9999.0), np.ones(1, bool)
+    assert not len(windows.push(Transitions(x, np.ones(1), 99 * np.ones(1), x, yes, yes, ~yes)))
+    out = windows.flush()
+    assert out["obs"].ravel().tolist() == [0, 1] and out["next_obs"].ravel().tolist() == [2, 2]
+    assert out["reward"].tolist() == [1.5, 1] and out["discount"].tolist() == [0.25, 0.5]
+
+
 def test_state_resumes_inside_windows():
     one, two = NStep(1, 4, 0.9, SPEC), NStep(1, 4, 0.9, SPEC)
     for t in range(6):
