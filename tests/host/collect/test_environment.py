@@ -109,10 +109,11 @@ def test_observations_are_flat():
     assert Actor(envs, seed=0).obs.shape == (2, 500)
 
 
-@pytest.mark.parametrize("env", ["CartPoal-v1", "CartPole-v99", "no such id"])
+@pytest.mark.parametrize("env", ["CartPoal-v1", "CartPole-v99", "no such id", "a*b**"])
 def test_unknown_env(env):
-    with pytest.raises(ValueError, match=f"^env must be the id of a registered .*, not '{env}'"):
+    with pytest.raises(ValueError, match="^env must be the id of a registered ") as caught:
         make_envs(env, 1, DQN)
+    assert f"environment, not '{env}'" in str(caught.value)
 
 
 class Bodiless(gymnasium.Env):

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
 
 import gymnasium
@@ -9,7 +10,12 @@ import pytest
 
 from host.collect import environment_id
 from host.collect.environment import has_continuous_actions
-from host.collect.environment_id import find_spec, namespace_of, reward_threshold
+from host.collect.environment_id import (
+    find_spec,
+    missing_packages,
+    namespace_of,
+    reward_threshold,
+)
 from host.extras import install
 from host.train.config import OffPolicyConfig
 from host.train.preset import preset
@@ -89,6 +95,22 @@ def test_the_current_folder_is_on_the_path_only_meanwhile(module, tmp_path, monk
     assert sys.path == before
 
 
+def test_the_current_folder_is_the_last_place(module, tmp_path, monkeypatch):
+    """A module that is installed is taken before a file that lies there; a folder that was on the
+    path stays where it was."""
+    module("my_cart", id="Installed-v0")
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "my_cart.py").write_text(MODULE.format(id="Lies-v0"))
+    monkeypatch.chdir(here)
+    assert find_spec("my_cart:Installed-v0").id == "Installed-v0"
+    module("my_pole", id="Pole-v0")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    assert find_spec("my_pole:Pole-v0").id == "Pole-v0"
+    assert sys.path == before and str(tmp_path) in before
+
+
 def test_modules_that_are_not_there():
     with pytest.raises(ValueError, match="^env must name a module that can .*, not 'nowhere:X-v0'"):
         find_spec("nowhere:X-v0")
@@ -105,14 +127,20 @@ def test_modules_that_are_not_there():
         ("cartpole-v1", "CartPole-v1"),
         ("Acrobt-v1", "Acrobot-v1"),
         ("MinAtar/Breakot-v1", "MinAtar/Breakout-v1"),
+        ("here/loud", "Here/LOUD-v10"),  # as numbers: 10 is after 9
+        ("here/loud-v9", "Here/LOUD-v9"),
+        ("HERE/LUD-v10", "Here/LOUD-v10"),
     ],
 )
-def test_an_id_that_is_a_slip(env, meant):
+def test_an_id_that_is_a_slip(env, meant, monkeypatch):
     """user, polish: "No registered env with id: CartPole"."""
+    for name in ("Here/LOUD-v9", "Here/LOUD-v10"):
+        monkeypatch.setitem(gymnasium.registry, name, gymnasium.spec("CartPole-v1"))
     with pytest.raises(
         ValueError, match=rf"^env must be the id .*, not '{env}' \(did you mean .*{meant}"
-    ):
+    ) as caught:
         find_spec(env)
+    assert "-v" in env or " or " not in str(caught.value), "the newest alone"
 
 
 @pytest.mark.parametrize("env, extra", [("LunarLander-v3", "box2d"), ("HalfCheetah-v5", "mujoco")])
@@ -129,10 +157,19 @@ def test_packages_of_gymnasiums_own_environments(env, extra, monkeypatch):
     assert install(extra) in str(caught.value) and "swig" not in str(caught.value)
 
 
+def test_what_others_lack_is_theirs_to_say(module):
+    """However much their folder is called like one of gymnasium's; and not before it is made."""
+    text = "import gymnasium\ngymnasium.register('Own-v0', entry_point='box2d_of_mine:Pole')\n"
+    module("my_own", text)
+    assert find_spec("my_own:Own-v0").entry_point == "box2d_of_mine:Pole"
+    assert missing_packages("Own-v0", LookupError("no engine")) == "no engine"
+
+
 def test_a_bug_in_the_module_is_not_hidden(module):
-    module("broken", "import a_package_that_is_missing\n")
-    with pytest.raises(ModuleNotFoundError, match="a_package_that_is_missing"):
-        find_spec("broken:X-v0")
+    for missing in ("a_package_that_is_missing", "brok"):
+        module("broken", f"import {missing}\n")
+        with pytest.raises(ModuleNotFoundError, match=f"'{missing}'"):
+            find_spec("broken:X-v0")
     module("faulty", "raise ValueError('of its own')\n")
     with pytest.raises(ValueError, match="^of its own$"):
         find_spec("faulty:X-v0")
@@ -149,6 +186,26 @@ def test_namespaces_of_known_packages(module, monkeypatch):
     for name in ("Gone/X-v1", "Blocks/Rise-v1"):
         with pytest.raises(ValueError, match=f"^env must be the id .*, not '{name}'"):
             find_spec(name)
+
+
+def test_namespaces_of_ids():
+    """The games that ale-py registers without one, and nothing that is called nearly so."""
+    found = {
+        "PongNoFrameskip-v4": "ALE",
+        "ale_py:PongNoFrameskip-v0": "ALE",
+        "PongNoFrameskip-v5": "",
+        "PongNoFrameskip-v40": "",
+        "mine/PongNoFrameskip-v4": "mine",
+        "my.module:a/b/X-v0": "a/b",
+        "CartPole-v1": "",
+    }
+    assert {env: namespace_of(env) for env in found} == found
+
+
+def test_a_threshold_of_zero_is_one(monkeypatch):
+    spec = replace(gymnasium.spec("CartPole-v1"), id="Pendulum-v1", reward_threshold=0.0)
+    monkeypatch.setitem(gymnasium.registry, "Pendulum-v1", spec)
+    assert reward_threshold("Pendulum-v1") == 0
 
 
 def test_namespaces_of_entry_points(module, monkeypatch):
@@ -170,6 +227,10 @@ def test_namespaces_of_entry_points(module, monkeypatch):
     find_spec("Plugged/Env-v0")
     find_spec("CartPole-v1")
     assert asked == ["Plugged"], "nobody is asked for what is there"
+    monkeypatch.setattr(environment_id, "entry_points", lambda group: [plugin("__root__")])
+    with pytest.raises(ValueError, match="^env must be the id"):
+        find_spec("Fourth/Env-v0")
+    assert asked == ["Plugged", "__root__"], "who registers whatever he likes"
 
 
 @pytest.mark.parametrize(

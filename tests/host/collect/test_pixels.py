@@ -202,6 +202,21 @@ def test_an_episode_goes_on_after_a_lost_life_and_ends_at_the_limit():
     assert (lost > 0, length, terminated[0], truncated[0]) == (True, 100, False, True)
 
 
+def test_what_is_seen_after_an_episode_that_was_truncated():
+    """The next one's beginning."""
+    with atari("Freeway", 1, render_mode="rgb_array", max_num_frames_per_episode=8) as envs:
+        game, (_, info) = Game("freeway"), envs.reset(seed=1)
+        game.reset(info["episode_frame_number"][0], 1)
+        for _ in range(2):
+            game.step(0)
+            *_, truncated, info = envs.step(np.zeros(1, int))
+        assert truncated.all()
+        before = game.ale.getScreenRGB()
+        game.reset(info["episode_frame_number"][0])
+        np.testing.assert_array_equal(envs.render()[0], game.ale.getScreenRGB())
+        assert (before != game.ale.getScreenRGB()).any()
+
+
 def test_environment_i_starts_from_seed_plus_i():
     with closing(make_envs("ALE/Pong-v5", 3, DQN)) as envs:
         with closing(make_envs("ALE/Pong-v5", 1, DQN)) as one:
@@ -237,15 +252,25 @@ def test_who_takes_no_images_has_them_flattened():
 
 
 def test_what_is_not_installed(monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(pixels.metadata, "version", lambda name: "0.11.2")
-        words = r"^env ALE/Pong-v5 must have ale-py 0.12 or newer \(pip .*\[atari\].*\), not 0.11.2"
-        with pytest.raises(ValueError, match=words):
-            make_envs("ALE/Pong-v5", 1, DQN)
+    for old in ("0.11.2", "0.9"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pixels.metadata, "version", lambda name, old=old: old)
+            words = r"^env ALE/Pong-v5 must have ale-py 0.12 or newer \(pip .*\[atari\].*\), not "
+            with pytest.raises(ValueError, match=words + old):
+                make_envs("ALE/Pong-v5", 1, DQN)
     for path in (None, "/nowhere/pong.bin"):
         monkeypatch.setattr(ale_py.roms, "get_rom_path", lambda name, path=path: path)
         with pytest.raises(ValueError, match="^env ALE/Pong-v5 must have a ROM of pong in ale-py"):
             make_envs("ALE/Pong-v5", 1, DQN)
+
+
+def test_a_window_is_shown_where_it_was_asked_for(monkeypatch):
+    windows = []
+    monkeypatch.setattr(pixels, "_Screen", lambda *_, shown: windows.append(shown))
+    for mode in (None, "rgb_array", "human"):
+        with atari("Pong", 1, render_mode=mode) as envs:
+            assert envs.render_mode == mode
+    assert windows == [False, True]
 
 
 def test_closed_games_leave_no_threads():

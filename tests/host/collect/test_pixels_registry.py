@@ -9,7 +9,7 @@ import pytest
 from host.algorithms.registry import find
 from host.collect.environment import make_envs
 from host.collect.environment_id import find_spec
-from host.collect.pixels import is_atari, settings
+from host.collect.pixels import PREPROCESSING, is_atari, settings
 
 #: whatever the registry's takes
 DQN = replace(find("dqn"), images=True)
@@ -61,3 +61,24 @@ def test_an_id_is_what_the_registry_says():
         "PongNoFrameskip-v0": (4, 0.25, False, 108_000),
     }
     assert not is_atari(find_spec("Pong-v4")), "holds an action for 2 to 4 frames, by chance"
+
+
+def test_what_an_id_does_not_say_is_as_usual(registered):
+    """And what it says is so, but for frames that are not skipped."""
+    names = ("frameskip", "repeat_action_probability", "full_action_space")
+    names += ("max_num_frames_per_episode",)
+    registered("mine/Pong-v0")
+    registered("mine/Pong-v1", frameskip=1, full_action_space=True)
+    for skip in (2, 5):
+        registered(f"mine/Pong-v{skip}", frameskip=skip, max_num_frames_per_episode=7)
+    found = {
+        version: [settings(find_spec(f"mine/Pong-v{version}"))[name] for name in names]
+        for version in (0, 1, 2, 5)
+    }
+    assert found == {
+        0: [4, 0.25, False, 108_000],
+        1: [4, 0.25, True, 108_000],
+        2: [2, 0.25, False, 7],
+        5: [5, 0.25, False, 7],
+    }
+    assert all(settings(find_spec("mine/Pong-v0"))[name] == x for name, x in PREPROCESSING.items())

@@ -103,6 +103,15 @@ def test_a_session_with_an_estimator():
     assert estimator.closed
 
 
+@pytest.mark.parametrize("total, wanted", [(None, 900), (300, 300), (2000, 2000)])
+def test_schedules_are_as_long_as_is_asked(total, wanted):
+    """However long the run is now; what it saves says so as well, for the run after the next."""
+    session = build(small(env=NAME, steps=900), FakeReplay, total)
+    assert session.clock.total == session.state_dict()["total"] == wanted
+    assert session.config.agent.beta_steps == wanted and session.config.steps == 900
+    session.close()
+
+
 def test_environments_are_closed_where_there_comes_no_session(asked):
     def factory(fields, **options):
         raise ValueError("capacity must be another")
