@@ -1,5 +1,8 @@
 """host.train.config: JSON, and the rules of a field and across fields."""
 
+import json
+from dataclasses import fields, replace
+
 import pytest
 
 from host.algorithms.ddpg import DDPGConfig
@@ -28,6 +31,19 @@ BAD = [
 def test_config_rejects(name, value):
     with pytest.raises(ValueError, match=f"^{name} must be .+, not "):
         OffPolicyConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    {
+        "updates_per_launch": (1, 64), "launches_in_flight": (1, 64), "capacity": (1000, 1 << 30),
+        "learning_starts": (64, 1 << 15), "steps_per_launch": (1, 4096), "alpha": (0, 1),
+        "env_count": (1, 4096), "priority_epsilon": (1e-9, 1), "seed": (0, (1 << 63) - 1),
+    }.items(),
+)  # fmt: skip
+def test_config_takes_its_limits(name, values):
+    for value in values:
+        assert getattr(OffPolicyConfig(**{name: value}), name) == value
 
 
 BAD_ON_POLICY = [
@@ -88,6 +104,41 @@ def test_config_round_trip():
     assert OffPolicyConfig.from_json(config.to_json()) == config
     config = OnPolicyConfig.from_dict(dict(agent=dict(hidden=[8, 9], target_kl=0.1)))
     assert OnPolicyConfig.from_json(config.to_json()) == config
+
+
+#: what may be another when a run is resumed, and another value of each field
+FREE = {
+    "steps": 7,
+    "until_solved": True,
+    "threshold": 1.5,
+    "evaluation_steps": 9,
+    "log_interval_steps": 11,
+    "checkpoint_interval_steps": 13,
+    "checkpoint_interval_s": 2.5,
+}
+OWN = dict(
+    algo="ddpg", env="X-v0", seed=3, env_count=4, evaluation_interval_steps=5,
+    evaluation_episodes=6, steps_per_launch=8, device="cuda", launches_in_flight=2,
+    updates_per_launch=3, capacity=5000, alpha=0.25, priority_epsilon=0.5, learning_starts=999,
+    agent=DQNConfig(gamma=0.5),
+)  # fmt: skip
+#: of a run on the card alone
+ON_CARD = dict(learner="card", design="own", act="card", weights_interval=7)
+
+
+def test_what_a_resumed_run_must_share():
+    """Whatever decides what is computed and what is measured; as JSON values."""
+    config = OffPolicyConfig(agent=DQNConfig(hidden=(8, 9)))
+    whole = json.loads(json.dumps(config.identity()))
+    assert whole == config.identity() | {"agent": whole["agent"]}
+    assert whole["agent"]["hidden"] == [8, 9]
+    every = {field.name for field in fields(config)}
+    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys()
+    assert whole.keys() == every - FREE.keys()
+    assert replace(config, **FREE).identity() == config.identity()
+    for name, value in OWN.items():
+        agent = {"agent": None} if name == "algo" else {}
+        assert replace(config, **{name: value} | agent).identity() != config.identity(), name
 
 
 CARD, PLAIN = dict(learner="card"), dict(max_gradient_norm=None)
@@ -151,6 +202,15 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
         ),
         (dict(weights_interval=2), "^weights_interval must be 1 with learner cpu, not 2$"),
         (dict(act="card"), "^act must be cpu with learner cpu, not 'card'$"),
+        (dict(design="fixar"), "^design must be own with learner cpu, not 'fixar'$"),
+        (
+            CARD | dict(design="fixar", agent=PLAIN),
+            "^design must be one of own, not 'fixar'$",
+        ),
+        (
+            CARD | dict(algo="ddpg", design="x"),
+            "^design must be one of own, fixar, not 'x'$",
+        ),
         (dict(act="gpu"), "^act must be one of cpu, card, not 'gpu'$"),
         (
             CARD | dict(act="card", weights_interval=2, agent=PLAIN),

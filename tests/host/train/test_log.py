@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from tensorboardX.proto.event_pb2 import SessionLog
 
 from host.algorithms.registry import ALGORITHMS, find
@@ -154,3 +155,69 @@ def test_plot_is_an_image(tmp_path, count):
     from matplotlib.image import imread
 
     assert np.ptp(imread(path)) > 0
+
+
+@pytest.mark.parametrize("threshold, levels", [(None, []), (0.0, [0.0]), (-2.5, [-2.5])])
+def test_what_a_plot_shows(tmp_path, monkeypatch, threshold, levels):
+    """Returns over environment steps, where there is one, zero too; the threshold."""
+    log = RunLog(tmp_path, columns=ALL)
+    returns = [(1.5, None), (0.0, -3.0), (None, 0.0), (4.0, None)]
+    for i, (mean, evaluation) in enumerate(returns, 1):
+        row = {"launches": i, "steps": 8 * i, "return_mean": mean, "evaluation_return": evaluation}
+        log.write(row)
+    log.close()
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    plot_returns(tmp_path, title="dqn on X", threshold=threshold)
+    (axes,) = drawn[0].axes
+    actors, greedy, *lines = axes.lines
+    assert list(zip(*actors.get_data(), strict=True)) == [(8, 1.5), (16, 0), (32, 4)]
+    assert list(zip(*greedy.get_data(), strict=True)) == [(16, -3), (24, 0)]
+    assert [line.get_ydata()[0] for line in lines] == levels
+    labels = ["actors, mean of 100 episodes", "greedy evaluation"]
+    labels += [f"solved ({level:g})" for level in levels]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == labels
+    words = axes.get_title(), axes.get_xlabel(), axes.get_ylabel()
+    assert words == ("dqn on X", "environment steps", "return")
+
+
+def test_values_that_are_zero_are_shown(tmp_path):
+    """In both; and a rate of steps where there are seconds to divide by."""
+    log = RunLog(tmp_path, columns=ALL)
+    log.write({"launches": 1, "steps": 0, "loss": 0.0, "fill": 0, "seconds": 2.0})
+    log.write({"launches": 2, "steps": 8, "loss": -1.0, "seconds": 0.0})
+    log.close()
+    one, two = read_progress(tmp_path)
+    assert (one["loss"], one["fill"], one["steps"], two["seconds"]) == (0, 0, 0, 0)
+    found = scalars(tmp_path)
+    assert {(0, "train/loss", 0.0), (0, "card/fill", 0.0), (8, "time/time_elapsed", 0.0)} <= {
+        *found
+    }
+    assert not [tag for _, tag, _ in found if tag == "time/fps"]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_numbers_that_are_not_finite(tmp_path, value):
+    """Null in the summary, which is JSON; themselves in the rows, not the end of a resumed run."""
+    write_summary(tmp_path, {"mean_return": value, "whole": 3, "word": "x", "zero": 0.0})
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert found == {"mean_return": None, "whole": 3, "word": "x", "zero": 0.0}
+    log = RunLog(tmp_path, columns=("launches", "steps", "loss"))
+    log.write({"launches": 1, "steps": 8, "loss": value})
+    log.close()
+    np.testing.assert_equal(read_progress(tmp_path)[0]["loss"], value)
+
+
+def test_what_was_kept_is_known(tmp_path):
+    """The last row's launches, None of a new run; a row with a column that was added is kept."""
+    log = RunLog(tmp_path, columns=("launches", "steps", "loss"))
+    assert log.launches is None
+    for launches in (10, 20, 30):
+        log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
+    log.close()
+    again = [RunLog(tmp_path, n, ("launches", "steps")).launches for n in (25, 20, 5)]
+    assert again == [
+        20,
+        20,
+        None,
+    ]

@@ -27,13 +27,15 @@ def test_a_terminal_has_a_bar_and_a_log_has_lines():
     assert isinstance(progress_bar(Console(file=io.StringIO())), ProgressLines)
     dumb = Console(force_terminal=True, force_interactive=False)
     assert isinstance(progress_bar(dumb), ProgressLines)
+    notebook = Console(file=io.StringIO(), force_jupyter=True, force_interactive=False)
+    assert isinstance(progress_bar(notebook), Progress)
 
 
 def test_a_line_every_few_seconds():
     progress, clock, file = lines()
     with progress:
         task = progress.add_task("CartPole-v1", total=1000, state="")
-        for step, now in ((100, 101.0), (200, 103.0), (300, 106.0), (400, 110.9), (500, 111.0)):
+        for step, now in ((100, 101.0), (200, 103.0), (300, 106.7), (400, 111.6), (500, 111.7)):
             clock.now = now
             progress.update(task, completed=step, state=f"return [{step}]")
     assert file.getvalue().splitlines() == [
@@ -41,6 +43,17 @@ def test_a_line_every_few_seconds():
         "CartPole-v1: step 300 of at least 1000 (30 %), 0:00:06, return [300]",
         "CartPole-v1: step 500 of at least 1000 (50 %), 0:00:11, return [500]",
     ]
+
+
+def test_a_line_every_five_seconds_if_not_asked_otherwise():
+    console, clock = Console(file=io.StringIO(), width=40), Clock()
+    progress = ProgressLines(console, clock=clock)
+    task = progress.add_task("X", total=10)
+    for step, now in ((1, 100.0), (2, 104.9), (3, 105.0), (4, 109.9)):
+        clock.now = now
+        progress.update(task, completed=step)
+    lines = [line.partition(" of")[0] for line in console.file.getvalue().splitlines()]
+    assert lines == ["X: step 1", "X: step 3"]
 
 
 def test_the_last_line_is_the_last_state():

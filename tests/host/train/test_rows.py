@@ -6,7 +6,8 @@ import pytest
 
 from host import checkpoint
 from host.algorithms.config import Clock
-from host.phases import Phases
+from host.phases import PHASES, Phases
+from host.train.log import read_progress
 from host.train.rows import Rows
 
 
@@ -44,6 +45,48 @@ def test_means_are_of_what_was_measured_since_the_last_row():
     assert row["loss"] == 7 and "td_error" not in row
 
 
+def test_a_row_has_each_number_in_its_place():
+    rig = Rig(cycles=90)
+    rig.session.clock.steps, rig.scores.episodes = 64, 7
+    rig.scores.returns, rig.scores.lengths = [1.0] * 50 + [4.0] * 50, [3, 6, 6]
+    rig.scores.evaluation = 0.0
+    rig.launch(loss=0.0, epsilon=9.0)
+    rig.launch(loss=3.0)
+    row = rig.write()
+    times = {name: row.pop(name) for name in list(row) if name.startswith("seconds")}
+    assert times.keys() == {"seconds", *(f"seconds_{name}" for name in PHASES)}
+    assert row == {
+        "launches": 2, "steps": 64, "episodes": 7, "return_mean": 2.5, "length_mean": 5.0,
+        "evaluation_return": 0.0, "loss": 1.5, "epsilon": 0.5, "device_cycles": 90,
+    }  # fmt: skip
+    rig.launch()
+    assert rig.write()["evaluation_return"] is None
+
+
+def test_the_log_goes_on_where_the_session_is(tmp_path):
+    """Rows after it are dropped; a row of the launch that is there already is not written again."""
+    rig = Rig()
+    rig.session.clock.steps = 8
+    records = rig.rows._records
+    records.out = tmp_path
+    rig.rows.begin()
+    assert records.log.launches is None
+    for launches in (5, 10):
+        records.log.write({"launches": launches, "steps": 8 * launches})
+    records.log.close()
+    header = (tmp_path / "progress.csv").read_text().splitlines()[0].split(",")
+    shared = ["launches", "steps", "episodes", "seconds", "return_mean", "length_mean"]
+    shared += ["evaluation_return", "td_error", "device_cycles"]
+    assert [name for name in header if "seconds_" not in name] == [*shared, "loss", "epsilon"]
+    for launches, dropped in ((7, True), (5, False)):
+        again = Rig(launches=launches)
+        again.rows._records.out = tmp_path
+        again.rows.begin()
+        again.rows._records.log.close()
+        assert [row["launches"] for row in read_progress(tmp_path)] == [5]
+        assert (again.write() is not None) == dropped
+
+
 def test_one_row_of_a_launch_unless_it_was_evaluated_since():
     rig = Rig()
     rig.launch(loss=1.0)
@@ -70,7 +113,7 @@ def test_a_resumed_run_goes_on_with_the_row_that_was_begun(tmp_path):
     assert after.write()["loss"] == 1, "once"
 
 
-@pytest.mark.parametrize("cycles, wanted", [(None, None), (70, 70)])
+@pytest.mark.parametrize("cycles, wanted", [(None, None), (70, 70), (0, 0)])
 def test_a_checkpoint_of_a_card_that_does_not_count_or_of_an_older_version(cycles, wanted):
     rig = Rig(cycles=cycles)
     rig.rows.load_state_dict({"seconds": 1.0, "device_cycles": None})

@@ -1,6 +1,7 @@
 """host.train.session: what follows what, with so many launches in flight; what is saved; seeds."""
 
 from concurrent.futures import Future
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from host.algorithms.config import Clock
 from host.learners.learner import Learner
 from host.phases import Phases
+from host.train import session as module
 from host.train.session import Seeds, Session
 
 
@@ -133,6 +135,45 @@ def test_a_saved_session_goes_on(in_flight):
     events.clear()
     again.iterate()
     assert events == list(expected(in_flight, 5))[len(list(expected(in_flight, 4))) :]
+
+
+def test_an_evaluation(monkeypatch):
+    """Of the policy as it learns now, or of another one; each attempt has its own episodes."""
+    session, events = made(1)
+    session.config.evaluation_steps = 77
+
+    @contextmanager
+    def actor(policy=None):
+        yield f"actor of {policy}"
+
+    session.learner.actor, session.learner.fetch = actor, lambda: events.append("fetch")
+    monkeypatch.setattr(module, "evaluate", lambda *of, **how: events.append((of, how)) or "found")
+    stop = []
+    assert session.evaluate(2, stop=stop) == session.evaluate(1, "best", stop) == "found"
+    assert session.evaluate() == "found"
+    fetch, (of, how), (other, others), again, (last, final) = events
+    assert (fetch, again) == ("fetch", "fetch"), "the policy that learns is up to date"
+    assert how == dict(seed=Seeds(3).evaluation(2), limit=77, stop=stop) and how["stop"] is stop
+    assert others == dict(seed=Seeds(3).evaluation(1), limit=77, stop=stop)
+    assert final == dict(seed=Seeds(3).evaluation(0), limit=77, stop=())
+    assert [of[0], other[0], last[0]] == ["actor of None", "actor of best", "actor of None"]
+    assert all(each[1] is session.policy for each in (of, other, last)), "its copies"
+
+
+def test_where_a_launch_began():
+    """Schedules are of the step at which a launch began; after a resumption, of the saved one."""
+    session, _ = made(1)
+    session.iterate()
+    assert (session.clock.launched, session.clock.steps) == (0, 2)
+    session.iterate()
+    session.iterate()
+    assert (session.clock.launched, session.clock.steps) == (4, 6)
+    other, _ = made(1)
+    state = session.state_dict()
+    other.load_state_dict(state | {"steps": 10, "updates": 7})
+    assert (other.clock.launched, other.clock.steps, other.clock.updates) == (10, 10, 7)
+    kept = {"launches": 3, "steps": 6, "updates": 3, "total": session.clock.total}
+    assert kept.items() <= state.items()
 
 
 def test_what_it_passes_on():
