@@ -103,6 +103,17 @@ def test_a_session_with_an_estimator():
     assert estimator.closed
 
 
+def test_what_experiences_are_made_of(asked):
+    """Rewards of 1, clipped to a quarter and scaled by 4; a discount of two steps."""
+    agent = dict(n_step=2, gamma=0.5, reward_scale=4.0, reward_clip=0.25)
+    session = build(small(env=NAME, agent=agent), FakeReplay)
+    for count in (0, 4):
+        records, _ = session.collector.collect(session.policy, session.clock)
+        assert len(records) == count
+    assert records["reward"].tolist() == [1.5] * 4 and records["discount"].tolist() == [0.25] * 4
+    session.close()
+
+
 @pytest.mark.parametrize("total, wanted", [(None, 900), (300, 300), (2000, 2000)])
 def test_schedules_are_as_long_as_is_asked(total, wanted):
     """However long the run is now; what it saves says so as well, for the run after the next."""

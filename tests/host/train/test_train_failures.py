@@ -248,6 +248,20 @@ def test_x_a_checkpoint_that_lacks_what_this_version_saves(tmp_path, monkeypatch
         run(small(steps=800), tmp_path, resume=True)
 
 
+def test_x_a_checkpoint_from_before_schedules_had_a_length(tmp_path, monkeypatch):
+    """The resumed run's is its own."""
+    state, lengths = Session.state_dict, []
+
+    def older(self):
+        lengths.append(self.clock.total)
+        return {name: value for name, value in state(self).items() if name != "total"}
+
+    monkeypatch.setattr(Session, "state_dict", older)
+    for steps, resume in ((40, False), (80, True)):
+        assert run(small(steps=steps), tmp_path, resume=resume).exit_code == 0
+    assert lengths == [40, 80]
+
+
 def test_a_new_run_starts_with_nothing_of_the_last_one(tmp_path):
     """A summary, say, that a run which is killed would leave behind as if it were its own."""
     run(small(steps=400), tmp_path)
