@@ -1,5 +1,7 @@
 """host.checkpoint: what was saved comes back, what was damaged is refused."""
 
+import io
+import json
 import os
 
 import numpy as np
@@ -211,3 +213,85 @@ def test_records_come_back_whole(tmp_path):
         assert state["records"].dtype == records.dtype and state["records"].flags.writeable
         assert state["records"].tobytes() == records.tobytes()
         np.testing.assert_array_equal(state["plain"][0], records["b"])
+
+
+def written(path, **changes):
+    """A file as ``save`` writes it, but for ``changes`` of its tree; None takes a key out."""
+    tree = dict(format="rlfabric-checkpoint-1", kind="training", version="0.0.1")
+    tree |= dict(config={"seed": 1}, state={"a": 1}) | changes
+    tree = {name: value for name, value in tree.items() if value is not None}
+    np.savez(path, tree=np.frombuffer(json.dumps(tree).encode(), np.uint8))
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [dict(format="another"), dict(config=[1]), dict(state=[1]), dict(state=None), dict(kind=None)],
+    ids=str,
+)
+def test_a_tree_that_is_no_checkpoints(tmp_path, changes):
+    assert load(written(tmp_path / "good.npz"), "training") == ({"seed": 1}, {"a": 1})
+    with pytest.raises(CheckpointError, match="^checkpoint must be a whole file that rlfabric wro"):
+        load(written(tmp_path / "c.npz", **changes), "training")
+
+
+def test_a_checkpoint_without_a_version(tmp_path):
+    path = written(tmp_path / "c.npz", version=None)
+    assert load(path, "training", {"seed": 1}) == ({"seed": 1}, {"a": 1})
+    with pytest.raises(CheckpointError, match="which rlfabric 0.1.0 or older wrote, and this is"):
+        load(path, "training", {"seed": 2})
+    with pytest.raises(CheckpointError, match="'b'; .*which rlfabric 0.1.0 or older wrote, and"):
+        with module.restoring(path):
+            load(path, "training")[1]["b"]
+
+
+def test_what_is_absent_is_not_none(tmp_path):
+    path = written(tmp_path / "c.npz")
+    for expected, words in (
+        ({"seed": 1, "depth": None}, "depth must be absent as in the checkpoint, not None"),
+        ({}, "seed must be 1 as in the checkpoint, not absent"),
+    ):
+        with pytest.raises(CheckpointError, match=f"^{words} "):
+            load(path, "training", expected)
+
+
+def test_an_error_that_says_all_is_not_said_again(tmp_path):
+    with pytest.raises(CheckpointError, match="^open must be 3$"):
+        with module.restoring(written(tmp_path / "c.npz")):
+            raise CheckpointError("open must be 3")
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_w_what_is_larger_than_its_file(tmp_path, share):
+    """A small file cannot ask for much memory: nothing is compressed."""
+    array = np.random.default_rng(0).integers(0, 256, 10_000).astype(np.uint8)
+    array[: int(10_000 * share)] = 0
+    tree = written(tmp_path / "tree.npz")
+    with np.load(tree) as file:
+        np.savez_compressed(tmp_path / "c.npz", tree=file["tree"], a=array)
+    with pytest.raises(CheckpointError, match=r"it is \d+ bytes long, and holds 1\d{4}\)$"):
+        load(tmp_path / "c.npz", "training")
+
+
+def test_a_file_that_is_open(tmp_path):
+    """With arrays in tuples, which come back in lists."""
+    file = io.BytesIO()
+    save(file, "policy", {}, {"pair": (np.float32([1.5]), 2)})
+    file.seek(5)
+    pair = load(file, "policy", {})[1]["pair"]
+    assert pair[0].tolist() == [1.5] and pair[1] == 2 and len(pair) == 2
+
+
+@pytest.mark.parametrize("kind, noun", [("training", "checkpoint"), ("policy", "policy")])
+def test_a_folder_is_no_file(tmp_path, kind, noun):
+    with pytest.raises(CheckpointError, match=f"^{noun} must be a file, not '{tmp_path}' .none th"):
+        load(tmp_path, kind)
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path):
+    def strike(file):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        atomic_write(tmp_path / "file", strike)
+    assert os.listdir(tmp_path) == []

@@ -176,6 +176,20 @@ def test_where_a_launch_began():
     assert kept.items() <= state.items()
 
 
+def test_the_policy_is_saved_as_it_is_now():
+    """With what the card has learned since it was fetched last; and comes back."""
+    session, events = made(1)
+    session.learner.fetch = lambda: events.append("fetch")
+    session.policy = SimpleNamespace(
+        state_dict=lambda: events.append("saved") or "policy",
+        load_state_dict=lambda state: events.append(("loaded", state)),
+    )
+    state = session.state_dict()
+    assert events == ["fetch", "saved"] and state["policy"] == "policy"
+    session.load_state_dict(state | {"launches": 6})
+    assert events[2:] == [("loaded", "policy"), ("restart", Seeds(3).environments(6))]
+
+
 def test_what_it_passes_on():
     session, events = made(1)
     assert session.columns == ("loss", "kl", "mine"), "each once, the algorithm's first"
