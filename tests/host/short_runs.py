@@ -117,6 +117,7 @@ def seen(monkeypatch):
         yield SimpleNamespace(load=load)
 
     def train(config, factory, *, out, card, kernel, resume, console):
+        assert card == seen.card, "the summary's is the one that was opened"
         seen.out, seen.kernel = out, kernel
         seen.config, seen.resume, seen.factory = config, resume, factory
         summary = {"mean_return": None, "solved": False, "seconds": 1.0}

@@ -16,6 +16,7 @@ from host.learners.replay import ReplayLearner
 from host.train.build import build
 from host.train.config import OnPolicyConfig
 from host.train.session import Seeds
+from tests.host.round_parts import configured
 from tests.host.short_training import small
 
 NAME = "rlfabric-tests/Watched-v0"
@@ -101,6 +102,19 @@ def test_a_session_with_an_estimator():
     assert session.learner.at_once and session.learner.clock is session.clock
     session.close()
     assert estimator.closed
+
+
+@pytest.mark.parametrize("algo", ["ppo", "a3c"])
+def test_environments_have_the_seeds_of_the_run(asked, algo):
+    """Also those of agents that take rounds, group by group."""
+    if algo == "ppo":
+        session = build(OnPolicyConfig(env=NAME, seed=5, env_count=4), FakeEstimator)
+    else:
+        session = build(configured(env=NAME, seed=5, env_count=4, learner="cpu"), lambda: None)
+    first = Seeds(5).environments(0)
+    seeds = [env.seeds for env in Watched.made if env.seeds]
+    assert seeds == [[first + i] for i in range(4)]
+    session.close()
 
 
 def test_what_experiences_are_made_of(asked):

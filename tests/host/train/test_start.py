@@ -6,12 +6,14 @@ import platform
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
 import pytest
 
 import boards
+from host.train import run as module
 from host.train.preset import preset
 from sim.cache import DIGESTS
 from tests.host.short_runs import *
@@ -50,6 +52,42 @@ def test_steps_are_rounded_up_to_whole_launches(options, tmp_path, capsys, monke
     out = capsys.readouterr().out
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 108
     assert "step 108 of at least 100 (100 %)" in out and f", {words}" in out
+
+
+@pytest.mark.parametrize(
+    "mean, words",
+    [(0.0, "mean return 0.0, not solved, in 3 s\n"), (None, ""), (9.0, "mean return 9.0, solved,")],
+)
+def test_the_outcome_in_words(monkeypatch, capsys, mean, words):
+    """The folder of a run that needs no card does not name the one that was asked for."""
+    asked, summary = [], {"mean_return": mean, "solved": bool(mean), "seconds": 2.6}
+    summary["reward_threshold"] = 1.0
+
+    def run(config, **options):
+        asked.append((options["out"], options["card"], options["numbered"]))
+        return SimpleNamespace(summary=summary, plot=Path("nowhere"), exit_code=7)
+
+    monkeypatch.setattr(module, "run", run)
+    config = preset("a3c", "cpu", env="CartPole-v1")
+    assert module.start(config, out=None, card="sim") == 7
+    assert asked == [(Path("runs/a3c-CartPole-v1-cpu-none-0"), "sim", True)]
+    out = capsys.readouterr().out
+    assert out.startswith(words) and bool(out) == bool(words)
+
+
+def test_a_run_without_a_card(monkeypatch, tmp_path):
+    """Whatever card was asked for; a field of a kernel has nothing that it could be of."""
+    asked = []
+    monkeypatch.setattr(module, "train", lambda config, factory, **how: asked.append(how))
+    config, out = preset("a3c", "cpu", env="CartPole-v1"), tmp_path / "run"
+    out.mkdir()
+    (out / "checkpoint.npz").touch()
+    module.run(config, out=out, card="sim", resume=True)
+    assert asked == [dict(out=out, card="none", resume=True, console=None)]
+    with pytest.raises(ValueError, match="^kernel.lanes is none in a run without a card$"):
+        module.run(config, out=tmp_path / "other", card="sim", kernel={"lanes": "2"})
+    with pytest.raises(ValueError, match="^--trace must be with card sim, not none$"):
+        module.run(config, out=tmp_path / "other", card="sim", trace=True)
 
 
 def test_a_plot_that_is_not_there_is_not_named(options, capsys, monkeypatch):
