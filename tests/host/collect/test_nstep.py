@@ -130,11 +130,15 @@ def test_state_resumes_inside_windows():
     one, two = NStep(1, 4, 0.9, SPEC), NStep(1, 4, 0.9, SPEC)
     for t in range(6):
         push_plain(one, t)
-    two.load_state_dict(one.state_dict())
+    state = one.state_dict()
+    two.load_state_dict(state)
+    kept = {name: array.copy() for name, array in state.items()}
     for t in range(6, 12):
         mine, theirs = push_plain(one, t), push_plain(two, t)
         for name in NAMES:
             np.testing.assert_array_equal(mine[name], theirs[name])
+    for name, array in kept.items():  # a checkpoint is of one time
+        np.testing.assert_array_equal(state[name], array)
     with pytest.raises(ValueError, match=r"^open must be \[1, 4\], not \[1, 3\]$"):
         one.load_state_dict(NStep(1, 3, 0.9, SPEC).state_dict())
 

@@ -82,6 +82,14 @@ def test_c_default_folders_are_numbered(tmp_path):
             assert second.name == "dqn-0-11"
 
 
+def test_c_names_of_runs_are_no_patterns(tmp_path):
+    """A dot is a dot; and numbers have no end."""
+    for name in ("a.b", "axb-200", "a.b-123"):
+        (tmp_path / name).mkdir()
+    with run_folder(tmp_path / "a.b", numbered=True) as folder:
+        assert folder.name == "a.b-124"
+
+
 def test_c_runs_started_together_get_numbers_of_their_own(tmp_path):
     taken, start, end = [], threading.Barrier(8), threading.Barrier(8)
 

@@ -221,3 +221,11 @@ def test_what_was_kept_is_known(tmp_path):
         20,
         None,
     ]
+
+
+def test_a_resumed_run_keeps_its_events(tmp_path):
+    for launches in (10, 20):
+        log = RunLog(tmp_path, launches - 10, columns=("launches", "steps", "loss"))
+        log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
+        log.close()
+    assert [step for step, tag, _ in scalars(tmp_path) if tag == "train/loss"] == [80, 160]
