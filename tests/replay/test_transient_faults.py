@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from faults import EVERYWHERE, assert_same, failed, shell_of
+from later import later
 from replay.fault_courses import (
     GRANULES,
     PROGRAM_BEATS,
@@ -225,14 +226,14 @@ def everything():
 
 
 @pytest.mark.parametrize(
-    "memory",
-    [AT_ONCE, pytest.param({}, marks=pytest.mark.long)],
-    ids=["at once", "late"],
+    "memory, stride",
+    [(AT_ONCE, 3), later(AT_ONCE, 1), later({}, 1)],
+    ids=["one in three", "at once", "late"],
 )
-def test_nothing_is_left_over(memory):
+def test_nothing_is_left_over(memory, stride):
     """Whichever answer fails: the next launch of the same program is as if it were the first."""
     swept = course(everything(), everything(), **memory)
     assert swept.answers(0, "host", "R") == 134
-    assert swept.sweep(0, again=1) == EVERYWHERE
+    assert swept.sweep(0, again=1, stride=stride) == EVERYWHERE
     _, status = status_of(swept.healthy[1]["status"])
     assert (status["fill"], status["position"], status["capacity"]) == (20, 2, 20)

@@ -40,16 +40,27 @@ def command(config, data_width, sets, store, rng):
     return dict(sets=sets, store=store, beats=beats, sections=found)
 
 
+#: Masks of parameter sets: each alone, some, and all; the long tests have every mask.
+_SOME, _EVERY = (1, 2, 4, 6, 8, 15), range(1, 16)
+
+
 @pytest.mark.parametrize(
-    "name, data_width", [("ddpg", 128), ("dqn", 512), later("dqn", 128), later("ddpg", 512)]
+    "name, data_width, masks",
+    [
+        ("ddpg", 128, _SOME),
+        ("dqn", 512, _SOME),
+        later("ddpg", 128, _EVERY),
+        later("dqn", 128, _EVERY),
+        later("ddpg", 512, _SOME),
+    ],
 )
-def test_transfer(simulate, tmp_path, name, data_width):
+def test_transfer(simulate, tmp_path, name, data_width, masks):
     config, rng = CONFIGS[name], np.random.default_rng(1)
     layers = sections(config, PARAMETER_SETS[:1])
     assert len({s.layer.vector for s in layers}) > 1, "words of several sizes"
     commands = [
         command(config, data_width, sets, store, rng)
-        for sets in (range(1, 16) if data_width == 128 else (1, 6, 8, 15))
+        for sets in masks
         for store in rng.permutation([False, True]).tolist()
     ]
     file = tmp_path / "vectors.json"
