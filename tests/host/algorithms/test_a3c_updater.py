@@ -135,3 +135,22 @@ def test_snapshots_and_bootstraps_keep_nothing():
     assert abs(now - first).max() > 0.01
     with pytest.raises(KeyError):
         updater.run([train])
+
+
+def test_a_state_is_a_copy_and_of_no_snapshot():
+    """What was under way when a checkpoint was read is forgotten: a Sync comes first."""
+    config = network(**NETWORKS["vectors"])
+    updater = A3CUpdater(policy_of(config))
+    seen = np.ones((1, 1, 1, 5), np.float32)
+    keep = Infer(unit=0, snapshot=0, agents=(0,), observations=seen, step=0)
+    train = Train(unit=1, snapshot=0, agent=0, errors=np.ones((1, 4), np.float32), rate=0.1)
+    state = updater.state_dict()
+    updater.run([Sync(snapshot=0), keep, train, keep])
+    assert not state["squares"].any() and updater.state_dict()["squares"].any()
+    updater.load_state_dict(state)
+    for tasks in ([train], [keep]):
+        with pytest.raises(KeyError):
+            updater.run(tasks)
+    updater.load_state_dict(state)
+    with pytest.raises(KeyError):
+        updater.run([Sync(snapshot=0), train])

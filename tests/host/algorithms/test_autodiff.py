@@ -209,7 +209,8 @@ def test_normal_numbers_are_the_seeds():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_finite(value):
-    updater, clock = make("dqn", learning_rate=0.5).updater, Clock(updates=9)
+    falling = dict(learning_rate=0.5, learning_rate_final=0.0, learning_rate_steps=100)
+    updater, clock = make("dqn", **falling).updater, Clock(updates=9, steps=100)
     errors = torch.tensor([1.0, value, value])
     words = rf"^x must be finite, not {value} \(row 1 of batch 9; learning_rate 0.5 may be too high"
     with pytest.raises(ValueError, match=words):

@@ -256,6 +256,9 @@ BAD = [
 def test_refuses(convolutions, words):
     with pytest.raises(ValueError, match=f"^{re.escape(words)}"):
         make(spec_of((4, 5, 2)), convolutions, (3,))
+    if len(convolutions[0]) == 3 and convolutions[0][1] == 5:
+        with pytest.raises(ValueError, match="a kernel larger than its input .5 x 5 on 5 x 4.$"):
+            make(spec_of((5, 4, 2)), convolutions, (3,))
 
 
 def test_refuses_what_is_no_image():
@@ -275,6 +278,7 @@ def test_refuses_what_is_no_image():
         ((84, 84, 4), "uint8", ((16, 8, 4), (32, 4, 2))),
         ((36, 40, 1), "uint8", ((16, 8, 4), (32, 4, 2))),
         ((35, 90, 3), "uint8", ((16, 3, 1),)),
+        ((90, 35, 3), "uint8", ((16, 3, 1),)),
         ((10, 10, 4), "uint8", ((16, 3, 1),)),
         ((3, 3, 1), "uint8", ((16, 3, 1),)),
         ((2, 30, 1), "uint8", ()),

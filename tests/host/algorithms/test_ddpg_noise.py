@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from host.algorithms.policy import InferredPolicy
 from tests.host import agents
 
 THETA = 0.15
@@ -65,6 +66,17 @@ def test_an_episodes_end_resets_its_environment_alone():
     np.testing.assert_array_equal(policy.act(OBS)[~ended], other.act(OBS)[~ended])
 
 
+def test_an_episodes_end_reaches_who_acts_by_other_outputs():
+    policy = make()
+    acts = InferredPolicy(policy, lambda obs: np.zeros((4, 2), np.float32))
+    run(acts, 50)
+    acts.ended(np.ones(4, bool))
+    drawn = np.random.default_rng()
+    drawn.bit_generator.state = policy.rng.bit_generator.state
+    wanted = (1 - (1 - THETA) ** 2) ** 0.5 * drawn.normal(0, 0.2, (4, 2))
+    np.testing.assert_allclose(acts.act(OBS), wanted, rtol=1e-5)
+
+
 def test_theta_1_is_gaussian():
     np.testing.assert_array_equal(run(make(theta=1.0), 20), run(make("gaussian"), 20))
 
@@ -108,6 +120,7 @@ def test_it_begins_anew(rows):
     """After a checkpoint, for environments do; with another number of rows, which are others."""
     policy, other = make(), make(seed=9)
     run(policy, 50)
+    run(other, 50)
     if rows == 4:
         other.load_state_dict(policy.state_dict())
         policy = other

@@ -112,8 +112,8 @@ def test_linear_schedule():
     config = DQNConfig(learning_rate=0.1, learning_rate_final=0.01, learning_rate_steps=10)
     assert config.learning_rate_at(5) == pytest.approx(0.055)
     assert DQNConfig(learning_rate=0.1).learning_rate_at(10**9) == 0.1
-    config = DQNConfig(beta_start=0.4, beta_end=1.0, beta_steps=100)
-    assert [config.beta_at(n) for n in (0, 50, 101)] == pytest.approx([0.4, 0.7, 1.0])
+    config = DQNConfig(beta_start=0.4, beta_end=0.8, beta_steps=100)
+    assert [config.beta_at(n) for n in (0, 50, 101)] == pytest.approx([0.4, 0.6, 0.8])
 
 
 def test_state_resumes_bit_for_bit():

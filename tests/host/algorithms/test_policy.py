@@ -227,6 +227,21 @@ def test_it_acts_by_outputs_of_another(algo, discrete):
     assert not np.array_equal(nothing.act(obs, greedy=True), one.act(obs, greedy=True))
 
 
+def test_what_infers_sees_rows_of_numbers():
+    """Whatever the shape of an observation, in the spec's dtype; another shape is refused."""
+    spec, seen = Spec(shape=(2, 3, 1), dtype="uint8", discrete=True, action_count=4), []
+
+    def infer(obs):
+        seen.append(obs)
+        return np.eye(4)[[1, 3]]
+
+    acts = InferredPolicy(agents.make("dqn", spec).policy, infer)
+    assert acts.act(np.arange(12).reshape(2, 2, 3, 1), greedy=True).tolist() == [1, 3]
+    assert seen[0].dtype == np.uint8 and seen[0].tolist() == np.arange(12).reshape(2, 6).tolist()
+    with pytest.raises(ValueError, match=r"^obs must be \[rows, 2, 3, 1\], not \[2, 6\]$"):
+        acts.act(np.zeros((2, 6)), greedy=True)
+
+
 def assigned_from_outside(source):
     """Attributes of a policy that are assigned in a text of Python."""
     for node in ast.walk(ast.parse(source)):

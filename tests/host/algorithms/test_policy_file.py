@@ -150,6 +150,17 @@ def test_no_memory_for_networks_that_the_file_has_not(path, algo, hidden):
     assert grown < 200 << 10, f"{grown} KiB"
 
 
+@pytest.mark.parametrize("hidden", [[8] * 200, [110]])
+def test_weights_are_counted_together(path, hidden):
+    """Each layer may be small; four times as many as the file has are too many."""
+    saved(path, trained("dqn", hidden=(16,)), "dqn")  # 4 x 16 + 17 x 4 weights and biases
+    config, state = checkpoint.load(path, "policy")
+    config["agent"]["hidden"] = hidden
+    checkpoint.save(path, "policy", config, state)
+    with pytest.raises(CheckpointError, match="as many as the config says, not 132 numbers"):
+        load_policy(path)
+
+
 BAD = {
     "env": dict(env=["Some-v0"]),
     "algo": dict(algo="a3c"),

@@ -74,7 +74,10 @@ def test_the_delay_is_half_of_the_run():
     assert schedule.delay is None and not networks["critic"].capture
 
 
-@pytest.mark.parametrize("precision, delay", [("qat", 200), ("qat", 0), ("fixed16_captured", 900)])
+CAPTURED_LATE = [("qat", 200), ("qat", 0), ("fixed16_captured", 900), ("fixed16_captured", None)]
+
+
+@pytest.mark.parametrize("precision, delay", CAPTURED_LATE)
 def test_without_ranges_the_first_step_has_them(precision, delay):
     """After a delay without gradient steps, and where there is none."""
     schedule, networks = of_schedule(precision=precision, quantization_delay=delay)
@@ -82,6 +85,17 @@ def test_without_ranges_the_first_step_has_them(precision, delay):
     assert schedule.shifts is None and networks["actor"].capture
     schedule.begin(networks, Clock(1000, 1))
     assert schedule.shifts is not None and not networks["actor"].capture
+
+
+def test_ranges_are_captured_though_no_step_was_in_the_window():
+    """Gradient steps before it, and a collection that was longer than it."""
+    how = dict(precision="qat", quantization_delay=200, quantization_window=0.1)
+    schedule, networks = of_schedule(**how)
+    schedule.begin(networks, Clock(100))
+    schedule.begin(networks, Clock(300))
+    assert schedule.shifts is None and networks["actor"].capture
+    schedule.begin(networks, Clock(301))
+    assert schedule.shifts is not None
 
 
 @pytest.mark.parametrize("precision", ["fixed16_static", "fixed16_all"])

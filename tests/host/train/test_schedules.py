@@ -118,6 +118,9 @@ def test_lengths_are_shares_of_the_run():
         assert config.in_run(6000).agent.beta_steps == 6000
     config = replace(preset("dqn", "cpu").agent, epsilon_share=0.5, epsilon_steps=7)
     assert config.in_run(100).epsilon_steps == 7
+    assert replace(config, epsilon_steps=None).in_run(7).epsilon_steps == 3, "no step too many"
+    config = replace(preset("ddpg", "cpu").agent, noise_share=0.5)
+    assert config.in_run(100).noise_steps == 50
 
 
 def test_a_rate_of_0_is_warned_of(tmp_path, monkeypatch):
