@@ -17,11 +17,12 @@ from host.train.families import family_of
 from host.train.session import Session
 from tests.host.round_parts import *
 
-#: Groups of 2, 2 and 1 agents; the step size falls.
+#: Groups of 2, 2 and 1 agents; the step size falls, the other numbers are no defaults.
+RATES = dict(learning_rate=0.5, learning_rate_final=0.01, learning_rate_steps=200)
 CONFIG = configured(
     env=NUMBERED,
     env_count=10,
-    agent=dict(learning_rate=0.5, learning_rate_final=0.01, learning_rate_steps=200),
+    agent=RATES | dict(decay=0.9, optimizer_epsilon=0.2),
 )
 KINDS = [Sync, Train, Infer]
 
@@ -135,7 +136,7 @@ def test_rounds(units):
                 assert {each[0] for each in kept} == {(task.snapshot, versions[task.snapshot])}
                 wanted = np.concatenate([outputs_of(obs) for _, obs in kept])
                 np.testing.assert_array_equal(task.errors, wanted)
-                assert (task.decay, task.epsilon) == (0.99, 0.1)
+                assert (task.decay, task.epsilon) == (0.9, 0.2)
                 assert task.rate == CONFIG.agent.learning_rate_at(steps[number])
                 seen["trained"] += 1
         assert sum(type(t) is Train for t in tasks) == len(plan.trainings)
@@ -177,6 +178,8 @@ def test_evaluations_have_places_of_their_own():
     assert [len(t.agents) for t in tasks] == [2, 2, 1, 2, 2, 1, 2]
     assert min(min(t.agents) for t in tasks) == 10 and max(max(t.agents) for t in tasks) == 14
     assert {task.unit for task in tasks} == {0, 1}, "every unit has some"
+    with rig.learner.actor("the best") as actor:
+        assert actor == "the best", "which acts by its own weights"
     rig.close()
 
 
@@ -212,9 +215,12 @@ def test_what_is_not_finite(name, spoil):
 
     rig.collector.collect = spoilt
     words = rf"^{name} must be finite, not -?(nan|inf) \(step \d+[;)]"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=words) as caught:
         for _ in range(40):
             rig.iterate()
+    rate = CONFIG.agent.learning_rate_at(rig.clock.launched)
+    hint = "" if name == "rewards" else f"; learning_rate {rate:g} may be too high"
+    assert str(caught.value).endswith(f"(step {rig.clock.steps}{hint})")
     rig.close()
     assert len(rig.executor.rounds) == rig.session.launches > 5
     assert not any(type(task) is Train for tasks in rig.executor.rounds for task in tasks)
