@@ -64,6 +64,18 @@ def test_a_switch_that_fails_is_none(buffer, monkeypatch):
     assert buffer.precision == HALF and buffer.state_dict()["precision"] == HALF.to_json()
 
 
+def test_a_new_buffer_has_full_precision(buffer):
+    """Whatever the kernel's last user had switched to, and had it see."""
+    seen = np.random.default_rng(1).normal(size=(20, 3))
+    full = buffer.act(seen)
+    buffer.learn(adam(1, 0.0), batch_size=16)
+    buffer.set_precision(HALF)
+    other = FixarReplay(buffer.launcher.kernel, capacity=40, takeover=True)
+    assert other.precision == Precision() and (other.ranges[0][:, 0] > other.ranges[0][:, 1]).all()
+    other.initialize(weights(SMALL))
+    np.testing.assert_array_equal(other.act(seen), full)
+
+
 def test_errors_are_half_only_with_activations():
     with pytest.raises(ValueError, match="^errors must be full where activations are, not half$"):
         Precision(errors=True)
