@@ -1,6 +1,7 @@
 """host.settings: which field a name means, what a text is, what is said of a slip."""
 
 import re
+from dataclasses import dataclass
 
 import pytest
 
@@ -30,6 +31,22 @@ def test_tuples_and_none():
     assert agent.hidden == (64, 32) and agent.max_gradient_norm is None
     assert agent.learning_rate_final == 1e-4
     assert override(OffPolicyConfig(), {"hidden": "64,"}).agent.hidden == (64,)
+
+
+def test_a_name_that_is_another_ones_end_means_itself():
+    """And none is written as one likes."""
+
+    @dataclass(frozen=True)
+    class Inner:
+        depth: float | None = 1.0
+
+    @dataclass(frozen=True)
+    class Outer:
+        inner: Inner = Inner()
+        depth: int = 2
+
+    assert override(Outer(), {"depth": "7"}) == Outer(depth=7)
+    assert override(Outer(), {"inner.depth": "None"}) == Outer(inner=Inner(None))
 
 
 def test_tuples_of_texts_and_of_tuples():
