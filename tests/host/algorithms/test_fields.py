@@ -189,6 +189,17 @@ def test_rules_end_where_their_words_say(algo):
                 ALGORITHMS[algo].config(**{name: value})
 
 
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_widths_and_schedules_that_were_given(algo):
+    """65536 is the widest layer; a schedule of no steps is one."""
+    kind = ALGORITHMS[algo].config
+    assert kind(hidden=[65_536, 1]).hidden == (65_536, 1)
+    for width in (0, 65_537):
+        with pytest.raises(ValueError, match=rf"^hidden must be .* in 1\.\.65536, not {width}$"):
+            kind(hidden=(width,))
+    assert kind(learning_rate_steps=0).in_run(100).learning_rate_steps == 0
+
+
 @pytest.mark.parametrize("name", ["rewards", "values"])
 def test_ppo_refuses_what_its_estimator_would(name):
     """When the config is made, not when the run begins."""
