@@ -8,16 +8,12 @@ import typer
 
 from bench import BENCHES, pages, results
 from host.commands.listing import table
+from host.commands.options import command_line
 from hw.errors import UsageError
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = command_line()
 
 
 @app.command()

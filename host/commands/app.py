@@ -17,6 +17,7 @@ from host.commands.options import (
     Learner,
     Settings,
     Verbose,
+    command_line,
     count,
     options,
 )
@@ -25,12 +26,8 @@ from hw.errors import UsageError
 
 __all__ = ["app"]
 
-app = typer.Typer(
+app = command_line(
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
     help="FPGA accelerators for deep reinforcement learning, generated from Python.\n\n"
     "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1`.\n\n"
     "An error of use or of the machine is a line, a bug a traceback; with `-v` all have one. "

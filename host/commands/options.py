@@ -12,7 +12,18 @@ from host.settings import integer
 from hw.errors import UsageError
 
 __all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Imports", "Learner"]
-__all__ += ["Output", "Overwrite", "Settings", "Verbose", "count", "options"]
+__all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count", "options"]
+
+
+def command_line(**more):
+    """A ``typer.Typer`` with the help and errors of ``rlfabric``, and ``more`` of its options."""
+    return typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **more,
+    )
 
 
 def _verbose(asked: bool):

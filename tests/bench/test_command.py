@@ -1,6 +1,7 @@
 """``python -m bench``: what each bench keeps, and what is printed."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -8,9 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command_line import command_line
+from in_process import in_process
+from typer.main import get_command
 
 from bench import BENCHES
+from bench.command import app
 from host.commands import listing
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +33,7 @@ ROWS = [
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    return command_line(monkeypatch, capsys, "bench.command")
+    return in_process(monkeypatch, capsys, "bench.command")
 
 
 @pytest.fixture
@@ -89,6 +92,27 @@ def test_bench_as_table_shows_names_with_brackets(run, bench_stub, monkeypatch):
 @pytest.mark.parametrize("name", BENCHES)
 def test_every_bench_has_rows(name):
     assert callable(import_module(f"bench.{name}").rows)
+
+
+#: Lines of `python -m bench`, as pages and its help show them.
+LINES = re.compile(r"`python -m bench((?: [^`]*)?)`")
+
+
+def test_help_has_an_example_that_works(run):
+    code, out, _ = run("--help")
+    assert code == 0 and "python -m bench replay --area" in " ".join(out.split())
+
+
+def test_lines_that_are_shown_can_be_typed():
+    """Every bench and every option that a page or the help names is there."""
+    command = get_command(app)
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    texts = [command.help, *(path.read_text() for path in pages)]
+    lines = [line.split() for text in texts for line in LINES.findall(text)]
+    assert len(lines) > 10
+    for words in filter(None, lines):
+        given = command.make_context("bench", words).params
+        assert given["name"] in (*BENCHES, "all", "NAME"), words
 
 
 def test_a_bench_that_is_not_there_is_a_line(run):

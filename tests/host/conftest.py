@@ -5,7 +5,7 @@ import resource
 import pytest
 import serial
 from card.copy_kernel import CopyTwin, generate
-from command_line import command_line
+from in_process import in_process
 from uart.serial_port import SerialPort
 from uart.systems import twin
 
@@ -16,7 +16,7 @@ from sim.model.kernels import KERNELS
 @pytest.fixture
 def run(monkeypatch, capsys):
     """``run(*words)`` gives exit code, standard output and standard error of the command."""
-    return command_line(monkeypatch, capsys)
+    return in_process(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -166,3 +166,13 @@ def test_table_shows_cures_with_their_brackets():
     console.print(doctor.render([finding]))
     assert "gymnasium[atari]" in console.file.getvalue()
     assert "'.[atari]'" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "found, required, for_tests, mark",
+    [("1.0", True, True, "ok"), (None, True, True, "missing"), (None, False, True, "for tests"),
+     (None, False, False, "-"), ("/usr/bin/v++", False, False, "ok")],
+)  # fmt: skip
+def test_marks_of_the_doctor(found, required, for_tests, mark):
+    named = dict(name="it", enables="all", install="get it")
+    assert doctor.Finding(found=found, required=required, for_tests=for_tests, **named).mark == mark

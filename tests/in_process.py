@@ -6,10 +6,10 @@ import warnings
 from host import cli
 from host.commands.exits import TRACEBACK
 
-__all__ = ["command_line"]
+__all__ = ["in_process"]
 
 
-def command_line(monkeypatch, capsys, *commands):
+def in_process(monkeypatch, capsys, *commands):
     """``run(*words)`` gives exit code, standard output and standard error of ``rlfabric``, or of
     the module ``commands``."""
     monkeypatch.setenv(TRACEBACK, "")  # -v sets it
