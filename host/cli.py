@@ -74,7 +74,3 @@ def _code(app, report):
     except (KeyboardInterrupt, Exception) as error:
         return report(error)
     return 0
-
-
-if __name__ == "__main__":
-    main()

@@ -58,7 +58,7 @@ def train(card, out, launches, timeout_s):
     )
     if card == "model":
         settings["kernel.fanout"] = KERNEL.replay.fanout
-    command = [sys.executable, "-m", "host.cli", "train", "dqn", "--learner", "cpu"]
+    command = [sys.executable, "-m", "rlfabric", "train", "dqn", "--learner", "cpu"]
     command += ["--board", "ulx3s", "--card", card, "--steps", str(8 * launches)]
     command += ["--seed", "5", "--out", str(out)]
     for name, value in settings.items():

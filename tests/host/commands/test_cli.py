@@ -182,7 +182,7 @@ def test_user_errors_end_in_one_line(run, tmp_path, words, code, message):
 
 def test_a_user_error_of_the_module_is_a_line_too():
     """Run as a module, the command line's own refusals come from one called ``__main__``."""
-    words = [sys.executable, "-m", "host.cli", "list", "none"]
+    words = [sys.executable, "-m", "rlfabric", "list", "none"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("rlfabric: WHAT must be one of designs, boards, ")

@@ -63,7 +63,7 @@ def test_beside_the_main_thread_no_signal_is_taken():
 def interrupted(start, out, first, second):
     """A run that a signal meets ``first`` seconds behind its beginning, and another ``second``
     seconds later."""
-    words = ["-m", "host.cli", "train", "dqn", "--steps", "1000000", "--out", str(out)]
+    words = ["-m", "rlfabric", "train", "dqn", "--steps", "1000000", "--out", str(out)]
     for name, value in SMALL.items():
         words += ["--set", f"{name}={value}"]
     process, deadline = start(*words), time.monotonic() + 60
@@ -95,7 +95,7 @@ class Interrupting:
 
 sys.meta_path.insert(0, Interrupting())
 sys.argv = ["rlfabric", "show", "dqn"]
-runpy.run_module("host.cli", run_name="__main__")
+runpy.run_module("rlfabric", run_name="__main__")
 """
 
 

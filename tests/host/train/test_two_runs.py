@@ -21,7 +21,7 @@ def command(tmp_path, children):
     """``command(card, seed)`` starts a short training in ``tmp_path``, with a cache of its own."""
 
     def start(card, seed):
-        words = ["-m", "host.cli", "train", "dqn", "--learner", "cpu", "--board", "ulx3s"]
+        words = ["-m", "rlfabric", "train", "dqn", "--learner", "cpu", "--board", "ulx3s"]
         words += ["--card", card, "--steps", "240", "--seed", str(seed), "--set", "kernel.fanout=2"]
         for name, value in SMALL.items():
             words += ["--set", f"{name}={value}"]
