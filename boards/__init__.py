@@ -11,9 +11,8 @@ __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get"]
 
 def _found():
     """The board of each package here that has one: a new board is a folder and nothing else."""
-    for module in sorted(
-        pkgutil.iter_modules(__path__, f"{__name__}."), key=lambda each: each.name
-    ):
+    found = pkgutil.iter_modules(__path__, f"{__name__}.")
+    for module in sorted(found, key=lambda each: each.name):
         if module.ispkg:
             yield from (
                 value

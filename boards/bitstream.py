@@ -58,6 +58,9 @@ LIMIT_S = 36 * 3600
 #: Seconds that it has to give its licence back.
 _GRACE_S = 10
 
+#: What a generated script imports: ``host``, or ``rlfabric.host`` where that is installed.
+_HOST = f"{__package__.removesuffix('boards')}host"
+
 
 class ToolsMissing(Failure):
     """A tool of the board is not here; the message says which, and how to go on with the files."""
@@ -82,10 +85,6 @@ class AchievedClock:
     def __str__(self):
         asked = "" if self.asked_mhz is None else f" of {self.asked_mhz:g} asked for"
         return f"clock {self.name}: {self.mhz:g} MHz{asked}"
-
-
-#: What a generated script imports: ``host``, or ``rlfabric.host`` where that is installed.
-_HOST = f"{__package__.removesuffix('boards')}host"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,22 +27,31 @@ def relocated(source):
     """
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            ours = not node.level and node.module.partition(".")[0] in FOLDERS
-            old, new = "from ", f"from {NAME}."
-        elif isinstance(node, ast.Import):
-            ours = any(alias.name.partition(".")[0] in FOLDERS for alias in node.names)
-            plain = len(node.names) == 1 and "." not in node.names[0].name
-            if ours and not plain and not (len(node.names) == 1 and node.names[0].asname):
-                raise ValueError(f"line {node.lineno}: {ast.unparse(node)} must be from ... import")
-            old, new = "import ", f"from {NAME} import " if plain else f"import {NAME}."
-        else:
-            continue
-        if ours:
+        if any(name.partition(".")[0] in FOLDERS for name in _imported(node)):
+            old, new = _change(node)
             # Columns of ast count bytes; what stands before an import is spaces.
             line, column = lines[node.lineno - 1], node.col_offset
             lines[node.lineno - 1] = line[:column] + line[column:].replace(old, new, 1)
     return "".join(lines)
+
+
+def _imported(node):
+    """Names of the modules that ``node`` imports from wherever it stands; of no import, none."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+
+
+def _change(node):
+    """How the line of an import changes: what stands there, and what instead."""
+    if isinstance(node, ast.ImportFrom):
+        return "from ", f"from {NAME}."
+    if len(node.names) == 1:
+        if "." not in node.names[0].name:
+            return "import ", f"from {NAME} import "
+        if node.names[0].asname:
+            return "import ", f"import {NAME}."
+    raise ValueError(f"line {node.lineno}: {ast.unparse(node)} must be from ... import")
 
 
 class Relocate(BuildHookInterface):
@@ -51,11 +60,12 @@ class Relocate(BuildHookInterface):
     def initialize(self, version, build_data):
         if version == "editable":
             return
-        self._copies = Path(tempfile.mkdtemp(prefix="rlfabric-"))
+        self._copies = tempfile.TemporaryDirectory(prefix="rlfabric-")
+        in_repository = Path(self.root, FOLDERS[0]).is_dir()
         for source, target in self._files():
-            copy = self._copies / target
+            copy = Path(self._copies.name, target)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            if source.suffix == ".py" and Path(self.root, FOLDERS[0]).is_dir():
+            if source.suffix == ".py" and in_repository:
                 copy.write_text(relocated(source.read_text()))
             else:
                 shutil.copyfile(source, copy)
@@ -63,7 +73,7 @@ class Relocate(BuildHookInterface):
 
     def finalize(self, version, build_data, artifact_path):
         if version != "editable":
-            shutil.rmtree(self._copies)
+            self._copies.cleanup()
 
     def _files(self):
         """Pairs: a file, and its place in what is built."""

@@ -21,6 +21,7 @@ TRAIN = (
     "train dqn --env CartPole-v1 --learner cpu --card model "
     "--set learning_starts=100 --set evaluation_episodes=1"
 ).split()
+#: As it was before a test changed it.
 ENVIRONMENT = dict(os.environ)
 
 
@@ -96,12 +97,8 @@ def test_a_wheel_of_the_sdist_is_the_same(wheel, tmp_path):
     with tarfile.open(build(made, "sdist")) as archive:
         names = {name.split("/")[1] for name in archive.getnames()}
         archive.extractall(tmp_path, filter="data")
-    assert {name for name in names if "." not in name} == {
-        "LICENSE",
-        "PKG-INFO",
-        "rlfabric",
-        "scripts",
-    }
+    names = {name for name in names if "." not in name}
+    assert names == {"LICENSE", "PKG-INFO", "rlfabric", "scripts"}
     (source,) = tmp_path.glob("rlfabric-*")
     first, second = (zipfile.ZipFile(file) for file in (wheel, build(again, "wheel", source)))
     assert first.namelist() == second.namelist()

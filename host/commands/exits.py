@@ -21,21 +21,19 @@ WRONG_VERSION, UNWRITABLE, INTERRUPTED = 6, 7, 130
 #: environment variable: a traceback of every error; `rlfabric -v` sets it
 TRACEBACK = "RLFABRIC_TRACEBACK"
 
-#: what is called from here are drivers, whose errors are the machine's
-_DRIVERS = f"{__package__.removesuffix('commands')}card"
 #: what is called from here is the user's environment, whose errors are bugs of it
 _ENVIRONMENTS = "gymnasium.vector"
 
 
 def _code(error):
     """The exit code of an error that is not a bug; None of a bug."""
-    from host.card import CapacityError
+    from host import card
     from host.generate import Unwritable
 
     codes = (
         (KeyboardInterrupt, INTERRUPTED),
         (MissingTool, MISSING_TOOL),
-        ((DoesNotFit, CapacityError), DOES_NOT_FIT),
+        ((DoesNotFit, card.CapacityError), DOES_NOT_FIT),
         (ToolsMissing, INPUTS_ONLY),
         (WrongVersion, WRONG_VERSION),
         (Unwritable, UNWRITABLE),
@@ -46,7 +44,8 @@ def _code(error):
     if code is not None:
         return code
     machine = isinstance(error, OSError) and not _passed(error, _ENVIRONMENTS)
-    machine |= isinstance(error, RuntimeError) and _passed(error, _DRIVERS)
+    # What is called from the cards are drivers, whose errors are the machine's.
+    machine |= isinstance(error, RuntimeError) and _passed(error, card.__name__)
     return FAILED if machine else None
 
 

@@ -216,11 +216,7 @@ def test_what_was_kept_is_known(tmp_path):
         log.write({"launches": launches, "steps": 8 * launches, "loss": 1.0})
     log.close()
     again = [RunLog(tmp_path, n, ("launches", "steps")).launches for n in (25, 20, 5)]
-    assert again == [
-        20,
-        20,
-        None,
-    ]
+    assert again == [20, 20, None]
 
 
 def test_a_resumed_run_keeps_its_events(tmp_path):
