@@ -45,7 +45,7 @@ _VERSIONS = sys.version, numba.__version__, np.__version__
 _IGNORED = re.compile(r"#.*|\\\n")
 _IMPORT = re.compile(r"(?:\bfrom\b([\s.\w]+?))?\bimport\b\s*(\([^)]*\)|[^\n;]*)")
 #: ``hw`` and ``sim``, or ``rlfabric.hw`` and ``rlfabric.sim`` where they lie below a package.
-_OURS = tuple(__name__.removesuffix("sim.compiled") + name for name in ("hw", "sim"))
+_OURS = tuple(__package__.removesuffix("sim") + name for name in ("hw", "sim"))
 
 
 def compiled(function=None, **options):

@@ -1,7 +1,9 @@
 """What is built and installed: one name, and all of it works where other names are a user's."""
 
+import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -123,6 +125,40 @@ def test_it_writes_the_verilog_of_the_checkout(installed, hostile):
     assert {"gae.v", "kernel.json"} <= {path.name for path in files}
     for path in files:
         assert Path("wheel", path).read_bytes() == Path("checkout", path).read_bytes(), path
+
+
+def test_its_smoke_test_runs(installed, hostile):
+    """The script beside a kernel imports what is installed, not the repository's folders."""
+    program = """
+from pathlib import Path
+from rlfabric.host.generate import describe, package
+describe("gae", "u50", Path("kernels"))
+print(package("gae", "u50", Path("kernels")))
+"""
+    folder = Path(run(installed, "-c", program).strip())
+    assert "20 launches" in run(installed, folder / "smoke.py", "model")
+
+
+#: A module's name, whole or its beginning: "hw.stream", or of f"host.card.{kind}" what is fixed.
+NAMED = re.compile(rf"({'|'.join(FOLDERS)})(\.\w*)+")
+
+
+def named(source):
+    """Texts of ``source`` that name a module of ``FOLDERS``."""
+    nodes = ast.walk(ast.parse(source))
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return [text for text in texts if isinstance(text, str) and NAMED.fullmatch(text)]
+
+
+def test_no_text_names_a_module():
+    """An import is rewritten, a text is not: packages are found by ``__package__``."""
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)): named(path.read_text()) for path in paths}
+    assert len(found) > 400 and not {path: bad for path, bad in found.items() if bad}
+    assert named('files("hw.stream"), f"host.card.{kind}", "hw", "host.json of", __package__') == [
+        "hw.stream",
+        "host.card.",
+    ]
 
 
 def test_names_are_imported_when_they_are_asked_for(installed, hostile):
