@@ -92,7 +92,9 @@ def test_phases_add_up_to_the_wall_time(tmp_path, monkeypatch, case):
     took = time.perf_counter() - began
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["phases"] == result.summary["phases"]
-    assert sum(summary["phases"].values()) == pytest.approx(summary["seconds"], rel=0.02)
+    assert sum(summary["phases"].values()) == pytest.approx(
+        summary["seconds"], rel=0.02, abs=0.01
+    )  # each is rounded to a millisecond
     assert summary["seconds"] < took
     assert summary["phases"].keys() == PHASES.keys()
     assert {name for name, value in summary["phases"].items() if not value} <= silent
@@ -110,4 +112,4 @@ def test_a_resumed_run_goes_on_counting(tmp_path):
     second = run(small(), tmp_path, resume=True).summary
     assert all(second["phases"][name] >= first["phases"][name] * 0.5 for name in PHASES)
     assert second["phases"]["policy"] > first["phases"]["policy"]
-    assert sum(second["phases"].values()) == pytest.approx(second["seconds"], rel=0.02)
+    assert sum(second["phases"].values()) == pytest.approx(second["seconds"], rel=0.02, abs=0.01)
