@@ -63,6 +63,10 @@ def test_what_changes_is_set(path, card):
         assert copies.launch(operands=short) == {4, -1}
         assert copies.launch(operands=short, operands_bytes=64) == {4, -1}
         assert copies.launch(operands=two) == {2}
+        # So it is where a number changes with the buffer.
+        assert copies.launch(operands=short) == {4, -1}
+        assert copies.launch(0, operands=two) == {-1}
+        assert copies.launch(1, operands=two) == {2}
         other = copies.kernel.buffer("storage", 8192)
         assert copies.launch(operands=two, storage=other) == {2, -1}
         assert copies.launch(operands=two) == {2}
