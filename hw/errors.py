@@ -4,7 +4,7 @@ The command line shows an error of these classes as a line, and any other as a t
 a bug. They stand here because every folder of the project may import ``hw``.
 """
 
-__all__ = ["Failure", "RlfabricError", "UsageError"]
+__all__ = ["Failure", "MissingTool", "RlfabricError", "UsageError"]
 
 
 class RlfabricError(Exception):
@@ -17,3 +17,7 @@ class UsageError(RlfabricError, ValueError):
 
 class Failure(RlfabricError, RuntimeError):
     """What was asked is right, and could not be done: by a tool, a card, or a training."""
+
+
+class MissingTool(Failure):
+    """A program or package that is needed is not found; the message says how to install it."""

@@ -63,7 +63,9 @@ if [ -n "$missing" ]; then
     echo "setup: will install for the whole machine: ${root}apt-get install$missing"
 fi
 echo "setup: will install into .venv, with Python $version: rlfabric[$extras], as constraints.txt says"
-echo "setup: will install for the whole machine, if cocotb finds none: libpython$version"
+case ,$extras, in *,test,*)
+    echo "setup: will install for the whole machine, if cocotb finds none: libpython$version" ;;
+esac
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing
 
@@ -86,5 +88,7 @@ esac
 pip_install --editable ".[$extras]"
 
 # cocotb loads Python into the simulator as a shared library, which Debian packages by itself.
-[ -n "$(.venv/bin/python -m find_libpython)" ] || install "libpython$version"
+case ,$extras, in *,test,*)
+    [ -n "$(.venv/bin/python -m find_libpython)" ] || install "libpython$version" ;;
+esac
 echo "setup: done"

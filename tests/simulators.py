@@ -5,10 +5,11 @@ import os
 import shutil
 from pathlib import Path
 
+from cocotb_program import cocotb_program
 from cocotb_tools.runner import get_runner
 
 from sim.tools import BUILD_DIRECTORY, require
-from sim.verilate import built_once, cocotb_program
+from sim.verilate import built_once
 
 __all__ = ["SIMULATORS", "run_bench"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from packaging.markers import default_environment
+from packages import requirements
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -41,29 +41,13 @@ def needed(name, extras, python):
     """What the installed ``name`` requires on ``python``, and what is behind it, as far as the
     version there is the one that is installed here."""
     rows = pinned(python)
-    environment = {**default_environment(), "python_version": python}
-    environment["python_full_version"] = f"{python}.0"
-    todo, seen = [(name, extra) for extra in ("", *extras)], set()
-    while todo:
-        name, extra = todo.pop()
-        if (name, extra) in seen:
-            continue
-        seen.add((name, extra))
-        try:
-            lines = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:  # of an extra that is not installed
-            continue
+
+    def installed(name):
         here = Version(metadata.version(name)).public  # 2.13.0+cpu is 2.13.0
-        if rows.get(canonicalize_name(name), here) != here:
-            continue
-        for requirement in map(Requirement, lines):
-            if requirement.marker and not requirement.marker.evaluate(
-                {**environment, "extra": extra}
-            ):
-                continue
-            yield name, requirement
-            behind = canonicalize_name(requirement.name)
-            todo += [(behind, each) for each in ("", *requirement.extras)]
+        return rows.get(canonicalize_name(name), here) == here
+
+    environment = {"python_version": python, "python_full_version": f"{python}.0"}
+    return requirements(name, extras, environment, installed)
 
 
 @pytest.mark.parametrize("python", PYTHONS)

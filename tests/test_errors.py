@@ -11,11 +11,10 @@ from host.card import CapacityError, CardError
 from host.checkpoint import CheckpointError
 from host.runtime.a3c import NotFinite
 from host.runtime.program import CommandError
-from hw.errors import Failure, RlfabricError, UsageError
+from hw.errors import Failure, MissingTool, RlfabricError, UsageError
 from sim.cache import Unwritable
 from sim.lock import Held
 from sim.processes import BuildError
-from sim.tools import MissingTool
 
 
 def bare(source):

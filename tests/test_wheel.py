@@ -6,13 +6,13 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packages import closure
 
 from scripts.relocate import FOLDERS, relocated
 
@@ -42,17 +42,33 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """Python of a new environment with the wheel in it; what it depends on is lent by this one,
-    without the checkout that an editable installation would add."""
+    """Python of a new environment with the wheel in it, and the core that it depends on, which this
+    environment lends."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
     show = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip())
-    (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
+    lend(closure(), packages)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(packages)
     return python
+
+
+def lend(distributions, folder):
+    """Links in ``folder`` to the files of installed packages."""
+    for each in distributions.values():
+        for top in {file.parts[0] for file in each.files} - {"..", "__pycache__"}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(each.locate_file(top))
+
+
+@pytest.fixture
+def torch(tmp_path, monkeypatch):
+    """What the extra torch brings is there too."""
+    (tmp_path / "torch").mkdir()
+    lend(closure("torch"), tmp_path / "torch")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "torch"))
 
 
 @pytest.fixture
@@ -66,10 +82,11 @@ def hostile(installed, tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*words, timeout=300):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout)
-    assert not done.returncode, done.stdout + done.stderr
-    return done.stdout
+def run(*words, code=0):
+    """What ``words`` print; an error's line, where it shall end with another ``code``."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr if code else done.stdout
 
 
 def checkout(*words):
@@ -108,23 +125,38 @@ def test_a_wheel_of_the_sdist_is_the_same(wheel, tmp_path):
         assert first.read(name) == second.read(name), name
 
 
-def test_it_works_among_a_users_own_modules(installed, hostile):
-    """Lists and trains; what it has trained goes on in the checkout."""
-    assert "replay" in run(installed, "-m", "rlfabric", "list", "designs")
-    run(installed, "-m", "rlfabric", *TRAIN, "--steps", "500", "--out", "run")
+def test_it_works_among_a_users_own_modules(installed, hostile, torch):
+    """Trains, and says what it does not draw; what it has trained goes on in the checkout."""
+    said = run(installed, "-m", "rlfabric", *TRAIN, "--steps", "500", "--out", "run")
+    assert "returns.png is not drawn: matplotlib must be installed to draw returns.png (" in said
+    assert not Path("run", "returns.png").exists()
     checkout(*TRAIN, "--steps", "600", "--out", hostile / "run", "--resume")
     summary = json.loads((hostile / "run" / "summary.json").read_text())
     assert summary["steps"] >= 600
 
 
 def test_it_writes_the_verilog_of_the_checkout(installed, hostile):
-    verilog = "verilog", "gae", "--board", "u50", "--out"
+    verilog = "verilog", "gae", "--board", "u50", "--set", "gae.rows=4", "--out"
     run(installed, "-m", "rlfabric", *verilog, "wheel")
     checkout(*verilog, hostile / "checkout")
     files = sorted(path.relative_to("wheel") for path in Path("wheel").rglob("*.*"))
     assert {"gae.v", "kernel.json"} <= {path.name for path in files}
     for path in files:
         assert Path("wheel", path).read_bytes() == Path("checkout", path).read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    "words, extra",
+    [
+        (TRAIN, "torch"),
+        (["train", "dqn", "--card", "sim", "--steps", "500"], "sim"),
+        (["train", "dqn", "--env", "MinAtar/Breakout-v1"], "minatar"),
+    ],
+)
+def test_a_missing_extra_is_a_line_with_its_command(installed, hostile, words, extra):
+    said = run(installed, "-m", "rlfabric", *words, code=2 if extra == "minatar" else 3)
+    lines = [line for line in said.splitlines() if "must be" in line]
+    assert len(lines) == 1 and f"pip install 'rlfabric[{extra}]'" in lines[0], said
 
 
 def test_its_smoke_test_runs(installed, hostile):

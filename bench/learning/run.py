@@ -11,14 +11,13 @@ from bench.learning.critic import critic_losses
 from bench.learning.job import JUDGING_SEED, Job
 from host.checkpoint import CheckpointError
 from host.commands.exits import report
-from host.extras import install
 from host.interrupt import INTERRUPTED, leave, stop_requests, terminating
 from host.train.folder import CHECKPOINT
 from host.train.log import read_progress
 from host.train.run import run as train
-from hw.errors import UsageError
+from hw.errors import MissingTool, UsageError
+from hw.extras import install
 from sim.lock import locked
-from sim.tools import MissingTool
 
 __all__ = ["perform"]
 

@@ -1,5 +1,6 @@
 """The whole kernel on the simulated card: a batch of 512, and how fast the card simulates."""
 
+import os
 import re
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["rows", "sample_bound"]
+
+ROOT = Path(__file__).parents[2]
 
 BATCH = 512
 CAPACITY = 1 << 20
@@ -161,10 +164,11 @@ def _simulation(buffer):
 def _cocotb_rate():
     """Clocks a second of the kernel under cocotb with cocotbext-axi's memories behind it."""
     result = subprocess.run(
-        [sys.executable, "-m", "bench.replay.cocotb_kernel"],
+        [sys.executable, "tests/replay/cocotb_kernel.py"],
         text=True,
         capture_output=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     found = re.search(r"^rate (\S+)$", result.stdout, re.M)
     if result.returncode or not found:

@@ -3,13 +3,10 @@
 torch is imported when it is first used, so that acting and training on the card need none.
 """
 
-import importlib
-
 import numpy as np
 
-from host.extras import install
 from hw.errors import UsageError
-from sim.tools import MissingTool
+from hw.extras import needed
 
 __all__ = ["Trained", "Updater", "check_device", "torch"]
 
@@ -18,13 +15,7 @@ class _Torch:
     """The module torch; MissingTool where it is not installed."""
 
     def __getattr__(self, name):
-        try:
-            found = getattr(importlib.import_module("torch"), name)
-        except ImportError as error:
-            raise MissingTool(
-                f"torch must be installed to train on the CPU ({install('torch')}), not missing: "
-                f"{error}"
-            ) from error
+        found = getattr(needed("torch", "torch", "to train on the CPU"), name)
         setattr(self, name, found)
         return found
 

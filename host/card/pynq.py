@@ -18,9 +18,9 @@ import numpy as np
 
 from host.card import CardError
 from host.card.control import run, xclbin
+from hw.errors import MissingTool
 from sim.card.buffer import xclBOSyncDirection
 from sim.card.memory import Allocator, Bank
-from sim.tools import MissingTool
 
 __all__ = ["bo", "device", "hw_context", "kernel", "run", "xclBOSyncDirection", "xclbin"]
 

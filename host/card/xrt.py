@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from sim.tools import MissingTool
+from hw.errors import MissingTool
 
 __all__ = ["ADVICE", "pyxrt"]
 

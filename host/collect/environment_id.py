@@ -14,8 +14,8 @@ from importlib.metadata import entry_points
 
 import gymnasium
 
-from host.extras import install
 from hw.errors import UsageError
+from hw.extras import install
 
 __all__ = ["check_trusted", "find_spec", "missing_packages", "namespace_of", "reward_threshold"]
 

@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode, VectorWrapper
 from packaging.version import Version
 
 from host.collect.seeds import folded
-from host.extras import install
 from hw.errors import UsageError
+from hw.extras import install
 
 __all__ = ["PREPROCESSING", "AtariEnvs", "is_atari", "settings"]
 

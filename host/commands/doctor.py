@@ -13,8 +13,9 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from boards.board import FLOWS
-from host.extras import install
-from sim.tools import MissingTool, require, tool_environment
+from hw.errors import MissingTool
+from hw.extras import install
+from sim.tools import require, tool_environment
 
 __all__ = ["Finding", "examine", "render"]
 
@@ -42,9 +43,16 @@ class Finding:
 
 #: programs that only the tests run
 _OF_TESTS = ("iverilog", "tclsh")
-#: extra -> what it is needed for, of those that `make test` installs
+#: extra -> what it is needed for, of those that `make demo` installs
+_EXTRAS_OF_DEMO = {
+    "sim": "train --card sim, verilog --lint, make demo",
+    "plot": "returns.png and report.png, make demo",
+}
+#: the same of those that `make test` installs besides
 _EXTRAS_OF_TESTS = {
     "dev": "make test",
+    "bitstream": "report, bitstream --board ulx3s, make test",
+    "test": "make test, bench",
     "torch": "train ppo, make test",
     "atari": "environments ALE/..., make test",
     "minatar": "environments MinAtar/..., make test",
@@ -127,6 +135,7 @@ def _version(requirement):
 
 def _packages():
     """A finding for every package that rlfabric or one of its extras requires."""
+    enables = {None: "everything", **_EXTRAS_OF_DEMO, **_EXTRAS_OF_TESTS}
     for text in importlib.metadata.requires("rlfabric") or ():
         requirement = Requirement(text)
         extra = re.search(r"extra == ['\"](.+)['\"]", str(requirement.marker))
@@ -135,8 +144,8 @@ def _packages():
         yield Finding(
             name=str(requirement),
             found=_version(requirement),
-            enables={None: "everything", **_EXTRAS_OF_TESTS}.get(extra, f"extra {extra}"),
-            required=extra is None,
+            enables=enables.get(extra, f"extra {extra}"),
+            required=extra is None or extra in _EXTRAS_OF_DEMO,
             install=install(extra),
             for_tests=extra in _EXTRAS_OF_TESTS,
         )

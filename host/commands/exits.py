@@ -10,8 +10,7 @@ import traceback
 
 from boards import DoesNotFit
 from boards.bitstream import ToolsMissing, WrongVersion
-from hw.errors import RlfabricError, UsageError
-from sim.tools import MissingTool
+from hw.errors import MissingTool, RlfabricError, UsageError
 
 __all__ = ["MISSING_TOOL", "TRACEBACK", "report"]
 

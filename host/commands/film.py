@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from host.extras import install
-from sim.tools import MissingTool
+from hw.extras import needed
 
 __all__ = ["FILMS"]
 
@@ -63,12 +62,7 @@ def _gif(path, rate):
 def _mp4(path, rate):
     """H.264 of ``rate`` pictures a second: a context that gives ``add(picture)``, which encodes it.
     MissingTool without PyAV."""
-    try:
-        import av
-    except ImportError as error:
-        raise MissingTool(
-            f"av must be installed to write an mp4 ({install('video')}), not missing: {error}"
-        ) from error
+    av = needed("av", "video", "to write an mp4")
     partial = path.with_name(f"{path.name}.part")
     try:
         with partial.open("wb") as file, av.open(file, "w", format="mp4") as container:

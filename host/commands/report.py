@@ -16,7 +16,9 @@ from boards.report import PICTURE, REPORT, report
 from host.commands.listing import table
 from host.generate import configure, find_design, identity
 from host.generate.folder import write
+from hw.errors import MissingTool
 from hw.estimate import RESOURCES
+from hw.extras import needed
 
 __all__ = ["make", "show"]
 
@@ -46,9 +48,11 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
             routed=routed(folder, description),
             progress=progress,
         )
-    text, picture = json.dumps(result, indent=2) + "\n", io.BytesIO()
-    _draw(result, board, picture)
-    files = {REPORT: text.encode(), PICTURE: picture.getvalue()}
+    files = {REPORT: (json.dumps(result, indent=2) + "\n").encode()}
+    try:
+        files[PICTURE] = _drawn(result, board)
+    except MissingTool as missing:  # the numbers took minutes
+        print(f"rlfabric: {PICTURE} is not drawn: {missing}", file=sys.stderr)
     write(folder, whose, files, overwrite=overwrite)
     return result
 
@@ -101,7 +105,8 @@ def show(result, board, folder):
         print(f"clock {name}: {mhz:.1f} MHz routed")
     for line in result["lacks"]:
         print(f"does not fit: {line}")
-    print(folder / PICTURE)
+    if (folder / PICTURE).exists():
+        print(folder / PICTURE)
 
 
 def _indented(path):
@@ -120,19 +125,17 @@ def _percent(number):
     return "unknown" if number is None else f"{number} %"
 
 
-def _draw(result, board, file):
-    """PNG: bars of the first level below the core, stacked, in percent of the part."""
-    from matplotlib import colormaps
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
-    from matplotlib.figure import Figure
-
+def _drawn(result, board):
+    """A PNG: bars of the first level below the core, stacked, in percent of the part."""
+    matplotlib = needed("matplotlib", "plot", "to draw")
+    figures = needed("matplotlib.figure", "plot", "to draw")
+    file = io.BytesIO()
     names = [name for name in RESOURCES if result["total"][name]]
     parts = _largest(_pieces(result["units"]), result["total"], names)
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.Figure(figsize=(9, 4), layout="constrained")
     axes = figure.add_subplot()
     left = [0.0] * len(names)
-    colours = colormaps["tab20"].colors
+    colours = matplotlib.colormaps["tab20"].colors
     for row, colour in zip(parts, colours, strict=False):
         widths = [100 * row[name] / result["total"][name] for name in names]
         axes.barh(
@@ -143,7 +146,8 @@ def _draw(result, board, file):
     axes.set_title(f"{result['design']} on {board.title}: yosys estimate")
     axes.invert_yaxis()
     figure.legend(fontsize="small", loc="outside right upper")
-    figure.savefig(file, dpi=120)
+    figure.savefig(file, format="png", dpi=120)
+    return file.getvalue()
 
 
 def _pieces(units):

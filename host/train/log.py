@@ -8,6 +8,7 @@ from pathlib import Path
 from host.checkpoint import atomic_write, write_text
 from host.phases import PHASES
 from host.train.events import EventFile
+from hw.extras import needed
 
 __all__ = ["COLUMNS", "TAGS", "RunLog", "plot_returns", "read_progress", "write_summary"]
 
@@ -162,14 +163,11 @@ def write_summary(out, summary):
 def plot_returns(out, *, title, threshold=None):
     """Draw ``returns.png`` from ``progress.csv``: actors' and greedy returns over steps.
 
-    Returns its path.
+    Returns its path; MissingTool without matplotlib.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow: only where it is drawn
-    from matplotlib.figure import Figure
-
+    figures = needed("matplotlib.figure", "plot", "to draw returns.png")
     rows = read_progress(out)
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     curves = {
         "return_mean": ("actors, mean of 100 episodes", "-"),

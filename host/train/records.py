@@ -12,6 +12,7 @@ from host import checkpoint
 from host.algorithms.policy_file import load_policy, save_policy
 from host.train.folder import BEST, CHECKPOINT, LAST
 from host.train.log import plot_returns, write_summary
+from hw.errors import MissingTool
 
 __all__ = ["Records"]
 
@@ -95,10 +96,13 @@ class Records:
             write_summary(self.out, values)
 
     def plot(self, **words):
-        """``host.train.log.plot_returns``; the path."""
+        """``host.train.log.plot_returns``; the path. Without matplotlib, a line says so."""
         path = self.out / "returns.png"
-        with self._tolerated(path.name):
-            path = plot_returns(self.out, **words)
+        try:
+            with self._tolerated(path.name):
+                path = plot_returns(self.out, **words)
+        except MissingTool as missing:
+            self._warn(f"{path.name} is not drawn: {missing}")
         return path
 
     def leave(self, error, state):

@@ -15,7 +15,8 @@ from hw.config import check_range
 from hw.errors import Failure, UsageError
 from sim.cache import say
 from sim.card.memory import Bank
-from sim.tools import BUILD_DIRECTORY
+from sim.tools import BUILD_DIRECTORY, require
+from sim.verilate import TOOLS
 
 __all__ = ["run", "start"]
 
@@ -98,6 +99,8 @@ def run(
         raise UsageError(f"--trace must be with card sim, not {card}")
     if config.learner == "cpu":
         check_device(config.device)  # a missing torch too is said before a kernel is built
+    if card == "sim":
+        require(*TOOLS)
     with (
         terminating(),
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,

@@ -6,6 +6,7 @@ import time
 import pytest
 from card.copy_kernel import CopyConfig, describe, generate
 
+from hw.errors import MissingTool
 from sim import tools
 from sim import verilate as module
 from sim.cache import DIGESTS
@@ -73,13 +74,13 @@ def test_j_damaged_library_is_built_again_also_where_paths_have_spaces(
     kernel, tmp_path, monkeypatch, capfd
 ):
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "a folder")
-    compile_all = module._compile
+    compile_all = module.compiled
 
     def compile_little(work, units, *flags):
         (work / "empty.cpp").touch()
         return compile_all(work, [("-O0", "empty.cpp")], *flags)
 
-    monkeypatch.setattr(module, "_compile", compile_little)
+    monkeypatch.setattr(module, "compiled", compile_little)
     library = build(*kernel)
     whole = library.read_bytes()
     assert "compiling kernel copy with Verilator" in capfd.readouterr().err
@@ -97,5 +98,5 @@ def test_refused_verilog_shows_the_message(kernel):
 
 def test_missing_tool_is_named(kernel, monkeypatch):
     monkeypatch.setattr(tools, "tool_environment", lambda: {"PATH": ""})
-    with pytest.raises(tools.MissingTool, match="must be installed"):
+    with pytest.raises(MissingTool, match="must be installed"):
         build(*kernel)

@@ -24,9 +24,9 @@ from amaranth import *
 from amaranth.hdl import Assert, Assume
 from formal.trace import table
 
+from hw.errors import MissingTool
 from hw.verilog import to_verilog
 from sim.card.noise import collisions
-from sim.tools import MissingTool
 
 __all__ = ["Refuted", "Undecided", "given", "holds", "planted", "prove"]
 

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In
 from formal import prove as proving
 from formal.prove import Refuted, holds, planted
 
-from sim.tools import MissingTool
+from hw.errors import MissingTool
 
 
 class Counter(wiring.Component):

@@ -19,8 +19,8 @@ from host.commands.playing import play
 from host.interrupt import INTERRUPTED
 from host.train.log import read_progress
 from hw.config import check_range
+from hw.errors import MissingTool
 from sim.lock import locked
-from sim.tools import MissingTool
 from tests.bench.learning.tiny import *
 
 

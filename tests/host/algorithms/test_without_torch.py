@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from host import extras
 from host.algorithms import autodiff
 from host.algorithms.policy_file import save_policy
 from host.algorithms.registry import ALGORITHMS
+from hw import extras
 from sim.tools import BUILD_DIRECTORY
 from tests.children import children  # noqa: F401 -- a fixture
 from tests.host import agents

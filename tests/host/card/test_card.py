@@ -11,10 +11,10 @@ import pytest
 from card.copy_kernel import CopyConfig, CopyTwin, breach, generate, prepared
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
+from hw.errors import MissingTool
 from hw.shell.program import STATUS
 from sim.card.memory import Bank, Fault, MemoryConfig
 from sim.model.kernels import KERNELS
-from sim.tools import MissingTool
 from tests.host.pyxrt_eras import pyxrt_of
 
 pytestmark = pytest.mark.usefixtures("copy_twin")

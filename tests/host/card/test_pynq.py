@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from host.card import CapacityError, CardError, CardTimeout, open_card
+from hw.errors import MissingTool
 from hw.shell.control_map import CTRL
-from sim.tools import MissingTool
 from tests.host.pynq_board import CONTROLLER, DESCRIPTION, DONE, SHARED, SHARED_SIZE, Board, Clocks
 
 

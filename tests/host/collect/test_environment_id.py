@@ -16,9 +16,9 @@ from host.collect.environment_id import (
     namespace_of,
     reward_threshold,
 )
-from host.extras import install
 from host.train.config import OffPolicyConfig
 from host.train.preset import preset
+from hw.extras import install
 
 MODULE = """
 import gymnasium

@@ -14,7 +14,7 @@ from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, 
 from host.algorithms.registry import ALGORITHMS, find
 from host.commands import exits, listing
 from host.commands.doctor import Finding
-from sim.tools import MissingTool
+from hw.errors import MissingTool
 from tests.host.stub_designs import StubDesign
 
 ROOT = Path(__file__).parents[3]

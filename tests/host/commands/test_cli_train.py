@@ -11,7 +11,7 @@ import pytest
 from host.card import CapacityError, CardError
 from host.checkpoint import CheckpointError
 from host.commands.exits import TRACEBACK
-from sim.tools import MissingTool
+from hw.errors import MissingTool
 from tests.host.code_of import ours
 
 

@@ -8,8 +8,7 @@ from host.card import CapacityError
 from host.collect.environment import Actor
 from host.commands.exits import TRACEBACK, report
 from host.runtime.a3c import NotFinite
-from hw.errors import Failure, UsageError
-from sim.tools import MissingTool
+from hw.errors import Failure, MissingTool, UsageError
 from tests.host.code_of import function, ours
 
 

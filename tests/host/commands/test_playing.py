@@ -19,7 +19,7 @@ from host.collect.evaluation import Copies, evaluate
 from host.collect.spec import Spec
 from host.commands import film, playing
 from host.commands.playing import play
-from sim.tools import MissingTool
+from hw.errors import MissingTool
 from tests.host.seeded import Summing
 
 

@@ -1,6 +1,6 @@
 """The replay kernel under cocotb with cocotbext-axi: the usual way, to compare the card with.
 
-``python -m bench.replay.cocotb_kernel`` builds and runs it and prints ``rate <clocks a second>``.
+``python tests/replay/cocotb_kernel.py`` builds and runs it and prints ``rate <clocks a second>``.
 """
 
 import os
@@ -18,6 +18,7 @@ from hw.replay.commands import COMMANDS, Opcode
 
 BATCH, SAMPLES = 512, 8
 _PERIOD = 4  # ns
+_PATH = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 _OPERANDS, _RESULTS, _STATUS = 0x1_0000, 0x4_0000, 0x8_0000  # in one RAM of the host master
 
 
@@ -112,11 +113,11 @@ def main():
     rate.unlink(missing_ok=True)
     runner.test(
         hdl_toplevel="replay",
-        test_module="bench.replay.cocotb_kernel",
+        test_module="cocotb_kernel",
         build_dir=folder,
         test_dir=folder,
         timescale=("1ns", "1ps"),
-        extra_env={"RATE_FILE": str(rate), "PYTHONPATH": str(Path(__file__).parents[2])},
+        extra_env={"RATE_FILE": str(rate), "PYTHONPATH": os.pathsep.join(_PATH)},
     )
     print(f"rate {rate.read_text()}")
 

@@ -1,0 +1,33 @@
+"""Extras of this package: what is imported from them, and the command that installs one."""
+
+import importlib
+from pathlib import Path
+
+from hw.errors import MissingTool
+
+__all__ = ["install", "needed"]
+
+#: whether this is a checkout, and not an installed package
+_CHECKOUT = (Path(__file__).parents[1] / "constraints.txt").exists()
+
+
+def install(extra):
+    """The command that installs rlfabric with ``extra``, or None, as it is installed here."""
+    what = f"[{extra}]" if extra else ""
+    return (
+        f"pip install -c constraints.txt -e '.{what}'"
+        if _CHECKOUT
+        else f"pip install 'rlfabric{what}'"
+    )
+
+
+def needed(module, extra, purpose):
+    """The ``module`` of a package of ``extra``; MissingTool, with the command that installs it,
+    where it is not there to do what ``purpose`` says ("to write an mp4")."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise MissingTool(
+            f"{name} must be installed {purpose} ({install(extra)}), not missing: {error}"
+        ) from error
