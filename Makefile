@@ -64,9 +64,10 @@ learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning cla
 cocotb: $(READY_TOOLS) ## benches of a unit by hand: UNIT=replay/tree/manager; SIM=verilator, WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
-lint: $(READY) ## ruff: rules and format; vermin: all of it is Python 3.10
+lint: $(READY) ## ruff: rules and format; mypy: types of the public API; vermin: all of it is Python 3.10
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
 	.venv/bin/vermin --quiet --violations --target=3.10- --exclude long $(SOURCES)
 
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
@@ -82,7 +83,7 @@ tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables f
 	@$(RUN) -m bench --print
 
 clean: ## remove what was built; keep .venv and runs/
-	rm -rf build .pytest_cache .ruff_cache .hypothesis
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh $(DEMO)

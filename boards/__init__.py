@@ -2,11 +2,13 @@
 
 import importlib
 import pkgutil
+import sys
+from types import ModuleType
 
 from boards.board import Board
 from hw.errors import UsageError
 
-__all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get"]
+__all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get", "titles"]
 
 
 def _found():
@@ -31,6 +33,26 @@ _TABLES = {"ecp5": 1.4}
 
 class DoesNotFit(UsageError):
     """A design needs more than the board has; the message has the number that would fit."""
+
+
+def titles() -> dict[str, str]:
+    """Name of each board, and its title.
+
+    >>> rlfabric.boards()["u50"]
+    'Alveo U50'
+    """
+    return {board.name: board.title for board in BOARDS.values()}
+
+
+class _Callable(ModuleType):
+    """A package that is a function too: where rlfabric is installed, this one stands at the place
+    of the public API's ``rlfabric.boards()``."""
+
+    def __call__(self) -> dict[str, str]:
+        return titles()
+
+
+sys.modules[__name__].__class__ = _Callable
 
 
 def get(name):

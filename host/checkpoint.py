@@ -12,9 +12,12 @@ import secrets
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -104,7 +107,12 @@ def check_writable(directory):
         ) from error
 
 
-def save(path, kind, config, state):
+def save(
+    path: str | PathLike[str] | IO[bytes],
+    kind: str,
+    config: Mapping[str, object],
+    state: Mapping[str, object],
+) -> None:
     """Write ``state`` atomically.
 
     Parameters
@@ -144,7 +152,9 @@ def save(path, kind, config, state):
         atomic_write(path, lambda file: np.savez(file, tree=text, **arrays))
 
 
-def load(path, kind, expected=None):
+def load(
+    path: str | PathLike[str] | IO[bytes], kind: str, expected: Mapping[str, object] | None = None
+) -> tuple[dict[str, object], dict[str, object]]:
     """Read ``(config, state)`` from a path or a binary file; arrays are writable copies.
 
     ``expected`` is the config that must have been saved with it. CheckpointError if the file is

@@ -1,36 +1,80 @@
 """FPGA accelerators for deep reinforcement learning: what a program of one's own needs.
 
 Every name is imported when it is first asked for, so that a program pays only for what it uses.
+``rlfabric.training`` has what a training loop of one's own needs besides.
 """
 
 import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from boards import DoesNotFit
+    from boards import titles as boards
+    from host.card import Card, CardError, CardTimeout, Kernel, open_card
+    from host.checkpoint import CheckpointError
+    from host.train.loop import Progress
+    from hw.errors import Failure, MissingTool, RlfabricError, UsageError
+    from rlfabric.advantages import AdvantageEstimator
+    from rlfabric.kernels import designs, estimate, generate, load_kernel
+    from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
+    from rlfabric.replay import PrioritizedReplayBuffer
+    from rlfabric.run import Run, train
 
 __all__ = [
     "AdvantageEstimator",
+    "Card",
+    "CardError",
+    "CardTimeout",
+    "CheckpointError",
+    "DoesNotFit",
+    "Evaluation",
+    "Failure",
+    "Kernel",
+    "MissingTool",
+    "Policy",
     "PrioritizedReplayBuffer",
+    "Progress",
     "RlfabricError",
+    "Run",
+    "UsageError",
+    "boards",
+    "designs",
+    "estimate",
+    "evaluate",
     "generate",
+    "load_kernel",
+    "load_policy",
     "open_card",
+    "train",
 ]
 
-#: Name -> the module that has it.
-_MODULES = {
-    "AdvantageEstimator": "host.runtime.gae",
-    "PrioritizedReplayBuffer": "host.runtime.replay",
-    "RlfabricError": "hw.errors",
-    "generate": "host.generate",
-    "open_card": "host.card",
-}
-#: In the repository these modules stand beside this package, installed below it.
+#: In the repository the folders stand beside this package, installed below it.
 _ABOVE = f"{__name__}." if (Path(__file__).parent / "host").is_dir() else ""
 
+#: Module -> names that it has.
+_MODULES = {
+    f"{_ABOVE}boards": ["DoesNotFit"],
+    f"{_ABOVE}host.card": ["Card", "CardError", "CardTimeout", "Kernel", "open_card"],
+    f"{_ABOVE}host.checkpoint": ["CheckpointError"],
+    f"{_ABOVE}host.train.loop": ["Progress"],
+    f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
+    f"{__name__}.advantages": ["AdvantageEstimator"],
+    f"{__name__}.kernels": ["designs", "estimate", "generate", "load_kernel"],
+    f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],
+    f"{__name__}.replay": ["PrioritizedReplayBuffer"],
+    f"{__name__}.run": ["Run", "train"],
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
-def __getattr__(name):
-    if name not in _MODULES:
+
+def __getattr__(name: str) -> object:
+    if name == "boards":  # the package, which is this function: see there
+        return importlib.import_module(f"{_ABOVE}boards")
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_ABOVE + _MODULES[name]), name)
+    return getattr(importlib.import_module(_PLACES[name]), name)
 
 
-def __dir__():
-    return [*globals(), *_MODULES]
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

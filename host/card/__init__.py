@@ -7,8 +7,11 @@ bytes. Every launch has all arguments set, in range and in the right bank, and a
 import importlib
 import re
 import weakref
+from collections.abc import Callable
 from functools import partial
+from os import PathLike
 from pathlib import Path
+from types import ModuleType
 
 from host.card.buffer import Buffer
 from host.card.kernel import CapacityError, CardError, CardTimeout, HashMismatch, Kernel
@@ -25,6 +28,7 @@ __all__ = [
     "CardTimeout",
     "HashMismatch",
     "Kernel",
+    "is_simulated",
     "open_card",
 ]
 
@@ -33,23 +37,34 @@ __all__ = [
 _KEPT = []
 
 
-def open_card(name, **options):
+#: Cards whose kernel a twin or the Verilog is, generated when it is wanted.
+_SIMULATED = ("model", "sim")
+_REAL = re.compile(r"xrt(?::(\d+))?|(pynq|uart):(.+)")
+
+
+def is_simulated(name: str) -> bool:
+    """Whether the card called ``name`` is simulated; UsageError where no card is called so."""
+    if name in _SIMULATED:
+        return True
+    if not _REAL.fullmatch(name):
+        raise UsageError(
+            f"card must be model, sim, xrt[:N], pynq:BITFILE or uart:PORT, not {name!r}"
+        )
+    return False
+
+
+def open_card(name: str, **options: object) -> "Card":
     """The ``Card`` called ``name``: "model", "sim", "xrt[:N]", "pynq:BITFILE" or "uart:PORT".
 
     ``options`` are the keywords of ``sim.card.xrt.device`` for simulated cards: memory, banks,
     connectivity, trace, trace_launches. Raises ValueError for another name, MissingTool without
     pyxrt or pynq.
     """
-    if name in ("model", "sim"):
+    if is_simulated(name):
         return Card(name, simulated, partial(simulated.device, backend=name, **options))
-    found = re.fullmatch(r"xrt(?::(\d+))?|(pynq|uart):(.+)", name)
-    if not found:
-        raise UsageError(
-            f"card must be model, sim, xrt[:N], pynq:BITFILE or uart:PORT, not {name!r}"
-        )
     if options:
         raise UsageError(f"options must be none for card {name}, not {', '.join(options)}")
-    index, kind, place = found.groups()
+    index, kind, place = _REAL.fullmatch(name).groups()
     if kind:
         api = importlib.import_module(f"{__name__}.{kind}")
         return Card(name, api, partial(api.device, place))
@@ -63,23 +78,30 @@ class Card:
     ``open_device()`` opens it. ``built``: it loads ``<kernel>.xclbin``, others the description.
     """
 
-    def __init__(self, name, api, open_device, *, built=False):
+    def __init__(
+        self,
+        name: str,
+        api: ModuleType,
+        open_device: Callable[[], object],
+        *,
+        built: bool = False,
+    ) -> None:
         self.name, self.api, self._open, self._built = name, api, open_device, built
         self.device, self._stuck, self._loaded = open_device(), False, lambda: None
 
-    def __enter__(self):
+    def __enter__(self) -> "Card":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Release the card, and complete its trace."""
         if hasattr(self.device, "close"):
             self.device.close()
         self.device = None
 
-    def load(self, path):
+    def load(self, path: str | PathLike[str]) -> Kernel:
         """The ``Kernel`` whose description is at ``path``; it replaces one that was loaded before.
 
         After a launch that did not end the card is opened anew first: a board is reset or loaded
@@ -109,7 +131,7 @@ class Card:
         self._loaded = weakref.ref(kernel)
         return kernel
 
-    def leave(self, run, arguments):
+    def leave(self, run: object, arguments: dict[str, object]) -> None:
         """Keep ``run``, which did not end, and its ``arguments``; ``load`` opens the card anew."""
         _KEPT.append((run, self.device, arguments))
         self._stuck = True

@@ -1,6 +1,9 @@
 """Memory that host and kernel share."""
 
+from types import ModuleType
+
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
@@ -29,7 +32,7 @@ class Buffer:
         Bytes that the kernel may touch: ``size`` rounded up to what a kernel counts.
     """
 
-    def __init__(self, api, bo, size, room, group):
+    def __init__(self, api: ModuleType, bo: object, size: int, room: int, group: int) -> None:
         self.bo, self.size, self.room, self.group = bo, size, room, group
         self.pages = -(-size // PAGE_BYTES) * PAGE_BYTES
         self.view = np.asarray(_Memory(bo))[:size]
@@ -37,32 +40,32 @@ class Buffer:
         self._to_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
         self._from_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE
 
-    def write(self, array, offset=0):
+    def write(self, array: ArrayLike, offset: int = 0) -> None:
         """Copy ``array`` to the card, ``offset`` bytes into the buffer."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._part(data.size, offset)[:] = data
         if data.size:
             self.bo.sync(self._to_device, data.size, offset)
 
-    def put(self, data, offset=0):
+    def put(self, data: bytes, offset: int = 0) -> None:
         """``write`` of bytes."""
         self.lay(data, offset)
         if data:
             self.bo.sync(self._to_device, len(data), offset)
 
-    def lay(self, data, offset=0):
+    def lay(self, data: bytes, offset: int = 0) -> None:
         """``put`` into the host's copy alone."""
         self._check(len(data), offset)
         self._bytes[offset : offset + len(data)] = data
 
-    def take(self, size, offset=0):
+    def take(self, size: int, offset: int = 0) -> bytearray:
         """``read`` of bytes: a bytearray."""
         self._check(size, offset)
         if size:
             self.bo.sync(self._from_device, size, offset)
         return bytearray(self._bytes[offset : offset + size])
 
-    def read(self, dtype, count, offset=0):
+    def read(self, dtype: DTypeLike, count: int, offset: int = 0) -> NDArray[np.generic]:
         """``count`` items of ``dtype`` from the card, ``offset`` bytes into the buffer."""
         dtype = np.dtype(dtype)
         part = self._part(dtype.itemsize * count, offset)
@@ -70,10 +73,10 @@ class Buffer:
             self.bo.sync(self._from_device, part.size, offset)
         return part.view(dtype).copy()
 
-    def to_device(self, size=None, offset=0):
+    def to_device(self, size: int | None = None, offset: int = 0) -> None:
         self._sync(self._to_device, size, offset)
 
-    def from_device(self, size=None, offset=0):
+    def from_device(self, size: int | None = None, offset: int = 0) -> None:
         self._sync(self._from_device, size, offset)
 
     def _sync(self, direction, size, offset):

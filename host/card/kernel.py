@@ -3,6 +3,7 @@
 import operator
 import time
 import weakref
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,11 @@ from host.card.buffer import Buffer
 from host.card.claims import Claims
 from host.card.xrt import ADVICE
 from hw.errors import Failure, UsageError
+from hw.shell.description import KernelDescription
 from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
+
+if TYPE_CHECKING:
+    from host.card import Card
 
 __all__ = ["CapacityError", "CardError", "CardTimeout", "Flight", "GivenUp"]
 __all__ += ["HashMismatch", "Kernel"]
@@ -86,14 +91,16 @@ class Kernel:
     flight : Flight
     """
 
-    def __init__(self, card, description, handle, banks):
+    def __init__(
+        self, card: "Card", description: KernelDescription, handle: object, banks: dict[int, object]
+    ) -> None:
         self.card, self.description, self.flight = card, description, Flight()
         self._handle, self._banks = handle, banks
         self._run, self._given, self._unended = card.api.run(handle), None, False
         self._buffers = weakref.WeakSet()
         self.claims, self.replaced = Claims(), False
 
-    def buffer(self, argument, size):
+    def buffer(self, argument: str, size: int) -> Buffer:
         """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
         if self.description.argument(argument).kind != "pointer":
             raise UsageError(f"argument must be a pointer, not {argument!r}")
@@ -114,7 +121,7 @@ class Kernel:
         self._buffers.add(buffer)
         return buffer
 
-    def launch(self, *, timeout_s=60.0, **arguments):
+    def launch(self, *, timeout_s: float = 60.0, **arguments: Buffer | int) -> int | None:
         """Run the kernel to its end; returns the clocks it took where the card knows, else None.
 
         ``arguments``: every argument of the description, a ``Buffer`` for a pointer, an int in
@@ -167,7 +174,7 @@ class Kernel:
                 raise UsageError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, value))
 
-    def check(self):
+    def check(self) -> None:
         """Run an empty program; HashMismatch unless the card carries the described config."""
         arguments = {
             argument.name: self.buffer(argument.name, PAGE_BYTES)

@@ -7,8 +7,9 @@ from contextlib import closing, contextmanager
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import FlattenObservation
+from numpy.typing import ArrayLike, NDArray
 
 from host.collect.environment_id import find_spec, missing_packages
 from host.collect.minatar import MinAtarEnv, is_minatar
@@ -146,13 +147,13 @@ class Transitions:
     been reset since. ``valid`` is False where the environment spent the step on its reset.
     """
 
-    obs: np.ndarray
-    action: np.ndarray
-    reward: np.ndarray
-    next_obs: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    valid: np.ndarray
+    obs: NDArray[np.generic]
+    action: NDArray[np.generic]
+    reward: NDArray[np.generic]
+    next_obs: NDArray[np.generic]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
 
 
 class Actor:
@@ -175,7 +176,7 @@ class Actor:
         What the next action answers to, in the dtype of ``Spec``.
     """
 
-    def __init__(self, envs, *, seed):
+    def __init__(self, envs: VectorEnv, *, seed: int) -> None:
         mode = envs.metadata.get("autoreset_mode")
         if mode is None:
             raise UsageError("envs must name its autoreset_mode in its metadata, not None")
@@ -190,14 +191,14 @@ class Actor:
         self.obs = np.asarray(obs, self._dtype)
         self._check("observations", self.obs)
 
-    def begin(self, action):
+    def begin(self, action: ArrayLike) -> None:
         """Have the step begin that ``end`` gives: actions as of ``step``. Environments that can be
         stepped beside their caller (``step_async``) are at it then."""
         self._action = np.asarray(action)
         if self._beside:
             self.envs.step_async(self._applied(self._action))
 
-    def step(self, action):
+    def step(self, action: ArrayLike) -> tuple[Transitions, list[tuple[float, int]]]:
         """Apply actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which is the
         space from its low to its high.
 
@@ -213,7 +214,7 @@ class Actor:
         self.begin(action)
         return self.end()
 
-    def end(self):
+    def end(self) -> tuple[Transitions, list[tuple[float, int]]]:
         """What ``step`` gives, of the step that was begun."""
         action = self._action
         taken = self.envs.step_wait() if self._beside else self.envs.step(self._applied(action))

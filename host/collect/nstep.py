@@ -3,8 +3,13 @@
 Every transition opens a window; a window closes after n rewards or with its episode.
 """
 
-import numpy as np
+from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
+from host.collect.environment import Transitions
+from host.collect.spec import Spec
 from host.runtime.experience import record_dtype
 from hw.errors import UsageError
 
@@ -37,7 +42,16 @@ class NStep:
         A record of an experience: ``spec.fields`` in whole granules.
     """
 
-    def __init__(self, env_count, n, gamma, spec, *, scale=1.0, clip=None):
+    def __init__(
+        self,
+        env_count: int,
+        n: int,
+        gamma: float,
+        spec: Spec,
+        *,
+        scale: float = 1.0,
+        clip: float | None = None,
+    ) -> None:
         for name, value in (("env_count", env_count), ("n", n)):
             if not isinstance(value, int) or value < 1:
                 raise UsageError(f"{name} must be an integer of at least 1, not {value!r}")
@@ -53,7 +67,7 @@ class NStep:
         self._action = np.zeros((env_count, n), self.dtype["action"])
         self._last_obs = np.zeros(env_count, self.dtype["obs"])
 
-    def push(self, step):
+    def push(self, step: Transitions) -> NDArray[np.void]:
         """Take a vector step (``Transitions``), whose ``valid`` is False where it was only a reset,
         which is left out; return the experiences it completes, oldest first in each environment:
         records [experiences], possibly none."""
@@ -73,7 +87,7 @@ class NStep:
         self._cursor = (slot + valid) % self.n
         return self._take(closing, np.asarray(step.terminated, bool))
 
-    def flush(self):
+    def flush(self) -> NDArray[np.void]:
         """Close every open window as if its episode was truncated here; return the experiences.
 
         For actors that are about to be reset: what they have seen is not lost.
@@ -97,10 +111,10 @@ class NStep:
 
     _STATE = ("_cursor", "_open", "_age", "_reward", "_obs", "_action", "_last_obs")
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         return {name[1:]: getattr(self, name).copy() for name in self._STATE}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         for name in self._STATE:
             mine, theirs = getattr(self, name), np.asarray(state[name[1:]])
             if mine.shape != theirs.shape:

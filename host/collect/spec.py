@@ -1,9 +1,12 @@
 """What an environment shows and what it takes, as everything behind it needs to know it."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from gymnasium.spaces import Discrete
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 __all__ = ["Spec"]
 
@@ -26,16 +29,23 @@ class Spec:
     exponent : int
         To a network a number of an observation counts as ``number * 2**exponent``: -8 for the bytes
         of an image; else 0.
+    start : int
+        What an environment calls action 0, where actions are integers.
+    low, high : tuple of float
+        What an environment calls -1 and 1, a number for each component of an action.
     """
 
-    shape: tuple
+    shape: tuple[int, ...]
     dtype: str
     discrete: bool
     action_count: int
     exponent: int = 0
+    start: int = 0
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, envs):
+    def of(cls, envs: VectorEnv) -> "Spec":
         """Of a ``gymnasium.vector.VectorEnv``: each of its environments."""
         seen, taken = envs.single_observation_space, envs.single_action_space
         discrete = isinstance(taken, Discrete)
@@ -46,23 +56,34 @@ class Spec:
             discrete=discrete,
             action_count=int(taken.n) if discrete else int(taken.shape[0]),
             exponent=-8 if bytes_ and seen.dtype == np.uint8 else 0,
+            start=int(taken.start) if discrete else 0,
+            low=() if discrete else tuple(taken.low.tolist()),
+            high=() if discrete else tuple(taken.high.tolist()),
         )
 
     @classmethod
-    def from_dict(cls, values):
+    def from_dict(cls, values: Mapping[str, object]) -> "Spec":
         """Inverse of ``to_dict``."""
-        return cls(**{**values, "shape": tuple(values["shape"])})
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**{**values, **lists})
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, object]:
         return asdict(self)
 
+    def applied(self, actions: NDArray[np.generic]) -> NDArray[np.generic]:
+        """What environments get of actions that are counted from 0, or in [-1, 1]."""
+        if self.discrete:
+            return actions + self.start
+        low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
+        return low + (actions + 1) * ((high - low) / 2)
+
     @property
-    def size(self):
+    def size(self) -> int:
         """Numbers of an observation."""
         return int(np.prod(self.shape))
 
     @property
-    def fields(self):
+    def fields(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
         """``{name: (dtype, shape)}`` of an experience, in the order that the card stores it.
 
         The action is one integer, or numbers in [-1, 1]; ``discount`` is gamma^k, 0 where the

@@ -1,6 +1,7 @@
 """Acting by the card's own arithmetic: what a learner's kernel does with observations."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.parameters import set_bits
 from host.runtime.program import aligned
@@ -15,7 +16,7 @@ __all__ = ["Acting"]
 class Acting:
     """Of ``host.runtime.learner.LearningReplay``: what its online parameters say."""
 
-    def act(self, observations):
+    def act(self, observations: ArrayLike) -> NDArray[np.float32]:
         """The network's outputs [n, action] for observations [n, observation], float32: the Q
         values of all actions (dqn), or the actor's action, in [-1, 1] (ddpg).
 

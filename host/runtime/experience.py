@@ -4,18 +4,29 @@ Actors may compute priorities of what they bring (CF'22 2.1.1; cpprb's ``add(pri
 without them an experience enters with the largest priority so far.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.program import aligned
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Given, Opcode
 from hw.replay.records import GRANULE_BYTES, ITEM
 
-__all__ = ["Entering", "checked_items", "entering", "finite", "in_runs", "put_items"]
-__all__ += ["put_records", "raw_priorities", "record_dtype", "to_records"]
+__all__ = ["Batch", "Entering", "Experiences", "Fields", "checked_items", "entering", "finite"]
+__all__ += ["in_runs", "put_items", "put_records", "raw_priorities", "record_dtype", "to_records"]
 
+
+#: What NumPy makes a dtype of numbers or bools of.
+Number: TypeAlias = str | type[bool | int | float | np.generic] | np.dtype[np.generic]
+#: Name -> (dtype, shape) of what an experience has.
+Fields: TypeAlias = Mapping[str, tuple[Number, int | tuple[int, ...]]]
+#: Arrays [n, ...] of every field, or of one experience, without that axis; or records [n].
+Experiences: TypeAlias = Mapping[str, ArrayLike] | NDArray[np.void]
+#: What is drawn: arrays [batch_size, ...] of every field, ``indexes`` and ``weights``.
+Batch: TypeAlias = dict[str, NDArray[np.generic]]
 
 #: Names that a field may not have.
 _TAKEN = {
@@ -26,7 +37,7 @@ _TAKEN = {
 }
 
 
-def record_dtype(fields):
+def record_dtype(fields: Fields) -> np.dtype[np.void]:
     """Structured dtype of an experience: the fields in order, padded to whole granules.
 
     ``fields``: ``{name: (dtype, shape)}``, of numbers or bools. ValueError for none, for what is

@@ -6,10 +6,13 @@ what followed where an episode was truncated or is not finished.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from host.card.kernel import Kernel
+from host.runtime.estimates import Estimates, TrajectoryEstimates, moments_of, statistics_of
 from host.runtime.program import Launcher
 from host.runtime.slots import flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
@@ -20,15 +23,6 @@ from hw.gae.records import MOMENTS, Kind
 __all__ = ["AdvantageEstimator", "Estimates"]
 
 _PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
-
-
-class Estimates(NamedTuple):
-    """``advantages``, ``returns``: float32, shaped as the rewards; ``statistics``: dict of what was
-    seen on the way, floats, None where not taken."""
-
-    advantages: np.ndarray
-    returns: np.ndarray
-    statistics: dict
 
 
 class AdvantageEstimator:
@@ -54,19 +48,33 @@ class AdvantageEstimator:
         Clocks of all launches so far; None on a card that does not count.
     """
 
-    def __init__(self, kernel, standardization=None, *, timeout_s=600.0):
+    def __init__(
+        self,
+        kernel: Kernel,
+        standardization: Standardization | None = None,
+        *,
+        timeout_s: float = 600.0,
+    ) -> None:
         self.launcher = Launcher(kernel, timeout_s=timeout_s)
         self.config = self.launcher.config
         self.standardization = standardization or Standardization()
         self.running, self.peak = Running(), None
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         return self.launcher.cycles
 
     def estimate(
-        self, rewards, values, terminated, truncated, bootstraps, *, gamma=0.99, gae_lambda=0.95
-    ):
+        self,
+        rewards: ArrayLike,
+        values: ArrayLike,
+        terminated: ArrayLike,
+        truncated: ArrayLike,
+        bootstraps: ArrayLike,
+        *,
+        gamma: float = 0.99,
+        gae_lambda: float = 0.95,
+    ) -> Estimates:
         """Of vectorised environments; arrays [steps, environments].
 
         Parameters
@@ -103,13 +111,19 @@ class AdvantageEstimator:
         advantages, returns = (np.concatenate(part, axis=1) for part in results)
         return Estimates(advantages, returns, statistics)
 
-    def estimate_trajectories(self, trajectories, *, gamma=0.99, gae_lambda=0.95):
+    def estimate_trajectories(
+        self,
+        trajectories: Sequence[tuple[ArrayLike, ArrayLike, float | None]],
+        *,
+        gamma: float = 0.99,
+        gae_lambda: float = 0.95,
+    ) -> TrajectoryEstimates:
         """Of trajectories of unequal length, which rows take in turn.
 
         trajectories : list of (rewards [n], values [n], bootstrap)
             ``bootstrap`` is the value of what followed, or None where the episode terminated.
 
-        Returns ``Estimates`` with lists of arrays [n]; errors as ``estimate``.
+        Returns ``TrajectoryEstimates``; errors as ``estimate``.
         """
         if not trajectories:
             raise UsageError("trajectories must be at least one, not none")
@@ -130,9 +144,9 @@ class AdvantageEstimator:
         )
         cuts = np.cumsum(lengths)[:-1]
         advantages, returns = (np.split(part[0], cuts) for part in results)
-        return Estimates(advantages, returns, statistics)
+        return TrajectoryEstimates(advantages, returns, statistics)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """What the next rollout depends on, JSON values."""
         running = self.running
         return {
@@ -143,7 +157,7 @@ class AdvantageEstimator:
             "peak": self.peak,
         }
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """As ``state_dict`` gave; ValueError if it is of another standardization."""
         own = self.standardization.to_json()
         if state["standardization"] != own:
@@ -153,7 +167,7 @@ class AdvantageEstimator:
         self.running = Running(*(int(x) for x in state["running"]), state["exponent"])
         self.peak = state["peak"]
 
-    def close(self):
+    def close(self) -> None:
         """Nothing outlives the kernel; here so that an estimator can be closed like a file."""
 
     # -- rollouts to programs
@@ -214,7 +228,7 @@ class AdvantageEstimator:
         if config.result_width < 32:
             seen = max(float(np.abs(part).max(initial=0)) for part in results) * scale
             self.peak = _PEAK_MARGIN * (2 * seen if counts[1] else seen)
-        return (advantages, returns), _statistics(moments, counts)
+        return (advantages, returns), statistics_of(moments, counts)
 
     def _check_fit(self, kinds):
         depth, last = self.config.gae.depth, kinds[self.config.gae.depth :]
@@ -254,7 +268,7 @@ class AdvantageEstimator:
         total = int(sums["sum"])
         running = Running(int(sums["count"]), total, squares, running.exponent)
         return [
-            _moments(record, exponent) if want else None
+            moments_of(record, exponent) if want else None
             for want, record, exponent in zip(wanted, moments, exponents, strict=True)
         ], running
 
@@ -276,20 +290,3 @@ class AdvantageEstimator:
             results[:, begin : begin + rows * kind.itemsize].copy().view(kind)[placement.steps]
             for begin in begins
         ]
-
-
-def _moments(record, exponent):
-    """``(mean, deviation)`` of a MOMENTS record; the mean is exact where all numbers are equal."""
-    mean, deviation = float(record["mean"]), float(record["deviation"])
-    if not deviation:
-        mean = math.ldexp(int(record["sum"]) // int(record["count"]), -exponent)
-    return mean, deviation
-
-
-def _statistics(moments, counts):
-    names = ("reward", "value")
-    result = {}
-    for name, own in zip(names, moments, strict=True):
-        mean, deviation = own or (None, None)
-        result |= {f"{name}_mean": mean, f"{name}_deviation": deviation}
-    return result | dict(zip(("clipped", "saturated", "overflows"), counts.tolist(), strict=True))

@@ -1,6 +1,7 @@
 """What each iteration of a learner is told: ``hw.learner.records.HYPERPARAMETERS``."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import Failure, UsageError
@@ -29,7 +30,7 @@ _TINY = np.finfo(np.float32).tiny
 _NAMES = tuple(name for name in HYPERPARAMETERS.dtype.names if name != "reserved")
 
 
-def hyperparameter_records(count, **values):
+def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
     """HYPERPARAMETERS [count].
 
     Parameters

@@ -5,22 +5,26 @@ as many iterations as there are steps, and only reports and, where asked for, pa
 """
 
 import warnings
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from host.card.kernel import Kernel
 from host.runtime.acting import Acting
-from host.runtime.experience import in_runs, put_records, record_dtype
+from host.runtime.experience import Experiences, Fields, in_runs, put_records, record_dtype
 from host.runtime.hyperparameters import (
     Diverged,
     check_optimizer,
     checked_hyperparameters,
     hyperparameter_records,
 )
-from host.runtime.learned import Learned, Trained
+from host.runtime.learned import Learned, Sets, Trained
 from host.runtime.learner_checks import (
     check_actions,
     check_batch,
     checked_inserts,
+    learner_fields,
     warn_of_clipped,
     wrong_number,
 )
@@ -28,7 +32,6 @@ from host.runtime.parameters import from_image, set_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.runtime.sent_batches import received_errors, sent_batches
-from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
@@ -40,15 +43,6 @@ from hw.replay.commands import MAX_COUNT
 from hw.replay.records import ITEM
 
 __all__ = ["Diverged", "LearningReplay", "learner_fields", "hyperparameter_records"]
-
-
-def learner_fields(kernel):
-    """``{name: (dtype, shape)}`` of an experience, as the learner of ``kernel`` reads it.
-
-    obs, next_obs; action (u32 for dqn, f32 [action] for ddpg); reward; discount (gamma**n, 0 where
-    terminated).
-    """
-    return DESIGNS[kernel.description.name].config_type.from_dict(kernel.description.config).fields
 
 
 class LearningReplay(Acting, PrioritizedReplayBuffer):
@@ -71,7 +65,9 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         ``learn``; 0 in binary32. The first that are clipped raise a RuntimeWarning.
     """
 
-    def __init__(self, kernel, fields=None, **options):
+    def __init__(
+        self, kernel: Kernel, fields: Fields | None = None, **options: int | float | bool
+    ) -> None:
         own = learner_fields(kernel)
         if fields is not None and record_dtype(fields) != record_dtype(own):
             raise UsageError(f"fields must be the learner's ({own}), not {fields}")
@@ -81,15 +77,15 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
 
     def learn(
         self,
-        steps,
+        steps: NDArray[np.void],
         *,
-        batch_size,
-        experiences=None,
-        inserts=None,
-        store=(),
-        priorities=None,
-        td_errors=None,
-    ):
+        batch_size: int,
+        experiences: Experiences | None = None,
+        inserts: int | None = None,
+        store: Sequence[str] = (),
+        priorities: ArrayLike | None = None,
+        td_errors: ArrayLike | None = None,
+    ) -> Learned:
         """``len(steps)`` iterations in one launch: each draws, trains, gives the experiences their
         new priorities, stores others, and updates the parameters.
 
@@ -149,7 +145,15 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         _, reports, parameters = self._launch(program, operands, size, count, store)
         return Learned(reports, parameters)
 
-    def train(self, steps, experiences, *, batch_size, weights=None, store=()):
+    def train(
+        self,
+        steps: NDArray[np.void],
+        experiences: Experiences,
+        *,
+        batch_size: int,
+        weights: ArrayLike | None = None,
+        store: Sequence[str] = (),
+    ) -> Trained:
         """``len(steps)`` iterations in one launch on batches sent along: for a replay
         memory elsewhere (CF'22 Fig. 10). Neither the tree nor what is stored is read or written.
 
@@ -176,14 +180,16 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         results, *learned = self._launch(program, operands, size, count, store)
         return Trained(*learned, received_errors(results[lists:], count, batch_size))
 
-    def initialize(self, parameters):
+    def initialize(self, parameters: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]) -> None:
         """New weights, for online and target network alike; moments become 0.
 
         ``parameters``: ``{network: [(weights [outputs, inputs], biases [outputs]), ...]}``, floats.
         """
         self.load(zero_moments(parameters))
 
-    def load(self, parameters):
+    def load(
+        self, parameters: Mapping[str, Sequence[Mapping[str, tuple[ArrayLike, ArrayLike]]]]
+    ) -> None:
         """Parameters to the card: ``{network: [{set: (weights, biases)}, ...]}`` of floats.
 
         All networks and layers, the same sets in each; other sets stay as they are on the card.
@@ -195,7 +201,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
             warnings.warn(f"{clipped} weights were clipped to their format", RuntimeWarning, 2)
         self._load(image, sets)
 
-    def store(self, sets=PARAMETER_SETS):
+    def store(self, sets: Sequence[str] = PARAMETER_SETS) -> Sets:
         """Parameters from the card as ``load`` takes them, float32."""
         program = []
         size = self._put_store(program, 0, sets)
@@ -207,7 +213,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         optimizer = optimizer_of(self.learner.arithmetic).NAME
         return {"learner": self.learner.to_json(), "optimizer": optimizer, **super()._identity}
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """As the parent's, and all parameters as they lie in memory (uint32)."""
         program = []
         size = self._put_store(program, 0, PARAMETER_SETS)
@@ -215,7 +221,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         image = self.launcher.run(program, (), size)
         return {**super().state_dict(), "parameters": image.view(np.uint32)}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """As the parent's; ValueError too if the state is of another learner, or of an optimizer
         that goes on with other bits: states without its name had binary32's in all arithmetics."""
         state = {"optimizer": Optimizer.NAME, **state}

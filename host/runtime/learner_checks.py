@@ -4,11 +4,23 @@ import warnings
 
 import numpy as np
 
+from host.card.kernel import Kernel
+from host.runtime.experience import Fields
+from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
 __all__ = ["check_actions", "check_batch", "check_experiences", "checked_inserts"]
-__all__ += ["warn_of_clipped", "wrong_number"]
+__all__ += ["learner_fields", "warn_of_clipped", "wrong_number"]
+
+
+def learner_fields(kernel: Kernel) -> Fields:
+    """``{name: (dtype, shape)}`` of an experience, as the learner of ``kernel`` reads it.
+
+    obs, next_obs; action (u32 for dqn, f32 [action] for ddpg); reward; discount (gamma**n, 0 where
+    terminated).
+    """
+    return DESIGNS[kernel.description.name].config_type.from_dict(kernel.description.config).fields
 
 
 def check_actions(learner, actions):

@@ -1,8 +1,11 @@
 """What a replay memory holds, as a whole: priorities, experiences, its state to keep."""
 
-import numpy as np
+from collections.abc import Mapping
 
-from host.runtime.experience import put_items
+import numpy as np
+from numpy.typing import NDArray
+
+from host.runtime.experience import Batch, put_items
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import HEADER
@@ -16,20 +19,20 @@ _PART_BYTES = 1 << 24
 class Stored:
     """Of ``host.runtime.replay.PrioritizedReplayBuffer``: the methods that move everything."""
 
-    def get_stored_size(self):
+    def get_stored_size(self) -> int:
         """Experiences stored: ``len``."""
         return len(self)
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether the next experience overwrites the oldest."""
         return len(self) == self.capacity
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget all experiences, priorities and the largest so far; draws go on from where the
         generator is."""
         self.launcher.run([self._setup])
 
-    def get_all_transitions(self):
+    def get_all_transitions(self) -> Batch:
         """Every field of all that is stored [fill, ...], by index."""
         records = self._stored().reshape(-1).view(self.dtype)
         return {name: np.ascontiguousarray(records[name]) for name in self.dtype.names}
@@ -45,7 +48,7 @@ class Stored:
             into[:] = raw.reshape(-1, self._stride)[:, : self.dtype.itemsize]
         return found
 
-    def priorities(self):
+    def priorities(self) -> NDArray[np.uint32]:
         """Raw priorities of everything stored (uint32 [fill])."""
         parts = []
         for begin in range(0, len(self), MAX_COUNT):
@@ -75,7 +78,7 @@ class Stored:
                     f"{name} must be that of this buffer ({own}), not {state.get(name)}"
                 )
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """Everything a resumed run needs to draw the same next batch: arrays, numbers and texts, as
         ``numpy.savez(file, **state)`` keeps them and ``numpy.load(file)`` brings them back."""
         experiences = self._stored()
@@ -90,7 +93,7 @@ class Stored:
             "maximum": int(status["maximum"]),
         }
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Take up a saved state; ValueError if it is of another config, capacity or experience."""
         self._check_identity(state)
         self.launcher.kernel.claims.confirm(self.launcher.claim)

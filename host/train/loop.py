@@ -21,7 +21,29 @@ from host.train.scores import Scores, mean_of
 from host.train.summary import summary_of
 from host.train.threads import single_threaded
 
-__all__ = ["TrainResult", "train"]
+__all__ = ["Progress", "TrainResult", "train"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A run after a launch; returns are None before there is one.
+
+    Attributes
+    ----------
+    steps, updates, launches, episodes : int
+        Environment steps, gradient steps, launches on the card, episodes that actors finished.
+    mean_return : float or None
+        Of the actors' last 100 episodes, which explore.
+    best_return : float or None
+        Mean of the best greedy evaluation.
+    """
+
+    steps: int
+    updates: int
+    launches: int
+    episodes: int
+    mean_return: float | None
+    best_return: float | None
 
 
 @dataclass(frozen=True)
@@ -34,7 +56,9 @@ class TrainResult:
     plot: Path
 
 
-def train(config, factory, *, out, card="model", kernel=None, resume=False, console=None):
+def train(
+    config, factory, *, out, card="model", kernel=None, resume=False, console=None, callback=None
+):
     """Run ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
 
     Solved: a greedy evaluation averages at least ``threshold``, or else the environment's reward
@@ -63,6 +87,9 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
         ``RunConfig.identity``); schedules stay as long as they began. Otherwise an older checkpoint
         and policy in ``out`` become ``*.previous.npz``.
     console : rich.console.Console, optional
+    callback : callable, optional
+        ``callback(Progress)`` after each launch; where it gives False, the run ends as if its steps
+        had been taken: with a checkpoint and an evaluation.
 
     Returns
     -------
@@ -80,7 +107,7 @@ def train(config, factory, *, out, card="model", kernel=None, resume=False, cons
     _warn_of_rest(config, total)
     one_thread = single_threaded(with_torch=config.learner == "cpu")
     with one_thread, closing(build(config, factory, total)) as session:
-        with closing(_Run(config, session, out, console, saved)) as run:
+        with closing(_Run(config, session, out, console, saved, callback)) as run:
             return run.to_end(card, kernel)
 
 
@@ -99,8 +126,9 @@ def _warn_of_rest(config, total):
 
 
 class _Run:
-    def __init__(self, config, session, out, console, saved):
+    def __init__(self, config, session, out, console, saved, callback):
         self.config, self.session, self.console = config, session, console
+        self._callback, self._ended = callback, False
         self.records = Records(out, config, session, self._say)
         self.scores = Scores(config, session, self.records)
         self.rows = Rows(session, self.scores, self.records)
@@ -157,7 +185,7 @@ class _Run:
 
     def _loop(self):
         config, session, scores = self.config, self.session, self.scores
-        while session.clock.steps < config.steps and not scores.solved and not self._stop:
+        while session.clock.steps < config.steps and not self._ends:
             before = session.clock.steps
             self._whole = False
             iteration = session.iterate()
@@ -179,6 +207,24 @@ class _Run:
                 self._show()
             if save or self.records.due:
                 self._save()
+            if self._callback is not None:
+                self._ended = self._callback(self._progressed()) is False
+
+    @property
+    def _ends(self):
+        """Whether the run ends before its steps are taken."""
+        return bool(self.scores.solved or self._stop or self._ended)
+
+    def _progressed(self):
+        scores, clock = self.scores, self.session.clock
+        return Progress(
+            steps=clock.steps,
+            updates=clock.updates,
+            launches=self.session.launches,
+            episodes=scores.episodes,
+            mean_return=mean_of(scores.returns),
+            best_return=scores.best,
+        )
 
     def _show(self, **changes):
         """The progress bar, and its words; ``changes`` of it besides."""

@@ -3,7 +3,7 @@
 import boards
 from boards.memory import banks, configured
 from host.algorithms.autodiff import check_device
-from host.card import open_card
+from host.card import is_simulated, open_card
 from host.generate import keep, read_description
 from host.interrupt import INTERRUPTED, terminating
 from host.train.families import family_of
@@ -25,9 +25,6 @@ TRACE_LAUNCHES = 20
 
 #: card of a run that needs none
 NO_CARD = "none"
-
-#: cards whose kernel is made for the run
-_SIMULATED = ("model", "sim")
 
 
 def start(config, *, out, card, preset_name=None, **options):
@@ -69,6 +66,7 @@ def run(
     trace_launches=TRACE_LAUNCHES,
     kernel=None,
     console=None,
+    callback=None,
 ):
     """``host.train.loop.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
 
@@ -92,7 +90,10 @@ def run(
     kernel : dict, optional
         Fields of the kernel's config, as for ``host.settings.override``, where one is generated.
     console : rich.console.Console, optional
+    callback : callable, optional
+        As for ``host.train.loop.train``.
     """
+    told = dict(resume=resume, console=console, callback=callback)
     check_range("trace_launches", trace_launches, 1, 1 << 40)
     card = _card_of(config, card)
     if trace and card != "sim":
@@ -108,7 +109,7 @@ def run(
         if card == NO_CARD:
             _refuse(kernel, "is none in a run without a card")
             factory = family_of(config).factory(config, None)
-            return train(config, factory, out=folder, card=card, resume=resume, console=console)
+            return train(config, factory, card=card, out=folder, **told)
         spec, options = spec_of(config), {}
         path, description = _kernel(config, spec, card, board, kernel or {})
         if description is not None:
@@ -126,8 +127,7 @@ def run(
                 out=folder,
                 card=card,
                 kernel=description,
-                resume=resume,
-                console=console,
+                **told,
             )
 
 
@@ -135,7 +135,7 @@ def _kernel(config, spec, card, board, settings):
     """Path and KernelDescription of the kernel that is made for a run; path and None of the one
     that was built for a real card before."""
     design = family_of(config).design(config)
-    if card in _SIMULATED:
+    if is_simulated(card):
         folder, description = keep(
             design,
             board,

@@ -116,7 +116,7 @@ def seen(monkeypatch):
         seen.card, seen.options = name, options
         yield SimpleNamespace(load=load)
 
-    def train(config, factory, *, out, card, kernel, resume, console):
+    def train(config, factory, *, out, card, kernel, resume, console, callback):
         assert card == seen.card, "the summary's is the one that was opened"
         seen.out, seen.kernel = out, kernel
         seen.config, seen.resume, seen.factory = config, resume, factory

@@ -14,7 +14,7 @@ from host.collect.spec import Spec
 IMAGE = Spec(shape=(12, 10, 3), dtype="uint8", discrete=True, action_count=4, exponent=-8)
 PLANES = replace(IMAGE, exponent=0)
 POLE = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)
-ARM = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
+ARM = Spec((3,), "float32", False, 2, low=(-2.0, -2.0), high=(5.0, 5.0))
 
 
 def of(seen, taken):
@@ -23,7 +23,7 @@ def of(seen, taken):
 
 SPACES = [
     (Box(-1, 1, (4,), np.float32), Discrete(2), POLE),
-    (Box(-1, 1, (4,), np.float64), Discrete(2, start=7), POLE),
+    (Box(-1, 1, (4,), np.float64), Discrete(2, start=7), replace(POLE, start=7)),
     (Box(-1, 1, (3,), np.float32), Box(-2, 5, (2,)), ARM),
     (Box(0, 255, (12, 10, 3), np.uint8), Discrete(4), IMAGE),
     # Flattened images, and numbers with a shape.

@@ -1,0 +1,117 @@
+"""Designs, boards, and the kernels that are made of both."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from boards import get
+from boards.memory import banks
+from host.card import Card, Kernel, is_simulated, open_card
+from host.generate import configure, find_design, keep, read_description
+from host.generate import generate as generated
+from hw.designs import DESIGNS
+from hw.errors import UsageError
+from hw.estimate import Estimate
+from sim.card.memory import Bank
+from sim.tools import BUILD_DIRECTORY
+
+__all__ = ["Setting", "designs", "estimate", "generate", "load_kernel"]
+
+#: A value of a config's field; lists are sequences, and sequences of them.
+Setting: TypeAlias = bool | int | float | str | Sequence[object] | None
+
+
+def designs() -> dict[str, str]:
+    """Name of each design, and what it is.
+
+    >>> "replay" in rlfabric.designs()
+    True
+    """
+    return {design.name: design.summary for design in DESIGNS.values()}
+
+
+def estimate(design: str, board: str = "u200", **config: Setting) -> Estimate:
+    """What ``design`` takes of ``board``, and how long, by its own formulas; None is not known.
+
+    ``config``: fields that differ from the board's default. UsageError for an unknown field;
+    DoesNotFit, with what would fit, where it is too large.
+
+    >>> rlfabric.estimate("replay", "u50", capacity=4096).dsp is not None
+    True
+    """
+    found = find_design(design)
+    made: Estimate = found.estimate(configure(found, get(board), config, library=True))
+    return made
+
+
+def generate(
+    design: str,
+    board: str = "u200",
+    out: str | PathLike[str] = "build",
+    *,
+    overwrite: bool = False,
+    **config: Setting,
+) -> Path:
+    """Write Verilog, register map and kernel description to ``out/<board>/<design>``; that folder.
+
+    What another kernel left there goes; a finished bitstream, and what was changed by hand, is
+    refused unless ``overwrite``. ``config`` and errors as of ``estimate``.
+
+    >>> folder = rlfabric.generate("gae", "u50", "kernels", **{"gae.rows": 4})
+    >>> (folder / "gae.v").exists()
+    True
+    """
+    made: Path = generated(design, board, out, overwrite=overwrite, **config)
+    return made
+
+
+def load_kernel(
+    design: str, board: str = "u200", *, card: str | Card = "model", **config: Setting
+) -> Kernel:
+    """The kernel ``design``, loaded on ``card``: a name as for ``open_card``, or an open Card.
+
+    For the cards ``model`` and ``sim`` what is missing is generated, under ``build/kernels``. Other
+    cards load what was built for them before, ``build/<board>/<design>``; a ``config`` must be that
+    kernel's then. Errors as of ``estimate``; UsageError where that kernel has another config;
+    FileNotFoundError where it was not built. A card that was opened here is ``kernel.card``: close
+    it.
+
+    >>> kernel = rlfabric.load_kernel("replay", "u50", capacity=1024)
+    >>> kernel.description.config["replay"]["capacity"]
+    1024
+    >>> kernel.card.close()
+    """
+    name = card if isinstance(card, str) else card.name
+    if is_simulated(name):
+        place = BUILD_DIRECTORY / "kernels"
+        folder, description = keep(design, board, place, verilog=name == "sim", **config)
+        path = folder / "kernel.json"
+    else:
+        path = BUILD_DIRECTORY / get(board).name / find_design(design).name / "kernel.json"
+        description = read_description(path)
+        if config:
+            _check(design, board, config, description.config_hash, path)
+    if not isinstance(card, str):
+        return card.load(path)
+    options = {}
+    if is_simulated(name):
+        own = banks(description, get(board))
+        options["banks"] = tuple(Bank(bank.name, bank.size) for bank in own)
+    opened = open_card(card, **options)
+    try:
+        return opened.load(path)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _check(design: str, board: str, config: dict[str, Setting], found: int, path: Path) -> None:
+    wanted = find_design(design)
+    described = wanted.describe(configure(wanted, get(board), config))
+    if described.config_hash != found:
+        fields = ", ".join(f"{name}={value!r}" for name, value in config.items())
+        raise UsageError(
+            f"config must be that of the kernel in {path}, not {fields}: it is set when the kernel "
+            "is built"
+        )

@@ -1,0 +1,153 @@
+"""Trained policies: read, asked for actions, evaluated."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from host.algorithms import policy_file
+from host.algorithms.registry import find
+from host.collect import evaluation
+from host.collect.environment_id import check_trusted
+from host.collect.spec import Spec
+from host.train.config import RunConfig
+from hw.errors import UsageError
+
+__all__ = ["Evaluation", "Policy", "evaluate", "load_policy"]
+
+#: What a policy needs to have in common with an environment.
+_SAME = ("shape", "dtype", "discrete", "action_count")
+
+
+class _Acts(Protocol):
+    spec: Spec
+
+    def act(self, obs: NDArray[np.generic], *, greedy: bool = False) -> NDArray[np.generic]: ...
+
+
+class Policy:
+    """A trained policy, as ``load_policy`` or ``Run.policy`` gives it.
+
+    Attributes
+    ----------
+    algorithm, env : str
+        What trained it, and where.
+    score : float or None
+        Mean return of the evaluation that it was kept for.
+    """
+
+    def __init__(self, acting: _Acts, algorithm: str, env: str, score: float | None) -> None:
+        self._acting, self.algorithm, self.env, self.score = acting, algorithm, env, score
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+    ) -> tuple[NDArray[np.generic], None]:
+        """Actions as the environment takes them, and None, for there is no state: as
+        stable-baselines3's ``predict``.
+
+        Parameters
+        ----------
+        observation : array
+            One, as the environment of ``rlfabric.training.make_envs`` shows it; or [n, ...] of
+            them.
+        state, episode_start
+            Not used: stable-baselines3's recurrent policies have them.
+        deterministic : bool
+            The best action known; else one that the policy draws, where it draws.
+
+        Returns
+        -------
+        actions : of one observation an array of an action's shape, which is () where they are
+            numbered; else [n, ...]
+        state : None
+
+        UsageError for another shape, and for a number that is not finite.
+        """
+        spec, seen = self._acting.spec, np.asarray(observation)
+        one = seen.shape == spec.shape
+        rows = seen[None] if one else seen
+        if not rows.ndim or rows.shape[1:] != spec.shape:
+            shape = list(spec.shape)
+            raise UsageError(
+                f"observation must have the shape {shape}, or [n, {', '.join(map(str, shape))}], "
+                f"not {list(seen.shape)}"
+            )
+        if not np.isfinite(rows).all():
+            raise UsageError("observation must be finite, not infinite or NaN")
+        if not spec.discrete and not spec.low:
+            raise UsageError("policy must be of this release of rlfabric, not older: it has no low")
+        actions = spec.applied(np.asarray(self._acting.act(rows, greedy=deterministic)))
+        return (actions[0] if one else actions), None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """``returns`` [episodes] of greedy episodes; their ``mean`` and standard ``deviation``."""
+
+    returns: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def deviation(self) -> float:
+        return float(self.returns.std())
+
+
+def load_policy(path: str | PathLike[str]) -> Policy:
+    """The best policy of a run's folder, or the policy in a file that a run wrote (``best.npz``).
+
+    torch is not needed, and nothing that the file names is imported. CheckpointError where there is
+    none, or it is damaged.
+
+    >>> policy = rlfabric.load_policy("runs/first")
+    >>> action, _ = policy.predict(np.zeros(4), deterministic=True)
+    >>> action.shape, policy.predict(np.zeros((3, 4)))[0].shape
+    ((), (3,))
+    """
+    file = Path(path)
+    file = file / "best.npz" if file.is_dir() else file
+    acting, info = policy_file.load_policy(file)
+    return Policy(acting, info["algo"], info["env"], info["score"])
+
+
+def evaluate(
+    policy: Policy,
+    env: str | None = None,
+    *,
+    episodes: int = 20,
+    seed: int = 0,
+    limit: int = RunConfig.evaluation_steps,
+    imports: Sequence[str] = (),
+) -> Evaluation:
+    """Greedy episodes of ``policy``: the i-th starts from ``seed + i`` and ends after ``limit``
+    steps.
+
+    ``env``: gymnasium's id, or MODULE:ID, whose module is imported; None is where the policy was
+    trained, of which a module must be in ``imports``. UsageError for what is not an environment of
+    the policy's kind.
+
+    >>> rlfabric.evaluate(rlfabric.load_policy("runs/first"), episodes=2, seed=1).returns.shape
+    (2,)
+    """
+    if episodes < 1:
+        raise UsageError(f"episodes must be at least 1, not {episodes!r}")
+    if env is None:
+        env = policy.env
+        check_trusted(env, imports, "the policy")
+    with closing(evaluation.Copies(env, episodes, find(policy.algorithm))) as copies:
+        own, found = policy._acting.spec, Spec.of(copies.envs[0])
+        if any(getattr(own, name) != getattr(found, name) for name in _SAME):
+            raise UsageError(f"env must be one that the policy was trained for, not {env!r}")
+        returns = evaluation.evaluate(policy._acting, copies, seed=seed, limit=limit)
+    return Evaluation(np.asarray(returns))

@@ -1,0 +1,86 @@
+"""A prioritized replay memory that makes its own kernel."""
+
+from host.card import Card, Kernel, is_simulated
+from host.runtime import replay
+from host.runtime.experience import Fields
+from rlfabric.kernels import load_kernel
+
+__all__ = ["PrioritizedReplayBuffer"]
+
+
+class PrioritizedReplayBuffer(replay.PrioritizedReplayBuffer):
+    """A replay memory whose draws, priorities, weights and experiences are on a card:
+    ``P(i) = p_i / sum p``, ``p = (|td| + epsilon)**alpha`` (Schaul et al., ICLR 2016).
+
+    Parameters
+    ----------
+    fields : dict
+        ``{name: (dtype, shape)}`` of an experience: numbers or bools.
+    capacity : int
+        Experiences; the oldest is overwritten.
+    card : str, Card or Kernel
+        A card's name or an open card, where the kernel ``replay`` is loaded (``load_kernel``); or a
+        loaded kernel with a replay memory. A card of which the name was given is closed with the
+        buffer.
+    board : str
+        Whose kernel it is.
+    alpha, epsilon, seed, stratified, timeout_s, takeover
+        As ``host.runtime.replay.PrioritizedReplayBuffer``, whose methods and errors these are.
+
+    A context manager, which closes it.
+
+    >>> fields = {"obs": (np.float32, (4,)), "reward": (np.float32, ())}
+    >>> with rlfabric.PrioritizedReplayBuffer(fields, capacity=1000) as memory:
+    ...     memory.add(obs=np.zeros((8, 4)), reward=np.arange(8))
+    ...     batch = memory.sample(4, beta=0.4)
+    ...     memory.update_priorities(batch["indexes"], td_errors=[0.1, 2.0, -0.3, 0.0])
+    ...     len(memory), sorted(batch)
+    (8, ['indexes', 'obs', 'reward', 'weights'])
+    """
+
+    def __init__(
+        self,
+        fields: Fields,
+        capacity: int,
+        card: str | Card | Kernel = "model",
+        *,
+        board: str = "u200",
+        alpha: float = 0.6,
+        epsilon: float = 1e-4,
+        seed: int = 0,
+        stratified: bool = True,
+        timeout_s: float = 600.0,
+        takeover: bool = False,
+    ) -> None:
+        self._own: Card | None = None
+        if isinstance(card, Kernel):
+            kernel = card
+        else:
+            made = is_simulated(card if isinstance(card, str) else card.name)
+            config = {"capacity": capacity} if made else {}
+            kernel = load_kernel("replay", board, card=card, **config)
+            self._own = kernel.card if isinstance(card, str) else None
+        super().__init__(
+            kernel,
+            fields,
+            capacity=capacity,
+            alpha=alpha,
+            epsilon=epsilon,
+            seed=seed,
+            stratified=stratified,
+            timeout_s=timeout_s,
+            takeover=takeover,
+        )
+
+    def close(self) -> None:
+        """Let another buffer have the kernel; this one is not to be used any more."""
+        super().close()
+        if self._own is not None:
+            self._own.close()
+            self._own = None
+
+    def __enter__(self) -> "PrioritizedReplayBuffer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

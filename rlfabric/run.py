@@ -1,0 +1,147 @@
+"""Trainings from a program: what ``rlfabric train`` does, with a callback."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from rich.console import Console
+
+from host.card import is_simulated
+from host.commands.request import request
+from host.train.folder import default_folder
+from host.train.log import read_progress
+from host.train.loop import Progress
+from host.train.run import run
+from rlfabric.kernels import Setting
+from rlfabric.policy import Policy, load_policy
+
+__all__ = ["Run", "train"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training that has ended.
+
+    Attributes
+    ----------
+    folder : Path
+        Has progress.csv, returns.png, summary.json, TensorBoard's events, the best policy and a
+        checkpoint.
+    summary : mapping
+        What summary.json holds.
+    """
+
+    folder: Path
+    summary: Mapping[str, object]
+
+    @property
+    def policy(self) -> Policy:
+        """The best policy of all evaluations; CheckpointError where a run was interrupted before
+        the first."""
+        return load_policy(self.folder)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps that were taken."""
+        return int(str(self.summary["steps"]))
+
+    @property
+    def mean_return(self) -> float | None:
+        """Of the final greedy evaluation; None after an interrupt."""
+        found = self.summary["mean_return"]
+        return None if found is None else float(str(found))
+
+    @property
+    def solved(self) -> bool:
+        """Whether that reached the threshold."""
+        return bool(self.summary["solved"])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended it; ``train(..., resume=True)`` goes on."""
+        return bool(self.summary["interrupted"])
+
+    @property
+    def progress(self) -> list[dict[str, float | None]]:
+        """Rows of progress.csv: column -> number, None where there was none."""
+        rows: list[dict[str, float | None]] = read_progress(self.folder)
+        return rows
+
+
+def train(
+    algorithm: str,
+    env: str | None = None,
+    *,
+    card: str = "model",
+    steps: int | None = None,
+    seed: int | None = None,
+    learner: str | None = None,
+    callback: Callable[[Progress], bool | None] | None = None,
+    out: str | PathLike[str] | None = None,
+    board: str = "u200",
+    preset: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    config: Mapping[str, Setting] | None = None,
+    kernel: Mapping[str, Setting] | None = None,
+) -> Run:
+    """Train an agent as ``rlfabric train`` does, to its end; returns the Run.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of ``rlfabric list algorithms``, or MODULE:NAME.
+    env : str, optional
+        gymnasium's id, or MODULE:ID; None is the algorithm's own.
+    card : str
+        As for ``open_card``.
+    steps, seed : int, optional
+        None: the algorithm's, and 0.
+    learner : str, optional
+        "card" or "cpu"; None: the card, where it has a kernel that trains.
+    callback : callable, optional
+        ``callback(Progress)`` after each launch; where it gives False, the run ends with a
+        checkpoint and an evaluation, as if its steps had been taken.
+    out : path, optional
+        The run's folder; None: a new one below ``runs/``.
+    board, preset, resume, overwrite
+        As the command's options.
+    progress : bool
+        Show a progress bar.
+    config, kernel : mapping, optional
+        Fields of the run and its agent, and of the kernel: what ``rlfabric show`` lists.
+
+    SIGINT and SIGTERM end it with a checkpoint, and the Run is ``interrupted``. UsageError for what
+    cannot be; MissingTool; Failure. After a failure in the midst, ``last.npz`` has the policy as it
+    was, and notes of the error say where to go on.
+
+    >>> def enough(progress):
+    ...     return progress.steps < 1500  # False ends the run
+    >>> run = rlfabric.train("dqn", "CartPole-v1", steps=10_000, callback=enough, out="runs/first",
+    ...                      config={"evaluation_episodes": 2}, progress=False)
+    >>> 1500 <= run.steps < 1600, run.mean_return > 0, run.policy.env
+    (True, True, 'CartPole-v1')
+    """
+    settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
+    made, fields = request(
+        algorithm,
+        options={"env": env, "steps": steps, "seed": seed, "learner": learner},
+        settings=settings,
+        preset_name=preset,
+        board=board if is_simulated(card) else None,
+    )
+    result = run(
+        made,
+        card=card,
+        board=board,
+        out=out if out is not None else default_folder(made, card, preset),
+        numbered=out is None and not overwrite,
+        resume=resume,
+        overwrite=overwrite,
+        kernel=fields,
+        console=None if progress else Console(quiet=True),
+        callback=callback,
+    )
+    return Run(result.plot.parent, result.summary)

@@ -1,0 +1,92 @@
+"""What a training loop of one's own needs: environments, n-step, the learning memory, checkpoints.
+
+>>> envs = make_envs("CartPole-v1", 2)
+>>> actor, spec = Actor(envs, seed=0), Spec.of(envs)
+>>> windows = NStep(2, 3, 0.99, spec)  # of 2 environments, 3 steps
+>>> kernel = load_kernel("dqn", observation=4, action=2, hidden=(16,), batch=8, capacity=1024)
+>>> memory = LearningReplay(kernel, capacity=1000)
+>>> layers = [(np.ones((16, 4)) / 4, np.zeros(16)), (np.ones((2, 16)) / 16, np.zeros(2))]
+>>> memory.initialize({"q": layers})
+>>> for _ in range(16):
+...     transitions, episodes = actor.step(memory.act(actor.obs).argmax(1))
+...     experiences = windows.push(transitions)
+...     if len(experiences):
+...         memory.step(experiences)
+>>> adam = hyperparameter_records(1, rate=1e-3, floor=1e-8, scale=1 / 8, beta=0.4, clip=1.0,
+...                               first_decay=0.9, second_decay=0.999, blend=0.01)
+>>> learned = memory.learn(adam, batch_size=8, store=["online"])
+>>> sorted(learned.parameters), len(learned.reports)
+(['q'], 1)
+>>> save_checkpoint("own.npz", {"steps": 16}, {"memory": memory.state_dict()})
+>>> config, state = load_checkpoint("own.npz")
+>>> memory.load_state_dict(state["memory"]), config
+(None, {'steps': 16})
+>>> envs.close(), kernel.card.close()
+(None, None)
+"""
+
+from collections.abc import Mapping
+from os import PathLike
+
+from gymnasium.vector import VectorEnv
+
+from host import checkpoint
+from host.algorithms.registry import find
+from host.collect import environment
+from host.collect.environment import Actor, Transitions
+from host.collect.nstep import NStep
+from host.collect.spec import Spec
+from host.runtime.hyperparameters import hyperparameter_records
+from host.runtime.learned import Learned, Trained
+from host.runtime.learner import LearningReplay, learner_fields
+from rlfabric.kernels import load_kernel
+from rlfabric.policy import Evaluation, evaluate
+
+__all__ = [
+    "Actor",
+    "Evaluation",
+    "Learned",
+    "LearningReplay",
+    "NStep",
+    "Spec",
+    "Trained",
+    "Transitions",
+    "evaluate",
+    "hyperparameter_records",
+    "learner_fields",
+    "load_checkpoint",
+    "load_kernel",
+    "make_envs",
+    "save_checkpoint",
+]
+
+_KIND = "program"
+
+
+def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:
+    """``count`` copies of ``env``, vectorised, as ``algorithm`` sees them: observations are flat
+    unless it takes images; ``Actor`` steps them.
+
+    ``env``: gymnasium's id, or MODULE:ID. UsageError for another action space than the algorithm's,
+    and for what cannot be made.
+    """
+    made: VectorEnv = environment.make_envs(env, count, find(algorithm))
+    return made
+
+
+def save_checkpoint(
+    path: str | PathLike[str], config: Mapping[str, object], state: Mapping[str, object]
+) -> None:
+    """Write nested dicts and lists of arrays and JSON values, whole or not at all; no pickle.
+
+    ``config``: JSON values that say whose state it is.
+    """
+    checkpoint.save(path, _KIND, config, state)
+
+
+def load_checkpoint(
+    path: str | PathLike[str], expected: Mapping[str, object] | None = None
+) -> tuple[dict[str, object], dict[str, object]]:
+    """``(config, state)`` that ``save_checkpoint`` wrote; CheckpointError where the file is absent
+    or damaged, or its config is not ``expected``, with each field that differs."""
+    return checkpoint.load(path, _KIND, expected)
