@@ -7,6 +7,7 @@ from types import ModuleType
 
 from boards.board import Board
 from hw.errors import UsageError
+from hw.extension import Registry
 
 __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get", "titles"]
 
@@ -23,7 +24,8 @@ def _found():
             )
 
 
-BOARDS = {board.name: board for board in _found()}
+#: By name: ours, and those of installed packages with an entry point.
+BOARDS = Registry("rlfabric.boards", Board, {board.name: board for board in _found()})
 
 
 #: Family -> its lookup tables for one with six inputs, at least: those of an ECP5 have four.

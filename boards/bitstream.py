@@ -1,6 +1,7 @@
 """From a folder with a kernel's Verilog to a bitstream: every board answers the same calls.
 
-A board's ``boards/<name>/build.py`` has
+A board's ``boards/<name>/build.py``, or the module ``build`` of the package that an entry point of
+group ``rlfabric.boards`` names, has
 
 ``TARGETS : tuple of str``
     What ``run`` can make, the default first; all have "hw".
@@ -25,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from boards import BOARDS
 from boards.memory import banks, configured
 from boards.templates import heading, render
 from hw.errors import Failure, UsageError
@@ -96,7 +98,16 @@ class Outcome:
 
 
 def _builder(board):
-    return importlib.import_module(f"{__package__}.{board.name}.build")
+    package = BOARDS.modules.get(board.name, f"{__package__}.{board.name}")
+    name = f"{package}.build"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise  # the module is there, and what it imports is not
+        raise UsageError(
+            f"{package} must be a package with a module build, for {board.title}, not another"
+        ) from error
 
 
 def files(description, board, *, mapped=None, storage_bytes=None):

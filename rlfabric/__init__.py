@@ -51,6 +51,8 @@ __all__ = [
 
 #: In the repository the folders stand beside this package, installed below it.
 _ABOVE = f"{__name__}." if (Path(__file__).parent / "host").is_dir() else ""
+if not _ABOVE:
+    importlib.import_module(f"{__name__}._checkout").alias()
 
 #: Module -> names that it has.
 _MODULES = {

@@ -44,8 +44,8 @@ _DIGEST_SIZE = 32
 _VERSIONS = sys.version, numba.__version__, np.__version__
 _IGNORED = re.compile(r"#.*|\\\n")
 _IMPORT = re.compile(r"(?:\bfrom\b([\s.\w]+?))?\bimport\b\s*(\([^)]*\)|[^\n;]*)")
-#: ``hw`` and ``sim``, or ``rlfabric.hw`` and ``rlfabric.sim`` where they lie below a package.
-_OURS = tuple(__package__.removesuffix("sim") + name for name in ("hw", "sim"))
+#: What twins are of: ``hw`` and ``sim``, which are ``rlfabric.hw`` and ``rlfabric.sim`` as well.
+_OURS = tuple(above + name for above in ("", "rlfabric.") for name in ("hw", "sim"))
 
 
 def compiled(function=None, **options):

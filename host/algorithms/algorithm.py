@@ -14,7 +14,7 @@ _NAMES = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """One algorithm. Its file makes one of these, and ``host.algorithms.registry`` lists it.
+    """One algorithm. Its file makes one of these, and ``host.algorithms.registry`` finds it.
 
     Dictionaries of defaults map fields of the run's config to values, ``agent`` to a dictionary of
     the agent's; ``host.train.preset`` lays them over each other in the order of the attributes.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from host import checkpoint
-from host.algorithms.registry import find
+from host.algorithms.registry import find, find_trusted
 from host.collect.spec import Spec
 from hw.errors import UsageError
 
@@ -23,8 +23,15 @@ def save_policy(path, policy, *, algo, env, score):
     checkpoint.save(path, "policy", config, {"parameters": policy.parameters, "score": score})
 
 
-def load_policy(path):
+def load_policy(path, imports=()):
     """Read what ``save_policy`` wrote; torch is not needed.
+
+    Parameters
+    ----------
+    path : path or file
+    imports : sequence of str
+        Modules that the file may name for its algorithm, unless they were named before; ValueError
+        for another.
 
     Returns
     -------
@@ -39,6 +46,9 @@ def load_policy(path):
     config, state = checkpoint.load(path, "policy")
     if "spec" not in config:
         raise checkpoint.CheckpointError(f"{path} must be of this release of rlfabric, not older")
+    algo = config.get("algo")
+    if isinstance(algo, str) and ":" in algo:
+        find_trusted(algo, imports, path)
     try:
         algorithm = find(config["algo"])
         agent, spec = algorithm.config.from_dict(config["agent"]), Spec.from_dict(config["spec"])

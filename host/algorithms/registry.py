@@ -1,19 +1,48 @@
-"""All algorithms, by name: the one list that a new one is added to."""
+"""All algorithms, by name: the one list that a new one is added to.
+
+One of a user's own needs no line here: an installed package has an entry point of group
+``rlfabric.algorithms``, and any module that can be imported is named with it, ``MODULE:NAME``.
+"""
 
 from host.algorithms.a3c import A3C
+from host.algorithms.algorithm import Algorithm
 from host.algorithms.dqn import DQN
 from host.algorithms.fixar import FIXAR_DDPG
 from host.algorithms.ppo import PPO
 from host.algorithms.sac import SAC
 from host.algorithms.td3 import TD3
+from host.modules import check_trusted, import_named
 from host.rules import check_choice
+from hw.errors import UsageError
+from hw.extension import Registry
 
-__all__ = ["ALGORITHMS", "find"]
+__all__ = ["ALGORITHMS", "find", "find_named", "find_trusted"]
 
-ALGORITHMS = {algorithm.name: algorithm for algorithm in (DQN, FIXAR_DDPG, TD3, SAC, PPO, A3C)}
+_OURS = {algorithm.name: algorithm for algorithm in (DQN, FIXAR_DDPG, TD3, SAC, PPO, A3C)}
+ALGORITHMS = Registry("rlfabric.algorithms", Algorithm, _OURS)
 
 
-def find(name):
+def find(name, field="algo"):
     """The Algorithm of that name; ValueError, with those there are, for another."""
-    check_choice("algo", name, ALGORITHMS)
+    check_choice(field, name, ALGORITHMS)
     return ALGORITHMS[name]
+
+
+def find_named(name):
+    """As ``find``, of a name that a user gave: that of ``MODULE:NAME`` is imported, and known from
+    then on; ValueError unless it is an Algorithm."""
+    module, _, attribute = name.rpartition(":")
+    if module and name not in ALGORITHMS:
+        found = getattr(import_named(module, "ALGO", name), attribute, None)
+        if not isinstance(found, Algorithm):
+            raise UsageError(f"ALGO must name an Algorithm of {module}, not {name!r}")
+        ALGORITHMS[name] = found
+    return find(name, "ALGO")
+
+
+def find_trusted(name, modules, file):
+    """As ``find_named``, of a name that stands in ``file``; ValueError for ``MODULE:NAME`` unless
+    it is known, or MODULE one of ``modules``."""
+    if name not in ALGORITHMS:
+        check_trusted(name, modules, file, "algorithm")
+    return find_named(name)

@@ -1,23 +1,21 @@
 """What ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that registers its own.
 
-The current folder is on the path only while such a module is imported, so that no other import can
-take a file that happens to lie there.
+``host.modules`` says what may be imported, and from where.
 """
 
 import difflib
 import importlib.util
-import os
 import re
-import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.metadata import entry_points
 
 import gymnasium
 
+from host.modules import current_folder, import_named
 from hw.errors import UsageError
 from hw.extras import install
 
-__all__ = ["check_trusted", "find_spec", "missing_packages", "namespace_of", "reward_threshold"]
+__all__ = ["find_spec", "missing_packages", "namespace_of", "reward_threshold"]
 
 #: namespace of ids -> module that registers it when it is imported, of packages that have no entry
 #: point for it
@@ -90,47 +88,13 @@ def reward_threshold(env):
     return _THRESHOLDS.get(spec.id) if spec.reward_threshold is None else spec.reward_threshold
 
 
-def check_trusted(env, modules, file):
-    """UsageError where ``env``, which stands in ``file``, names a module that is not one of
-    ``modules``: importing it runs its code, so a user must have named it."""
-    module = env.rpartition(":")[0]
-    if module and module not in modules:
-        raise UsageError(
-            f"--import must name {module}, of which {file} has its environment {env!r}: that "
-            "module's code would run"
-        )
-
-
-@contextmanager
-def _current_folder():
-    """The current folder is the last place where modules are looked for."""
-    folder = os.getcwd()
-    if folder in sys.path:
-        yield
-        return
-    sys.path.append(folder)
-    try:
-        yield
-    finally:
-        with suppress(ValueError):  # what was imported may have changed the path
-            sys.path.remove(folder)
-
-
 def _import(module, name, env):
     """Import what registers ``name``, and what its class is in."""
-    try:
-        with _current_folder():
-            importlib.import_module(module)
-            entry = getattr(gymnasium.registry.get(name), "entry_point", None)
-            if isinstance(entry, str):
-                with suppress(ImportError):  # gymnasium.make says it
-                    importlib.import_module(entry.partition(":")[0])
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and what it imports is not
-        raise UsageError(
-            f"env must name a module that can be imported, not {env!r} ({error})"
-        ) from error
+    import_named(module, "env", env)
+    entry = getattr(gymnasium.registry.get(name), "entry_point", None)
+    if isinstance(entry, str):
+        with current_folder(), suppress(ImportError):  # gymnasium.make says it
+            importlib.import_module(entry.partition(":")[0])
 
 
 def _register(namespace):

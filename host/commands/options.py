@@ -72,7 +72,8 @@ Imports = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="A module that a file may name for its environment; its code runs. Repeatable.",
+        help="A module that a file may name for its environment or algorithm; its code runs. "
+        "Repeatable.",
     ),
 ]
 Overwrite = Annotated[

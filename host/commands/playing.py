@@ -9,9 +9,10 @@ from gymnasium.error import DependencyNotInstalled
 
 from host.algorithms.policy_file import load_policy
 from host.algorithms.registry import find
-from host.collect.environment_id import check_trusted, find_spec
+from host.collect.environment_id import find_spec
 from host.collect.evaluation import Copies, evaluate
 from host.commands.film import FILMS
+from host.modules import check_trusted
 from host.train.config import RunConfig
 from hw.errors import UsageError
 
@@ -39,7 +40,7 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     Episode i starts from ``seed + i``, and ends after ``limit`` steps. ``render`` "human" shows all
     of them, one after the other; "gif" and "mp4" write the first into a file ``evaluation`` beside
     the policy, a picture for each action, at the environment's own speed. ``imports`` are the
-    modules that the file may name for its environment. CheckpointError as of
+    modules that the file may name for its environment or algorithm. CheckpointError as of
     ``load_policy``; ValueError for what the environment cannot do; MissingTool where a film needs
     what is not installed.
     """
@@ -49,7 +50,7 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     path = path / "best.npz" if path.is_dir() else path
     if not path.is_file():
         raise UsageError(f"RUN must be a run's folder or a policy's file, not {str(run)!r}")
-    policy, info = load_policy(path)
+    policy, info = load_policy(path, imports)
     env, mode = info["env"], _MODES[render]
     check_trusted(env, imports, path)
     if mode:

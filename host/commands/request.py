@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import boards
-from host.algorithms.registry import ALGORITHMS
-from host.collect.environment_id import check_trusted, reward_threshold
+from host.algorithms.registry import find_named
+from host.collect.environment_id import reward_threshold
 from host.generate import find_design
-from host.rules import check_choice
+from host.modules import check_trusted
 from host.settings import flat, override, resolve
 from host.train.preset import default_learner, preset
 from hw.errors import UsageError
@@ -31,6 +31,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     Parameters
     ----------
     algo : str
+        That of ``MODULE:NAME`` is imported.
     options : dict
         Fields of the run's config that have an option of their own; None is one that was not given.
         A ``threshold`` is a reason to stop: ``until_solved`` with it.
@@ -48,7 +49,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
 
     ValueError for what is unknown, wrong, or given both as an option and in ``settings``.
     """
-    check_choice("ALGO", algo, ALGORITHMS)
+    find_named(algo)
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name in settings:

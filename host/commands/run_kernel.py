@@ -1,6 +1,7 @@
 """``--for-run``: what a design's kernel must have for a run that was trained before."""
 
 import boards
+from host.algorithms.registry import find_trusted
 from host.commands.request import read_summary, request
 from host.generate import configure, find_design
 from host.train.families import family_of
@@ -22,7 +23,7 @@ def of_run(run, design, board, values, imports=()):
     values : dict
         Fields of the kernel's config, over those of the run.
     imports : sequence of str
-        Modules that the run's file may name for its environment.
+        Modules that the run's file may name for its environment or its algorithm.
 
     Returns
     -------
@@ -36,7 +37,8 @@ def of_run(run, design, board, values, imports=()):
     if run is None:
         return values, None
     file = run / "summary.json" if run.is_dir() else run
-    algo = read_summary(file, "--for-run")["config"]["algo"]
+    algo = str(read_summary(file, "--for-run")["config"]["algo"])
+    find_trusted(algo, imports, file)
     config, kernel = request(algo, options={}, settings={}, file=file, imports=imports, board=board)
     wanted = family_of(config).design(config)
     if design != wanted:

@@ -1,7 +1,7 @@
 """Fields that ``--set`` reaches, in rows: of an agent, of its run, of the kernel."""
 
 import boards
-from host.algorithms.registry import ALGORITHMS
+from host.algorithms.registry import ALGORITHMS, find_named
 from host.commands.meanings import meaning
 from host.generate import find_design
 from host.rules import rules
@@ -21,6 +21,8 @@ def shown(name, *, learner=None, env=None, board="u200"):
     meaning says it. What the run decides of its kernel is left out.
     """
     board = boards.get(board)
+    if ":" in name:
+        find_named(name)
     if name not in ALGORITHMS:
         if name not in designs.DESIGNS:
             known = ", ".join(dict.fromkeys([*ALGORITHMS, *designs.DESIGNS]))

@@ -99,7 +99,7 @@ class RunConfig(ConfigBase):
     agent: AgentConfig | None = None
 
     def __post_init__(self):
-        check_choice("algo", self.algo, self.algorithms())
+        self._check_algo(self.algo)
         if self.agent is None:
             object.__setattr__(self, "agent", self.algorithm.config())
         check_fields(self)
@@ -125,6 +125,13 @@ class RunConfig(ConfigBase):
         """Names of those whose runs this class describes."""
         return [name for name, each in ALGORITHMS.items() if each.learns_from == cls.LEARNS_FROM]
 
+    @classmethod
+    def _check_algo(cls, algo):
+        """ValueError, with those there are, unless runs of that algorithm are described here."""
+        known = isinstance(algo, str) and algo in ALGORITHMS  # asks for no other name
+        if not known or ALGORITHMS[algo].learns_from != cls.LEARNS_FROM:
+            check_choice("algo", algo, cls.algorithms())
+
     @property
     def algorithm(self):
         return ALGORITHMS[self.algo]
@@ -132,7 +139,7 @@ class RunConfig(ConfigBase):
     @classmethod
     def from_dict(cls, values):
         agent, algo = values.get("agent"), values.get("algo", cls.algo)
-        check_choice("algo", algo, cls.algorithms())
+        cls._check_algo(algo)
         if isinstance(agent, dict):
             values = {**values, "agent": ALGORITHMS[algo].config.from_dict(agent)}
         return super().from_dict(values)
@@ -180,7 +187,7 @@ class OffPolicyConfig(RunConfig):
         """Name of the design that the card has."""
         if self.learner == "cpu":
             return "replay"
-        return self.algo if self.design == "own" else self.design
+        return self.algorithm.name if self.design == "own" else self.design
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,5 +1,7 @@
 """What a user adds to ``hw/designs.py`` and to ``sim/model/kernels.py``: a line each."""
 
+from operator import setitem
+
 from design.adder.design import DESIGN
 from design.adder_twin import AdderKernel
 
@@ -9,7 +11,7 @@ from sim.model.kernels import KERNELS
 __all__ = ["register"]
 
 
-def register(setitem=dict.__setitem__):
+def register(setitem=setitem):
     """Until the end of the process, or of a test with ``monkeypatch.setitem``."""
     setitem(DESIGNS, DESIGN.name, DESIGN)
     setitem(KERNELS, DESIGN.name, AdderKernel)

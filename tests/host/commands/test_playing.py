@@ -151,7 +151,7 @@ def watch(monkeypatch, tmp_path):
 
     def call(env):
         policy = Watching(3)
-        monkeypatch.setattr(playing, "load_policy", lambda _: (policy, dict(algo="dqn", env=env)))
+        monkeypatch.setattr(playing, "load_policy", lambda *_: (policy, dict(algo="dqn", env=env)))
         with pytest.warns(RuntimeWarning, match="must end within 30 steps"):
             file = play(tmp_path, episodes=1, seed=8, render="mp4", limit=30).file
         return (np.array(policy.seen), *decoded(file))

@@ -1,0 +1,133 @@
+"""What installed packages add to ours: algorithms, designs, twins and boards, by entry points.
+
+A package names what it has in its ``pyproject.toml``, and says for which API it was written in the
+outermost of its modules that is on the way there:
+
+    [project.entry-points."rlfabric.designs"]
+    clip = "my_package.clip:DESIGN"
+
+    RLFABRIC_API = 1
+
+Nothing is imported before somebody asks for the name, or for all names. What cannot be used is left
+out with a warning of one line, once, and everything else goes on.
+"""
+
+import importlib
+import re
+import warnings
+from collections.abc import MutableMapping
+from importlib.metadata import entry_points
+
+from hw.errors import UsageError
+
+__all__ = ["API", "Registry"]
+
+#: It grows when a package that was written as ``docs/adding_*.md`` said would no longer work.
+API = 1
+
+#: In files, in Verilog and on the command line.
+_NAME = re.compile("[a-z][a-z0-9_]*")
+
+
+class Registry(MutableMapping):
+    """``{name: object}``: ours, and behind them those of installed packages.
+
+    A name of ours stays ours. Where two packages have one name, it means that of the package whose
+    own name comes first, unless this cannot be used.
+
+    Parameters
+    ----------
+    group : str
+        Of the entry points. What an entry point names has its name as attribute ``name``, if
+        objects of ``kind`` have that.
+    kind : type
+        What each must be; ``type`` is any class.
+    ours : dict
+
+    Attributes
+    ----------
+    modules : dict
+        Name -> the module that has it, of those of packages that were asked for.
+    """
+
+    def __init__(self, group, kind, ours):
+        self.group, self.modules = group, {}
+        self._kind, self._found = kind, dict(ours)
+        self._ahead = None  # name -> its entry points, of names that nobody has asked for
+
+    def __getitem__(self, name):
+        self._ask(name)
+        return self._found[name]
+
+    def __setitem__(self, name, value):
+        self._found[name] = value
+
+    def __delitem__(self, name):
+        del self._found[name]
+
+    def __iter__(self):
+        for name in sorted(self._entries()):
+            self._ask(name)
+        return iter(self._found)
+
+    def __len__(self):
+        return len(list(iter(self)))
+
+    def _entries(self):
+        """``_ahead``, read when it is first needed."""
+        if self._ahead is None:
+            self._ahead = {}
+            for entry in sorted(entry_points(group=self.group), key=_package):
+                self._ahead.setdefault(entry.name, []).append(entry)
+        return self._ahead
+
+    def _ask(self, name):
+        """Import what the packages have by this name, the first time."""
+        for entry in self._entries().pop(name, ()):
+            try:
+                if name in self._found:
+                    owner = self.modules.get(name, "rlfabric")
+                    raise UsageError(f"{owner} has one of this name")
+                self._found[name] = self._loaded(entry)
+                self.modules[name] = entry.module
+            except (Exception, SystemExit) as error:  # whatever a module of somebody else raises
+                self._leave_out(entry, error)
+
+    def _leave_out(self, entry, error):
+        said = " ".join(str(error).split())
+        why = said if type(error) is UsageError else f"{type(error).__name__}: {said}"
+        what = f"{entry.name} = {entry.value} ({self.group}) of {_package(entry)}"
+        warnings.warn(f"{what} is left out: {why}", RuntimeWarning, stacklevel=4)
+
+    def _loaded(self, entry):
+        """The object that ``entry`` names; UsageError unless it is one that can be used."""
+        if not _NAME.fullmatch(entry.name):
+            raise UsageError(f"its name must be {_NAME.pattern}, not {entry.name!r}")
+        _check_api(entry.module)
+        found = entry.load()
+        if not isinstance(found, self._kind):
+            kind = "class" if self._kind is type else self._kind.__name__
+            raise UsageError(f"it must be a {kind}, not {found!r}")
+        own = entry.name if self._kind is type else found.name
+        if own != entry.name:
+            raise UsageError(f"its name must be {own!r}, as the object's, not {entry.name!r}")
+        return found
+
+
+def _package(entry):
+    """Name and version of the package that has the entry point."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a package"
+
+
+def _check_api(module):
+    """UsageError unless ``module``, or a package that it is in, says that it is for our API.
+
+    The outermost is asked first: what lies inside is not imported if that is of another API.
+    """
+    parts = module.split(".")
+    for end in range(1, len(parts) + 1):
+        api = getattr(importlib.import_module(".".join(parts[:end])), "RLFABRIC_API", None)
+        if api is not None:
+            break
+    if api != API:
+        raise UsageError(f"RLFABRIC_API of {module} must be {API}, not {api!r}")
