@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from host.algorithms import policy_file
 from host.algorithms.registry import find
 from host.collect import evaluation
-from host.collect.environment_id import check_trusted
 from host.collect.spec import Spec
+from host.modules import check_trusted
 from host.train.config import RunConfig
 from hw.errors import UsageError
 
@@ -104,11 +104,11 @@ class Evaluation:
         return float(self.returns.std())
 
 
-def load_policy(path: str | PathLike[str]) -> Policy:
+def load_policy(path: str | PathLike[str], *, imports: Sequence[str] = ()) -> Policy:
     """The best policy of a run's folder, or the policy in a file that a run wrote (``best.npz``).
 
-    torch is not needed, and nothing that the file names is imported. CheckpointError where there is
-    none, or it is damaged.
+    torch is not needed. ``imports``: modules that the file may name for its algorithm; no other that
+    it names is imported. CheckpointError where there is no such file, or it is damaged.
 
     >>> policy = rlfabric.load_policy("runs/first")
     >>> action, _ = policy.predict(np.zeros(4), deterministic=True)
@@ -117,7 +117,7 @@ def load_policy(path: str | PathLike[str]) -> Policy:
     """
     file = Path(path)
     file = file / "best.npz" if file.is_dir() else file
-    acting, info = policy_file.load_policy(file)
+    acting, info = policy_file.load_policy(file, imports)
     return Policy(acting, info["algo"], info["env"], info["score"])
 
 

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from extensions import install_page
 from packages import closure
 
 from scripts.relocate import FOLDERS, relocated
@@ -157,6 +158,23 @@ def test_a_missing_extra_is_a_line_with_its_command(installed, hostile, words, e
     said = run(installed, "-m", "rlfabric", *words, code=2 if extra == "minatar" else 3)
     lines = [line for line in said.splitlines() if "must be" in line]
     assert len(lines) == 1 and f"pip install 'rlfabric[{extra}]'" in lines[0], said
+
+
+def test_it_finds_packages_of_a_users_own(installed, hostile, monkeypatch):
+    """Those of docs/adding_*.md, as a checkout does (``test_extension_pages``)."""
+    pages = "adding_an_algorithm.md", "adding_a_design.md", "adding_a_board.md"
+    for page in pages:
+        install_page(hostile / "own", page)
+    monkeypatch.setenv("PYTHONPATH", str(hostile / "own"))
+    listed = run(installed, "-m", "rlfabric", "list")
+    assert all(name in listed for name in ("sarsa", "clip", "ulx3s_45f"))
+    assert run(installed, "own/use_clip.py", "model") == "[-1, -1, 0, 1, 1] 5\n"
+    program = """
+from rlfabric import boards
+from rlfabric.boards.bitstream import _builder
+print(_builder(boards.get("ulx3s_45f")).whole.__module__)
+"""
+    assert run(installed, "-c", program) == "rlfabric.boards.ulx3s.build\n"
 
 
 def test_its_smoke_test_runs(installed, hostile):

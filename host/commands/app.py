@@ -107,7 +107,9 @@ def doctor(
 
 @app.command(cls=FieldsAreSet)
 def train(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`.")],
+    algorithm: Annotated[
+        str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`, or `MODULE:NAME`.")
+    ],
     env: Annotated[
         str | None,
         typer.Option(help="A gymnasium environment. [default: the algorithm's own]"),
@@ -192,6 +194,8 @@ def train(
     - `rlfabric train dqn --set kernel.lanes=2 --set updates_per_launch=4`
 
     - `rlfabric train dqn --env my_package:MyEnv-v0 --learner cpu --threshold 90`
+
+    - `rlfabric train my_package:SARSA --env CartPole-v1 --threshold 90`
 
     - `rlfabric train dqn --config runs/acrobot/summary.json --seed 4 --out runs/acrobot-4`
 

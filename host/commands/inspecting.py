@@ -17,7 +17,10 @@ inspecting = typer.Typer()
 @inspecting.command()
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="ALGO", help="An algorithm or a design of `rlfabric list`.")
+        str,
+        typer.Argument(
+            metavar="ALGO", help="An algorithm or a design of `rlfabric list`, or `MODULE:NAME`."
+        ),
     ],
     learner: Learner = None,
     env: Annotated[str | None, typer.Option(help="Where other defaults are better.")] = None,

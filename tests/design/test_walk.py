@@ -19,7 +19,9 @@ from hw.shell.dispatcher import Dispatcher
 from sim.model.program import CommandTwin
 
 ROOT = Path(__file__).parents[2]
-QUOTED = set(re.findall(r"`([^`]+)`", (ROOT / "docs" / "adding_a_design.md").read_text()))
+PAGE = (ROOT / "docs" / "adding_a_design.md").read_text()
+#: Of the page without its blocks of code, which ``tests/test_extension_pages.py`` runs.
+QUOTED = set(re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```$", "", PAGE, flags=re.M | re.S)))
 #: Where names that stand alone come from.
 MODULES = """
 amaranth hw.config hw.designs hw.shared hw.shell.axi hw.shell.buffers hw.shell.command hw.shell.core
@@ -31,7 +33,7 @@ replay.kernels tests.boards.vendor tests.boards.test_verilog
 #: Fields of objects, parameters, names of cards and masters: no attributes of a module.
 WORDS = {
     *("adder", "host", "sim", "model", "large", "engine", "count", "source", "destination"),
-    *("status", "done", "error", "doc", "broken", "c", "s", "run"),
+    *("status", "done", "error", "doc", "broken", "c", "s", "run", "RLFABRIC_API"),
 }
 
 

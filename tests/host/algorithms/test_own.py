@@ -1,105 +1,93 @@
-"""docs/adding_an_algorithm.md: an algorithm of one's own is one file and one line; every command
-finds it."""
+"""An algorithm of one's own, named MODULE:NAME: that of docs/adding_an_algorithm.md, in a module of
+the current folder. Every command finds it, and no file has it imported unasked."""
 
 import csv
-from dataclasses import dataclass
-from typing import Annotated
+import sys
+from pathlib import Path
 
 import pytest
-from gymnasium.spaces import Discrete
+from extensions import shown, visible
 
-from host.algorithms.algorithm import Algorithm
-from host.algorithms.autodiff import Updater, torch
-from host.algorithms.config import TemporalDifferenceConfig
-from host.algorithms.dqn import DQNPolicy
-from host.algorithms.network import MLP
 from host.algorithms.policy_file import load_policy
-from host.algorithms.registry import ALGORITHMS
-from host.rules import FRACTION
+from host.commands.run_kernel import of_run
 
-
-@dataclass(frozen=True, kw_only=True)
-class SarsaConfig(TemporalDifferenceConfig):
-    """Expected SARSA: ``y = r + discount sum_a pi(a|s') Q'(s', a)``."""
-
-    hidden: tuple = (8,)
-    batch_size: int = 8
-    #: Chance of a random action, of the policy that is learned too.
-    randomness: Annotated[float, FRACTION] = 0.1
-
-
-class SarsaPolicy(DQNPolicy):
-    def make_networks(self, rng):
-        size, count = self.spec.size, self.spec.action_count
-        return {"q": MLP(size, count, self.config.hidden, rng=rng)}
-
-    def exploration_at(self, steps):
-        return self.config.randomness
-
-    def choose(self, outputs, *, greedy=False, steps=0):
-        actions = outputs.argmax(axis=1)
-        if not greedy:
-            explore = self.rng.random(len(actions)) < self.config.randomness
-            actions[explore] = self.rng.integers(self.spec.action_count, size=explore.sum())
-        return actions
-
-
-class SarsaUpdater(Updater):
-    def update(self, batch, clock):
-        batch, q, chance = self.tensors(batch), self.networks["q"], self.config.randomness
-        with torch.no_grad():
-            following = q.target(batch["next_obs"])
-            value = (1 - chance) * following.max(1).values + chance * following.mean(1)
-            wanted = batch["reward"] + batch["discount"] * value
-        td = wanted - q(batch["obs"]).gather(1, batch["action"])[:, 0]
-        errors = self.check_finite("td_errors", td, clock)
-        loss = self.weighted_loss(td, batch["weights"])
-        q.backward(loss)
-        q.descend(self.config.learning_rate_at(clock.launched))
-        self.synchronize(clock)
-        return errors, {"loss": loss.item(), "value": value.mean().item()}
-
-
-SARSA = Algorithm(
-    name="sarsa",
-    summary="expected SARSA with prioritized replay; discrete actions",
-    config=SarsaConfig,
-    policy=SarsaPolicy,
-    updater=SarsaUpdater,
-    actions=(Discrete,),
-    columns={"loss": "weighted loss of the TD errors", "value": "value of what follows"},
-    defaults=dict(steps=600, env_count=2, learning_starts=50, log_interval_steps=100),
-)
+#: What a run must share with its checkpoint.
+TRAIN = ("train", "mine:SARSA", "--out", "run", "--set", "randomness=0.2", "--seed", 1)
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    monkeypatch.setitem(ALGORITHMS, "sarsa", SARSA)
-
-
-def test_every_command_finds_it(run, tmp_path, monkeypatch):
+def mine(tmp_path, monkeypatch):
+    """``mine.py`` lies in the current folder; ``with mine()`` begins as a process does."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
-    out = tmp_path / "run"
-    code, said, err = run("train", "sarsa", "--out", out, "--set", "randomness=0.2", "--seed", 1)
-    assert code == 0 and "mean return" in said, err
-    rows = list(csv.DictReader((out / "progress.csv").open()))
-    learned = [row for row in rows if row["loss"]]
-    assert learned and all(row["value"] and row["exploration"] == "0.2" for row in learned)
-    policy, info = load_policy(out / "best.npz")
-    assert type(policy) is SarsaPolicy and info["algo"] == "sarsa"
-    assert run("evaluate", out, "--episodes", 2)[0] == 0
-    code, said, _ = run("show", "sarsa")
-    assert code == 0 and "randomness" in said
-    assert "expected SARSA" in run("list", "algorithms")[1]
-    assert run("train", "sarsa", "--out", out, "--resume", "--set", "randomness=0.2", "--seed", 1,
-               "--steps", 700)[0] == 0  # fmt: skip
+    Path("mine.py").write_text(shown("adding_an_algorithm.md")["my_agents/sarsa.py"])
+    with visible(tmp_path, on_path=False):
+        yield lambda: visible(tmp_path, on_path=False)
 
 
-def test_the_card_does_not_train_it(run, tmp_path):
-    code, _, err = run("train", "sarsa", "--learner", "card", "--out", tmp_path)
-    assert code == 2 and err == "rlfabric: learner must be cpu for sarsa, not 'card'\n"
+def test_every_command_finds_it(run, mine):
+    with mine():
+        code, said, err = run(*TRAIN, "--steps", 400, "--set", "log_interval_steps=100")
+        assert code == 0 and "mean return" in said, err
+        assert "mine" in sys.modules and str(Path.cwd()) not in sys.path
+        rows = list(csv.DictReader(Path("run", "progress.csv").open()))
+        learned = [row for row in rows if row["loss"]]
+        assert learned and all(row["value"] and row["exploration"] == "0.2" for row in learned)
+        policy, info = load_policy("run/best.npz")
+        assert type(policy).__name__ == "SarsaPolicy" and info["algo"] == "mine:SARSA"
+    with mine():
+        again = "--resume", "--steps", 500, "--set", "log_interval_steps=100"
+        assert run(*TRAIN, *again)[0] == 0
+    with mine():
+        code, said, _ = run("show", "mine:SARSA")
+        assert code == 0 and "randomness" in said
+    unasked(run, mine)
 
 
-def test_its_actions_are_checked(run, tmp_path):
-    code, _, err = run("train", "sarsa", "--env", "Pendulum-v1", "--out", tmp_path)
+def unasked(run, mine):
+    """What names the module in a file is not followed unless the user names it too."""
+    with mine():
+        code, _, err = run("evaluate", "run", "--episodes", 2)
+        assert code == 2 and "mine" not in sys.modules
+        assert err == (
+            "rlfabric: --import must name mine, of which run/best.npz has its algorithm "
+            "'mine:SARSA': that module's code would run\n"
+        )
+        with pytest.raises(ValueError, match="--import must name mine, of which run/summary.json"):
+            of_run(Path("run"), "replay", "u200", {})
+        assert run("train", "dqn", "--config", "run/summary.json")[0] == 2
+        assert "mine" not in sys.modules
+        assert of_run(Path("run"), "replay", "u200", {}, ("mine",))[0]["library"]
+    with mine():
+        assert run("evaluate", "run", "--episodes", 2, "--import", "mine")[0] == 0
+    with mine():
+        words = "--config", "run/summary.json", "--steps", 100, "--out", "other"
+        assert run("train", "mine:SARSA", *words)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "name, line",
+    [
+        ("nothing:SARSA", "ALGO must name a module that can be imported, not 'nothing:SARSA' ("),
+        ("mine:SARSAS", "ALGO must name an Algorithm of mine, not 'mine:SARSAS'"),
+        ("mine:SarsaConfig", "ALGO must name an Algorithm of mine, not 'mine:SarsaConfig'"),
+        ("mine:", "ALGO must name an Algorithm of mine, not 'mine:'"),
+        (":SARSA", "ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not ':SARSA'"),
+        ("mine", "ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'mine'"),
+    ],
+)
+def test_a_name_of_nothing_is_a_line(run, name, line):
+    for command in ("train", "show"):
+        if ":" in name or command == "train":
+            code, _, err = run(command, name)
+            assert code == 2 and err.startswith(f"rlfabric: {line}") and err.count("\n") == 1, err
+
+
+def test_the_card_does_not_train_it(run):
+    code, _, err = run("train", "mine:SARSA", "--learner", "card", "--out", "run")
+    assert code == 2 and err == "rlfabric: learner must be cpu for mine:SARSA, not 'card'\n"
+
+
+def test_its_actions_are_checked(run):
+    code, _, err = run("train", "mine:SARSA", "--env", "Pendulum-v1", "--out", "run")
     assert code == 2 and "env must have a Discrete action space for sarsa" in err

@@ -1,10 +1,10 @@
 """Every `rlfabric ...` line that is shown anywhere runs: with few steps, small sizes, on twins."""
 
 import re
-import sys
 
 import gymnasium
 import pytest
+from extensions import shown, visible
 
 from tests.host.command_lines import COMMANDS, lines, parsed, words_of
 
@@ -51,9 +51,10 @@ def here(tmp_path, monkeypatch):
     """An empty folder with a user's own module in it, where everything is built."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
-    (tmp_path / "my_package.py").write_text(MODULE)
-    yield tmp_path
-    sys.modules.pop("my_package", None)
+    algorithm = shown("adding_an_algorithm.md")["my_agents/sarsa.py"]
+    (tmp_path / "my_package.py").write_text(MODULE + algorithm)
+    with visible(tmp_path, on_path=False):
+        yield tmp_path
     gymnasium.registry.pop("MyEnv-v0", None)
 
 
