@@ -10,7 +10,9 @@ import pytest
 from extensions import REGISTRIES, install, visible
 from in_process import in_process
 
+import boards
 import hw.errors
+from boards.bitstream import files
 from hw.designs import DESIGNS
 from hw.extension import API, Registry
 from hw.shell.design import Design
@@ -117,6 +119,23 @@ def test_a_twin_is_a_class(site):
     twins = Registry("twins", type, {})
     with pytest.warns(RuntimeWarning, match="it must be a class, not 3"):
         assert list(twins) == ["cat"]
+
+
+def test_a_board_has_a_module_build(site):
+    """A module that is no package has none; what is wrong inside of one is not hidden."""
+    source = "from rlfabric.boards.u50 import U50\nfrom dataclasses import replace\n"
+    source += "board = replace(U50, name='{}', title='Mine')"
+    group = "rlfabric.boards"
+    add(site, "yard", {"mine": "board"}, source.format("mine"), group=group)
+    add(site, "zoo", {"other": "board"}, source.format("other"), group=group)
+    (site / "zoo" / "made").mkdir()
+    (site / "zoo" / "made.py").rename(site / "zoo" / "made" / "__init__.py")
+    (site / "zoo" / "made" / "build.py").write_text("import nowhere")
+    description = DESIGNS["gae"].describe(DESIGNS["gae"].default(boards.get("u50").numbers))
+    with pytest.raises(hw.errors.UsageError, match="yard.made must be a package with a module bui"):
+        files(description, boards.get("mine"))
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        files(description, boards.get("OTHER"))
 
 
 def test_nothing_is_imported_before_it_is_asked_for(site, monkeypatch, capsys):

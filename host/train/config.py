@@ -184,7 +184,7 @@ class OffPolicyConfig(RunConfig):
 
     @property
     def kernel(self):
-        """Name of the design that the card has."""
+        """Name of the design that the card has, which is not MODULE:NAME as ``algo`` may be."""
         if self.learner == "cpu":
             return "replay"
         return self.algorithm.name if self.design == "own" else self.design

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from extensions import shown, visible
 
+from host.algorithms.dqn import DQN
 from host.algorithms.policy_file import load_policy
+from host.algorithms.registry import find_named
 from host.commands.run_kernel import of_run
+from host.train.preset import preset
 
 #: What a run must share with its checkpoint.
 TRAIN = ("train", "mine:SARSA", "--out", "run", "--set", "randomness=0.2", "--seed", 1)
@@ -86,6 +89,13 @@ def test_a_name_of_nothing_is_a_line(run, name, line):
 def test_the_card_does_not_train_it(run):
     code, _, err = run("train", "mine:SARSA", "--learner", "card", "--out", "run")
     assert code == 2 and err == "rlfabric: learner must be cpu for mine:SARSA, not 'card'\n"
+
+
+def test_the_kernel_has_the_algorithms_own_name(mine):
+    """A variant of ours on the kernel of ours."""
+    Path("mine.py").write_text("from rlfabric.host.algorithms.dqn import DQN as VARIANT")
+    assert find_named("mine:VARIANT") is DQN
+    assert preset("mine:VARIANT", "card").kernel == "dqn"
 
 
 def test_its_actions_are_checked(run):
