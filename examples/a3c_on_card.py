@@ -5,10 +5,10 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+from rlfabric.host.generate import describe, generate
+from rlfabric.host.runtime.a3c import ActorCritic, Infer, Sync, Train, parameter_shapes
 
-from host.card import open_card
-from host.generate import describe, generate
-from host.runtime.a3c import ActorCritic, Infer, Sync, Train, parameter_shapes
+from rlfabric import open_card
 
 options = argparse.ArgumentParser(description=__doc__)
 options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")

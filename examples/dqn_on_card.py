@@ -5,10 +5,10 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+from rlfabric.host.generate import describe, generate
+from rlfabric.host.runtime.learner import LearningReplay, hyperparameter_records
 
-from host.card import open_card
-from host.generate import describe, generate
-from host.runtime.learner import LearningReplay, hyperparameter_records
+from rlfabric import open_card
 
 options = argparse.ArgumentParser(description=__doc__)
 options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")

@@ -1,7 +1,6 @@
 """PPO of one's own in PyTorch on CartPole-v1, its advantages estimated on a card."""
 
 import argparse
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -9,27 +8,21 @@ import torch
 from torch import nn
 from torch.distributions import Categorical
 
-from host.card import open_card
-from host.generate import describe, generate
-from host.runtime.gae import AdvantageEstimator
+from rlfabric import AdvantageEstimator
 
 options = argparse.ArgumentParser(description=__doc__)
-options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")
-options.add_argument("--kernel", type=Path, help="folder of kernel.json and gae.xclbin")
+options.add_argument("--card", default="model", help="as of `rlfabric list cards`")
 options.add_argument("--steps", type=int, default=50_000)
 options = options.parse_args()
 
-ROWS, STEPS, make = 8, 128, describe if options.card == "model" else generate
-settings = {"gae.rows": ROWS, "gae.depth": 2 * STEPS, "code_width": 32}
-folder = options.kernel or make("gae", "u200", "build", **settings)
+ROWS, STEPS = 8, 128
 torch.manual_seed(0)
 policy = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 2))
 value = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 1))
 adam = torch.optim.Adam([*policy.parameters(), *value.parameters()], 1e-3)
 mode = {"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}
 envs = gymnasium.make_vec("CartPole-v1", ROWS, "sync", vector_kwargs=mode)
-with open_card(options.card) as card:
-    estimator = AdvantageEstimator(card.load(folder / "kernel.json"))
+with AdvantageEstimator(environments=ROWS, steps=STEPS, card=options.card) as estimator:
     (obs, _), returns, total = envs.reset(seed=0), [], np.zeros(ROWS)
     for _ in range(-(-options.steps // (ROWS * STEPS))):
         steps = []

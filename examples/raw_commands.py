@@ -7,12 +7,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from rlfabric.host.generate import describe, generate
+from rlfabric.host.runtime.program import CommandError, Launcher
+from rlfabric.hw.replay.commands import Opcode
+from rlfabric.hw.replay.records import HEADER, ITEM
 
-from host.card import open_card
-from host.generate import describe, generate
-from host.runtime.program import CommandError, Launcher
-from hw.replay.commands import Opcode
-from hw.replay.records import HEADER, ITEM
+from rlfabric import open_card
 
 options = argparse.ArgumentParser(description=__doc__)
 options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")

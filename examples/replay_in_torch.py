@@ -2,25 +2,19 @@
 
 import argparse
 import copy
-from pathlib import Path
 
 import gymnasium
 import numpy as np
 import torch
 from torch import nn
 
-from host.card import open_card
-from host.generate import describe, generate
-from host.runtime.replay import PrioritizedReplayBuffer
+from rlfabric import PrioritizedReplayBuffer
 
 options = argparse.ArgumentParser(description=__doc__)
-options.add_argument("--card", default="model", help="model, sim, or xrt with --kernel")
-options.add_argument("--kernel", type=Path, help="folder of kernel.json and replay.xclbin")
+options.add_argument("--card", default="model", help="as of `rlfabric list cards`")
 options.add_argument("--steps", type=int, default=20_000)
 options = options.parse_args()
 
-make = describe if options.card == "model" else generate
-folder = options.kernel or make("replay", "u200", "build", capacity=1 << 15)
 FIELDS = {name: (np.float32, (4,)) for name in ("obs", "next_obs")}
 FIELDS |= {"action": (np.int64, ()), "reward": (np.float32, ()), "discount": (np.float32, ())}
 torch.manual_seed(0)
@@ -29,8 +23,7 @@ online = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()
 target = copy.deepcopy(online)
 adam, rng = torch.optim.Adam(online.parameters(), 1e-3), np.random.default_rng(0)
 env = gymnasium.make("CartPole-v1")
-with open_card(options.card) as card:
-    replay = PrioritizedReplayBuffer(card.load(folder / "kernel.json"), FIELDS, capacity=20_000)
+with PrioritizedReplayBuffer(FIELDS, capacity=20_000, card=options.card) as replay:
     (obs, _), returns, total, update = env.reset(seed=0), [], 0.0, None
     for step in range(options.steps):
         greedy = rng.random() > max(0.05, 1 - step / 8000)

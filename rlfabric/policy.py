@@ -107,8 +107,8 @@ class Evaluation:
 def load_policy(path: str | PathLike[str], *, imports: Sequence[str] = ()) -> Policy:
     """The best policy of a run's folder, or the policy in a file that a run wrote (``best.npz``).
 
-    torch is not needed. ``imports``: modules that the file may name for its algorithm; no other that
-    it names is imported. CheckpointError where there is no such file, or it is damaged.
+    torch is not needed. ``imports``: modules that the file may name for its algorithm; no other
+    that it names is imported. CheckpointError where there is no such file, or it is damaged.
 
     >>> policy = rlfabric.load_policy("runs/first")
     >>> action, _ = policy.predict(np.zeros(4), deterministic=True)

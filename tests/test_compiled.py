@@ -12,13 +12,11 @@ import time
 from math import log2
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
-from numba.core.caching import FunctionCache
 
 from sim import compiled as module
-from sim.compiled import compiled, imports, sources
+from sim.compiled import imports, sources
 
 __all__ = ["folder", "hits", "module", "toy"]
 
@@ -293,14 +291,3 @@ def test_two_processes_at_once(folder):
     started = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE) for _ in range(2)]
     assert [process.communicate(timeout=120)[0] for process in started] == [b"21\n", b"21\n"]
     assert len(list((folder / "compiled").iterdir())) == 1
-
-
-def test_functions_of_others_are_numbas_own_affair(folder):
-    """Their cache is where numba has it."""
-    (folder / "other.py").write_text("def double(x):\n    return 2 * x")
-    double = importlib.import_module("other").double
-    assert numba.njit(cache=True)(double)(2) == 4
-    assert type(numba.njit(cache=True)(double)._cache) is FunctionCache
-    assert list((folder / "__pycache__").glob("other.double*.nbc"))
-    assert not (folder / "kept").exists()
-    assert compiled(double)(2) == 4 and len(list((folder / "kept").iterdir())) == 1

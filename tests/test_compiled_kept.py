@@ -1,6 +1,12 @@
 """sim.compiled: what is said while it compiles, and whose files it takes up."""
 
+import importlib
+
+import numba
+from numba.core.caching import FunctionCache
 from test_compiled import *
+
+from sim.compiled import compiled
 
 
 def test_who_waits_for_numba_is_told_once(folder, capfd):
@@ -32,3 +38,14 @@ def test_a_folder_that_cannot_be_written(folder, capfd):
     said = capfd.readouterr().err
     assert said.count("compiled code cannot be kept in") == 1
     assert "RLFABRIC_BUILD names another" in said
+
+
+def test_functions_of_others_are_numbas_own_affair(folder):
+    """Their cache is where numba has it."""
+    (folder / "other.py").write_text("def double(x):\n    return 2 * x")
+    double = importlib.import_module("other").double
+    assert numba.njit(cache=True)(double)(2) == 4
+    assert type(numba.njit(cache=True)(double)._cache) is FunctionCache
+    assert list((folder / "__pycache__").glob("other.double*.nbc"))
+    assert not (folder / "kept").exists()
+    assert compiled(double)(2) == 4 and len(list((folder / "kept").iterdir())) == 1

@@ -62,7 +62,13 @@ def elaborate(name, seed):
                 Fragment.get(SHARED[each], None)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+#: takes half a minute, for what ``dqn`` has besides of its parts
+LONG = {"ddpg"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in DESIGNS]
+)
 def test_some_become_verilog(name):
     with no_warnings():
         if name not in LARGE:

@@ -12,7 +12,14 @@ def test_every_design_has_a_program():
     assert set(PROGRAMS) == set(DESIGNS)
 
 
-@pytest.mark.parametrize("design", PROGRAMS)
+#: takes a minute, for what ``dqn`` has besides of its parts
+LONG = {"ddpg"}
+
+
+@pytest.mark.parametrize(
+    "design",
+    [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in PROGRAMS],
+)
 def test_noise_changes_nothing(design):
     # hw_core 6, hw_core 7
     same(design, MemoryConfig(noise=True, seed=5))
