@@ -115,6 +115,10 @@ class Board(ConfigBase):
             raise UsageError(f"data_width must be 128 or 512, not {self.data_width!r}")
         if self.flow not in FLOWS:
             raise UsageError(f"flow must be one of {', '.join(FLOWS)}, not {self.flow!r}")
+        if (self.platform is None) != (self.releases is None):
+            raise UsageError(
+                f"releases must be those of platform {self.platform!r}, not {self.releases!r}"
+            )
         for name in ("banks", "regions", "clocks"):
             if not getattr(self, name):
                 raise UsageError(f"{name} must be one or more, not {getattr(self, name)!r}")

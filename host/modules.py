@@ -44,12 +44,13 @@ def current_folder():
 def import_named(module, field, name):
     """The module that ``name``, the value of ``field``, begins with, which may lie in the current
     folder. UsageError if there is none; what importing it raises comes through."""
+    rule = f"{field} must name a module that can be imported, not {name!r}"
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise UsageError(f"{rule} ({module!r} is no name of one)")
     try:
         with current_folder():
             return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and what it imports is not
-        raise UsageError(
-            f"{field} must name a module that can be imported, not {name!r} ({error})"
-        ) from error
+        raise UsageError(f"{rule} ({error})") from error

@@ -1,5 +1,6 @@
 """hw.extension: what installed packages add to ours, and what is left out of it, a line each."""
 
+import importlib
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,7 @@ from boards.bitstream import files
 from hw.designs import DESIGNS
 from hw.extension import API, Registry
 from hw.shell.design import Design
+from sim import compiled
 
 GROUP = "rlfabric.designs"
 GOOD = """
@@ -157,6 +159,20 @@ def test_list_goes_on(site, monkeypatch, capsys):
     assert all(line.startswith("rlfabric: warning: tiger = ") for line in lines)
     code, _, err = run("train", "tiger")
     assert code == 2 and err.startswith("rlfabric: ALGO must be one of dqn, ")
+
+
+def test_a_compiled_twin_follows_ours_by_either_name(site, monkeypatch):
+    """What it is compiled of has the constants of ``rlfabric.hw`` as those of ``hw``."""
+    source = (
+        "from rlfabric.hw.arith.log2 import Log2Config\nfrom sim.cache import say\nimport json\n"
+    )
+    (site / "twin.py").write_text(source)
+    importlib.import_module("twin")
+    read, own = [], compiled._read
+    monkeypatch.setattr(compiled, "_read", lambda name: read.append(name) or own(name))
+    compiled.sources.__wrapped__("twin")
+    assert {"rlfabric.hw.arith.log2", "sim.cache"} <= set(read) and "json" not in read
+    assert "hw.arith.interpolate" in read  # which log2 imports
 
 
 def test_an_import_has_one_form_everywhere():

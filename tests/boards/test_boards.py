@@ -181,6 +181,8 @@ def test_resources_up_to_the_last_one():
     "change, message",
     [
         (dict(data_width=256), "data_width must be 128 or 512, not 256"),
+        (dict(releases=None), "releases must be those of platform 'xilinx_u50_.*', not None"),
+        (dict(platform=None), r"releases must be those of platform None, not \('2022.1', None\)"),
         (dict(flow="ise"), "flow must be one of vitis, vivado, nextpnr, not 'ise'"),
         (dict(banks=()), r"banks must be one or more, not \(\)"),
         (dict(regions=()), r"regions must be one or more, not \(\)"),
