@@ -140,6 +140,23 @@ def test_a_board_has_a_module_build(site):
         files(description, boards.get("OTHER"))
 
 
+def test_a_board_has_templates_of_its_own(site):
+    """They lie beside its ``build.py``, wherever that is."""
+    source = "from rlfabric.boards.u50 import U50\nfrom dataclasses import replace\n"
+    source += "board = replace(U50, name='mine', title='Mine')"
+    add(site, "zoo", {"mine": "board"}, source, group="rlfabric.boards")
+    (site / "zoo" / "made").mkdir()
+    (site / "zoo" / "made.py").rename(site / "zoo" / "made" / "__init__.py")
+    (site / "zoo" / "made" / "notes.j2").write_text("{{ kernel.name }} on {{ board.title }}")
+    (site / "zoo" / "made" / "build.py").write_text(
+        "from rlfabric.boards.templates import render\n"
+        "def files(kernel, board, banks, mapped):\n"
+        "    return {'notes': render(__package__, 'notes', kernel=kernel, board=board)}\n"
+    )
+    description = DESIGNS["gae"].describe(DESIGNS["gae"].default(boards.get("u50").numbers))
+    assert files(description, boards.get("mine"))["notes"] == "gae on Mine"
+
+
 def test_nothing_is_imported_before_it_is_asked_for(site, monkeypatch, capsys):
     add(site, "zoo", {"tiger": "design"}, "1 / 0")
     run = in_process(monkeypatch, capsys)
