@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import rlfabric
+from host.train.preset import preset
+from host.train.run import run
 from hw.errors import RlfabricError
 from rlfabric import training
 
@@ -129,6 +131,7 @@ def test_a_kernel_is_made_once_and_for_its_board():
         (lambda: rlfabric.load_policy("nothing"), "policy must be a file"),
         (lambda: rlfabric.train("dqn", config={"nothing": 1}), "nothing must be"),
         (lambda: rlfabric.train("dqn", card="y"), "card must be model, sim, xrt"),
+        (lambda: run(preset("dqn", "card"), card="none", out="x"), "card must be model, sim, xrt"),
         (lambda: rlfabric.train("nothing"), "ALGO must be one of dqn"),
     ],
 )  # fmt: skip

@@ -159,8 +159,11 @@ def _banks(config, spec, description, board):
 
 
 def _card_of(config, card):
-    """``card``, or NO_CARD where the run needs none."""
-    return card if family_of(config).design(config) else NO_CARD
+    """``card``, or NO_CARD where the run needs none; ValueError for another name than a card's."""
+    if not family_of(config).design(config):
+        return NO_CARD
+    is_simulated(card)
+    return card
 
 
 def _refuse(settings, why):
