@@ -26,8 +26,9 @@ class Algorithm:
         Of its hyperparameters: a subclass of AgentConfig.
     policy : type
         A subclass of Policy: what acts.
-    updater : type
-        A subclass of Updater: its gradient step off the card.
+    updater : callable
+        ``updater(policy, **options)`` gives an Updater, its gradient step off the card: mostly a
+        subclass of it.
     actions : tuple
         Kinds of action spaces that it takes: Discrete, Box.
     columns : dict
@@ -65,7 +66,7 @@ class Algorithm:
     summary: str
     config: type
     policy: type
-    updater: type
+    updater: Callable
     actions: tuple
     columns: dict
     learns_from: str = "replay"

@@ -17,7 +17,7 @@ from host.rules import Choice, Number
 from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["FIXAR_DDPG", "FixarDDPGConfig", "FixarDDPGUpdater"]
+__all__ = ["FIXAR_DDPG", "FixarDDPGConfig", "FixarDDPGUpdater", "updater"]
 
 _SHARE = Number("in (0, 1]", lambda x: 0 < x <= 1)
 
@@ -54,26 +54,27 @@ class FixarDDPGConfig(DDPGConfig):
         check_range("batch_size", self.batch_size, 1, FIXED_SUMS, why)
 
 
+def updater(policy, **options):
+    """DDPG's own updater of an agent in float32, else FIXAR's."""
+    kind = DDPGUpdater if policy.config.precision == "float32" else FixarDDPGUpdater
+    return kind(policy, **options)
+
+
 class FixarDDPGUpdater(DDPGUpdater):
     """DDPG's gradient step, by networks whose precision is that of the step; what acts computes in
-    it too."""
+    it too. Not of float32."""
 
     def __init__(self, policy, **options):
         self.schedule = PrecisionSchedule(policy.config)
         super().__init__(policy, **options)
-        quantized = self.networks if self.schedule.quantized else {}
-        self._mlps = {name: each.mlp for name, each in quantized.items()}
+        self._mlps = {name: each.mlp for name, each in self.networks.items()}
 
     def trained(self, network):
-        if not self.schedule.quantized:
-            return super().trained(network)
         from host.algorithms.fake_quantization import FakeQuantized  # which imports torch
 
         return FakeQuantized(network, self.config, self.device, self.schedule.weight)
 
     def inferred(self, policy):
-        if not self.schedule.quantized:
-            return policy
         infer = self.networks[policy.ACTS].infer
         if policy is not self.policy:
             infer = partial(infer, parameters=policy.networks[policy.ACTS].parameters)
@@ -120,7 +121,7 @@ _LOCOMOTION = LONG_RUN | dict(
 FIXAR_DDPG = replace(
     DDPG,
     config=FixarDDPGConfig,
-    updater=FixarDDPGUpdater,
+    updater=updater,
     designs={
         # the paper's order and precision; the policy that acts is the quantized one
         "fixar": dict(act="card", agent=dict(lagged_critic=False, precision="qat")),

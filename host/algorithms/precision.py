@@ -41,11 +41,6 @@ class PrecisionSchedule:
         self.shifts, self._captured = None, False
 
     @property
-    def quantized(self):
-        """Whether numbers are fixed point at all."""
-        return self.precision != "float32"
-
-    @property
     def weight(self):
         """Format of the weights that are stored."""
         return SQ(4, 12) if self.precision == "fixed16_all" else WEIGHT

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from host.card.kernel import Kernel
-from host.runtime.estimates import Estimates, TrajectoryEstimates, moments_of, statistics_of
+from host.runtime.estimates import Estimates, TrajectoryEstimates
 from host.runtime.program import Launcher
-from host.runtime.slots import flags, numbers, pack, place, records
+from host.runtime.slots import check_fit, flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
 from hw.errors import Failure, UsageError
 from hw.gae.commands import Opcode
-from hw.gae.records import MOMENTS, Kind
+from hw.gae.records import MOMENTS
 
 __all__ = ["AdvantageEstimator", "Estimates"]
 
@@ -179,7 +179,7 @@ class AdvantageEstimator:
             if not 0 <= value <= 1:
                 raise UsageError(f"{name} must be in [0, 1], not {value!r}")
         for placement, *_ in parts:
-            self._check_fit(placement.kinds)
+            check_fit(placement.kinds, self.config.gae.depth)
         raw = [
             records(self.config, placement, placement.cells(r, 0), placement.cells(v, b))
             for placement, r, v, b in parts
@@ -228,16 +228,7 @@ class AdvantageEstimator:
         if config.result_width < 32:
             seen = max(float(np.abs(part).max(initial=0)) for part in results) * scale
             self.peak = _PEAK_MARGIN * (2 * seen if counts[1] else seen)
-        return (advantages, returns), statistics_of(moments, counts)
-
-    def _check_fit(self, kinds):
-        depth, last = self.config.gae.depth, kinds[self.config.gae.depth :]
-        steps = (last == Kind.STEP.value) | (last == Kind.TERMINAL.value)
-        if len(kinds) > depth + 1 or steps.any():
-            raise UsageError(
-                f"steps must fit the kernel's stack of {depth} slots (and one of bootstraps), "
-                f"not {len(kinds)}: an episode that is truncated takes one more"
-            )
+        return (advantages, returns), _statistics(moments, counts)
 
     def _moments(self, raw, running, exponents):
         """``[(mean, deviation) or None of rewards, of values]``, and the new running sums."""
@@ -268,7 +259,7 @@ class AdvantageEstimator:
         total = int(sums["sum"])
         running = Running(int(sums["count"]), total, squares, running.exponent)
         return [
-            moments_of(record, exponent) if want else None
+            _moments(record, exponent) if want else None
             for want, record, exponent in zip(wanted, moments, exponents, strict=True)
         ], running
 
@@ -290,3 +281,20 @@ class AdvantageEstimator:
             results[:, begin : begin + rows * kind.itemsize].copy().view(kind)[placement.steps]
             for begin in begins
         ]
+
+
+def _moments(record, exponent):
+    """``(mean, deviation)`` of a MOMENTS record; the mean is exact where all numbers are equal."""
+    mean, deviation = float(record["mean"]), float(record["deviation"])
+    if not deviation:
+        mean = math.ldexp(int(record["sum"]) // int(record["count"]), -exponent)
+    return mean, deviation
+
+
+def _statistics(moments, counts):
+    names = ("reward", "value")
+    result = {}
+    for name, own in zip(names, moments, strict=True):
+        mean, deviation = own or (None, None)
+        result |= {f"{name}_mean": mean, f"{name}_deviation": deviation}
+    return result | dict(zip(("clipped", "saturated", "overflows"), counts.tolist(), strict=True))

@@ -4,13 +4,14 @@ Proportional prioritization of Schaul et al., Prioritized Experience Replay (ICL
 tree, the draws, priorities, weights, and the experiences themselves live on the card.
 """
 
+import functools
 import warnings
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from host.card.kernel import Kernel
-from host.runtime.draws import Draw, Draws, quantized
 from host.runtime.experience import (
     Batch,
     Experiences,
@@ -20,21 +21,32 @@ from host.runtime.experience import (
     finite,
     put_items,
     put_records,
-    raw_priorities,
     record_dtype,
     to_records,
 )
 from host.runtime.program import Launcher, aligned
 from host.runtime.stored import Stored
+from hw.arith.power import SCALE_FORMAT
 from hw.errors import UsageError
-from hw.replay.commands import Opcode
+from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
+from hw.replay.config import FRACTION_WIDTH
 from hw.replay.priority import EPSILON_FORMAT
 from hw.replay.records import GRANULE_BYTES, HEADER
 
 __all__ = ["PrioritizedReplayBuffer"]
 
 
-class PrioritizedReplayBuffer(Draws, Stored):
+#: (batch_size, beta)
+Draw: TypeAlias = tuple[int, float]
+
+
+@functools.lru_cache(maxsize=16)
+def _quantized(exponent):
+    """alpha or beta as the card counts it."""
+    return int(SCALE_FORMAT.quantize(exponent)[0])
+
+
+class PrioritizedReplayBuffer(Stored):
     """``P(i) = p_i / sum p``, ``p = (|td| + epsilon)**alpha``.
 
     Every call is a launch, and on card ``model`` a launch costs more than what it does: a loop of
@@ -108,7 +120,7 @@ class PrioritizedReplayBuffer(Draws, Stored):
         self._granules = self.dtype.itemsize // GRANULE_BYTES
         self.batch_dtype = np.dtype([("header", HEADER.dtype), ("experience", self.dtype)])
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
-        self._alpha = quantized(float(alpha))
+        self._alpha = _quantized(float(alpha))
         self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
         counted = self._epsilon / (1 << EPSILON_FORMAT.fraction)
         if abs(counted - epsilon) > 0.1 * epsilon:
@@ -221,36 +233,38 @@ class PrioritizedReplayBuffer(Draws, Stored):
         batches = [self._batch(results[place]) for place in places]
         return batches if several else batches[0] if batches else None
 
-    def add(
-        self,
-        *,
-        priorities: ArrayLike | None = None,
-        td_errors: ArrayLike | None = None,
-        **experiences: ArrayLike,
-    ) -> None:
-        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field, or
-        one experience without that axis; ``priorities`` and ``td_errors`` as of ``step``."""
-        self.step(experiences=experiences, priorities=priorities, td_errors=td_errors)
-
-    def sample(self, batch_size: int, beta: float = 0.4) -> Batch:
-        """Draw a batch; see ``step``, which also does what comes before and after a draw."""
-        [batch] = self.step(sample=[(batch_size, beta)])
-        return batch
-
-    def update_priorities(self, indexes: ArrayLike, td_errors: ArrayLike) -> None:
-        """``priority = (|td_error| + epsilon)**alpha`` of the experiences at ``indexes``."""
-        self.step(update=(indexes, td_errors))
-
-    def set_priorities(self, indexes: ArrayLike, priorities: ArrayLike) -> None:
-        """Set priorities themselves, finite and in [0, largest of the card's format]."""
-        indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
-        self._set(indexes, raw_priorities(self.config.replay, values))
-
     def close(self) -> None:
         """Let another buffer have the kernel; this one is not to be used any more."""
         self.launcher.kernel.claims.release(self.launcher.claim)
 
     # -- arrays to programs
+
+    @property
+    def _batch_limit(self):
+        return min(MAX_COUNT, MAX_TRANSFER // (self._granules + 1))
+
+    def _stratum(self, count):
+        """``step`` of a command that draws ``count``."""
+        return (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
+
+    def _put_draws(self, program, draws, fill):
+        """Append a SAMPLE for each (batch_size, beta); the place of each batch in results."""
+        places, end = [], 0
+        for count, beta in draws:
+            if not isinstance(count, (int, np.integer)) or not 1 <= count <= self._batch_limit:
+                raise UsageError(
+                    f"batch_size must be an integer in 1..{self._batch_limit}, not {count!r}"
+                )
+            if count > fill:
+                raise UsageError(f"batch_size must be at most the fill ({fill}), not {count}")
+            if not 0 <= beta <= 1:
+                raise UsageError(f"beta must be in 0..1, not {beta!r}")
+            begin = aligned(end)
+            end = begin + count * self.batch_dtype.itemsize
+            places.append(slice(begin, end))
+            fields = {"count": count, "destination": begin, "beta": _quantized(float(beta))}
+            program.append((Opcode.SAMPLE, fields | {"stratum_width": self._stratum(count)}))
+        return places
 
     def _entering(self, count, priorities, td_errors):
         return entering(
@@ -265,8 +279,12 @@ class PrioritizedReplayBuffer(Draws, Stored):
     def _records(self, experiences):
         return to_records(experiences, self.dtype)
 
-    def _set(self, indexes, raw):
-        program, operands = [], []
-        put_items(program, operands, 0, Opcode.SET, indexes, raw)
-        if program:
-            self.launcher.run(program, operands)
+    def _batch(self, results) -> Batch:
+        records = results.view(self.batch_dtype)
+        batch = {
+            name: np.ascontiguousarray(records["experience"][name]) for name in self.dtype.names
+        }
+        weights = records["header"]["weight"]
+        batch["weights"] = weights / weights.max()
+        batch["indexes"] = records["header"]["index"].copy()
+        return batch

@@ -11,7 +11,7 @@ import numpy as np
 from hw.errors import UsageError
 from hw.gae.records import Kind
 
-__all__ = ["Placement", "flags", "numbers", "pack", "place", "records"]
+__all__ = ["Placement", "check_fit", "flags", "numbers", "pack", "place", "records"]
 
 
 @dataclass(frozen=True)
@@ -132,3 +132,15 @@ def flags(name, values, shape):
             f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"
         )
     return array
+
+
+def check_fit(kinds, depth):
+    """ValueError unless ``kinds`` [slots, rows] fit a stack of ``depth`` slots, and one more of
+    bootstraps alone."""
+    last = kinds[depth:]
+    steps = (last == Kind.STEP.value) | (last == Kind.TERMINAL.value)
+    if len(kinds) > depth + 1 or steps.any():
+        raise UsageError(
+            f"steps must fit the kernel's stack of {depth} slots (and one of bootstraps), "
+            f"not {len(kinds)}: an episode that is truncated takes one more"
+        )

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from host.runtime.experience import Batch, put_items
+from host.runtime.experience import Batch, checked_items, put_items, raw_priorities
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import HEADER
@@ -17,7 +17,33 @@ _PART_BYTES = 1 << 24
 
 
 class Stored:
-    """Of ``host.runtime.replay.PrioritizedReplayBuffer``: the methods that move everything."""
+    """Of ``host.runtime.replay.PrioritizedReplayBuffer``: one thing at a time, by its ``step``; and
+    the methods that move everything."""
+
+    def add(
+        self,
+        *,
+        priorities: ArrayLike | None = None,
+        td_errors: ArrayLike | None = None,
+        **experiences: ArrayLike,
+    ) -> None:
+        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field, or
+        one experience without that axis; ``priorities`` and ``td_errors`` as of ``step``."""
+        self.step(experiences=experiences, priorities=priorities, td_errors=td_errors)
+
+    def sample(self, batch_size: int, beta: float = 0.4) -> Batch:
+        """Draw a batch; see ``step``, which also does what comes before and after a draw."""
+        [batch] = self.step(sample=[(batch_size, beta)])
+        return batch
+
+    def update_priorities(self, indexes: ArrayLike, td_errors: ArrayLike) -> None:
+        """``priority = (|td_error| + epsilon)**alpha`` of the experiences at ``indexes``."""
+        self.step(update=(indexes, td_errors))
+
+    def set_priorities(self, indexes: ArrayLike, priorities: ArrayLike) -> None:
+        """Set priorities themselves, finite and in [0, largest of the card's format]."""
+        indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
+        self._set(indexes, raw_priorities(self.config.replay, values))
 
     def get_stored_size(self) -> int:
         """Experiences stored: ``len``."""
@@ -117,3 +143,9 @@ class Stored:
             ]
         )
         self._set(np.arange(fill, dtype=np.uint32), np.asarray(state["priorities"], np.uint32))
+
+    def _set(self, indexes, raw):
+        program, operands = [], []
+        put_items(program, operands, 0, Opcode.SET, indexes, raw)
+        if program:
+            self.launcher.run(program, operands)
