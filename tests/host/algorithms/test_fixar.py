@@ -13,7 +13,7 @@ from later import later
 
 from host.algorithms.config import Clock
 from host.algorithms.ddpg import DDPG
-from host.algorithms.fixar import FIXAR_DDPG, FixarDDPGConfig
+from host.algorithms.fixar import FIXAR_DDPG, FixarDDPGConfig, FixarDDPGUpdater
 from host.algorithms.precision import PRECISIONS
 from host.algorithms.registry import find
 from host.learners.card import CardLearner
@@ -188,7 +188,9 @@ def test_ddpg_knows_nothing_of_it():
     assert not [word for word in ("fixar", "precision", "quantiz") if word in text]
     ours = find("ddpg")
     assert ours is FIXAR_DDPG and issubclass(ours.config, DDPG.config)
-    assert issubclass(ours.updater, DDPG.updater) and ours.policy is DDPG.policy
+    assert ours.policy is DDPG.policy and issubclass(FixarDDPGUpdater, DDPG.updater)
+    assert type(make("float32").updater) is DDPG.updater
+    assert type(make("fixed32").updater) is FixarDDPGUpdater
     assert ours.environments.items() >= DDPG.environments.items() and not DDPG.presets
 
 
