@@ -14,6 +14,7 @@ from host.train.preset import preset
 from host.train.run import run
 from hw.errors import RlfabricError
 from rlfabric import training
+from sim.tools import BUILD_DIRECTORY
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
@@ -152,15 +153,50 @@ def test_a_card_without_its_kernel_is_refused(monkeypatch, tmp_path):
         rlfabric.load_kernel("replay", "u50", card="xrt", capacity=512)
 
 
+def test_a_card_that_was_opened_by_name_is_closed(monkeypatch):
+    """With what was opened for it; or where its kernel cannot be loaded."""
+    closed = []
+    own = rlfabric.Card.close
+    monkeypatch.setattr(rlfabric.Card, "close", lambda card: closed.append(card) or own(card))
+    memory = rlfabric.PrioritizedReplayBuffer({"obs": (np.float32, (3,))}, 64)
+    memory.close(), memory.close()
+    rlfabric.AdvantageEstimator(2, 4).close()
+    assert len(closed) == 2
+    monkeypatch.setattr(rlfabric.Card, "load", lambda card, path: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        rlfabric.load_kernel("replay", capacity=64)
+    assert len(closed) == 3
+
+
+def test_an_estimator_fits_the_largest_rollout():
+    """Every step may end an episode that goes on, and environments beyond the kernel's rows come
+    after the others."""
+    count, steps = 65, 3
+    ends = np.ones((steps, count), bool)
+    with rlfabric.AdvantageEstimator(count, steps) as estimator:
+        assert estimator.config.gae.rows == 64 and estimator.config.gae.code_width == 32
+        found = estimator.estimate(ends * 0.5, ends * 0.0, ~ends, ends, ends * 2.0, gamma=0.5)
+    assert (found.advantages == 1.5).all() and found.advantages.shape == (steps, count)
+
+
+def test_only_verilog_that_is_needed_is_written():
+    kernel = rlfabric.load_kernel("replay", "u50", capacity=96)
+    kernel.card.close()
+    made = (BUILD_DIRECTORY / "kernels/u50/replay").glob(f"{kernel.description.config_hash:016x}-*")
+    assert [path.name for folder in made for path in folder.glob("[!.]*")] == ["kernel.json"]
+
+
 def test_a_buffer_on_a_kernel_of_ones_own_leaves_it_open():
     kernel = rlfabric.load_kernel("replay", capacity=64)
     fields = {"obs": (np.float32, (3,))}
     with rlfabric.PrioritizedReplayBuffer(fields, 64, kernel) as one:
         one.add(obs=np.zeros((4, 3)))
+    assert kernel.card.device is not None
     with rlfabric.PrioritizedReplayBuffer(fields, 32, kernel.card) as two:
         assert len(two) == 0
         two.add(obs=np.ones(3))
         assert two.sample(1)["obs"].tolist() == [[1, 1, 1]]
+    assert kernel.card.device is not None, "it is its owner's to close"
     kernel.card.close()
 
 
@@ -169,6 +205,7 @@ def test_a_buffer_on_a_kernel_of_ones_own_leaves_it_open():
 
 def train(steps=400, **options):
     config = {"evaluation_episodes": 1, "hidden": (16,), "learning_starts": 100}
+    config |= {"evaluation_interval_steps": 160}
     return rlfabric.train(
         "dqn", "CartPole-v1", steps=steps, progress=False, config=config, **options
     )
@@ -179,7 +216,9 @@ def test_a_callback_sees_each_launch_and_may_stop_the_run(capsys):
     run = train(out="seen", callback=seen.append)
     assert [each.launches for each in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].steps == run.steps == 416 and seen[-1].updates > 0
+    assert seen[-1].updates == run.summary["updates"]
     assert seen[-1].episodes > 0 and seen[-1].mean_return > 0
+    assert seen[0].best_return is None and seen[-1].best_return > 0
     stopped = train(out="stopped", callback=lambda progress: progress.steps < 200)
     assert stopped.steps == 224 and not stopped.interrupted and stopped.mean_return is not None
     again = train(out="stopped", resume=True)
@@ -198,7 +237,8 @@ def test_an_error_of_a_callback_leaves_a_checkpoint():
 
 
 def test_a_run_says_what_it_was():
-    run = train(out="said", seed=3)
+    run = train(out="said", seed=3, kernel={"lanes": 2})
+    assert run.summary["kernel"]["config"]["learner"]["lanes"] == 2
     assert (run.summary["seed"], run.solved, run.interrupted) == (3, False, False)
     assert run.progress[-1]["steps"] == 416
     assert run.policy.algorithm == "dqn" and run.policy.env == "CartPole-v1"

@@ -1,7 +1,7 @@
 """Every config that is allowed becomes Verilog, without a warning: hw_arrays 1.
 
 A whole kernel takes seconds to be written out, nearly all of them Amaranth's netlist. Elaboration,
-where a config that nobody thought of fails, is a fifth of that: the quick test elaborates 20 of
+where a config that nobody thought of fails, is a fifth of that: the quick test elaborates some of
 each design, and writes one out of those that are small; the long one writes out 200 of each.
 """
 
@@ -19,6 +19,8 @@ from hw.verilog import no_collection, to_verilog
 
 #: Designs of which the tests of their kernels write one out.
 LARGE = ("dqn", "ddpg", "fixar", "a3c")
+#: Configs that the quick test elaborates.
+QUICK = 8
 #: Configs of one long test, and how many such tests a design has.
 BLOCK, BLOCKS = 20, 10
 
@@ -62,18 +64,12 @@ def elaborate(name, seed):
                 Fragment.get(SHARED[each], None)
 
 
-#: takes half a minute, for what ``dqn`` has besides of its parts
-LONG = {"ddpg"}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in DESIGNS]
-)
+@pytest.mark.parametrize("name", DESIGNS)
 def test_some_become_verilog(name):
     with no_warnings():
         if name not in LARGE:
             write(name, 0)
-        for seed in range(BLOCK):
+        for seed in range(QUICK):
             elaborate(name, seed)
 
 

@@ -2,7 +2,7 @@
 that meets a write of its word brings noise."""
 
 import pytest
-from kernels.whole_programs import PROGRAMS, same
+from kernels.whole_programs import EACH, PROGRAMS, same
 
 from hw.designs import DESIGNS
 from sim.card.memory import MemoryConfig
@@ -12,14 +12,7 @@ def test_every_design_has_a_program():
     assert set(PROGRAMS) == set(DESIGNS)
 
 
-#: takes a minute, for what ``dqn`` has besides of its parts
-LONG = {"ddpg"}
-
-
-@pytest.mark.parametrize(
-    "design",
-    [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in PROGRAMS],
-)
+@pytest.mark.parametrize("design", EACH)
 def test_noise_changes_nothing(design):
     # hw_core 6, hw_core 7
     same(design, MemoryConfig(noise=True, seed=5))

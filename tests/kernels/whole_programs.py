@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pytest
 from fa3c import kernel_programs as a3c
 from fa3c.test_kernel import SMALL as SMALL_A3C
 from fixar import kernels as fixar
@@ -18,7 +19,7 @@ from replay.kernels import NARROW, opened
 from hw.fixar.commands import FIXAR_STATUS
 from hw.learner.records import REPORT
 
-__all__ = ["PROGRAMS", "same"]
+__all__ = ["EACH", "PROGRAMS", "same"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ PROGRAMS = {
         _fixar,
     ),
 }
+#: Their names; ``ddpg``'s kernel takes half a minute to compile, for parts that ``dqn`` has too.
+EACH = [pytest.param(n, marks=pytest.mark.long) if n == "ddpg" else n for n in PROGRAMS]
 
 
 def left_by(design, card, memory):
