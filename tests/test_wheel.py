@@ -169,6 +169,7 @@ def test_a_missing_extra_is_a_line_with_its_command(installed, hostile, words, e
     said = run(installed, "-m", "rlfabric", *words, code=2 if extra == "minatar" else 3)
     lines = [line for line in said.splitlines() if "must be" in line]
     assert len(lines) == 1 and f"pip install 'rlfabric[{extra}]'" in lines[0], said
+    assert not list(installed.parents[1].rglob("dqn.v")), "before anything is made"
 
 
 def test_it_finds_packages_of_a_users_own(installed, hostile, monkeypatch):

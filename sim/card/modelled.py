@@ -2,7 +2,6 @@
 
 from sim.card.memory import Memory
 from sim.card.verilated import Outcome
-from sim.model.kernels import twin_of
 
 __all__ = ["ModelledKernel"]
 
@@ -14,6 +13,8 @@ class ModelledKernel:
     outcome = Outcome.DONE
 
     def __init__(self, description):
+        from sim.model.kernels import twin_of  # and numba: other cards need neither
+
         self.twin = twin_of(description)
         self._buffers = self._memory = None
 
