@@ -46,8 +46,8 @@ def test_an_error_of_a_callback_leaves_a_checkpoint():
 
 
 def test_a_run_says_what_it_was():
-    run = train(out="said", seed=3, kernel={"lanes": 2})
-    assert run.summary["kernel"]["config"]["learner"]["lanes"] == 2
+    run = train(out="said", seed=3, kernel={"fanout": 4})
+    assert run.summary["kernel"]["config"]["replay"]["fanout"] == 4
     assert (run.summary["seed"], run.solved, run.interrupted) == (3, False, False)
     assert run.progress[-1]["steps"] == 416
     assert run.policy.algorithm == "dqn" and run.policy.env == "CartPole-v1"
@@ -60,6 +60,18 @@ def test_a_run_says_what_it_was():
         rlfabric.evaluate(run.policy, "Acrobot-v1")
     with pytest.raises(ValueError, match="episodes must be at least 1"):
         rlfabric.evaluate(run.policy, episodes=0)
+
+
+def test_runs_without_a_folder_get_one_each():
+    one, two = train(40), train(40)
+    assert two.folder.name == f"{one.folder.name}-2" and one.folder.parent.name == "runs"
+
+
+def test_a_checkpoint_of_another_program_is_refused():
+    training.save_checkpoint("own.npz", {"steps": 1}, {"x": np.arange(3)})
+    assert training.load_checkpoint("own.npz", {"steps": 1})[1]["x"].tolist() == [0, 1, 2]
+    with pytest.raises(rlfabric.CheckpointError, match="steps must be 1 as in the checkpoint"):
+        training.load_checkpoint("own.npz", {"steps": 2})
 
 
 # -- policies
