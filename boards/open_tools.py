@@ -1,7 +1,6 @@
 """yosys and nextpnr of the package index, each in a process of its own, and the passes that map for
 an ECP5."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -66,8 +65,7 @@ def nextpnr_ecp5(top, arguments, folder):
 def _run(top, module, function, arguments, folder, log, line_by_line=lambda line: None):
     """In a process and a folder of its own: the WebAssembly builds see little of the file
     system."""
-    if importlib.util.find_spec(module) is None:
-        needed(module, "bitstream", "for yosys or for place and route")
+    needed(module, "bitstream", "for yosys or for place and route")
     program = f"import sys, {module}; sys.exit({module}.{function}(sys.argv[1:]))"
     log = Path(folder) / log
     log.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
 """An advantage estimator that makes its own kernel."""
 
-from host.card import Card, Kernel, is_simulated
+from host.card import Card, Kernel
 from host.runtime import gae
 from host.runtime.standardize import Standardization
-from rlfabric.kernels import Setting, load_kernel
+from rlfabric.own_card import OwnCard
 
 __all__ = ["AdvantageEstimator"]
 
@@ -11,7 +11,7 @@ __all__ = ["AdvantageEstimator"]
 _ROWS = 64
 
 
-class AdvantageEstimator(gae.AdvantageEstimator):
+class AdvantageEstimator(OwnCard, gae.AdvantageEstimator):
     """``A_t = delta_t + gamma * lambda * A_{t+1}``, ``delta_t = r_t + gamma * V_{t+1} - V_t``
     (Schulman et al., 2016; HEPPO, equations 2 to 5), estimated on a card.
 
@@ -48,30 +48,7 @@ class AdvantageEstimator(gae.AdvantageEstimator):
         standardization: Standardization | None = None,
         timeout_s: float = 600.0,
     ) -> None:
-        self._own: Card | None = None
-        if isinstance(card, Kernel):
-            kernel = card
-        else:
-            made = is_simulated(card if isinstance(card, str) else card.name)
-            # Every step may end an episode, and be followed by what it bootstraps from.
-            rollout: dict[str, Setting] = {
-                "gae.rows": min(environments, _ROWS),
-                "gae.depth": 2 * steps,
-                "gae.code_width": 32,
-            }
-            kernel = load_kernel("gae", board, card=card, **(rollout if made else {}))
-            self._own = kernel.card if isinstance(card, str) else None
+        # Every step may end an episode, and be followed by what it bootstraps from.
+        rollout = {"gae.rows": min(environments, _ROWS), "gae.depth": 2 * steps}
+        kernel = self._kernel("gae", board, card, {**rollout, "gae.code_width": 32})
         super().__init__(kernel, standardization, timeout_s=timeout_s)
-
-    def close(self) -> None:
-        """Close the card that was opened for it."""
-        super().close()
-        if self._own is not None:
-            self._own.close()
-            self._own = None
-
-    def __enter__(self) -> "AdvantageEstimator":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

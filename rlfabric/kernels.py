@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from boards import get
-from boards.memory import banks
 from host.card import Card, Kernel, is_simulated, open_card
-from host.generate import configure, find_design, keep, read_description
+from host.generate import card_banks, configure, find_design, keep, read_description
 from host.generate import generate as generated
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.estimate import Estimate
-from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["Setting", "designs", "estimate", "generate", "load_kernel"]
@@ -83,10 +81,11 @@ def load_kernel(
     >>> kernel.card.close()
     """
     name = card if isinstance(card, str) else card.name
+    options = {}
     if is_simulated(name):
         place = BUILD_DIRECTORY / "kernels"
         folder, description = keep(design, board, place, verilog=name == "sim", **config)
-        path = folder / "kernel.json"
+        path, options = folder / "kernel.json", {"banks": card_banks(description, get(board))}
     else:
         path = BUILD_DIRECTORY / get(board).name / find_design(design).name / "kernel.json"
         description = read_description(path)
@@ -94,10 +93,6 @@ def load_kernel(
             _check(design, board, config, description.config_hash, path)
     if not isinstance(card, str):
         return card.load(path)
-    options = {}
-    if is_simulated(name):
-        own = banks(description, get(board))
-        options["banks"] = tuple(Bank(bank.name, bank.size) for bank in own)
     opened = open_card(card, **options)
     try:
         return opened.load(path)

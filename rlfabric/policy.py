@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from host.collect import evaluation
 from host.collect.spec import Spec
 from host.modules import check_trusted
 from host.train.config import RunConfig
+from host.train.folder import policy_of
 from hw.errors import UsageError
 
 __all__ = ["Evaluation", "Policy", "evaluate", "load_policy"]
@@ -115,9 +115,7 @@ def load_policy(path: str | PathLike[str], *, imports: Sequence[str] = ()) -> Po
     >>> action.shape, policy.predict(np.zeros((3, 4)))[0].shape
     ((), (3,))
     """
-    file = Path(path)
-    file = file / "best.npz" if file.is_dir() else file
-    acting, info = policy_file.load_policy(file, imports)
+    acting, info = policy_file.load_policy(policy_of(path), imports)
     return Policy(acting, info["algo"], info["env"], info["score"])
 
 

@@ -1,14 +1,14 @@
 """A prioritized replay memory that makes its own kernel."""
 
-from host.card import Card, Kernel, is_simulated
+from host.card import Card, Kernel
 from host.runtime import replay
 from host.runtime.experience import Fields
-from rlfabric.kernels import load_kernel
+from rlfabric.own_card import OwnCard
 
 __all__ = ["PrioritizedReplayBuffer"]
 
 
-class PrioritizedReplayBuffer(replay.PrioritizedReplayBuffer):
+class PrioritizedReplayBuffer(OwnCard, replay.PrioritizedReplayBuffer):
     """A replay memory whose draws, priorities, weights and experiences are on a card:
     ``P(i) = p_i / sum p``, ``p = (|td| + epsilon)**alpha`` (Schaul et al., ICLR 2016).
 
@@ -52,16 +52,8 @@ class PrioritizedReplayBuffer(replay.PrioritizedReplayBuffer):
         timeout_s: float = 600.0,
         takeover: bool = False,
     ) -> None:
-        self._own: Card | None = None
-        if isinstance(card, Kernel):
-            kernel = card
-        else:
-            made = is_simulated(card if isinstance(card, str) else card.name)
-            config = {"capacity": capacity} if made else {}
-            kernel = load_kernel("replay", board, card=card, **config)
-            self._own = kernel.card if isinstance(card, str) else None
         super().__init__(
-            kernel,
+            self._kernel("replay", board, card, {"capacity": capacity}),
             fields,
             capacity=capacity,
             alpha=alpha,
@@ -71,16 +63,3 @@ class PrioritizedReplayBuffer(replay.PrioritizedReplayBuffer):
             timeout_s=timeout_s,
             takeover=takeover,
         )
-
-    def close(self) -> None:
-        """Let another buffer have the kernel; this one is not to be used any more."""
-        super().close()
-        if self._own is not None:
-            self._own.close()
-            self._own = None
-
-    def __enter__(self) -> "PrioritizedReplayBuffer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 
 from host.card import is_simulated
 from host.commands.request import request
-from host.train.folder import default_folder
 from host.train.log import read_progress
 from host.train.loop import Progress
 from host.train.run import run
@@ -44,13 +44,12 @@ class Run:
     @property
     def steps(self) -> int:
         """Environment steps that were taken."""
-        return int(str(self.summary["steps"]))
+        return cast(int, self.summary["steps"])
 
     @property
     def mean_return(self) -> float | None:
         """Of the final greedy evaluation; None after an interrupt."""
-        found = self.summary["mean_return"]
-        return None if found is None else float(str(found))
+        return cast(float | None, self.summary["mean_return"])
 
     @property
     def solved(self) -> bool:
@@ -136,8 +135,8 @@ def train(
         made,
         card=card,
         board=board,
-        out=out if out is not None else default_folder(made, card, preset),
-        numbered=out is None and not overwrite,
+        out=out,
+        preset_name=preset,
         resume=resume,
         overwrite=overwrite,
         kernel=fields,

@@ -63,9 +63,10 @@ if [ -n "$missing" ]; then
     echo "setup: will install for the whole machine: ${root}apt-get install$missing"
 fi
 echo "setup: will install into .venv, with Python $version: rlfabric[$extras], as constraints.txt says"
-case ,$extras, in *,test,*)
-    echo "setup: will install for the whole machine, if cocotb finds none: libpython$version" ;;
-esac
+# cocotb loads Python into the simulator as a shared library, which Debian packages by itself.
+case ,$extras, in *,test,*) cocotb=yes ;; *) cocotb="" ;; esac
+[ -z "$cocotb" ] ||
+    echo "setup: will install for the whole machine, if cocotb finds none: libpython$version"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing
 
@@ -87,8 +88,5 @@ case ,$extras,$(uname -s) in
 esac
 pip_install --editable ".[$extras]"
 
-# cocotb loads Python into the simulator as a shared library, which Debian packages by itself.
-case ,$extras, in *,test,*)
-    [ -n "$(.venv/bin/python -m find_libpython)" ] || install "libpython$version" ;;
-esac
+[ -z "$cocotb" ] || [ -n "$(.venv/bin/python -m find_libpython)" ] || install "libpython$version"
 echo "setup: done"

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import FlattenObservation
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from hw.errors import UsageError
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
-__all__ = ["Actor", "FlattenedImages", "Transitions", "applied_actions", "make_envs"]
+__all__ = ["Actor", "FlattenedImages", "Transitions", "make_envs"]
 __all__ += ["has_continuous_actions", "has_images"]
 
 #: of an experience in the replay memory
@@ -92,15 +92,6 @@ def has_continuous_actions(env):
         made = gymnasium.make(find_spec(env), disable_env_checker=True)
     with closing(made):
         return isinstance(made.action_space, Box)
-
-
-def applied_actions(space):
-    """``applied(actions)``: what environments with the action space ``space`` get of actions that
-    are counted from 0, or in [-1, 1]."""
-    if isinstance(space, Discrete):
-        return lambda action: action + int(space.start)
-    half = (space.high - space.low) / 2
-    return lambda action: space.low + (action + 1) * half
 
 
 def has_images(env, algorithm):
@@ -182,8 +173,8 @@ class Actor:
             raise UsageError("envs must name its autoreset_mode in its metadata, not None")
         self.envs, self.mode = envs, AutoresetMode(mode)
         self._beside = hasattr(envs, "step_async")
-        self._applied = applied_actions(envs.single_action_space)
-        self._dtype = np.dtype(Spec.of(envs).dtype)
+        spec = Spec.of(envs)
+        self._applied, self._dtype = spec.applied, np.dtype(spec.dtype)
         self._resetting = np.zeros(envs.num_envs, bool)
         self._return = np.zeros(envs.num_envs)
         self._length = np.zeros(envs.num_envs, np.int64)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
 
-from host.collect.environment import applied_actions, make_envs
+from host.collect.environment import make_envs
 from host.collect.spec import Spec
 
 __all__ = ["Copies", "evaluate"]
@@ -37,9 +37,8 @@ class Copies:
         except BaseException:
             self.close()
             raise
-        first = self.envs[0]
-        self.applied = applied_actions(first.single_action_space)
-        self.dtype = np.dtype(Spec.of(first).dtype)
+        spec = Spec.of(self.envs[0])
+        self.applied, self.dtype = spec.applied, np.dtype(spec.dtype)
 
     def close(self):
         for envs in self.envs:

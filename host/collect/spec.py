@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 from gymnasium.spaces import Discrete
@@ -33,6 +34,8 @@ class Spec:
         What an environment calls action 0, where actions are integers.
     low, high : tuple of float
         What an environment calls -1 and 1, a number for each component of an action.
+    action_dtype : str
+        Of those numbers in the environment.
     """
 
     shape: tuple[int, ...]
@@ -43,6 +46,7 @@ class Spec:
     start: int = 0
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    action_dtype: str = "float32"
 
     @classmethod
     def of(cls, envs: VectorEnv) -> "Spec":
@@ -59,6 +63,7 @@ class Spec:
             start=int(taken.start) if discrete else 0,
             low=() if discrete else tuple(taken.low.tolist()),
             high=() if discrete else tuple(taken.high.tolist()),
+            action_dtype="float32" if discrete else str(taken.dtype),
         )
 
     @classmethod
@@ -74,8 +79,14 @@ class Spec:
         """What environments get of actions that are counted from 0, or in [-1, 1]."""
         if self.discrete:
             return actions + self.start
-        low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
-        return low + (actions + 1) * ((high - low) / 2)
+        low, half = self._ends
+        return low + (actions + 1) * half
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+        """``low``, and half of the way to ``high``."""
+        low, high = (np.array(ends, self.action_dtype) for ends in (self.low, self.high))
+        return low, (high - low) / 2
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ from host.collect.evaluation import Copies, evaluate
 from host.commands.film import FILMS
 from host.modules import check_trusted
 from host.train.config import RunConfig
+from host.train.folder import policy_of
 from hw.errors import UsageError
 
 __all__ = ["Played", "play"]
@@ -46,8 +47,7 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
     """
     if render not in _MODES:
         raise UsageError(f"render must be human, gif or mp4, not {render!r}")
-    path = Path(run)
-    path = path / "best.npz" if path.is_dir() else path
+    path = policy_of(run)
     if not path.is_file():
         raise UsageError(f"RUN must be a run's folder or a policy's file, not {str(run)!r}")
     policy, info = load_policy(path, imports)

@@ -18,9 +18,11 @@ from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
 from sim.cache import Unwritable, kept, say
+from sim.card.memory import Bank
 
 __all__ = [
     "Unwritable",
+    "card_banks",
     "configure",
     "describe",
     "emit",
@@ -217,6 +219,13 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
             (work / "out" / file).write_text(text)
 
     return kept(place, make), description
+
+
+def card_banks(description, board, *, storage_bytes=None):
+    """Memory of a simulated card for the described kernel, as ``host.card.open_card`` takes it: of
+    each master what it has on ``board``. ``storage_bytes`` : as for ``boards.memory.banks``."""
+    own = banks(description, board, storage_bytes=storage_bytes)
+    return tuple(Bank(bank.name, bank.size) for bank in own)
 
 
 def read_description(path):

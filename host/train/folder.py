@@ -10,7 +10,7 @@ from hw.errors import UsageError
 from sim.cache import say
 from sim.lock import Held, locked
 
-__all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "run_folder"]
+__all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "policy_of", "run_folder"]
 
 CHECKPOINT, BEST, LAST = "checkpoint.npz", "best.npz", "last.npz"
 
@@ -25,6 +25,12 @@ def default_folder(config, card, preset=None):
     words = [config.algo, config.env, preset, config.learner, card, str(config.seed)]
     plain = [re.sub(r"[^\w.]+", "-", word).strip("-") for word in words if word]
     return Path("runs") / "-".join(plain)
+
+
+def policy_of(run):
+    """The file of the best policy in the folder ``run``; ``run`` itself, if that is no folder."""
+    run = Path(run)
+    return run / BEST if run.is_dir() else run
 
 
 @contextmanager

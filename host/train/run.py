@@ -1,10 +1,10 @@
 """A training run as the command line asks for it: config, kernel, card, ``host.train.loop``."""
 
 import boards
-from boards.memory import banks, configured
+from boards.memory import configured
 from host.algorithms.autodiff import check_device
 from host.card import is_simulated, open_card
-from host.generate import keep, read_description
+from host.generate import card_banks, keep, read_description
 from host.interrupt import INTERRUPTED, terminating
 from host.train.families import family_of
 from host.train.families.family import spec_of
@@ -14,7 +14,6 @@ from host.train.loop import train
 from hw.config import check_range
 from hw.errors import Failure, UsageError
 from sim.cache import say
-from sim.card.memory import Bank
 from sim.tools import BUILD_DIRECTORY, require
 from sim.verilate import TOOLS
 
@@ -27,18 +26,10 @@ TRACE_LAUNCHES = 20
 NO_CARD = "none"
 
 
-def start(config, *, out, card, preset_name=None, **options):
-    """``run`` with its outcome in words; returns the exit code.
-
-    ``out`` None is ``host.train.folder.default_folder``, with the next number for a new run unless
-    it shall be overwritten; ``preset_name`` is in its name.
-    """
-    numbered = out is None and not options.get("overwrite")
-    if out is None:
-        preset_name = preset_name or config.algorithm.default_preset
-        out = default_folder(config, _card_of(config, card), preset_name)
+def start(config, **options):
+    """``run`` with its outcome in words; returns the exit code."""
     try:
-        result = run(config, out=out, numbered=numbered, card=card, **options)
+        result = run(config, **options)
     except KeyboardInterrupt as error:  # which the command line's library would end without a word
         say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
         return INTERRUPTED
@@ -57,8 +48,8 @@ def run(
     config,
     *,
     card,
-    out,
-    numbered=False,
+    out=None,
+    preset_name=None,
     board="u200",
     resume=False,
     overwrite=False,
@@ -80,8 +71,12 @@ def run(
     ----------
     config : RunConfig
     card, board : str
-    out : path
-    numbered, resume, overwrite : bool
+    out : path, optional
+        None: ``host.train.folder.default_folder``, with the next number for a new run unless it
+        shall be overwritten.
+    preset_name : str, optional
+        In the name of that folder.
+    resume, overwrite : bool
         What may happen to an earlier run in ``out``: see ``host.train.folder.run_folder``.
     trace : bool
         Write ``trace.vcd`` into the folder, on card sim alone.
@@ -96,6 +91,9 @@ def run(
     told = dict(resume=resume, console=console, callback=callback)
     check_range("trace_launches", trace_launches, 1, 1 << 40)
     card = _card_of(config, card)
+    numbered = out is None and not overwrite
+    if out is None:
+        out = default_folder(config, card, preset_name or config.algorithm.default_preset)
     if trace and card != "sim":
         raise UsageError(f"--trace must be with card sim, not {card}")
     if config.learner == "cpu":
@@ -155,7 +153,7 @@ def _banks(config, spec, description, board):
     taken = storage_bytes(config, spec, configured(description)[1], board)
     if taken is not None:  # of more than there is, the buffer will say how many bytes would fit
         taken = min(taken, board.largest_bank.size)
-    return tuple(Bank(b.name, b.size) for b in banks(description, board, storage_bytes=taken))
+    return card_banks(description, board, storage_bytes=taken)
 
 
 def _card_of(config, card):

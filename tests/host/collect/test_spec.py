@@ -67,3 +67,14 @@ def test_a_learner_on_the_card_has_the_same(config):
     spec = Spec((learner.observation,), "float32", discrete, learner.action)
     own = {name: (np.dtype(kind), shape) for name, (kind, shape) in config.fields.items()}
     assert list(spec.fields.items()) == list(own.items())
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_actions_are_applied_in_the_environments_own_numbers(kind):
+    """The ends are reached, and not passed by what rounding adds."""
+    taken = Box(kind(0.1), kind(0.3), (2,), kind)
+    found = Spec.from_dict(json.loads(json.dumps(of(Box(-1, 1, (3,)), taken).to_dict())))
+    applied = found.applied(np.float32([[-1, 1], [0, 0.5]]))
+    assert applied.dtype == kind and taken.contains(applied[0])
+    assert applied[0, 0] == taken.low[0] and found.action_dtype == taken.dtype.name
+    np.testing.assert_allclose(applied, [[0.1, 0.3], [0.2, 0.25]], rtol=1e-6)

@@ -3,6 +3,7 @@
 import errno
 import json
 import platform
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -59,20 +60,40 @@ def test_steps_are_rounded_up_to_whole_launches(options, tmp_path, capsys, monke
     [(0.0, "mean return 0.0, not solved, in 3 s\n"), (None, ""), (9.0, "mean return 9.0, solved,")],
 )
 def test_the_outcome_in_words(monkeypatch, capsys, mean, words):
-    """The folder of a run that needs no card does not name the one that was asked for."""
     asked, summary = [], {"mean_return": mean, "solved": bool(mean), "seconds": 2.6}
     summary["reward_threshold"] = 1.0
 
     def run(config, **options):
-        asked.append((options["out"], options["card"], options["numbered"]))
+        asked.append(options)
         return SimpleNamespace(summary=summary, plot=Path("nowhere"), exit_code=7)
 
     monkeypatch.setattr(module, "run", run)
     config = preset("a3c", "cpu", env="CartPole-v1")
     assert module.start(config, out=None, card="sim") == 7
-    assert asked == [(Path("runs/a3c-CartPole-v1-cpu-none-0"), "sim", True)]
+    assert asked == [dict(out=None, card="sim")]
     out = capsys.readouterr().out
     assert out.startswith(words) and bool(out) == bool(words)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_the_folder_of_a_run_without_one(monkeypatch, overwrite):
+    """That of a run that needs no card does not name the one that was asked for; a preset that is
+    nobody's choice is in its name."""
+    asked = []
+
+    @contextmanager
+    def run_folder(out, *, numbered, **how):
+        asked.append((out, numbered))
+        yield out
+
+    monkeypatch.setattr(module, "run_folder", run_folder)
+    monkeypatch.setattr(module, "train", lambda *parts, **how: None)
+    module.run(preset("a3c", "cpu", env="CartPole-v1"), card="sim", overwrite=overwrite)
+    assert asked == [(Path("runs/a3c-CartPole-v1-cpu-none-0"), not overwrite)]
+    monkeypatch.setattr(module, "spec_of", lambda config: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        module.run(preset("ppo", "cpu", env="CartPole-v1"), card="model", overwrite=overwrite)
+    assert asked[1] == (Path("runs/ppo-CartPole-v1-heppo1-cpu-model-0"), not overwrite)
 
 
 def test_a_run_without_a_card(monkeypatch, tmp_path):
