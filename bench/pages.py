@@ -1,6 +1,7 @@
-"""What is printed from ``docs/results/*.json``: a page a bench, their list, and README's tables.
+"""What is printed from ``docs/results/*.json``: the tables of README and of docs/results.
 
-``python -m bench --print`` (`make tables`) writes all of it; nothing of it is written by hand.
+A document has marks where a table, or all rows of a bench, shall stand. ``python -m bench
+--print`` (`make tables`) prints what stands between the marks. Persons write the text around them.
 """
 
 import re
@@ -18,40 +19,45 @@ ROOT = FOLDER.parents[1]
 
 _HEADS = ("case", "metric", "value", "unit", "reference", "reference_value", "source")
 _PAGE = """\
-# What `python -m bench {name}` measured
+# `python -m bench {name}`
 
-Printed by `make tables` from [{name}.json]({name}.json). Areas are yosys estimates; times in
-seconds are of a machine shared with other work: read their ratios.
+<!-- rows: {name} -->
+<!-- end of rows -->
 """
 _INDEX = """\
 # What the benches measured
 
-`python -m bench NAME --write` measures one of them (`--area` maps it too) and keeps its rows in
-`docs/results/NAME.json`, with the commit and the date; rows that it did not measure stay. `make
-tables` prints these pages and README's tables from the files.
+`python -m bench NAME --write` measures one bench (with `--area` it also maps the kernels) and keeps
+the rows in `docs/results/NAME.json`, with the commit and the date. Rows that this run did not
+measure stay. `make tables` prints the tables of README and of these pages from the files.
 
 | bench | rows | first measured | last measured | at commit |
 | --- | ---: | --- | --- | --- |
 """
-_TABLE = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end of table -->)", re.S)
+_MARKED = re.compile(r"(<!-- (table|rows): (\w+) -->\n)(.*?)(<!-- end of \2 -->)", re.S)
 
 
-def pages(folder=FOLDER, readme=None):
-    """``{path below ROOT: text}`` of all that is printed from the files in ``folder``.
+def pages(folder=FOLDER, texts=None):
+    """``{path below ROOT: text}`` of every document that has something printed from ``folder``.
 
-    ``readme``: the text that has README's tables between its marks; None is README.md's own.
-    KeyError where a table's row is missing, ValueError for a table that there is not.
+    ``texts``: ``{path: text}`` of the documents that have marks to print between; None stands for
+    README.md and the pages of docs/results as they are. A bench without a page gets one.
+    KeyError if a row of a table is missing, ValueError if a mark names no table.
     """
-    readme = (ROOT / "README.md").read_text() if readme is None else readme
-    found = {f"docs/results/{name}.md": _page(name, folder) for name in names(folder)}
+    texts = dict(_marked() if texts is None else texts)
+    for name in names(folder):
+        texts.setdefault(f"docs/results/{name}.md", _PAGE.format(name=name))
+    found = {
+        path: _MARKED.sub(lambda match: _filled(match, folder), text)
+        for path, text in texts.items()
+    }
     benches = [line(_summary(name, folder)) for name in names(folder)]
     found["docs/bench.md"] = _INDEX + "".join(f"{each}\n" for each in benches)
-    found["README.md"] = _TABLE.sub(lambda match: _filled(match, folder), readme)
     return found
 
 
 def write(folder=FOLDER, root=ROOT):
-    """Write ``pages``; the paths of those that were otherwise."""
+    """Write ``pages``; returns the paths of those whose text has changed."""
     changed = []
     for name, text in pages(folder).items():
         path = Path(root) / name
@@ -61,21 +67,26 @@ def write(folder=FOLDER, root=ROOT):
     return changed
 
 
+def _marked():
+    paths = [ROOT / "README.md", *sorted(FOLDER.glob("*.md"))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
+
+
 def _filled(match, folder):
-    begin, name, _, end = match.groups()
+    begin, kind, name, _, end = match.groups()
+    if kind == "rows":
+        return begin + "\n".join([*_rows(name, folder), "", end])
     if name not in TABLES:
         raise UsageError(f"table must be one of {', '.join(TABLES)}, not {name!r}")
     return begin + "\n".join(["", *lines(name, folder), "", end])
 
 
-def _page(name, folder):
-    text = [_PAGE.format(name=name)]
+def _rows(name, folder):
     for each in kept(name, folder):
-        text += [f"Measured {each['date']} at commit {each['commit']}:", ""]
-        text += [line(_HEADS), line("---:" if "value" in head else "---" for head in _HEADS)]
-        text += [line(found[head] for head in _HEADS) for found in each["rows"]]
-        text.append("")
-    return "\n".join(text)
+        yield from ("", f"Measured {each['date']} at commit {each['commit']}:", "")
+        yield line(_HEADS)
+        yield line("---:" if "value" in head else "---" for head in _HEADS)
+        yield from (line(found[head] for head in _HEADS) for found in each["rows"])
 
 
 def _summary(name, folder):

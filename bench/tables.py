@@ -1,10 +1,14 @@
-"""README's tables, each printed from the rows that ``docs/results`` keeps of one bench.
+"""The tables of README and of docs/results, printed from the rows that ``docs/results`` keeps.
 
 A table is a function of a bench's ``Results`` that returns its lines, the heads first, as lists of
-cells. A cell is a text, a number of a row, or None where there is nothing.
+cells. A cell is a text, a number of a row, or None where there is nothing. ``papers`` takes the
+``Results`` of several benches.
 """
 
+from functools import partial
+
 from bench.markdown import line
+from bench.papers import papers
 from bench.results import FOLDER, Results
 
 __all__ = ["TABLES", "lines"]
@@ -248,7 +252,7 @@ def _times(value):
     return f"{value} x"
 
 
-#: name of a table -> the bench that has its rows, and the function that prints it
+#: name of a table -> the bench that has its rows (None: several), and the function that prints it
 TABLES = {
     function.__name__: (bench, function)
     for bench, functions in {
@@ -259,13 +263,17 @@ TABLES = {
         "fixar": (fixar_iterations, fixar_timestep, fixar_area),
     }.items()
     for function in functions
-}
+} | {"papers": (None, papers)}
 
 
 def lines(name, folder=FOLDER):
     """The Markdown lines of a table; KeyError where a row is missing."""
     bench, function = TABLES[name]
-    heads, *cells = function(Results.of(bench, folder))
+    heads, *cells = function(Results.of(bench, folder) if bench else partial(_results, folder))
     # Names to the left, numbers to the right.
     sides = ["---" if isinstance(cell, str) else "---:" for cell in cells[0]]
     return [line(each) for each in (heads, sides, *cells)]
+
+
+def _results(folder, name):
+    return Results.of(name, folder)

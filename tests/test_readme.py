@@ -73,7 +73,7 @@ def test_example_of_n_steps(tmp_path, monkeypatch):
 
 def misnamed(text):
     """Python files and pages that ``text`` names, and that are not there."""
-    folders = ("hw", "sim", "boards", "host", "bench", "tests", "examples")
+    folders = ("hw", "sim", "boards", "host", "rlfabric", "bench", "tests", "examples", "scripts")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py*")]
     # A template's file is there once it is generated.
     sources = {f"/{path.relative_to(ROOT)}".removesuffix(".j2") for path in paths}

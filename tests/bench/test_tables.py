@@ -12,7 +12,10 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs/results").glob("*.md")))
+}
 
 
 def row(case, value, **more):
@@ -33,29 +36,33 @@ def test_documents_are_what_their_rows_print(printed):
     assert len(printed) > 6
     for name, text in printed.items():
         assert (ROOT / name).read_text() == text, f"{name} must be as `make tables` prints it"
-    there = {f"docs/results/{path.name}" for path in (ROOT / "docs/results").glob("*.md")}
-    assert there <= set(printed), "a page of no bench"
+    assert {f"docs/results/{name}.md" for name in results.names()} <= set(printed)
+    for name in results.names():
+        assert f"<!-- rows: {name} -->" in printed[f"docs/results/{name}.md"]
 
 
 @pytest.mark.parametrize("table", tables.TABLES)
-def test_a_wrong_cell_in_a_table_of_readme_is_found(printed, table):
-    """Each table is there, and a digit planted in its last line makes it another text."""
-    begin = README.index(f"<!-- table: {table} -->")
-    end = README.index("<!-- end of table -->", begin)
-    digit = [found.start() for found in re.finditer(r"\d", README[begin:end])][-1] + begin
-    planted = f"{README[:digit]}{(int(README[digit]) + 1) % 10}{README[digit + 1 :]}"
-    assert pages.pages(readme=planted)["README.md"] == printed["README.md"] != planted
+def test_a_wrong_cell_in_a_table_is_found(printed, table):
+    """Each table stands in one document, and a digit planted in its last line changes the text."""
+    (name,) = (name for name, text in TEXTS.items() if f"<!-- table: {table} -->" in text)
+    text = TEXTS[name]
+    begin = text.index(f"<!-- table: {table} -->")
+    end = text.index("<!-- end of table -->", begin)
+    digit = [found.start() for found in re.finditer(r"\d", text[begin:end])][-1] + begin
+    planted = f"{text[:digit]}{(int(text[digit]) + 1) % 10}{text[digit + 1 :]}"
+    assert pages.pages(texts={name: planted})[name] == printed[name] != planted
 
 
 def test_what_is_measured_has_no_table_by_hand():
-    begin, end = (README.index(f"<!-- tables: {word} -->") for word in ("begin", "end"))
-    rest = re.sub(r"<!-- table: .*?<!-- end of table -->", "", README[begin:end], flags=re.S)
-    assert "\n|" not in rest
+    for name, text in TEXTS.items():
+        if name != "README.md":
+            rest = re.sub(r"<!-- (table|rows): .*?<!-- end of \1 -->", "", text, flags=re.S)
+            assert "\n|" not in rest, name
 
 
 def test_a_table_that_there_is_not():
     with pytest.raises(ValueError, match="^table must be one of learner_steps, .*, not 'mine'$"):
-        pages.pages(readme="<!-- table: mine -->\n<!-- end of table -->")
+        pages.pages(texts={"README.md": "<!-- table: mine -->\n<!-- end of table -->"})
 
 
 def test_a_row_that_is_missing(tmp_path):
@@ -80,7 +87,7 @@ def test_a_part_of_a_bench_is_measured_again_alone(tmp_path):
     found = results.Results.of("tiny", tmp_path)
     assert [found.value("b", "clocks", reference=which) for which in (None, "most")] == [5, 2]
     assert found.beside("b", "clocks", reference="most") == 3
-    page = pages.pages(tmp_path, readme="")["docs/results/tiny.md"]
+    page = pages.pages(tmp_path, texts={})["docs/results/tiny.md"]
     assert "Measured 2026-01-01 00:00 at commit 1234567:" in page and "| b | clocks | 5 |" in page
     assert results.keep("tiny", [row("d", 1)], tmp_path, fresh=True) == 0
     assert len(results.kept("tiny", tmp_path)) == 1
