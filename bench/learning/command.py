@@ -84,9 +84,10 @@ def hold(
         write_index(every, docs)
         missed = _told([each for each in every if each.claim in chosen], console)
     if readme is not None:
-        missed = claimed(readme) != summary(every)
+        wanted = summary(every, names=False)
+        missed = claimed(readme) != wanted
         if missed:
-            _say(console, f"{readme} must say between its marks: {summary(every)}")
+            _say(console, f"{readme} must say between its marks: {wanted}")
     for name, code in failed.items():
         _say(console, f"failed: {name} ({code})")
     return 1 if failed or missed else 0

@@ -52,8 +52,8 @@ def find(claims, docs, runs="runs/learning"):
     return every
 
 
-def summary(every):
-    """The sentence that says which claims hold."""
+def summary(every, *, names=True):
+    """The sentence that says how many claims hold; ``names``: and which do not."""
     named = {
         verdict: [each.claim.name for each in every if each.judgement.verdict == verdict]
         for verdict in (HOLDS, FAILS, OPEN)
@@ -64,5 +64,6 @@ def summary(every):
         (OPEN, "is not decided", "are not decided"),
     ):
         if count := len(named[verdict]):
-            parts.append(f"{count} {one if count == 1 else many} ({', '.join(named[verdict])})")
+            which = f" ({', '.join(named[verdict])})" if names else ""
+            parts.append(f"{count} {one if count == 1 else many}{which}")
     return "; ".join(parts) + "."

@@ -133,7 +133,7 @@ def test_a_fresh_clone_judges_that_what_is_claimed_holds(judged):
 
 def test_readme_says_which_claims_hold(judged):
     """host 12: README did not say that two of 25 fail."""
-    assert claimed(ROOT / "README.md") == summary(judged[0])
+    assert claimed(ROOT / "README.md") == summary(judged[0], names=False)
 
 
 def test_pages_are_as_the_records_say(judged):
@@ -155,7 +155,7 @@ def test_readme_that_claims_something_else(judged, tmp_path):
     """The judge exits 1, and names what is to be said."""
     readme = tmp_path / "README.md"
     text = (ROOT / "README.md").read_text()
-    readme.write_text(text.replace("does not (fixar-HalfCheetah-v5); ", "", 1))
+    readme.write_text(text.replace("18 hold; ", "19 hold; ", 1))
     assert readme.read_text() != text
     code = hold([], runs=tmp_path, docs=judged[1], workers=1, judging=True, console=quiet(),
                 readme=readme)  # fmt: skip
