@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from hw.shell.program import STATUS, ShellError
+from hw.shell.errors import ShellError
+from hw.shell.status_block import STATUS
 from sim.card.memory import Fault, MemoryConfig
 
 __all__ = ["EVERYWHERE", "Course", "assert_same", "failed", "shell_of"]

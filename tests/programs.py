@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hw.shell.program import COMMAND_BYTES, STATUS
+from hw.shell.program import COMMAND_BYTES
+from hw.shell.status_block import STATUS
 
 __all__ = ["BLANK", "Builder", "Launch", "Rig", "bits_of", "masked", "status_of"]
 

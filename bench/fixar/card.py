@@ -13,7 +13,8 @@ from host.generate import generate
 from host.runtime.fixar import FixarReplay
 from host.runtime.program import aligned
 from hw.fixar.precision import Precision, slots
-from hw.shell.program import COMMAND_BYTES, STATUS
+from hw.shell.program import COMMAND_BYTES
+from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 

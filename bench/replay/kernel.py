@@ -15,7 +15,7 @@ from host.generate import generate
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.errors import Failure
 from hw.replay.commands import Opcode
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 

@@ -12,7 +12,8 @@ from host.card.claims import Claims
 from host.card.xrt import ADVICE
 from hw.errors import Failure, UsageError
 from hw.shell.description import KernelDescription
-from hw.shell.program import MAGIC, PAGE_BYTES, STATUS
+from hw.shell.program import PAGE_BYTES
+from hw.shell.status_block import MAGIC, STATUS
 
 if TYPE_CHECKING:
     from host.card import Card

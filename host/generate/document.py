@@ -1,7 +1,8 @@
 """The document beside the Verilog: registers and buffers, from the tables that made them."""
 
 from hw.shell.control_map import CONTROL
-from hw.shell.program import PAGE_BYTES, STATUS
+from hw.shell.program import PAGE_BYTES
+from hw.shell.status_block import STATUS
 
 __all__ = ["document"]
 

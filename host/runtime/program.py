@@ -11,7 +11,9 @@ import numpy as np
 from host.runtime.encode import Encoder
 from hw.designs import DESIGNS
 from hw.errors import Failure
-from hw.shell.program import COMMAND_BYTES, PAGE_BYTES, STATUS, ShellError
+from hw.shell.errors import ShellError
+from hw.shell.program import COMMAND_BYTES, PAGE_BYTES
+from hw.shell.status_block import STATUS
 
 __all__ = ["CommandError", "Launcher", "aligned"]
 

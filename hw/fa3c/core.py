@@ -23,7 +23,7 @@ from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST
 from hw.shell.core import CommandCore
-from hw.shell.width import Gather, Scatter
+from hw.shell.width_conversion import Downsizer, Upsizer
 
 __all__ = ["A3cCore"]
 
@@ -119,12 +119,12 @@ class A3cCore(CommandCore):
     def _words(self, m, run, round_, rms, now):
         """Operands and results as rows: tasks or an image come, an image leaves."""
         width = engine_of(self.config, HOST).data_width
-        m.submodules.gather = gather = Gather(ROW_WIDTH, width)
-        m.submodules.scatter = scatter = Scatter(ROW_WIDTH, width)
-        connect(m, run.words, gather.i)
-        connect(m, rms.reply, scatter.i)
-        connect(m, scatter.o, run.reply_words)
-        row = gather.o
+        m.submodules.upsizer = upsizer = Upsizer(ROW_WIDTH, width)
+        m.submodules.downsizer = downsizer = Downsizer(ROW_WIDTH, width)
+        connect(m, run.words, upsizer.i)
+        connect(m, rms.reply, downsizer.i)
+        connect(m, downsizer.o, run.reply_words)
+        row = upsizer.o
         m.d.comb += [
             round_.i.payload.eq(row.p.data),
             round_.i.valid.eq(row.valid & ~now.loading),

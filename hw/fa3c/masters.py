@@ -10,7 +10,7 @@ from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.shell.axi import engine_of
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
 from hw.shell.stripes import StripedRead, StripedWrite
-from hw.shell.width import NarrowRead, NarrowWrite
+from hw.shell.width_conversion import NarrowRead, NarrowWrite
 from hw.stream.ram import SHALLOW
 
 __all__ = ["AHEAD", "MASTERS", "Masters"]

@@ -4,8 +4,8 @@ import enum
 
 from amaranth.lib import enum as hardware_enum
 
+from hw.shell.errors import ERRORS, ShellError
 from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, ShellError
 
 __all__ = ["A3C_ERRORS", "A3C_STATUS", "AGENTS", "CONSTANTS", "TASK", "Error", "Task"]
 

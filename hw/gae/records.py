@@ -7,8 +7,8 @@ rewards and values are binary32, or codes.
 
 from amaranth.lib import enum
 
+from hw.shell.errors import ERRORS, ShellError
 from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, ShellError
 
 __all__ = ["GAE_ERRORS", "GAE_STATUS", "MOMENTS", "Error", "Kind", "Phase"]
 

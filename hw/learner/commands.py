@@ -19,8 +19,8 @@ from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import Command, CommandTable, Rule, counted, operands, results, round_up
+from hw.shell.errors import ShellError
 from hw.shell.layout import Field
-from hw.shell.program import ShellError
 
 __all__ = ["COMMANDS", "LEARNING", "LearnOpcode"]
 

@@ -7,8 +7,8 @@ storage each begins on a beat of its own, so that one read of whole beats fetche
 import enum
 
 from hw.replay.config import GRANULE_WIDTH
+from hw.shell.errors import ERRORS, ShellError
 from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, ShellError
 
 __all__ = ["Error", "GRANULE_BYTES", "HEADER", "ITEM", "REPLAY_ERRORS", "REPLAY_STATUS"]
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hw.errors import UsageError
+from hw.shell.errors import ShellError
 from hw.shell.layout import Field, Layout
-from hw.shell.program import COMMAND_BYTES, ShellError
+from hw.shell.program import COMMAND_BYTES
 
 __all__ = [
     "MAX_BEATS",

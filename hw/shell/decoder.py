@@ -13,7 +13,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.shell.command import MAX_BEATS
-from hw.shell.program import COMMAND_BYTES, ShellError
+from hw.shell.errors import ShellError
+from hw.shell.program import COMMAND_BYTES
 
 __all__ = ["Decoder"]
 

@@ -11,7 +11,7 @@ from hw.shell.description import (
     standard_arguments,
 )
 from hw.shell.kernel import Kernel
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 
 __all__ = ["Design", "Training", "default_engine"]
 

@@ -10,8 +10,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.shell.decoder import Decoder
+from hw.shell.errors import ShellError
 from hw.shell.ports import read_beats, read_port, write_port
-from hw.shell.program import COMMAND_BYTES, OUTCOME, ShellError
+from hw.shell.program import COMMAND_BYTES, OUTCOME
 from hw.stream.ready_register import ReadyRegister
 
 __all__ = ["Dispatcher"]

@@ -13,6 +13,7 @@ from hw.shell.control import Control
 from hw.shell.description import HOST_MASTER
 from hw.shell.ports import mux_ports
 from hw.shell.read_engine import ReadEngine
+from hw.shell.reset import reset_tree
 from hw.shell.sequencer import Sequencer
 from hw.shell.write_engine import WriteEngine
 
@@ -30,20 +31,17 @@ class Kernel(wiring.Component):
     the program, be it of a command, of memory (AXI) or of the launch's arguments (``Sequencer``).
     A launch whose status buffer cannot be used ends without one.
 
-    One clock, ``ap_clk``, for all of it. ``ap_rst_n`` is synchronous and low for at least one
-    cycle; ``RESET_LATENCY`` cycles later it resets control, queues and state machines, not
-    memories, and until then the control slave is not ready again. It may come only while no AXI
-    burst is under way, or together with a reset of the interconnect: beats that were asked for
-    before a reset are not told from those after it.
+    One clock, ``ap_clk``, drives the whole kernel. ``ap_rst_n`` is synchronous, and low for at
+    least one clock. ``RESET_LATENCY`` clocks later (``reset.py``) it resets control, queues and
+    state machines, but no memories; until then the control slave is not ready. A reset may come
+    only while no AXI burst is under way, or together with a reset of the interconnect, because
+    a kernel cannot tell beats that were asked for before a reset from beats asked for after it.
 
     Parameters
     ----------
     description : KernelDescription
     core : CommandCore
     """
-
-    #: Registers between the pin and what it resets.
-    RESET_LATENCY = 3
 
     def __init__(self, description, core):
         self.description, self.core = description, core
@@ -55,7 +53,9 @@ class Kernel(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        in_reset = self._clocking(m)
+        m.domains.sync = sync = ClockDomain()
+        in_reset = reset_tree(m, ~self.ap_rst_n)
+        m.d.comb += [sync.clk.eq(self.ap_clk), sync.rst.eq(in_reset)]
 
         core, arguments = self.core, self.description.arguments
         pointers = [argument for argument in arguments if argument.kind == "pointer"]
@@ -95,25 +95,6 @@ class Kernel(wiring.Component):
         for master in self.description.masters:
             self._master(m, master, sequencer)
         return m
-
-    def _clocking(self, m):
-        """The clock, and the reset that reaches the inside ``RESET_LATENCY`` cycles after the pin.
-
-        The registers between let it spread over a die, even over several, as no other path may:
-        half of all registers have it. They stay apart (no shift register) and have no reset
-        themselves. Returns the inside's reset: the control slave takes nothing while it lasts.
-        """
-        m.domains.sync = sync = ClockDomain()
-        m.d.comb += sync.clk.eq(self.ap_clk)
-        reset = ~self.ap_rst_n
-        for number in range(self.RESET_LATENCY):
-            stage = Signal(
-                name=f"reset_{number}", init=1, reset_less=True, attrs={"shreg_extract": "no"}
-            )
-            m.d.sync += stage.eq(reset)
-            reset = stage
-        m.d.comb += sync.rst.eq(reset)
-        return reset
 
     def _master(self, m, master, sequencer):
         """Engines for the directions that the core or the sequencer uses."""

@@ -8,8 +8,10 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.shell.errors import ShellError
 from hw.shell.ports import read_port, write_port
-from hw.shell.program import COMMAND_BYTES, MAGIC, OUTCOME, STATUS, ShellError
+from hw.shell.program import COMMAND_BYTES, OUTCOME
+from hw.shell.status_block import MAGIC, STATUS, write_status
 from hw.stream.queue import Queue
 
 __all__ = ["CHUNK", "Sequencer"]
@@ -90,7 +92,7 @@ class Sequencer(wiring.Component):
             self._begin(m, header, left, address, cycles)
             self._fetch(m, left, address, queue)
             self._run(m, header, queue)
-            self._report(m, header, cycles)
+            write_status(m, self, header, cycles)
 
         # A command leaves the queue towards the core only in RUN, once; dropped in DRAIN.
         taken = Signal()
@@ -219,33 +221,3 @@ class Sequencer(wiring.Component):
             # Commands behind the one that failed are dropped.
             with m.If(~queue.o.valid):
                 m.next = "STATUS"
-
-    def _report(self, m, header, cycles):
-        """The block is steady, for no command runs: it is sent from where it stands."""
-        write, block = self.write, Cat(header, self.status)
-        words = len(block) // self.data_width
-        sent = Signal(range(words))
-        m.d.comb += [
-            write.request.p.address.eq(self.status_address),
-            write.request.p.beats.eq(words),
-            # Selected; ``word_select`` by a signal would shift the whole block.
-            write.data.payload.eq(
-                Array(block.word_select(word, self.data_width) for word in range(words))[sent]
-            ),
-        ]
-        with m.State("STATUS"):
-            m.d.comb += write.request.valid.eq(1)
-            m.d.sync += [sent.eq(0), header.cycles.eq(cycles)]
-            with m.If(write.request.ready):
-                m.next = "SEND"
-        with m.State("SEND"):
-            m.d.comb += write.data.valid.eq(1)
-            with m.If(write.data.ready):
-                m.d.sync += sent.eq(sent + 1)
-                with m.If(sent == words - 1):
-                    m.next = "WAIT"
-        with m.State("WAIT"):
-            m.d.comb += write.done.ready.eq(1)
-            with m.If(write.done.valid):
-                m.d.comb += self.done.eq(1)
-                m.next = "IDLE"

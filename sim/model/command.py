@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hw.shell.command import MAX_BEATS, Command
-from hw.shell.program import ShellError
+from hw.shell.errors import ShellError
 
 __all__ = ["CommandCheck"]
 

@@ -7,7 +7,9 @@ import functools
 
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST_BUFFERS
-from hw.shell.program import COMMAND_BYTES, MAGIC, STATUS, ShellError
+from hw.shell.errors import ShellError
+from hw.shell.program import COMMAND_BYTES
+from hw.shell.status_block import MAGIC, STATUS
 from sim.model.command import CommandCheck
 
 __all__ = ["CommandTwin", "ProgramTwin"]

@@ -13,7 +13,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from shell.memories import memories
 
 from hw.shell.control_map import CONTROL, CTRL, GIER, IP_IER
-from hw.shell.program import MAGIC, STATUS
+from hw.shell.status_block import MAGIC, STATUS
 
 CASE = json.loads(os.environ["CASE"])
 KERNEL = ElementTree.fromstring(CASE["xml"]).find("kernel")

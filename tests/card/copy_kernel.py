@@ -20,7 +20,7 @@ from hw.shell.description import (
     master_descriptions,
     standard_arguments,
 )
-from hw.shell.program import MAGIC, STATUS
+from hw.shell.status_block import MAGIC, STATUS
 from hw.verilog import to_verilog
 
 __all__ = [

@@ -5,7 +5,7 @@ import pytest
 from card.copy_kernel import CopyConfig, CopyTwin, generate
 from card.copy_session import COMPLETED, ERROR, FROM, TIMEOUT, TO, Session
 
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 from sim.card import xrt
 from sim.card.memory import Bank, MemoryConfig
 from sim.model.kernels import KERNELS

@@ -25,10 +25,11 @@ QUOTED = set(re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```$", "", PAGE, flags=re
 #: Where names that stand alone come from.
 MODULES = """
 amaranth hw.config hw.designs hw.shared hw.shell.axi hw.shell.buffers hw.shell.command hw.shell.core
-hw.shell.design hw.shell.dispatcher hw.shell.interconnect hw.shell.layout hw.shell.stripes
-hw.shell.width sim.card.memory sim.model.kernels sim.model.program host.runtime.program bench.gae
-design.adder.design design.adder.fetch design.adder.sums design.test_adder programs limits faults
-replay.kernels tests.boards.vendor tests.boards.test_verilog
+hw.shell.errors hw.shell.design hw.shell.dispatcher hw.shell.interconnect hw.shell.layout
+hw.shell.stripes hw.shell.width_conversion sim.card.memory sim.model.kernels sim.model.program
+host.runtime.program bench.gae design.adder.design design.adder.fetch design.adder.sums
+design.test_adder programs limits faults replay.kernels tests.boards.vendor
+tests.boards.test_verilog
 """.split()
 #: Fields of objects, parameters, names of cards and masters: no attributes of a module.
 WORDS = {

@@ -14,7 +14,7 @@ from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.precision import Precision, slots
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 
 __all__ = ["KINDS", "SMALL", "FixarProgram", "FixarPrograms", "kernel_config", "pair"]
 __all__ += ["precision_of", "status_of"]

@@ -10,7 +10,7 @@ from replay.kernels import opened
 
 from hw.gae.commands import Opcode
 from hw.gae.records import Kind
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 
 __all__ = [
     "BOOTSTRAP",

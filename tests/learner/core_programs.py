@@ -18,7 +18,7 @@ from hw.learner.records import (
 )
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 
 __all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "sets_of", "run_both"]
 

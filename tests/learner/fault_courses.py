@@ -13,7 +13,7 @@ from replay.programs import BLANK, Rig, items_of
 
 from hw.learner.records import LEARNER_STATUS, REPORT
 from hw.replay.commands import Given, Opcode
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 
 __all__ = ["AT_ONCE", "CAPACITY", "NARROW", "REAL", "WIDE", "Lesson", "Trial"]
 __all__ += ["learner_status", "reports_of", "swept", "without_clocks"]

@@ -8,7 +8,7 @@ from replay.programs import Program, Rig, status_of
 from host.card import CardTimeout
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import GRANULE_BYTES, Error
-from hw.shell.program import MAGIC
+from hw.shell.status_block import MAGIC
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
 GRANULES = 3

@@ -14,7 +14,8 @@ from shell.port_memory import ReadMemory, WriteMemory, word_at
 from shell.small_table import CONFIG, STATE, TABLE, Small, buffers
 from streams import get_all, put_all
 
-from hw.shell.program import OUTCOME, ShellError
+from hw.shell.errors import ShellError
+from hw.shell.program import OUTCOME
 
 BYTES = 16  # of a beat of the host
 START = len(TABLE.stages) + 2  # clocks from a command to its start

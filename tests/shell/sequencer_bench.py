@@ -13,8 +13,10 @@ from driving import Watch, clocks, pulse, start, until
 from paces import CROSSED, Gaps
 from shell.port_memory import ReadMemory, WriteMemory, word_at
 
-from hw.shell.program import OUTCOME, STATUS, ShellError
+from hw.shell.errors import ShellError
+from hw.shell.program import OUTCOME
 from hw.shell.sequencer import Sequencer
+from hw.shell.status_block import STATUS
 
 CASE = json.loads(os.environ["CASE"])
 WIDTH, POINTERS = CASE["data_width"], CASE["pointers"]

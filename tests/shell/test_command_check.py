@@ -8,8 +8,8 @@ from replay.kernels import NARROW, WIDE
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import Error
 from hw.shell.command import MAX_BEATS, Command, CommandTable, Footprint, counted, operands
+from hw.shell.errors import ShellError
 from hw.shell.layout import Field
-from hw.shell.program import ShellError
 from sim.model import command
 from sim.model.command import CommandCheck
 

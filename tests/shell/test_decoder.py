@@ -20,7 +20,7 @@ from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import record_granules
 from hw.replay.core import ReplayCore
 from hw.shell.axi import engine_of
-from hw.shell.program import ShellError
+from hw.shell.errors import ShellError
 
 NONE, OPCODE, OPERANDS, RESULTS, _, COUNT, FIELD, BUFFER, *_ = ShellError
 QUIET = dict(fill=0, level=0, locked=0)

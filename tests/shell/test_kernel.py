@@ -3,7 +3,7 @@
 import boards
 from host.generate import configure
 from hw.designs import DESIGNS
-from hw.shell.kernel import Kernel
+from hw.shell.reset import RESET_LATENCY
 
 _SMALL = {"capacity": 64, "fanout": 4, "engine.depth": 64, "burst_beats": 4, "bursts": 4}
 
@@ -17,6 +17,6 @@ def test_reset(simulate):
         entry.kernel(config),
         "tests.shell.kernel_bench",
         name="replay",
-        latency=Kernel.RESET_LATENCY,
+        latency=RESET_LATENCY,
         offset=scalar.offset,
     )

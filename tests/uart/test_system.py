@@ -9,7 +9,7 @@ from uart.systems import KERNEL, UART, describe, folder, twin
 from hw.designs import DESIGNS
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import GRANULE_BYTES
-from hw.shell.program import MAGIC, STATUS
+from hw.shell.status_block import MAGIC, STATUS
 from hw.uart.config import UartConfig
 from hw.uart.protocol import END, HEADER_BYTES, IDENTITY, Status
 from hw.uart.protocol import Opcode as Request

@@ -14,7 +14,7 @@ from hw.fixar.parameters.memories import READ_LATENCY
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.parameters.parameter_memory import stored_sets
-from hw.shell.width import Gather, Scatter
+from hw.shell.width_conversion import Downsizer, Upsizer
 from hw.stream.delay import delay
 
 __all__ = ["Image"]
@@ -154,10 +154,10 @@ class Image(wiring.Component):
         """Words from the beats into the memories; whether one moves."""
         width = word_width(self.config)
         if self.data_width > width:
-            m.submodules.beats = beats = Scatter(self.data_width, width)
+            m.submodules.beats = beats = Downsizer(self.data_width, width)
             given, word = beats.i.payload, beats.o.payload
         else:
-            m.submodules.beats = beats = Gather(width, self.data_width)
+            m.submodules.beats = beats = Upsizer(width, self.data_width)
             given, word = beats.i.p.data, beats.o.p.data
         m.d.comb += [
             given.eq(self.i.payload),
@@ -180,10 +180,10 @@ class Image(wiring.Component):
         """Words of the memories into beats; whether one is read, whether all have left."""
         width, advance = word_width(self.config), self.enable
         if self.data_width > width:
-            m.submodules.words = words = Gather(self.data_width, width)
+            m.submodules.words = words = Upsizer(self.data_width, width)
             given, beat = words.i.p.data, words.o.p.data
         else:
-            m.submodules.words = words = Scatter(width, self.data_width)
+            m.submodules.words = words = Downsizer(width, self.data_width)
             given, beat = words.i.payload, words.o.payload
         valid, tags = moving, (exists, parameter_set)
         under_way = Const(0)

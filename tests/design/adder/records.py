@@ -2,8 +2,8 @@
 
 import enum
 
+from hw.shell.errors import ERRORS, ShellError
 from hw.shell.layout import Field, Layout
-from hw.shell.program import ERRORS, ShellError
 
 __all__ = ["ADDER_ERRORS", "ADDER_STATUS", "Error"]
 

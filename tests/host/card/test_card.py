@@ -12,7 +12,7 @@ from card.copy_kernel import CopyConfig, CopyTwin, breach, generate, prepared
 
 from host.card import CapacityError, CardError, CardTimeout, HashMismatch, open_card
 from hw.errors import MissingTool
-from hw.shell.program import STATUS
+from hw.shell.status_block import STATUS
 from sim.card.memory import Bank, Fault, MemoryConfig
 from sim.model.kernels import KERNELS
 from tests.host.pyxrt_eras import pyxrt_of

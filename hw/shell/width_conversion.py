@@ -1,6 +1,6 @@
-"""Ports of wide words on a narrower memory: what a design moves in rows, a board in its own beats.
+"""Conversion of data widths: a design's wide words on a memory of narrower beats.
 
-A narrow beat a clock; a wide word passes without a bubble between it and the next.
+Every unit here moves one narrow beat a clock, without a pause between two wide words.
 """
 
 from amaranth import *
@@ -13,7 +13,7 @@ from hw.errors import UsageError
 from hw.shell.command import MAX_BEATS
 from hw.shell.ports import read_beats, read_port, write_port
 
-__all__ = ["Gather", "NarrowRead", "NarrowWrite", "Scatter"]
+__all__ = ["Upsizer", "NarrowRead", "NarrowWrite", "Downsizer"]
 
 
 def _ratio(wide, narrow):
@@ -23,10 +23,10 @@ def _ratio(wide, narrow):
     return wide // narrow
 
 
-class Gather(wiring.Component):
-    """A word of each ``wide / narrow`` beats, the lowest bits first; an error of any is the word's.
+class Upsizer(wiring.Component):
+    """Joins ``wide / narrow`` narrow beats to a wide word; the first beat has the lowest bits.
 
-    A word leaves a clock after its last beat.
+    A word has an error if one of its beats has one. It leaves a clock after its last beat.
 
     Parameters
     ----------
@@ -70,12 +70,14 @@ class Gather(wiring.Component):
         return m
 
 
-class Scatter(wiring.Component):
-    """The beats of each word, the lowest bits first; the first leaves a clock after the word came.
+class Downsizer(wiring.Component):
+    """Splits a wide word into narrow beats, the lowest bits first.
+
+    The first beat leaves a clock after its word has come.
 
     Parameters
     ----------
-    wide, narrow : as of ``Gather``
+    wide, narrow : as of ``Upsizer``
 
     Members
     -------
@@ -110,14 +112,14 @@ class Scatter(wiring.Component):
 
 
 def _checked(wide, narrow, most):
-    """Beats of a word; ValueError where ``most`` words are more beats than a request counts."""
+    """Beats of a word; ValueError if ``most`` words are more beats than a request can count."""
     ratio = _ratio(wide, narrow)
     check_range("most", most, 1, MAX_BEATS // ratio, f" ({MAX_BEATS} beats of {narrow} bits)")
     return ratio
 
 
 def _pass(m, request, inner, ratio):
-    """The same run, in narrow beats."""
+    """Passes a request on to memory, its length counted in narrow beats."""
     m.d.comb += [
         inner.p.address.eq(request.p.address),
         inner.p.beats.eq(request.p.beats << exact_log2(ratio)),
@@ -131,7 +133,7 @@ class NarrowRead(wiring.Component):
 
     Parameters
     ----------
-    wide, narrow : as of ``Gather``
+    wide, narrow : as of ``Upsizer``
     most : int
         Words of the longest request to ``port``; ValueError if memory cannot count its beats.
 
@@ -146,10 +148,10 @@ class NarrowRead(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.gather = gather = Gather(self.wide, self.narrow)
+        m.submodules.upsizer = upsizer = Upsizer(self.wide, self.narrow)
         _pass(m, self.port.request, self.memory.request, self.ratio)
-        connect(m, flipped(self.memory).data, gather.i)
-        connect(m, gather.o, flipped(self.port).data)
+        connect(m, flipped(self.memory).data, upsizer.i)
+        connect(m, upsizer.o, flipped(self.port).data)
         return m
 
 
@@ -158,7 +160,7 @@ class NarrowWrite(wiring.Component):
 
     Parameters
     ----------
-    wide, narrow : as of ``Gather``
+    wide, narrow : as of ``Upsizer``
     most : int
         Words of the longest request to ``port``; ValueError if memory cannot count its beats.
 
@@ -173,10 +175,10 @@ class NarrowWrite(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.scatter = scatter = Scatter(self.wide, self.narrow)
+        m.submodules.downsizer = downsizer = Downsizer(self.wide, self.narrow)
         _pass(m, self.port.request, self.memory.request, self.ratio)
-        connect(m, flipped(self.port).data, scatter.i)
-        connect(m, scatter.o, flipped(self.memory).data)
+        connect(m, flipped(self.port).data, downsizer.i)
+        connect(m, downsizer.o, flipped(self.memory).data)
         m.d.comb += [
             self.port.done.payload.eq(self.memory.done.payload),
             self.port.done.valid.eq(self.memory.done.valid),

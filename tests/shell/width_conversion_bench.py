@@ -10,7 +10,7 @@ from driving import start, within
 from shell.port_memory import Phases, ReadMemory, WriteMemory, word_at
 from streams import get_all, put_all
 
-from hw.shell.width import Gather, NarrowRead, NarrowWrite, Scatter
+from hw.shell.width_conversion import Downsizer, NarrowRead, NarrowWrite, Upsizer
 
 CASE = json.loads(os.environ["CASE"])
 WIDE, NARROW = CASE["wide"], CASE["narrow"]
@@ -72,7 +72,7 @@ async def reads_without_bubbles(dut):
     memory = await read(dut, 0, 0.0)
     clocks = memory.clocks["data"]
     assert all(after == before + 1 for before, after in pairwise(clocks))
-    assert memory.clock == clocks[-1] + 1 + Gather.LATENCY
+    assert memory.clock == clocks[-1] + 1 + Upsizer.LATENCY
 
 
 async def write(dut, longest, gap):
@@ -105,5 +105,5 @@ async def writes(dut, longest, gap):
 async def writes_without_bubbles(dut):
     """The first beat a clock after its word, then one a clock."""
     clocks = (await write(dut, 0, 0.0)).clocks["data"]
-    assert clocks == list(range(Scatter.LATENCY, Scatter.LATENCY + len(clocks)))
+    assert clocks == list(range(Downsizer.LATENCY, Downsizer.LATENCY + len(clocks)))
     assert len(clocks) == len(places()) * RATIO

@@ -1,8 +1,8 @@
-"""hw.shell.width: wide words through narrow memories, and how fast."""
+"""hw.shell.width_conversion: wide words through narrow memories, and how fast."""
 
 import pytest
 
-from hw.shell.width import Gather, NarrowRead, NarrowWrite, Scatter
+from hw.shell.width_conversion import Downsizer, NarrowRead, NarrowWrite, Upsizer
 
 #: That of the kernel a3c, others.
 WIDTHS = [
@@ -15,8 +15,10 @@ PORTS = [NarrowRead, NarrowWrite]
 #: Words of the longest request in the benches.
 MOST = 20
 
+BENCH = "shell.width_conversion_bench"
 
-@pytest.mark.parametrize("make", [Gather, Scatter, *PORTS])
+
+@pytest.mark.parametrize("make", [Upsizer, Downsizer, *PORTS])
 @pytest.mark.parametrize("narrow", [0, 32, 40, 192])
 def test_rejects(make, narrow):
     message = rf"^narrow must be wide \(96\) over a power of two, not {narrow}$"
@@ -39,12 +41,20 @@ def test_beats_that_a_request_cannot_count(make):
 @pytest.mark.parametrize("wide, narrow", WIDTHS)
 def test_read(simulate, wide, narrow):
     simulate(
-        NarrowRead(wide, narrow, MOST), "shell.width_bench", wide=wide, narrow=narrow, way="read"
+        NarrowRead(wide, narrow, MOST),
+        BENCH,
+        wide=wide,
+        narrow=narrow,
+        way="read",
     )
 
 
 @pytest.mark.parametrize("wide, narrow", WIDTHS)
 def test_write(simulate, wide, narrow):
     simulate(
-        NarrowWrite(wide, narrow, MOST), "shell.width_bench", wide=wide, narrow=narrow, way="write"
+        NarrowWrite(wide, narrow, MOST),
+        BENCH,
+        wide=wide,
+        narrow=narrow,
+        way="write",
     )
