@@ -26,10 +26,10 @@ BARS = {"lut": 200_000, "dsp": 1650, "uram": 486, "bram36": 902}
 
 #: Module, by its path in the kernel -> the row that has it and what is in it.
 _ROWS = {
-    r"rlfabric_aap_core_\w+\.(array|foot)": "PEs",
+    r"rlfabric_aap_core_\w+\.(array|accumulators)": "PEs",
     r"rlfabric_aap_core_\w+\.(x|e|action)": "on-chip memory",
     r"rlfabric_aap_core_\w+\.results\.(next_)?q_memory": "on-chip memory",
-    r"rlfabric_aap_core_\w+\.foot\.psum": "on-chip memory",
+    r"rlfabric_aap_core_\w+\.accumulators\.psum": "on-chip memory",
     r"core\.learner\.parameters\.memories": "on-chip memory",
     r"core\.learner\.samples\.memory": "on-chip memory",
     r"core\.learner\.parameters\.update": "Adam",

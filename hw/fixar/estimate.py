@@ -11,8 +11,8 @@ from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.estimate import Estimate, together
 from hw.fixar.aap.cells import CellMemory
-from hw.fixar.array.array import Array
-from hw.fixar.array.foot import Foot
+from hw.fixar.array.accumulators import Accumulators
+from hw.fixar.array.array import PeArray
 from hw.fixar.config import CELL_WIDTH
 from hw.fixar.layouts import Layouts
 from hw.fixar.numbers.tanh_slope import TanhSlope
@@ -28,7 +28,8 @@ from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "parts", "suggest"]
 
-#: Lookup tables and registers of a lane of a core, beside array, foot and transposer; of its rest.
+#: Lookup tables and registers of a lane of a core without array, accumulators and transposer, and
+#: of the rest of a core.
 _CORE_LANE, _CORE = dict(lut=964, ff=968), dict(lut=2160, ff=1960)
 #: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
 #: beats; intake, TD errors, ACT, ranges, the walk.
@@ -46,8 +47,11 @@ _COMMANDS_DSP = 4
 
 
 def parts(config):
-    """``{unit: Estimate}`` of the whole kernel of a FixarKernelConfig: of all cores' ``arrays``,
-    ``feet``, ``cells`` and what else is in them; of what they share; of the kernel around."""
+    """``{unit: Estimate}`` of the whole kernel of a FixarKernelConfig.
+
+    The units of all cores together, such as ``arrays``, ``accumulators`` and ``cells``; the units
+    that cores share; the kernel around them.
+    """
     learner, width = config.learner, config.engine.data_width
     cores, side, layouts = learner.cores, learner.side, Layouts(learner)
     ultra = config.replay.ultra_ram
@@ -64,8 +68,8 @@ def parts(config):
     parameters = Parameters.estimate(learner, ultra)
     joint = sum(each * getattr(parameters, name) for name, each in _PARAMETERS_JOINT.items())
     return {
-        "arrays": _times(cores, Array.estimate(side)),
-        "feet": _times(cores, Foot.estimate(side, depth=layouts.index.stop)),
+        "arrays": _times(cores, PeArray.estimate(side)),
+        "accumulators": _times(cores, Accumulators.estimate(side, depth=layouts.index.stop)),
         "cells": _times(cores, *cells, _q_values(learner)),
         "cores": _times(
             cores,

@@ -18,10 +18,10 @@ from hw.fixar.batch.samples import Samples
 from hw.fixar.layouts import Layouts
 from hw.fixar.learner_ranges import LearnerRanges
 from hw.fixar.parameters.parameters import Parameters
-from hw.fixar.parameters.updates import Updates
+from hw.fixar.parameters.sum_addresses import SumAddresses
 from hw.fixar.plan import Kind, Version
 from hw.fixar.precision import error_slot, slots
-from hw.fixar.walk.begins import Begins
+from hw.fixar.walk.bias_queue import BiasQueue
 from hw.fixar.walk.pass_table import PassTable
 from hw.fixar.walk.sequencer import Sequencer
 from hw.fixar.walk.walk import Walk
@@ -92,7 +92,7 @@ class FixarLearner(wiring.Component):
         self._passes(m)
         self._batch(m)
         self._actions(m)
-        self._updates(m)
+        self._gradient_sums(m)
         self._ranges(m)
         self._report(m)
         return m
@@ -108,7 +108,7 @@ class FixarLearner(wiring.Component):
         m.submodules.walk = walk = Walk(
             config, table.WEIGHTS, TileRows.TILE_LATENCY - TileRows.ROW_LATENCY
         )
-        m.submodules.begins = begins = Begins(config)
+        m.submodules.bias_queue = bias_queue = BiasQueue(config)
         running = walk.busy | parameters.busy
         for number, core in enumerate(self.cores):
             running = running | core.busy
@@ -120,7 +120,7 @@ class FixarLearner(wiring.Component):
                 core.step.eq(walk.step),
                 core.row.eq(walk.row_o),
                 core.tile.eq(walk.tile_read),
-                core.begin.eq(begins.begin),
+                core.begin.eq(bias_queue.begin),
                 core.end.eq(sequencer.over),
                 core.clear.eq(sequencer.intake),
             ]
@@ -150,10 +150,10 @@ class FixarLearner(wiring.Component):
             walk.row_i.p.row.eq(parameters.rows.p.row),
             walk.row_i.p.word.eq(parameters.rows.p.word),
             parameters.rows.ready.eq(walk.row_i.ready),
-            begins.bias.eq(parameters.bias),
-            begins.shift.eq(table.pass_.shift),
-            begins.forward.eq(table.pass_.kind == Kind.FW),
-            begins.next.eq(self.cores[0].begun),
+            bias_queue.bias.eq(parameters.bias),
+            bias_queue.shift.eq(table.pass_.shift),
+            bias_queue.forward.eq(table.pass_.kind == Kind.FW),
+            bias_queue.next.eq(self.cores[0].begun),
         ]
 
     def _batch(self, m):
@@ -219,19 +219,21 @@ class FixarLearner(wiring.Component):
             sequencer.answered.eq(~answer.busy & ~begun),
         ]
 
-    def _updates(self, m):
+    def _gradient_sums(self, m):
         """Sums to the optimizers; images."""
         table, sequencer, parameters = self.table, self.sequencer, self.parameters
         sums = self.cores[0].signature.members["sums"].shape
-        m.submodules.updates = updates = Updates(self.config, table.WEIGHTS, sums, 2 * PSUM_WIDTH)
+        m.submodules.sum_addresses = addresses = SumAddresses(
+            self.config, table.WEIGHTS, sums, 2 * PSUM_WIDTH
+        )
         connect(m, flipped(self.image_i), parameters.image_i)
         connect(m, parameters.image_o, flipped(self.image_o))
         m.d.comb += [
-            updates.pass_.eq(table.pass_),
-            updates.weights.eq(table.weights),
-            updates.start.eq(sequencer.start),
-            *(own.eq(core.sums) for own, core in zip(updates.i, self.cores, strict=True)),
-            parameters.sums.eq(updates.o),
+            addresses.pass_.eq(table.pass_),
+            addresses.weights.eq(table.weights),
+            addresses.start.eq(sequencer.start),
+            *(own.eq(core.sums) for own, core in zip(addresses.i, self.cores, strict=True)),
+            parameters.sums.eq(addresses.o),
             parameters.network.eq(table.pass_.network),
             parameters.hyperparameters.eq(self.control.hyperparameters),
             parameters.load.eq(self.load),

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.fixar.batch.errors import error_layout
+from hw.fixar.batch.td_errors import error_layout
 from hw.fixar.numbers.ranges import NOTHING, Ranges, range_layout
 from hw.fixar.precision import error_slot, slots
 
@@ -23,7 +23,7 @@ class LearnerRanges(wiring.Component):
     cores : In(stream of range_layout).array(cores)
     intake : In({valid, low, high})
         Of a batch's numbers.
-    errors_begin : In(1), errors : In(of ``Errors``), update : In(1)
+    errors_begin : In(1), errors : In(of ``TdErrors``), update : In(1)
         TD errors of a batch begin; they belong to a range if its update comes.
     seeds : In(1)
         A pass has begun errors of -1.

@@ -12,10 +12,10 @@ are as many clocks apart as there are lanes of actions.
 """
 
 from hw.fixar.actions import Actions
-from hw.fixar.array.foot import Foot
-from hw.fixar.batch.errors import GAP, Errors
+from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.batch.intake import Intake
-from hw.fixar.parameters.update import Update
+from hw.fixar.batch.td_errors import GAP, TdErrors
+from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.fixar.plan import Kind, Result, acting, plan
 from hw.fixar.walk.streamer import Streamer
 
@@ -61,7 +61,7 @@ def pass_cycles(config, pass_, batch, precision):
         if tile:
             first = tile % inner == 0
             row = max(row + rows, step + 1) + (bias if first else 0)
-            step = max(following, row + enough, step + Foot.RETURN)
+            step = max(following, row + enough, step + Accumulators.RETURN)
         else:
             row = -enough
         last = tile % inner == inner - 1
@@ -73,7 +73,7 @@ def _latency(config, pass_, slow):
     """Clocks of a pass beyond those of its steps: its first tile, and the last word's way."""
     side, clocks = config.side, _FILL[pass_.kind]
     if pass_.kind == Kind.DW:
-        return clocks + 2 * side + Update.latency_of(config)
+        return clocks + 2 * side + WeightUpdate.latency_of(config)
     clocks += side if pass_.kind == Kind.FW else 2 * side
     if slow > 1:
         lanes = (config.action - 1) % side + 1  # of the last word, which nothing follows
@@ -104,7 +104,7 @@ def _errors_cycles(config, batch, precision):
     """Clocks of the TD errors, a sample after the other; of padding too."""
     places = config.cores * config.groups(batch, precision.activations)
     places *= 2 if precision.activations else 1
-    return GAP * (places - 1) + Errors(config).latency
+    return GAP * (places - 1) + TdErrors(config).latency
 
 
 def acting_cycles(config, count, precision):

@@ -61,7 +61,7 @@ def test_more_cores_by_formula(worked):
     "name, group",
     [
         ("rlfabric_aap_core_0a7bfa2f.array", "PEs"),
-        ("rlfabric_aap_core_0a7bfa2f.foot.psum$118", "on-chip memory"),
+        ("rlfabric_aap_core_0a7bfa2f.accumulators.psum$118", "on-chip memory"),
         ("rlfabric_aap_core_0a7bfa2f.x$112", "on-chip memory"),
         ("fixar.core.learner.samples$322.memory", "on-chip memory"),
         ("fixar.core.learner.parameters.update", "Adam"),

@@ -206,7 +206,7 @@ def cells_of(cells, words):
 
 
 def _spy(net, sums, name):
-    """Sums of a DW as they leave the foot, [outputs, inputs] and [outputs]."""
+    """Sums of a DW as they leave the accumulators, [outputs, inputs] and [outputs]."""
     kept, original = sums.setdefault(name, []), net._gradients
 
     def gradients(errors, cells):

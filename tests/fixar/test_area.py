@@ -1,20 +1,23 @@
-"""What arrays, feet and transposers say they take is what yosys maps; and a PE is small."""
+"""What arrays, accumulators and transposers say they take is what yosys maps; and a PE is small."""
 
 import pytest
 
 from boards.area import synthesize
-from hw.fixar.array.array import Array
-from hw.fixar.array.foot import Foot
+from hw.fixar.array.accumulators import Accumulators
+from hw.fixar.array.array import PeArray
 from hw.stream.transpose import Transpose
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
 #: name -> unit, estimate
 UNITS = {
-    "array_4": lambda: (Array(4), Array.estimate(4)),
-    "array_16": lambda: (Array(16), Array.estimate(16)),
-    "foot_4": lambda: (Foot(4, depth=512, width=60), Foot.estimate(4, depth=512, width=60)),
-    "foot_16": lambda: (Foot(16, depth=512), Foot.estimate(16, depth=512)),
+    "array_4": lambda: (PeArray(4), PeArray.estimate(4)),
+    "array_16": lambda: (PeArray(16), PeArray.estimate(16)),
+    "foot_4": lambda: (
+        Accumulators(4, depth=512, width=60),
+        Accumulators.estimate(4, depth=512, width=60),
+    ),
+    "accumulators_16": lambda: (Accumulators(16, depth=512), Accumulators.estimate(16, depth=512)),
     "transpose_4": lambda: (Transpose(32, 4), Transpose.estimate(32, 4)),
     "transpose_16": lambda: (Transpose(27, 16), Transpose.estimate(27, 16)),
 }
@@ -38,7 +41,7 @@ def test_area(name):
 
 
 def test_a_pe_is_small():
-    """Two DSP blocks, and with its part of the foot a tenth of the paper's 422 lookup tables."""
-    array, foot = Array.estimate(16), Foot.estimate(16, depth=512)
-    assert array.dsp + foot.dsp == 2 * 16 * 16
-    assert array.lut + foot.lut <= 42 * 16 * 16
+    """Two DSP blocks, and with its accumulator a tenth of the paper's 422 lookup tables."""
+    array, sums = PeArray.estimate(16), Accumulators.estimate(16, depth=512)
+    assert array.dsp + sums.dsp == 2 * 16 * 16
+    assert array.lut + sums.lut <= 42 * 16 * 16

@@ -65,7 +65,7 @@ def test_counts_by_hand():
     assert units["cells"].uram == 2 * 2 * 4 * (6 + 3)
     # 16 890 words of weights, of 512 bits; target and two moments.
     assert units["parameters"].uram == 3 * 8 * 5
-    assert units["feet"].bram36 == 2 * 24
+    assert units["accumulators"].bram36 == 2 * 24
     # A core's samples are then no power of two: the place of a word is a product.
     odd = learner(LARGE, batch=500)
     assert estimate(odd).dsp == found.dsp + 2

@@ -13,7 +13,7 @@ _CORE = r"rlfabric_aap_core_\w+"
 #: Module, by its path in the kernel -> the part of the estimate that it is.
 _PARTS = {
     rf"{_CORE}\.array": "arrays",
-    rf"{_CORE}\.foot": "feet",
+    rf"{_CORE}\.accumulators": "accumulators",
     rf"{_CORE}\.(x|e|action)": "cells",
     rf"{_CORE}\.results\.(next_)?q_memory": "cells",
     _CORE: "cores",

@@ -1,7 +1,7 @@
 """A core, around its array: cells, words to the array, and what becomes of its sums.
 
-Read ``cells.py`` (what is kept), ``feed.py`` (words to the array), ``schedule.py`` (where a sum
-belongs), ``existing.py`` (whose samples it is of), ``results.py`` (sums to cells), ``tails.py`` and
-``output_errors.py`` (what goes lane by lane at the networks' outputs), and ``aap.py``, which joins
-these.
+Read ``cells.py`` (the memories of cells), ``feed.py`` (words to the array), ``schedule.py`` (where
+a sum belongs), ``sample_mask.py`` (which samples exist), ``result_writer.py`` (sums to cells),
+``actor_outputs.py`` and ``output_errors.py`` (what the networks' outputs need, lane by lane), and
+``aap.py``, which joins these.
 """

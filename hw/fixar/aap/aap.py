@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.aap.feed import Feed, TileRows
 from hw.fixar.aap.output_errors import OutputErrors
-from hw.fixar.aap.results import Results, saturation_layout
+from hw.fixar.aap.result_writer import ResultWriter, saturation_layout
 from hw.fixar.aap.schedule import Schedule
-from hw.fixar.array.array import Array
-from hw.fixar.array.foot import BEGIN_WIDTH, Foot
+from hw.fixar.array.accumulators import BEGIN_WIDTH, Accumulators
+from hw.fixar.array.array import PeArray
 from hw.fixar.config import CELL_WIDTH
 from hw.fixar.layouts import SHIFT_WIDTH, Layouts, cells_layout
 from hw.fixar.numbers.ranges import range_layout
@@ -52,7 +52,7 @@ class AapCore(wiring.Component):
     fetch : In(FETCH), fetch_room : Out(1), word_valid : Out(1), step : In(STEP)
         As ``Feed``.
     row : In(ROW), tile : In(TILE_READ)
-        As ``TileRows``; ``Array`` says when a tile may be loaded, a clock after ``step``.
+        As ``TileRows``; ``PeArray`` says when a tile may be loaded, a clock after ``step``.
     begin : In([side] of signed(47))
         What sums begin with; steady until ``begun``, and another one from the next clock on.
     begun : Out(1)
@@ -88,12 +88,12 @@ class AapCore(wiring.Component):
         self.layouts = layouts = Layouts(config)
         side = config.side
         self._schedule = Schedule(config, layouts)
-        self._foot = Foot(side, depth=layouts.index.stop, width=PSUM_WIDTH)
+        self._accumulators = Accumulators(side, depth=layouts.index.stop, width=PSUM_WIDTH)
         self._errors = OutputErrors(config, layouts)
         self.latency = self._schedule.latency
-        self.begun_latency = self._schedule.control_latency + Foot.BEGIN_DELAY
-        sums = self._foot.signature.members["o"].shape
-        self._results = Results(config, layouts, self._schedule, sums)
+        self.begun_latency = self._schedule.control_latency + Accumulators.BEGIN_DELAY
+        sums = self._accumulators.signature.members["o"].shape
+        self._results = ResultWriter(config, layouts, self._schedule, sums)
         cells, pair = cells_layout(side), data.ArrayLayout(signed(CELL_WIDTH), 2)
         depth = max(layouts.x_depth, layouts.action_depth)
         intake = {"valid": 1, "action": 1, "address": range(depth), "halves": 2, "word": cells}
@@ -135,8 +135,8 @@ class AapCore(wiring.Component):
         m.submodules.schedule = schedule = self._schedule
         m.submodules.feed = feed = Feed(config, layouts)
         m.submodules.rows = rows = TileRows(config, layouts)
-        m.submodules.array = array = Array(config.side)
-        m.submodules.foot = foot = self._foot
+        m.submodules.array = array = PeArray(config.side)
+        m.submodules.accumulators = accumulators = self._accumulators
         m.submodules.results = results = self._results
         m.submodules.errors = errors = self._errors
         x, e, action = self._memories(m)
@@ -160,12 +160,12 @@ class AapCore(wiring.Component):
             schedule.step.eq(self.step),
             schedule.end.eq(self.end),
             self.begun.eq(schedule.begun),
-            foot.control.eq(schedule.control),
-            foot.sums.eq(array.o.sums),
-            foot.begin.eq(self.begin),
-            self.sums.eq(foot.o),
-            self.sums.valid.eq(foot.o.valid & (pass_.result == Result.UPDATE)),
-            results.sums.eq(foot.o),
+            accumulators.control.eq(schedule.control),
+            accumulators.sums.eq(array.o.sums),
+            accumulators.begin.eq(self.begin),
+            self.sums.eq(accumulators.o),
+            self.sums.valid.eq(accumulators.o.valid & (pass_.result == Result.UPDATE)),
+            results.sums.eq(accumulators.o),
             results.result.eq(schedule.result),
             results.acting.eq(self.acting),
             results.end.eq(self.end),

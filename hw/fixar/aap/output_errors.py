@@ -1,10 +1,10 @@
-"""Errors at a network's output, which begin the way back: TD errors, and the actor's seeds."""
+"""Errors at a network's output, where backpropagation starts: TD errors, and the actor's seeds."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.aap.existing import existing
+from hw.fixar.aap.sample_mask import sample_mask
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import SHIFT_WIDTH
 from hw.fixar.numbers.coder import Coder
@@ -15,10 +15,10 @@ __all__ = ["OutputErrors"]
 
 
 class OutputErrors(wiring.Component):
-    """Cells of lane 0 of the E words from 0 on.
+    """Writes the errors at a network's output to lane 0 of the E words from 0 on.
 
-    The TD errors come from outside. In a pass of VALUE every sample's error is -1: with them the
-    actor climbs the critic. They are written from the pass's first step on, a word a clock.
+    TD errors come from outside. In a pass of VALUE the unit writes the error -1 for every sample,
+    by which the actor climbs the critic, a word a clock from the pass's first step on.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class OutputErrors(wiring.Component):
             m.d.sync += [active.eq(1), word.eq(0)]
         with m.Elif(active):
             m.d.sync += [word.eq(word + 1), active.eq(word + 1 != pass_.error_words)]
-        keep = existing(m, word, pass_.half_e, self.batch, self.config, name="seeds")
+        keep = sample_mask(m, word, pass_.half_e, self.batch, self.config, name="seeds")
         wait = 2
         valid = delay(m, active, wait, name="seeding", reset=True)
         # Its code is -2**(fraction - shift), or the lowest one.

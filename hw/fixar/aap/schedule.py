@@ -1,13 +1,13 @@
-"""When a word's sums leave the array and the foot, and where their results belong."""
+"""When a word's sums leave the array and the accumulators, and where their results belong."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.aap.existing import existing
 from hw.fixar.aap.feed import Feed
-from hw.fixar.array.array import Array
-from hw.fixar.array.foot import Foot, Mode, foot_control
+from hw.fixar.aap.sample_mask import sample_mask
+from hw.fixar.array.accumulators import Accumulators, Mode, accumulator_control
+from hw.fixar.array.array import PeArray
 from hw.fixar.layouts import stream_words, streams_pairs
 from hw.fixar.plan import Kind
 from hw.stream.delay import delay
@@ -16,7 +16,7 @@ __all__ = ["Schedule"]
 
 
 class Schedule(wiring.Component):
-    """Follows every step through the array; counts the result's words of a sample.
+    """Follows every step through the array, and says where its result belongs.
 
     Parameters
     ----------
@@ -34,12 +34,13 @@ class Schedule(wiring.Component):
     control : Out, when the step's sums leave the array: ``control_latency`` clocks after it
     look : Out, with ``control``
         Address of the X cells whose relu masks the step's errors.
-    begun : Out(1), ``Foot.BEGIN_DELAY`` clocks after ``control``
-        With the first word of the stream's last index: what sums begin with was read.
-    result : Out({index, tile, store, place, final, keep: 2}), with the foot's results
-        ``store``: address, from ``destination`` on; ``place``: ``look`` less ``mask``, which of a
-        SLOPE is the place of its actions; ``tile``: its word of a sample; ``final``: that is the
-        last; ``keep``: which of the word's samples exist.
+    begun : Out(1), ``Accumulators.BEGIN_DELAY`` clocks after ``control``
+        The first word of the stream's last index enters: what its sums start with has been read.
+    result : Out({index, tile, store, place, final, keep: 2}), with the accumulators' results
+        ``store``: address of the result, from ``destination`` on. ``place``: word offset of the
+        masking X cells, without their base; a SLOPE reads its actions at this offset. ``tile``:
+        which word of a sample the result is. ``final``: that word is the sample's last one.
+        ``keep``: which of the word's samples exist.
 
     Attributes
     ----------
@@ -49,8 +50,8 @@ class Schedule(wiring.Component):
 
     def __init__(self, config, layouts):
         self.config, self.layouts = config, layouts
-        self.control_latency = Feed.LATENCY + Array.latency_of(config.side)
-        self.latency = self.control_latency + Foot.LATENCY
+        self.control_latency = Feed.LATENCY + PeArray.latency_of(config.side)
+        self.latency = self.control_latency + Accumulators.LATENCY
         address = layouts.PASS.members["destination"]
         result = {
             "index": layouts.index,
@@ -66,7 +67,7 @@ class Schedule(wiring.Component):
                 "batch": In(range(config.batch + 1)),
                 "end": In(1),
                 "step": In(layouts.STEP),
-                "control": Out(foot_control(layouts.index.stop)),
+                "control": Out(accumulator_control(layouts.index.stop)),
                 "look": Out(address),
                 "begun": Out(1),
                 "result": Out(data.StructLayout(result)),
@@ -105,7 +106,7 @@ class Schedule(wiring.Component):
             s2_final.eq(tile + 1 == pass_.outer),
             s2_tile.eq(tile),
         ]
-        keep = existing(m, index, pair, self.batch, self.config, name="keep")
+        keep = sample_mask(m, index, pair, self.batch, self.config, name="keep")
 
         # s3, with the control: addresses.
         s3_store, s3_look = (Signal.like(base, name=f"s3_{k}", reset_less=True) for k in range(2))
@@ -113,7 +114,7 @@ class Schedule(wiring.Component):
             s3_store.eq(pass_.destination + s2_place),
             s3_look.eq(pass_.mask + s2_other),
         ]
-        result, wait = self.result, Foot.LATENCY
+        result, wait = self.result, Accumulators.LATENCY
         m.d.comb += [
             self.control.valid.eq(delay(m, valid, 2, name="control_valid", reset=True)),
             self.control.index.eq(delay(m, index, 2, name="control_index")),
@@ -121,7 +122,13 @@ class Schedule(wiring.Component):
             self.control.last.eq(delay(m, last, 2, name="control_last")),
             self.look.eq(s3_look),
             self.begun.eq(
-                delay(m, valid & first & at_end, 2 + Foot.BEGIN_DELAY, name="begun", reset=True)
+                delay(
+                    m,
+                    valid & first & at_end,
+                    2 + Accumulators.BEGIN_DELAY,
+                    name="begun",
+                    reset=True,
+                )
             ),
             result.index.eq(delay(m, self.control.index, wait, name="result_index")),
             result.tile.eq(delay(m, s2_tile, 1 + wait, name="result_tile")),

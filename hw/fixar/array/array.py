@@ -13,10 +13,10 @@ from hw.fixar.array.column import OPERAND_WIDTH, Column, stream_pair, sums_layou
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["Array"]
+__all__ = ["PeArray"]
 
 
-class Array(wiring.Component):
+class PeArray(wiring.Component):
     """Of a word and the tile that it finds, in column c::
 
         c0 = sum over k of op0[k][c] * b0[k],  c1 = sum over k of op1[k][c] * b1[k]

@@ -4,8 +4,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.fixar.batch.errors import Errors
 from hw.fixar.batch.intake import Intake
+from hw.fixar.batch.td_errors import TdErrors
 from hw.fixar.layouts import Layouts
 from hw.learner.samples.batch_memory import BatchMemory
 
@@ -13,7 +13,7 @@ __all__ = ["Samples"]
 
 
 class Samples(wiring.Component):
-    """The batch memory, and those who read it in turn: ``Intake``, then ``Errors``.
+    """The batch memory, and those who read it in turn: ``Intake``, then ``TdErrors``.
 
     The next batch comes into one half of the memory while this one is read from the other.
 
@@ -42,9 +42,9 @@ class Samples(wiring.Component):
     judge : In(1), judged : Out(1)
         TD errors begin; they are all there.
     words, pair, clip : In
-        Of ``Errors``, steady from ``judge`` until ``judged``: ``words`` is its ``groups``.
-    q_address, q, next_q : as of ``Errors``
-    td, error, loss, td_sum, diverged, diverged_index : as of ``Errors``
+        Of ``TdErrors``, steady from ``judge`` until ``judged``: ``words`` is its ``groups``.
+    q_address, q, next_q : as of ``TdErrors``
+    td, error, loss, td_sum, diverged, diverged_index : as of ``TdErrors``
     error_saturated : Out(1)
         An error was clipped in this clock.
     """
@@ -52,7 +52,7 @@ class Samples(wiring.Component):
     def __init__(self, config, data_width, cell):
         self.config, self.data_width = config, data_width
         self._memory = BatchMemory(config, data_width)
-        self._intake, self._errors = Intake(config, data_width), Errors(config)
+        self._intake, self._errors = Intake(config, data_width), TdErrors(config)
         memory, intake, errors = (
             unit.signature.members for unit in (self._memory, self._intake, self._errors)
         )

@@ -1,4 +1,4 @@
-"""A lane's numbers to a cell: what comes lane by lane, and not as a word through ``Finish``."""
+"""Puts numbers that come lane by lane into a cell; words of sums go through ``RoundAndEncode``."""
 
 from amaranth import *
 from amaranth.lib import data, wiring

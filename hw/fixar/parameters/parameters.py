@@ -11,7 +11,7 @@ from hw.fixar.parameters.image import Image
 from hw.fixar.parameters.layouts import bias_layout, sums_layout
 from hw.fixar.parameters.memories import WEIGHTS, Memories
 from hw.fixar.parameters.tile_loader import TileLoader
-from hw.fixar.parameters.update import Update
+from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.fixar.walk.tiles import tile_request_layout
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import HYPERPARAMETERS
@@ -33,8 +33,9 @@ _COEFFICIENTS = {"sgd": (900, 500, 1), "rmsprop": (1200, 750, 2), "adam": (1450,
 class Parameters(wiring.Component):
     """The memories, and the three that share their ports: tiles, updates, images.
 
-    Tiles that are asked for while an update or an image is ``busy`` wait. The first sum comes, and
-    an image begins, only after all rows of the tiles before have left; and no update beside an
+    Tiles, updates and images share one read port. Tiles that are asked for while an update or an
+    image is ``busy`` wait. Whoever starts an update or an image waits until all rows of the tiles
+    that were asked for have left, and never starts an update beside an
     image.
 
     Parameters
@@ -51,7 +52,7 @@ class Parameters(wiring.Component):
     -------
     tiles, rows, bias : as ``TileLoader``
     sums : In(sums_layout)
-    network, hyperparameters, clipped_gradients, clipped_weights : as ``Update``
+    network, hyperparameters, clipped_gradients, clipped_weights : as ``WeightUpdate``
     busy : Out(1)
         An update or an image is under way: a clock after ``sums``, ``load`` or ``store``.
     load, store, sets, image_i, image_o : as ``Image``
@@ -96,8 +97,8 @@ class Parameters(wiring.Component):
         lut, ff, products = _COEFFICIENTS[config.optimizer]
         transpose = Transpose.estimate(config.arithmetic.operand.width, config.side)
         return Estimate(
-            latency=Update.latency_of(config),
-            interval=Update.INTERVAL,
+            latency=WeightUpdate.latency_of(config),
+            interval=WeightUpdate.INTERVAL,
             lut=config.side * lane + transpose.lut + lut,
             ff=config.side * lane_ff + transpose.ff + ff + _FF,
             bram36=config.side * optimizer.bram36 + blocks["block"],
@@ -109,7 +110,7 @@ class Parameters(wiring.Component):
         m = Module()
         m.submodules.memories = memories = Memories(self.config, self.ultra_ram)
         m.submodules.loader = loader = TileLoader(self.config)
-        m.submodules.update = update = Update(self.config, self.sum_width)
+        m.submodules.update = update = WeightUpdate(self.config, self.sum_width)
         m.submodules.image = image = Image(self.config, self.data_width)
 
         connect(m, loader.rows, flipped(self.rows))

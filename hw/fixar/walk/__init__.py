@@ -2,6 +2,6 @@
 
 Read ``pass_table.py`` (a pass by its number), ``reader.py`` (the words of its stream), ``tiles.py``
 (its tiles, of weights or of errors), ``streamer.py`` (what enters, once word and tile are there),
-``walk.py``, which joins these three, and ``begins.py`` (biases, with which sums begin);
+``walk.py``, which joins these three, and ``bias_queue.py`` (biases, with which sums begin);
 ``sequencer.py`` says which pass follows which.
 """

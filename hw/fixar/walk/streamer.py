@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.array.foot import Foot
+from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.layouts import Layouts, stream_words
 from hw.fixar.plan import Kind, Result
 
@@ -55,7 +55,7 @@ class Streamer(wiring.Component):
         inner, outer = Signal.like(p.inner), Signal.like(p.outer)
         wait = Signal(range(self.slow))
         # Of a stream shorter than that, a word comes again only when its sum is back.
-        recent = Signal(Foot.RETURN - 1)
+        recent = Signal(Accumulators.RETURN - 1)
         serial = (p.result == Result.TANH) | (p.result == Result.SLOPE)
         m.d.sync += last_index.eq(Mux(gradient, p.columns * side, stream_words(p) - 1))
 

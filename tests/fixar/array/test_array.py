@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from clocks import Clocks
 
-from hw.fixar.array.array import Array
+from hw.fixar.array.array import PeArray
 from hw.verilog import to_verilog
 
 OPERANDS = (-(1 << 26), (1 << 26) - 1)
@@ -14,7 +14,7 @@ SIDES_LATER = [4, pytest.param(16, marks=pytest.mark.long)]
 
 
 class Timeline:
-    """Clocks of an ``Array``, and the sums that its words must have, of Python's integers."""
+    """Clocks of an ``PeArray``, and the sums that its words must have, of Python's integers."""
 
     def __init__(self, side, seed=1, corners=0.2):
         self.side, self.corners = side, corners
@@ -75,7 +75,7 @@ class Timeline:
             if clock in self.words:
                 out["sums"] = self._sums(clock, pairs)
             self.clocks.expect(clock + side + 2, o=out)
-        self.clocks.run(simulate, Array(side), directory)
+        self.clocks.run(simulate, PeArray(side), directory)
 
     def _sums(self, clock, pairs):
         held = [self._held(row, clock) for row in range(self.side)]
@@ -168,12 +168,12 @@ def test_random(simulate, tmp_path, side):
 @pytest.mark.parametrize("side", [0, 17])
 def test_rejects(side):
     with pytest.raises(ValueError, match=rf"^side must be an integer in 1\.\.16, not {side}$"):
-        Array(side)
+        PeArray(side)
 
 
 def test_estimate():
     """A column is written out once."""
-    found = Array.estimate(16)
+    found = PeArray.estimate(16)
     assert (found.latency, found.interval, found.dsp) == (18, 1, 512)
-    text = to_verilog(Array(16), name="array")
+    text = to_verilog(PeArray(16), name="array")
     assert text.count("module rlfabric_column") == 1 and text.count(" column_") == 16

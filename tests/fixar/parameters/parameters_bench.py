@@ -13,7 +13,7 @@ from fixar.parameters.cases import learner
 from streams import get_all, put_all
 
 from hw.fixar.parameters.parameters import Parameters
-from hw.fixar.parameters.update import Update
+from hw.fixar.parameters.weight_update import WeightUpdate
 
 CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
@@ -52,7 +52,7 @@ async def everything(dut, gap):
     dut.hyperparameters.value = int(VECTORS["hyperparameters"], 16)
     for phase in VECTORS["phases"]:
         dut.network.value = phase["network"]
-        await clocks(dut, Update.settle_of(CONFIG))
+        await clocks(dut, WeightUpdate.settle_of(CONFIG))
         for word in words(phase["sums"]):
             dut.sums.value = word
             await RisingEdge(dut.clk)

@@ -1,6 +1,6 @@
 """The update of a word of weights: ``side`` optimizers behind the sums of gradients of all cores.
 
-Interval 1, free-running; ``Update.latency_of(config)`` clocks from a sum to its last write.
+Interval 1, free-running; ``WeightUpdate.latency_of(config)`` clocks from a sum to its last write.
 """
 
 from amaranth import *
@@ -19,13 +19,14 @@ from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["Update"]
+__all__ = ["WeightUpdate"]
 
 
-class Update(wiring.Component):
-    """Words of all parameter sets, by the optimizer's formulas, where sums of gradients come.
+class WeightUpdate(wiring.Component):
+    """Updates one word of every parameter set by the optimizer's formulas, for each word of sums.
 
-    Of a sum of clock 0, with g = ``GradientSum.latency_of`` and at = ``timing`` of the optimizer::
+    For a sum that comes in clock 0, where g is ``GradientSum.latency_of`` and at is the
+    optimizer's ``timing``::
 
         g - READ_LATENCY    moments_address
         g                   gradients and moments enter the optimizers
@@ -35,7 +36,7 @@ class Update(wiring.Component):
         g + at.latency      new weights are written
                      + 1    clipped_weights; busy for the last time
 
-    No two words that are under way, so within ``latency_of`` clocks, may have one address.
+    Two words within ``latency_of`` clocks must not have the same address.
 
     Parameters
     ----------

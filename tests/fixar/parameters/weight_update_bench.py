@@ -1,4 +1,4 @@
-"""Runs inside the simulator: updates of memories that are lists; see test_update.py."""
+"""Runs inside the simulator: updates of memories that are lists; see test_weight_update.py."""
 
 import json
 import os
@@ -13,13 +13,13 @@ from fixar.parameters.memory import Memory
 from pauses import pauses
 
 from hw.fixar.parameters.memories import WEIGHTS
-from hw.fixar.parameters.update import Update
+from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.learner.config import PARAMETER_SETS
 
 CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 CONFIG = learner(**CASE["learner"])
-UNIT = Update(CONFIG, CASE["sum_width"])
+UNIT = WeightUpdate(CONFIG, CASE["sum_width"])
 
 
 class Counts:

@@ -1,14 +1,15 @@
-"""Which samples of a core exist: a batch need not fill the last word of all cores."""
+"""Which samples of a core exist, since a batch need not fill the last word of all cores."""
 
 from amaranth import *
 
-__all__ = ["existing"]
+__all__ = ["sample_mask"]
 
 
-def existing(m, index, pair, batch, config, *, name):
-    """``keep`` of word ``index`` of a stream, two clocks later: which of its samples there are.
+def sample_mask(m, index, pair, batch, config, *, name):
+    """Two bits, two clocks later: which of the two samples of word ``index`` exist.
 
-    Sample j of a core is that of place ``j * cores`` in ``batch``, which begins with its first.
+    Sample j of a core stands at place ``j * cores`` of the batch, counted from the core's first
+    sample; it exists if this place is below ``batch``. ``pair``: a word has two samples, else one.
     """
     beyond = []
     for half in range(2):

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.aap.existing import existing
+from hw.fixar.aap.sample_mask import sample_mask
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.fixar.numbers.coder import Coder, Collect
@@ -14,13 +14,13 @@ from hw.fixar.numbers.tanh_tail import TanhTail
 from hw.fixar.plan import Result
 from hw.stream.delay import delay
 
-__all__ = ["Tails"]
+__all__ = ["ActorOutputs"]
 
 #: Clocks in which a lane's action becomes a number, before its slope.
 _DECODE = 1
 
 
-class Tails(wiring.Component):
+class ActorOutputs(wiring.Component):
     """Words of numbers to words of cells, in passes of TANH and of SLOPE.
 
     A word may come as many clocks after the last one as that has lanes.
@@ -148,7 +148,7 @@ class Tails(wiring.Component):
         # What has to be found anew of a lane takes two clocks.
         wait = 2
         o = tail.o
-        keep = existing(m, o.index, pass_.half_x, self.batch, config, name="tanh_keep")
+        keep = sample_mask(m, o.index, pass_.half_x, self.batch, config, name="tanh_keep")
         version, place = Signal(self._address), Signal(self._address)
         with m.Switch(pass_.version):
             for number in range(1, 4):

@@ -1,11 +1,11 @@
-"""finish: sums to numbers, numbers to cells, against the formulas in Python's integers."""
+"""round_and_encode: sums to numbers to cells, against the formulas in Python's integers."""
 
 import numpy as np
 import pytest
 from clocks import Clocks
 
 from hw.fixar.config import CODE_WIDTH, FixarConfig
-from hw.fixar.numbers.finish import Finish
+from hw.fixar.numbers.round_and_encode import RoundAndEncode
 
 FORMATS = FixarConfig().arithmetic
 DROP = FORMATS.operand.fraction
@@ -129,7 +129,7 @@ def expected(word, mask, values):
 @pytest.mark.parametrize("side, count", [(4, 700), (16, 60)])
 def test_finish(simulate, tmp_path, side, count):
     rng = np.random.default_rng(side)
-    unit, clocks = Finish(side, WIDTH, FORMATS), Clocks()
+    unit, clocks = RoundAndEncode(side, WIDTH, FORMATS), Clocks()
     seen = dict(clipped=0, codes=0)
     for clock, (word, mask, values) in enumerate(words(rng, side, count)):
         numbers, cells, total = expected(word, mask, values)

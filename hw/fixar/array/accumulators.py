@@ -1,7 +1,7 @@
-"""The foot of the array: a column's two sums become one number or two, and add up in psum.
+"""Below the array: a column's two sums become one number or two, and are added to psum.
 
-Interval 1, latency 3. The shift of FIXAR's PE (V-C, Fig. 5), "(upper << 16) + lower", is here, once
-for a column: the sum of shifted products is the shifted sum.
+Interval 1, latency 3. The shift of FIXAR's PE (V-C, Fig. 5), "(upper << 16) + lower", is done
+here, once for a column, because the sum of shifted products is the shifted sum of the products.
 """
 
 from amaranth import *
@@ -15,9 +15,9 @@ from hw.shared import SharedModule
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, memory_blocks, memory_tables, style_of
 
-__all__ = ["BEGIN_WIDTH", "Foot", "FootColumn", "Mode", "foot_control"]
+__all__ = ["BEGIN_WIDTH", "Accumulators", "ColumnAccumulator", "Mode", "accumulator_control"]
 
-#: A bias of 27 bits at the fraction of the products, at most 20 to the left.
+#: Bits of a bias at the fraction of the products: 27, moved to the left by at most 20.
 BEGIN_WIDTH = 47
 #: Bits of a number's lower part, where a word of the stream is one number.
 _LOWER = 16
@@ -34,25 +34,28 @@ class Mode(enum.Enum, shape=2):
     SUM = 2
 
 
-def foot_control(depth):
-    """What comes with a word's sums."""
+def accumulator_control(depth):
+    """What accompanies the sums of a word: index, and its place in the sum."""
     return data.StructLayout(
         {"valid": 1, "index": range(depth), "first": 1, "last": 1, "mode": Mode}
     )
 
 
-class FootColumn(wiring.Component):
-    """``total = (first ? begin : psum) + combined sums``, as ``Foot``; for a column.
+class ColumnAccumulator(wiring.Component):
+    """One column of ``Accumulators``: ``total = (first ? begin : psum) + number``.
 
     Parameters
     ----------
     width : int
+        Bits of a number of a pair, as of ``Accumulators``.
 
     Members
     -------
-    sums, mode : In
-    first, begin, psum : In, 2 clocks after
-    total : Out(2 * width), 3 clocks after
+    sums : In({c0, c1}), mode : In(Mode)
+        The two sums that leave the column's PEs, and how they are joined to ``number``.
+    first, begin, psum : In, 2 clocks after ``sums``
+        Whether the sum starts here; what it starts with; the sum so far.
+    total : Out(2 * width), 3 clocks after ``sums``
     """
 
     def __init__(self, width):
@@ -120,23 +123,23 @@ def _extended(value, width):
     return Cat(value, value[-1].replicate(width - len(value)))
 
 
-class Foot(wiring.Component):
-    """Sums of the words of an index, exactly, one word a clock::
+class Accumulators(wiring.Component):
+    """Adds up, for each index, the words that leave the array; one word a clock, exact::
 
         number = FULL: (c1 << 16) + c0, PAIR: c0 and c1, SUM: c0 + c1
         total = (first ? begin : psum[index]) + number
         last ? o = total : psum[index] = total
 
-    in numbers of 2 * ``width`` bits, in PAIR of ``width`` bits, c0's the lower one. ``first`` and
-    ``last`` may be of one word. Words of one index come ``RETURN`` clocks after each other or
-    later, so that nothing is forwarded; those of others in any clock.
+    Numbers have 2 * ``width`` bits. PAIR has two of ``width`` bits, c0's in the lower half.
+    A word may be both ``first`` and ``last``. Two words of one index must be at least ``RETURN``
+    clocks apart, because psum is not forwarded; words of other indices may come in any clock.
 
     Parameters
     ----------
     side : int
         Columns.
     width : int
-        Bits of a number of a pair, 49..64; a sum that has more loses its upper ones.
+        Bits of a number of a pair, 49..64; a sum that needs more bits loses the upper ones.
     depth : int
         Words of psum.
 
@@ -144,15 +147,15 @@ class Foot(wiring.Component):
     -------
     control : In({valid, index, first, last, mode})
     sums : In([side] of {c0, c1}), with ``control``
-    begin : In([side] of signed(47)), ``BEGIN_DELAY`` clocks after
-        What a sum begins with; in PAIR both do.
+    begin : In([side] of signed(47)), ``BEGIN_DELAY`` clocks after ``control``
+        What a sum starts with; in PAIR both sums of the column start with it.
     o : Out({valid, index, word: [side] of 2 * ``width``}), ``LATENCY`` clocks after ``control``
     """
 
     INTERVAL = 1
     LATENCY = 3
     BEGIN_DELAY = 2
-    #: Clocks from the read of a psum to that of the sum in its place.
+    #: Clocks from the read of a psum until the sum that replaces it can be read.
     RETURN = 3
 
     def __init__(self, side, *, depth, width=53):
@@ -162,7 +165,7 @@ class Foot(wiring.Component):
         self.side, self.depth, self.width = side, depth, width
         super().__init__(
             {
-                "control": In(foot_control(depth)),
+                "control": In(accumulator_control(depth)),
                 "sums": In(data.ArrayLayout(sums_layout(), side)),
                 "begin": In(data.ArrayLayout(signed(BEGIN_WIDTH), side)),
                 "o": Out(
@@ -179,7 +182,7 @@ class Foot(wiring.Component):
 
     @classmethod
     def estimate(cls, side, *, depth, width=53):
-        """Cycles; memory blocks, and what yosys maps beside them."""
+        """Clocks, memory blocks, and the logic that yosys maps beside them."""
         bits, style = 2 * width * side, style_of(depth)
         tables = memory_tables(bits, depth, style)
         word = bits if tables else 0  # a block has this register inside
@@ -215,7 +218,7 @@ class Foot(wiring.Component):
             self.o.index.eq(s3_index),
         ]
         for c in range(self.side):
-            m.submodules[f"column_{c}"] = column = SharedModule(FootColumn, self.width)
+            m.submodules[f"column_{c}"] = column = SharedModule(ColumnAccumulator, self.width)
             m.d.comb += [
                 column.sums.eq(self.sums[c]),
                 column.mode.eq(control.mode),

@@ -12,7 +12,7 @@ from hw.fixar.numbers.rounding import LARGEST_SHIFT, Rounding
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["Finish", "finish_layout"]
+__all__ = ["RoundAndEncode", "round_and_encode_layout"]
 
 #: Lanes whose clipped numbers are counted in one clock.
 _COUNTED = 4
@@ -21,8 +21,8 @@ _CODE = Rounding(CODE_WIDTH - 1, 1)
 _CODE_BITS = CELL_WIDTH + 1  # a code's shift begins at the number's lowest bit: one below it
 
 
-def finish_layout(side, width):
-    """What goes into ``Finish``; the fields are described there."""
+def round_and_encode_layout(side, width):
+    """What goes into ``RoundAndEncode``; the fields are described there."""
     return data.StructLayout(
         {
             "valid": 1,
@@ -52,7 +52,7 @@ def _bits(width, arithmetic):
     return begin, max(begin + LARGEST_SHIFT + CELL_WIDTH + 1, width)
 
 
-class Finish(wiring.Component):
+class RoundAndEncode(wiring.Component):
     """``r = clip(floor(v * 2**(shift - fraction) + 1/2))``, ``fraction`` that of the operands.
 
     Then ``max(r, 0)`` with ``relu``, and 0 where the mask is 0; that is the number. In half
@@ -68,7 +68,7 @@ class Finish(wiring.Component):
 
     Members
     -------
-    i : In(finish_layout(side, width))
+    i : In(round_and_encode_layout(side, width))
         shift : 0 to 16, that of the streamed operand's codes; 0 without ``pair``. With ``error``
         (the result is one, else an activation) no more than an error's width less 16.
         half : cells are codes, of both samples; else they are the first sample's number.
@@ -94,7 +94,7 @@ class Finish(wiring.Component):
         cells = data.ArrayLayout(CELL_WIDTH, side)
         super().__init__(
             {
-                "i": In(finish_layout(side, width)),
+                "i": In(round_and_encode_layout(side, width)),
                 "value": Out(data.StructLayout({"valid": 1, "number": numbers})),
                 "cell": Out(data.StructLayout({"valid": 1, "word": cells})),
                 "saturated": Out(range(4 * side + 1)),
@@ -125,7 +125,7 @@ class Finish(wiring.Component):
         ]
         clipped = []
         for k in range(self.side):
-            lane = SharedModule(FinishLane, self.width, self.arithmetic)
+            lane = SharedModule(RoundAndEncodeLane, self.width, self.arithmetic)
             m.submodules[f"lane_{k}"] = lane
             m.d.comb += [
                 lane.word.eq(i.word[k]),
@@ -164,8 +164,8 @@ class Finish(wiring.Component):
         m.d.sync += self.saturated.eq(late + counts[1])
 
 
-class FinishLane(wiring.Component):
-    """A lane of ``Finish``, which gives it its controls decoded, of this clock and the next ones.
+class RoundAndEncodeLane(wiring.Component):
+    """One lane of ``RoundAndEncode``, which decodes the controls of this clock and the next ones.
 
     number, code : ``Rounding.controls``; those of ``code``, and ``half``, belong to the numbers
     that are there. value, cell : as there. clipped, code_clipped : numbers, codes of both samples,

@@ -1,4 +1,4 @@
-"""hw.fixar.array.foot: what adds up in psum, to the last bit, in all modes and at every pace."""
+"""hw.fixar.array.accumulators: sums in psum, to the last bit, in all modes, at every pace."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from clocks import Clocks
 
-from hw.fixar.array.foot import Foot, Mode
+from hw.fixar.array.accumulators import Accumulators, Mode
 
 FULL, PAIR, SUM = Mode.FULL, Mode.PAIR, Mode.SUM
 #: Limits of c0 and c1, and of begin.
@@ -14,11 +14,11 @@ SUMS, BEGIN = 1 << 47, 1 << 46
 
 
 class Timeline:
-    """Clocks of a ``Foot``, and what must leave it; psum is of Python's integers."""
+    """Clocks of ``Accumulators``, and what must leave it; psum is of Python's integers."""
 
     def __init__(self, side, *, depth, width=53, seed=1, corners=0.3):
         self.side, self.width, self.corners = side, width, corners
-        self.foot = Foot(side, depth=depth, width=width)
+        self.unit = Accumulators(side, depth=depth, width=width)
         self.depth = depth
         self.rng, self.clocks = np.random.default_rng(seed), Clocks()
         self.psum, self.now, self.left = {}, 0, []
@@ -56,12 +56,12 @@ class Timeline:
         control = dict(valid=valid, index=index, first=first, last=last, mode=mode.value)
         sums = [dict(c0=int(c0), c1=int(c1)) for c0, c1 in sums]
         self.clocks.at(self.now, control=control, sums=sums)
-        self.clocks.at(self.now + Foot.BEGIN_DELAY, begin=self.begin)
+        self.clocks.at(self.now + Accumulators.BEGIN_DELAY, begin=self.begin)
         out = dict(valid=valid and last)
         if valid and last:
             self.left.append([])
             out |= dict(index=index, word=self.left[-1])
-        self.clocks.expect(self.now + Foot.LATENCY, o=out)
+        self.clocks.expect(self.now + Accumulators.LATENCY, o=out)
         self.now += 1
 
     def _numbers(self, mode, low, high):
@@ -81,7 +81,7 @@ class Timeline:
         return self._numbers(mode, a + b, (a >> self.width) + (b >> self.width))
 
     def run(self, simulate, directory):
-        self.clocks.run(simulate, self.foot, directory)
+        self.clocks.run(simulate, self.unit, directory)
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -139,15 +139,19 @@ def test_sums_of_full_size(simulate, tmp_path):
 @pytest.mark.parametrize("width", [49, 53, 64])
 def test_random(simulate, tmp_path, width):
     """Any index as soon as it may come back, often at once; any mode; words that are none."""
-    assert Foot.RETURN == 3
+    assert Accumulators.RETURN == 3
     timeline = Timeline(2, depth=5, width=width, seed=width)
     rng, used, returned = timeline.rng, {}, 0
     for _ in range(300):
-        ready = [index for index in range(5) if timeline.now - used.get(index, -9) >= Foot.RETURN]
+        ready = [
+            index for index in range(5) if timeline.now - used.get(index, -9) >= Accumulators.RETURN
+        ]
         if rng.random() < 0.2:
             timeline.idle()
             continue
-        at_once = [index for index in ready if timeline.now - used.get(index, -9) == Foot.RETURN]
+        at_once = [
+            index for index in ready if timeline.now - used.get(index, -9) == Accumulators.RETURN
+        ]
         index = int(rng.choice(at_once or ready))
         first = index not in timeline.psum or rng.random() < 0.2
         returned += index in at_once and not first
@@ -167,9 +171,9 @@ def test_random(simulate, tmp_path, width):
 )
 def test_rejects(values, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
-        Foot(**values)
+        Accumulators(**values)
 
 
 def test_estimate():
-    found = Foot.estimate(16, depth=512)
+    found = Accumulators.estimate(16, depth=512)
     assert (found.latency, found.interval, found.dsp, found.bram36) == (3, 1, 0, 24)

@@ -8,7 +8,7 @@ from fixar.parameters.cases import hexadecimal, learner, random_parameters, word
 from fixar.parameters.phases import SUM_WIDTH, Phase
 from pauses import SOLID
 
-from hw.fixar.parameters.update import Update
+from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_memory import stored_sets
 
@@ -39,8 +39,8 @@ def test_update(simulate, tmp_path, side, optimizer, cores):
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(dict(memories=before, phases=phases)))
     simulate(
-        Update(config, SUM_WIDTH),
-        "fixar.parameters.update_bench",
+        WeightUpdate(config, SUM_WIDTH),
+        "fixar.parameters.weight_update_bench",
         vectors=str(file),
         learner=options,
         sum_width=SUM_WIDTH,

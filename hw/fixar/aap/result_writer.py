@@ -4,16 +4,16 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.aap.tails import Tails
+from hw.fixar.aap.actor_outputs import ActorOutputs
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import cells_layout, streams_pairs
-from hw.fixar.numbers.finish import Finish
 from hw.fixar.numbers.ranges import PassRange, range_layout
+from hw.fixar.numbers.round_and_encode import RoundAndEncode
 from hw.fixar.plan import Kind, Result, Version
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
-__all__ = ["Results", "saturation_layout"]
+__all__ = ["ResultWriter", "saturation_layout"]
 
 _SUM_WIDTH = 48
 
@@ -23,8 +23,8 @@ def saturation_layout(side):
     return data.StructLayout({"activations": range(4 * side + 3), "gradients": range(4 * side + 5)})
 
 
-class Results(wiring.Component):
-    """Results from the foot, one word a clock, to where ``pass_`` says.
+class ResultWriter(wiring.Component):
+    """Results from the accumulators, one word a clock, to where ``pass_`` says.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Results(wiring.Component):
     schedule : Schedule
         Whose results these are.
     sums : StructLayout
-        Of the foot's results.
+        Of the accumulators' results.
 
     Members
     -------
@@ -41,7 +41,7 @@ class Results(wiring.Component):
     end : In(1), clear : In(1)
         The pass is over; ``value_sum`` begins anew.
     sums : In({valid, index, word}), result : In
-        Of the foot; what the schedule says of it.
+        Of the accumulators; what the schedule says of it.
     x : In([side] of 32 bits), a clock before: cells that mask an error
     action_address : Out
         Of the actions that belong to a word of a SLOPE; ``action`` two clocks later.
@@ -98,65 +98,67 @@ class Results(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, pass_, result = self.config, self.pass_, self.result
-        m.submodules.finish = finish = Finish(config.side, self._width, config.arithmetic)
-        m.submodules.tails = tails = Tails(config, self.layouts, result.shape())
+        m.submodules.round_and_encode = rounding = RoundAndEncode(
+            config.side, self._width, config.arithmetic
+        )
+        m.submodules.actor_outputs = outputs = ActorOutputs(config, self.layouts, result.shape())
         is_result = {kind: Signal(name=f"is_{kind.name.lower()}") for kind in Result}
         m.d.comb += [flag.eq(pass_.result == kind) for kind, flag in is_result.items()]
-        self._finish(m, finish, is_result)
+        self._round(m, rounding, is_result)
 
         # With the numbers.
-        wait = Finish.VALUE_LATENCY
+        wait = RoundAndEncode.VALUE_LATENCY
         late = delay(m, result, wait, name="result")
-        valid, numbers = finish.value.valid, finish.value.number
+        valid, numbers = rounding.value.valid, rounding.value.number
         m.d.comb += [
-            tails.pass_.eq(pass_),
-            tails.batch.eq(self.batch),
-            tails.acting.eq(self.acting),
-            tails.valid.eq(valid),
-            tails.value.eq(numbers),
-            tails.result.eq(late),
-            tails.action.eq(self.action),
+            outputs.pass_.eq(pass_),
+            outputs.batch.eq(self.batch),
+            outputs.acting.eq(self.acting),
+            outputs.valid.eq(valid),
+            outputs.value.eq(numbers),
+            outputs.result.eq(late),
+            outputs.action.eq(self.action),
         ]
         # The actions are asked for two clocks before.
         policy = (Version.POLICY - 1) * self.layouts.regions.action_words * config.samples
         place = delay(m, result.place, 1, name="place")
         m.d.sync += self.action_address.eq(place + policy)
         self._values(m, valid, numbers[0], late, is_result)
-        self._range(m, finish, tails, late, is_result)
+        self._range(m, rounding, outputs, late, is_result)
 
         # With the cells.
-        store = delay(m, late.store, Finish.LATENCY - wait, name="store")
+        store = delay(m, late.store, RoundAndEncode.LATENCY - wait, name="store")
         for port, kind in ((self.x_write, Result.HIDDEN), (self.e_write, Result.ERROR)):
             m.d.comb += [
-                port.valid.eq(finish.cell.valid & is_result[kind]),
+                port.valid.eq(rounding.cell.valid & is_result[kind]),
                 port.address.eq(store),
-                port.word.eq(finish.cell.word),
+                port.word.eq(rounding.cell.word),
             ]
         with m.If(is_result[Result.SLOPE]):
             m.d.comb += [
-                self.e_write.valid.eq(tails.write.valid),
-                self.e_write.address.eq(tails.write.address),
-                self.e_write.word.as_value().eq(tails.write.word.as_value()),
+                self.e_write.valid.eq(outputs.write.valid),
+                self.e_write.address.eq(outputs.write.address),
+                self.e_write.word.as_value().eq(outputs.write.word.as_value()),
             ]
         m.d.comb += [
-            self.action_write.eq(tails.write),
-            self.action_write.valid.eq(tails.write.valid & is_result[Result.TANH]),
+            self.action_write.eq(outputs.write),
+            self.action_write.valid.eq(outputs.write.valid & is_result[Result.TANH]),
         ]
 
         with m.If(pass_.kind == Kind.DX):
-            m.d.sync += self.saturated.gradients.eq(finish.saturated + tails.saturated)
+            m.d.sync += self.saturated.gradients.eq(rounding.saturated + outputs.saturated)
             m.d.sync += self.saturated.activations.eq(0)
         with m.Else():
-            m.d.sync += self.saturated.activations.eq(finish.saturated + tails.saturated)
+            m.d.sync += self.saturated.activations.eq(rounding.saturated + outputs.saturated)
             m.d.sync += self.saturated.gradients.eq(0)
-        under_way = Signal(Finish.COUNT_LATENCY + 1)
-        m.d.sync += under_way.eq(Cat(finish.i.valid, under_way))
-        m.d.comb += self.busy.eq(under_way.any() | tails.busy)
+        under_way = Signal(RoundAndEncode.COUNT_LATENCY + 1)
+        m.d.sync += under_way.eq(Cat(rounding.i.valid, under_way))
+        m.d.comb += self.busy.eq(under_way.any() | outputs.busy)
         return m
 
-    def _finish(self, m, finish, is_result):
+    def _round(self, m, rounding, is_result):
         """What is to be done with sums."""
-        pass_, result, i = self.pass_, self.result, finish.i
+        pass_, result, i = self.pass_, self.result, rounding.i
         pair, error, hidden = Signal(), is_result[Result.ERROR], is_result[Result.HIDDEN]
         m.d.comb += [
             pair.eq(streams_pairs(pass_)),
@@ -214,24 +216,24 @@ class Results(wiring.Component):
         with m.Elif(s1_valid):
             m.d.sync += self.value_sum.eq(self.value_sum + s1_values)
 
-    def _range(self, m, finish, tails, late, is_result):
+    def _range(self, m, rounding, outputs, late, is_result):
         """Of numbers before they are codes; a lane's errors behind the slope come as lane 0."""
         pass_ = self.pass_
         m.submodules.range = unit = PassRange(self.config.side, self._slots)
         seen = is_result[Result.HIDDEN] | is_result[Result.ERROR]
         m.d.comb += [
-            unit.i.valid.eq(finish.value.valid & seen & ~self.acting),
+            unit.i.valid.eq(rounding.value.valid & seen & ~self.acting),
             unit.i.keep.eq(late.keep),
-            unit.i.number.eq(finish.value.number),
+            unit.i.number.eq(rounding.value.number),
             Value.cast(unit.i.lanes).eq(pass_.lanes | (~late.final).replicate(self.config.side)),
             unit.end.eq(self.end),
             unit.slot.eq(pass_.range_slot),
         ]
         with m.If(is_result[Result.SLOPE]):
             m.d.comb += [
-                unit.i.valid.eq(tails.slope.valid),
-                unit.i.keep.eq(tails.slope.keep),
-                unit.i.number[0].eq(tails.slope.value),
+                unit.i.valid.eq(outputs.slope.valid),
+                unit.i.keep.eq(outputs.slope.keep),
+                unit.i.number[0].eq(outputs.slope.value),
                 Value.cast(unit.i.lanes).eq(1),
             ]
         wiring.connect(m, unit.o, wiring.flipped(self.range))

@@ -1,25 +1,25 @@
-"""What sums begin with: the biases of each tile of a result, at the fraction of its sums."""
+"""What sums start with: the biases of each tile of a result, at the fraction of its sums."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.array.foot import BEGIN_WIDTH
+from hw.fixar.array.accumulators import BEGIN_WIDTH
 from hw.fixar.layouts import SHIFT_WIDTH
 from hw.fixar.parameters.layouts import bias_layout
 from hw.stream.queue import Queue
 
-__all__ = ["Begins"]
+__all__ = ["BiasQueue"]
 
-#: Tiles of a result whose biases are under way: those loaded, and those whose words are.
+#: Tiles of a result that may wait: those that are loaded, and those whose words are in the array.
 _AHEAD = 8
 
 
-class Begins(wiring.Component):
-    """Biases wait until the words of their sums enter the foot.
+class BiasQueue(wiring.Component):
+    """A queue of biases, each of which waits until the words of its sums enter the accumulators.
 
-    ``begin = bias * 2^(fraction - shift)``, with the fraction of an activation: as a sum of
-    products of operands and of codes whose shift is ``shift``.
+    ``begin = bias * 2^(fraction - shift)``, where ``fraction`` is that of an activation: so a bias
+    has the binary point of the products of weights with codes whose shift is ``shift``.
 
     Parameters
     ----------
@@ -27,13 +27,16 @@ class Begins(wiring.Component):
 
     Members
     -------
-    bias : In({valid, word}), shift : In
-        ``shift`` is steady while biases come.
+    bias : In({valid, word})
+        The biases of a tile, as the parameter memory reads them.
+    shift : In
+        The shift of the pass; it does not change while biases come.
     forward : In(1)
-        Without it sums begin with 0.
+        The pass is a forward pass. In other passes sums start with 0.
     next : In(1)
-        The first words of a sum have entered with the last index: the next bias.
+        The first word of the stream's last index has entered, so the next tile's biases follow.
     begin : Out([side] of signed(47))
+        What the sums of each column start with.
     """
 
     def __init__(self, config):

@@ -1,4 +1,4 @@
-"""hw.fixar.aap.existing: samples of a batch, and padding behind them, word by word."""
+"""hw.fixar.aap.sample_mask: samples of a batch, and padding behind them, word by word."""
 
 import pytest
 from amaranth import *
@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from clocks import Clocks
 
-from hw.fixar.aap.existing import existing
+from hw.fixar.aap.sample_mask import sample_mask
 from hw.fixar.config import FixarConfig
 
 
@@ -20,7 +20,7 @@ class Existing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        keep = existing(m, self.index, self.pair, self.batch, self.config, name="exists")
+        keep = sample_mask(m, self.index, self.pair, self.batch, self.config, name="exists")
         m.d.comb += self.keep.eq(keep)
         return m
 

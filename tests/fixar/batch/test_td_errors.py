@@ -7,7 +7,7 @@ import pytest
 from arith.float32_cases import bits
 from pauses import SOLID
 
-from hw.fixar.batch.errors import Errors
+from hw.fixar.batch.td_errors import TdErrors
 from hw.fixar.config import FixarConfig
 from hw.learner.records import record_words
 from hw.nn.td_loss import GAP
@@ -112,7 +112,7 @@ def made(config, unit, rng, *, batch, half, pair, gap=0.0, wild=False):
 def test_errors(simulate, tmp_path, cores, batch):
     """Batches of any size one after the other, in every precision, into slow readers too."""
     config = FixarConfig(cores=cores, batch=batch, side=4, observation=3, action=2)
-    unit, rng, batches = Errors(config), np.random.default_rng(cores), []
+    unit, rng, batches = TdErrors(config), np.random.default_rng(cores), []
     seen = 0
     for k in range(9):
         size = [batch, 1, batch - batch // 4, max(1, cores - 1)][k % 4]
@@ -132,4 +132,4 @@ def test_errors(simulate, tmp_path, cores, batch):
     assert seen or batch == 1
     path = tmp_path / "batches.json"
     path.write_text(json.dumps(batches))
-    simulate(unit, "fixar.batch.errors_bench", batches=str(path), width=FORMATS.gradient.width)
+    simulate(unit, "fixar.batch.td_errors_bench", batches=str(path), width=FORMATS.gradient.width)

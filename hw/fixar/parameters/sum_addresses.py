@@ -1,4 +1,4 @@
-"""Which word of the parameters a sum of gradients is of, and how far it lies below the others."""
+"""The address of the parameters that each sum of gradients belongs to, and the sum's shift."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -7,15 +7,16 @@ from amaranth.lib.wiring import In, Out
 from hw.fixar.layouts import SHIFT_WIDTH, Layouts
 from hw.fixar.parameters.layouts import sums_layout
 
-__all__ = ["Updates"]
+__all__ = ["SumAddresses"]
 
 
-class Updates(wiring.Component):
-    """Sums of all cores with the address of their word, a clock later.
+class SumAddresses(wiring.Component):
+    """Passes the sums of all cores on, a clock later, with the address of their word of weights.
 
-    Sum i of a tile of outputs is of feature i of the frame; the last is of the ones: biases. A sum
-    is 2^shift times as large as it looks, by the shifts of activations and of errors; a bias's, by
-    the fraction of an activation in place of the former.
+    Sum i of a tile of outputs belongs to feature i of the frame; the last one belongs to the number
+    1, so it is the bias's. The true sum is ``sum * 2**shift``, where shift is the activations'
+    shift plus the errors' shift. A bias multiplies errors by 1, so there the fraction of an
+    activation stands for the activations' shift.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Updates(wiring.Component):
     start : In(1)
         A pass begins.
     i : In([cores] of {valid, index, word})
-        In lockstep.
+        The sums of the cores, which all come in the same clock.
     o : Out(sums_layout)
     """
 

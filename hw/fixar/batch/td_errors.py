@@ -1,6 +1,6 @@
 """TD errors of the batch: one binary32 pipeline for all cores, a sample every ``GAP`` clocks.
 
-In the order of the batch, so that sums and items are those of any other learner.
+Samples are taken in the order of the batch, so that sums and items equal any other learner's.
 """
 
 from amaranth import *
@@ -13,7 +13,7 @@ from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["Errors", "error_layout"]
+__all__ = ["TdErrors", "error_layout"]
 
 #: Where a sample is read from memory, and the clock of its q values.
 _READS = ("index", "weight", "reward", "discount")
@@ -38,12 +38,13 @@ def error_layout(config):
     )
 
 
-class Errors(wiring.Component):
-    """``hw.nn.td_loss`` for every sample; the errors as words of the E memory.
+class TdErrors(wiring.Component):
+    """Computes ``hw.nn.td_loss`` for every sample, and writes the errors as words of E memories.
 
-    Sample b is that of core ``b % cores`` and place ``j = b // cores``. The Q values of a place are
-    word j of their core, with ``half`` one of the two of word ``j // 2``. Errors are words as well:
-    word j, with ``pair`` two of them in word ``j // 2``. Places without a sample have error 0.
+    Sample b belongs to core ``b % cores`` and has place ``j = b // cores`` there. The Q values of a
+    place are word j of its core; with ``half`` they are one of the two in word ``j // 2``. The
+    error of a place is word j of E; with ``pair`` two errors share word ``j // 2``. A place without
+    a sample has error 0.
 
     Parameters
     ----------
