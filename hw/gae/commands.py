@@ -42,7 +42,7 @@ def _exponent(name):
 
 
 def _standardizer(name):
-    """What PUSH needs to know of rewards, or of values."""
+    """The fields by which PUSH standardizes rewards, or values."""
     return (
         _exponent(f"{name}_exponent"),
         _signed(f"{name}_mean", MEAN_WIDTH, ""),
@@ -63,7 +63,7 @@ def _scale(name):
 
 
 def _mean(name, doc="words"):
-    """A number in words, of 32 bits at most; the narrowest word has 27."""
+    """A mean as a word; a word has 27 bits at least, the field 32."""
 
     def limit(config):
         return config.gae.word.high if config.gae.code_width == 8 else (1 << 31) - 1
@@ -72,7 +72,7 @@ def _mean(name, doc="words"):
 
 
 def _slots(footprint, planes):
-    """``count`` slots, of operands or of results."""
+    """The footprint of ``count`` slots in operands or results."""
     return footprint(
         lambda c, s: c.count * s.config.slot_bytes(planes), f"`count` slots of {planes}"
     )

@@ -18,8 +18,8 @@ _HEADROOM = 11  # bits of a word above a result: an advantage is a sum over up t
 class GaeConfig(ConfigBase):
     """``rows`` PEs beside a stack (HEPPO's FILO memory) of ``depth`` slots, a slot a time step.
 
-    The stack takes one slot more, of bootstraps alone: that of rollouts of ``depth`` steps that end
-    unfinished.
+    The stack takes one slot more, for bootstraps alone, so that a rollout of ``depth`` steps may
+    end with unfinished episodes.
     """
 
     #: Trajectories that are worked on at the same time.
@@ -48,18 +48,19 @@ class GaeConfig(ConfigBase):
     def word(self):
         """Rewards, values and advantages inside a PE, in units that the host chooses.
 
-        8-bit codes leave room in 27 bits, what a DSP48E2 multiplies at once; the others take two.
+        With 8-bit codes a word has 27 bits, which one DSP48E2 multiplies; wider codes need wider
+        words and two blocks.
         """
         return SQ(27 if self.code_width == 8 else 35, 0)
 
     @property
     def coefficient(self):
-        """gamma, and powers of gamma * lambda; 1 is among them."""
+        """The format of gamma and of the powers of gamma * lambda, 1 included."""
         return UQ(1, 16 if self.code_width == 8 else 25)
 
     @property
     def scale(self):
-        """Words a code."""
+        """The format of the factor that turns a code into a word."""
         return UQ(10, 16)
 
     @property
@@ -79,12 +80,13 @@ class GaeConfig(ConfigBase):
 
     @property
     def ram_style(self):
-        """Of the stack's memory."""
+        """Which kind of memory the stack is."""
         return style_of(self.depth, self.ultra_ram)
 
     @property
     def cell_width(self):
-        """Bits a row and slot of the stack: reward and value, or the two results; and the kind."""
+        """Bits of a row in a slot of the stack: the kind, with reward and value or with the two
+        results."""
         return 2 * max(self.code_width, self.result_width) + 2
 
 
@@ -97,8 +99,8 @@ class GaeKernelConfig(ConfigBase):
 
     @property
     def slot_beats(self):
-        """Beats of the planes of a slot, in order: of numbers (kinds, rewards, values), of codes
-        (the same), of results (advantages, rewards-to-go). Each plane begins on a beat."""
+        """Beats of each plane of a slot, in order: numbers (kinds, rewards, values), codes (the
+        same), results (advantages, rewards-to-go). Each plane begins on a new beat."""
         rows, beat = self.gae.rows, self.engine.beat_bytes
 
         def planes(*sizes):

@@ -1,7 +1,8 @@
 """The core of ``gae``: executes the commands of ``hw.gae.commands`` on intake, stack and rows.
 
-One command at a time. What lies in operands passes the intake to the stack, a beat a clock; an
-ESTIMATE turns the stack over in place, a slot a clock; results leave a beat a clock.
+One command at a time. A PUSH moves operands through the intake to the stack, a beat a clock. An
+ESTIMATE replaces the stack's codes by results in place, a slot a clock. A PULL writes results, a
+beat a clock.
 """
 
 from types import SimpleNamespace
@@ -22,7 +23,8 @@ __all__ = ["GaeCore"]
 
 
 class GaeCore(CommandCore):
-    """A PUSH that fails, of whatever cause, leaves the stack as it was: its slots are dropped.
+    """Executes the commands one after the other. A PUSH that fails, whatever the cause, leaves the
+    stack as it was: its slots are dropped.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ class GaeCore(CommandCore):
         self._status(m, estimator, now)
 
     def _overfull(self, m, run, pushed, fill):
-        """Since the command began: the stack's last slot was given more than bootstraps."""
+        """Whether this command has put more than bootstraps into the stack's last slot."""
         full = Signal()
         steps = Cat(
             (cell.kind == Kind.STEP) | (cell.kind == Kind.TERMINAL) for cell in pushed.payload
@@ -182,7 +184,7 @@ class GaeCore(CommandCore):
         ]
 
     def _state(self, m, run, phase, fill, open_rows):
-        """What the rules read; the first unfinished row takes a clock to find."""
+        """The state that rules read. The first unfinished row is found a clock later."""
         state = run.state
         m.d.comb += [state.phase.eq(phase), state.fill.eq(fill)]
         m.d.sync += state.unfinished.eq(open_rows.any())

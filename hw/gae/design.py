@@ -21,13 +21,13 @@ HEPPO_WIDTHS = {"code_width": 8, "result_width": 8}
 
 
 def _library(numbers):
-    """Results of 32 bits: those of 8 are far from another library's (docs/gae.md), and who calls
-    from Python wants advantages rather than a small memory."""
+    """The API's defaults: results of 32 bits. Results of 8 bits are far from another library's
+    (docs/gae.md), and a Python program needs exact advantages more than a small memory."""
     return _default(numbers, code_width=8, result_width=32)
 
 
 def _default(numbers, **widths):
-    """HEPPO's 64 rows where they fit; 8 where multipliers are small and there is no UltraRAM."""
+    """64 rows, as HEPPO's, if they fit; 8 on boards with small multipliers and without UltraRAM."""
     rows, widths = 64 if numbers["ultra_ram"] else 8, widths or HEPPO_WIDTHS
     while rows > 1:
         gae = GaeConfig(rows=rows, ultra_ram=numbers["ultra_ram"], **widths)
@@ -39,10 +39,10 @@ def _default(numbers, **widths):
 
 
 def _suggest(config, fits):
-    """Fewer rows, or shorter stacks."""
+    """Smaller configs to try: fewer rows, or a shorter stack."""
 
     def powers(value, least):
-        """Powers of two below, largest first."""
+        """The powers of two below a number, largest first."""
         return [1 << k for k in reversed(range(value.bit_length())) if least <= 1 << k < value]
 
     smaller = {"gae.rows": powers(config.gae.rows, 1), "gae.depth": powers(config.gae.depth, 16)}
@@ -55,12 +55,12 @@ def _suggest(config, fits):
 
 
 def _slots(config):
-    """A whole stack in operands."""
+    """Bytes of operands: a whole stack."""
     return config.gae.depth + 1, config.slot_bytes("numbers")
 
 
 def _rollout(config):
-    """Program and status of an estimate, and a whole stack in operands and in results."""
+    """The buffers of an estimate: program, status, and a whole stack in operands and in results."""
     slots = config.gae.depth + 1
     sizes = {
         "program": 1,
@@ -72,7 +72,8 @@ def _rollout(config):
 
 
 def _identity(config):
-    """Planes of a slot, kinds, and the formats of codes, words and coefficients."""
+    """What the config hash covers: planes of a slot, kinds, and the formats of codes, words and
+    coefficients."""
     gae = config.gae
     return {
         "planes": config.slot_beats,
@@ -84,7 +85,8 @@ def _identity(config):
 
 
 def _settings(config):
-    """Rollouts are of 128 steps, or as many as the stack holds if each ends an episode."""
+    """The agent's settings: rollouts of 128 steps, or of half the stack's depth, because every step
+    may be followed by a bootstrap."""
     return {
         "steps_per_launch": min(128, config.gae.depth // 2),
         "code_width": config.gae.code_width,

@@ -1,4 +1,4 @@
-"""Resources of the whole kernel ``gae``, and the largest that fits a board."""
+"""Resources of the whole kernel ``gae``, and the largest kernel that fits a board."""
 
 from hw.estimate import Estimate, total
 from hw.gae.array.estimator import Estimator
@@ -9,7 +9,7 @@ __all__ = ["estimate"]
 
 
 def estimate(config):
-    """Cycles of an ESTIMATE of a full stack, and resources; None where unknown.
+    """Clocks of an ESTIMATE of a full stack, and resources; None if unknown.
 
     Memory blocks: the stack, and the queues of the two engines.
     """

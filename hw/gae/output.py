@@ -1,4 +1,4 @@
-"""What leaves the kernel: the planes of pulled slots, or the moments, as beats of memory.
+"""What the kernel writes: the planes of pulled slots, or the moments, as beats of memory.
 
 A beat a clock; the first leaves one clock after its slot came.
 """
@@ -15,7 +15,7 @@ __all__ = ["Output"]
 
 
 class Output(wiring.Component):
-    """Each plane of a slot is padded with zeros to whole beats.
+    """Turns slots into beats; each plane of a slot is padded with zeros to whole beats.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class Output(wiring.Component):
     moments : In(1024)
         Two MOMENTS, steady.
     pulling : In(1)
-        Whether the beats are those of ``results``, or of ``moments``.
+        1: the beats come from ``results``. 0: from ``moments``.
     beats : In(stream.Signature(unsigned(24)))
-        Beats of one run, a whole number of slots, or of both moments; taken with the last.
+        How many beats follow: a whole number of slots, or both moments. Taken with the last beat.
     o : Out(stream.Signature(unsigned(data_width)))
     """
 

@@ -1,8 +1,8 @@
-"""What lies in the stack and in the buffers of ``gae``, its status block and its errors.
+"""Records of ``gae``: its slots in the buffers, its status block and its errors.
 
-A rollout lies in operands as slots, in the order of time: a slot is one step of every row. Its
-planes (kinds, rewards, values) have an element a row and begin on a beat each. Kinds are bytes;
-rewards and values are binary32, or codes.
+A rollout lies in operands as slots, in the order of time: a slot is one step of every row. Each of
+its planes (kinds, rewards, values) has an element for each row and begins on a new beat. Kinds are
+bytes; rewards and values are binary32, or codes.
 """
 
 from amaranth.lib import enum
@@ -14,7 +14,8 @@ __all__ = ["GAE_ERRORS", "GAE_STATUS", "MOMENTS", "Error", "Kind", "Phase"]
 
 
 class Kind(enum.Enum, shape=2):
-    """What a row has in a slot."""
+    """What a row has in a slot: nothing, a step, the last step of an episode, or a bootstrap
+    value."""
 
     NONE = 0  #: nothing: before its first or after its last trajectory
     STEP = 1  #: reward, and value of the observation that it was given for
@@ -23,7 +24,7 @@ class Kind(enum.Enum, shape=2):
 
 
 class Phase(enum.Enum, shape=1):
-    """What the stack holds."""
+    """What the stack holds: codes, or results."""
 
     CODES = 0
     RESULTS = 1

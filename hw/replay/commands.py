@@ -45,7 +45,7 @@ class Opcode(enum.Enum, shape=8):
 
 
 class Given(enum.IntEnum, shape=2):
-    """What an INSERT has for each experience."""
+    """What an INSERT brings for each experience: nothing, a priority, or a TD error."""
 
     NOTHING = 0  #: the largest priority so far
     PRIORITIES = 1
@@ -57,7 +57,7 @@ def _priority_limit(config):
 
 
 def _storage(granules):
-    """All experiences, of a number of granules in all."""
+    """The footprint of all experiences in storage."""
     return Footprint("storage", lambda c, s: granules(c, s) * GRANULE_BYTES, "the experiences")
 
 

@@ -20,7 +20,7 @@ GRANULE_WIDTH = 128
 class LevelShape:
     """One level of the tree: ``nodes`` words of ``fanout - 1`` inclusive prefix sums.
 
-    The last prefix sum of a node is its total, which its parent knows: it is not stored.
+    The last prefix sum of a node is the node's total. It is not stored, because the parent has it.
     ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number.
     """
 
@@ -47,7 +47,7 @@ class ReplayConfig(ConfigBase):
     capacity : leaves, 2..2**24; any number, not only powers of the fanout.
     fanout : children of a node K, a power of two in 2..64, so that a child is a slice of the index.
     priority_width, priority_fraction : a priority is UQ(width - fraction, fraction).
-    ultra_ram : whether memories of 2048 words and more may be UltraRAM.
+    ultra_ram : whether memories of 2048 words or more may be UltraRAM.
     """
 
     capacity: int = 1 << 20
@@ -124,7 +124,7 @@ class ReplayConfig(ConfigBase):
 
     @property
     def table_lanes(self):
-        """Priorities a row of the priority table: UltraRAM's 72 bits are filled."""
+        """Priorities in a row of the priority table, so that they fill the 72 bits of UltraRAM."""
         return max(1, 72 // self.priority_width) if self.table_style == "ultra" else 1
 
     @property

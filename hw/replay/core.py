@@ -35,15 +35,17 @@ class ReplayCore(CommandCore):
     """Executes SETUP to GET: one command at a time, its parts overlapped.
 
     SAMPLE, FIND and GET draw, fetch and write at the same time, so a batch takes as long as the
-    slowest of the three, and the latency of the others. INSERT first writes its experiences, then
-    sets their priorities: what can be drawn is in memory. ``docs/replay.md`` follows each command.
+    slowest of the three, plus the latency of the others. INSERT first writes its experiences and
+    then sets their priorities, so that every experience that can be drawn is in memory.
+    ``docs/replay.md`` follows each command.
 
     Parameters
     ----------
     config : ReplayKernelConfig
     check : Component or None
-        Looks at the experiences of every INSERT: ``hw.learner.samples.insert_check``, or what has
-        its members and its ``ERROR``. One that it calls bad ends as one that memory fails.
+        Checks the experiences of every INSERT: ``hw.learner.samples.insert_check``, or a component
+        with the same members and ``ERROR``. An INSERT that it calls bad ends like an INSERT that
+        memory fails.
     """
 
     COMMANDS = COMMANDS
@@ -58,8 +60,8 @@ class ReplayCore(CommandCore):
     def estimate(config):
         """Resources of the whole kernel; None where unknown.
 
-        Memory blocks are counted: those of the manager, the queues of the four engines and that of
-        the headers. The interpolation tables of the logarithms, a block or two, are left out.
+        Memory blocks are counted: the manager's, the queues of the four engines, and the queue of
+        headers. The interpolation tables of the logarithms, a block or two, are left out.
         """
         width, depth = config.engine.data_width, config.engine.depth
         queues = 4 * memory_blocks(width, depth, style_of(depth))
@@ -258,7 +260,8 @@ class ReplayCore(CommandCore):
                 m.next = "IDLE"
 
     def _status(self, m, run, flags, units):
-        """State; clocks of the last batch, cut at the last draw, the last arrival, the end."""
+        """The status block: the state of storage, and the clocks of the last batch until its last
+        draw, its last arrival and its end."""
         manager, ring, gather = units.manager, units.ring, units.gather
         clock, drawn, gathered, written = (
             Signal(32, name=f"clock_{name}") for name in ("now", "drawn", "gathered", "written")

@@ -16,7 +16,8 @@ __all__ = ["DESIGN", "default_config", "identity"]
 
 
 def default_config(numbers):
-    """The largest power of two up to 2^20 whose memories fit; 4096 where there is no UltraRAM."""
+    """The capacity is the largest power of two up to 2^20 that fits; without UltraRAM it is
+    4096."""
     engine = default_engine(numbers)
     blocks = numbers.get("uram") or 0
     capacity = 1 << 20
@@ -29,7 +30,8 @@ def default_config(numbers):
 
 
 def identity(config):
-    """Of batches and experiences, and of the numbers of commands and items."""
+    """What the config hash covers: layouts of batches and experiences, numbers of commands and
+    items."""
     return {
         "granule": GRANULE_BYTES,
         "header": HEADER.size,
@@ -40,7 +42,8 @@ def identity(config):
 
 
 def _suggest(config, fits):
-    """A narrower tree; its capacity is asked of every design."""
+    """Smaller configs to try: a tree with a smaller fanout. (The capacity is tried for every
+    design.)"""
     fanouts = [config.replay.fanout >> k for k in range(1, config.replay.fanout.bit_length() - 1)]
 
     def holds(changes):

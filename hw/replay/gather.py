@@ -31,14 +31,15 @@ class Gather(wiring.Component):
     data_width : int
         Bits of a beat.
     depth : int
-        Headers that may wait for their experience: beats in flight in the read engine.
+        Headers that may wait for their experience; as many as the read engine has beats in flight.
 
     Members
     -------
     start : In(1)
         A batch begins; all inputs below are steady until the last word has left.
     count : In(16), granules, stride : In
-        Records; granules and beats of an experience (0 granules: headers alone).
+        Records in the batch; granules and beats of an experience. With 0 granules the batch is
+        headers alone.
     storage : In(64), total, fill, beta : In
     response : In(stream of response_layout)
     read : Out(read_port)
@@ -76,7 +77,7 @@ class Gather(wiring.Component):
         return m
 
     def _addresses(self, m):
-        """Where the experience lies: a product (one DSP block), then a sum of 64 bits.
+        """The address of the experience: a product (one DSP block), then a sum of 64 bits.
 
         Returns the second register's valid, leaf and address, and what takes them.
         """
@@ -108,7 +109,8 @@ class Gather(wiring.Component):
         return s2_valid, s2_leaf, s2_address, s2_leave
 
     def _headers(self, m, whole, valid, leaf, address, leave):
-        """Fork: a read, a weight, and the rest of the header beside it; headers wait for reads."""
+        """Splits an answer into a read, a weight and the rest of the header; headers wait for their
+        reads."""
         config = self.config
         m.submodules.requests = requests = Queue(REQUEST, 2)
         m.submodules.weight = weight = WeightUnit(
@@ -153,7 +155,7 @@ class Gather(wiring.Component):
         ]
 
     def _records(self, m, whole):
-        """A record: the header rides in front of the experience's first beat."""
+        """Joins header and experience to a record; the header stands in front of the first beat."""
         headers, granule = m.submodules.headers, 8 * GRANULE_BYTES
         word_granules = self.data_width // granule
         m.submodules.pack = pack = Pack(granule, word_granules + 1, word_granules)

@@ -1,6 +1,7 @@
 """The insert engine: dense experiences of operands go to their places in storage.
 
-Behind the last of ``capacity`` places comes the first; a run of experiences is one write, or two.
+After the last of ``capacity`` places the first one follows. So a run of experiences is one write,
+or two where it passes the end.
 """
 
 from amaranth import *
@@ -30,12 +31,13 @@ class Insert(wiring.Component):
     start : In(1)
         Begin; all inputs below are steady until ``done``.
     storage : In(64), position, capacity : In, count : In(16), granules : In, stride : In
-        Byte address, places, experiences (at most ``capacity``), granules and beats of one.
+        Byte address of storage; place of the first experience; number of places; number of
+        experiences (at most ``capacity``); granules of an experience; beats of a place.
     words : In(stream.Signature(data_width))
         The experiences, dense.
     write : Out(write_port)
     done : Out(1)
-        One clock: memory has answered every write, be it with an error.
+        1 for one clock: memory has answered every write, with or without an error.
     """
 
     def __init__(self, config, data_width):

@@ -1,6 +1,7 @@
 """Lists of operands become requests of the replay manager: one item a clock.
 
-TD errors pass the priority unit on the way; items that break a rule are made harmless and reported.
+TD errors pass the priority unit on their way. An item that breaks a rule is made harmless and is
+reported.
 """
 
 from amaranth import *
@@ -34,7 +35,8 @@ class ItemReader(wiring.Component):
 
     A bad item becomes a FIND past the total: the manager answers it with an error and changes
     nothing, so the answers stay in step. A bad item of an INSERT gives its place the priority 0,
-    for a new experience lies there already. Items behind a memory error count as bad.
+    because the new experience has already been written there. All items after a memory error count
+    as bad.
 
     Parameters
     ----------
@@ -47,9 +49,10 @@ class ItemReader(wiring.Component):
     opcode, given, fill, alpha, epsilon : In
         Steady from ``count`` to the last request.
     place : In
-        Of an INSERT: where the experience goes whose request leaves next.
+        Of an INSERT: the place of the experience whose request leaves next.
     failed : In(1)
-        Memory has failed a beat that was taken from ``words``; a request that waits changes too.
+        Memory has failed a beat that was taken from ``words``. A request that still waits becomes
+        bad too.
     start : In(1)
         Forget the error and the position of the last command.
     count : In(stream.Signature(16))
@@ -57,10 +60,10 @@ class ItemReader(wiring.Component):
     words : In(stream.Signature(data_width))
     request : Out(stream of request_layout)
     error, position : Out
-        Code and number of the first bad item since ``start``; if memory failed one, of the first
-        that it failed.
+        Code and number of the first bad item since ``start``; if memory has failed items, of the
+        first failed one.
     saturated : Out(1)
-        One clock for each priority that was clipped.
+        1 for one clock for each priority that was clipped.
     """
 
     def __init__(self, config, data_width):

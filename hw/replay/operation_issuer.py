@@ -1,6 +1,6 @@
 """Issues the operations of a command to the replay manager, and counts and passes on its answers.
 
-Items of a list are passed on; draws and insertions are made here, one a clock.
+Items of a list are passed on. Draws, and insertions without a list, are made here, one a clock.
 """
 
 from amaranth import *
@@ -14,7 +14,8 @@ __all__ = ["OperationIssuer"]
 
 
 class OperationIssuer(wiring.Component):
-    """``count`` requests, ``count`` answers; those of a batch go on to the gather engine.
+    """Sends ``count`` requests and takes ``count`` answers; answers of a batch go to the gather
+    engine.
 
     Parameters
     ----------
@@ -23,23 +24,23 @@ class OperationIssuer(wiring.Component):
     Members
     -------
     count, is_list, is_insert, is_batch, is_find : In
-        Of the command; steady from ``start`` to ``complete``.
+        The command's count and kind; steady from ``start`` to ``complete``.
     start : In(1)
-        Begin to count answers; before the first request can come.
+        Starts the count of answers; comes before the first request.
     begin : In(1)
-        Make the requests of a draw, or of an insertion without a list.
+        Starts the requests of a draw, or of an insertion without a list.
     position, entry : In
-        Place and priority of the experience that enters now; ``advance`` takes them.
+        Place and priority of the experience that enters now; ``advance`` says that they are taken.
     advance : Out(1)
     items : In(stream of request_layout)
     request, response :
-        The replay manager's streams, from the other side.
+        The replay manager's streams, as the manager's client has them.
     answer : Out(stream of response_layout)
         Of a batch.
     answered, complete : Out(1)
-        An answer was taken in this clock; all were.
+        An answer is taken in this clock; all answers have been taken.
     missed, detail : Out
-        A FIND lay past the total, and which was the first.
+        A FIND was at or past the total; ``detail`` is the number of the first one.
     """
 
     def __init__(self, config):

@@ -79,7 +79,8 @@ class PriorityUnit(wiring.Component):
     ``|td|`` goes to UQ(16, 16), the result to ``config.format``, both round half up and saturating.
     Against the formula at that fixed-point ``|td|``, the relative error before the last rounding is
     below 2^-18.4 for alpha <= 1 and 2^-17.4 for alpha < 2.
-    ``alpha = 0`` gives exactly 1.0, also for ``0**0``; ``td = epsilon = 0`` else one raw unit.
+    ``alpha = 0`` gives exactly 1.0, also for ``0**0``. With any other alpha, ``td = epsilon = 0``
+    gives one raw unit.
 
     Source: Schaul et al., Prioritized Experience Replay (ICLR 2016), equation 1 and section 3.3.
 

@@ -1,7 +1,8 @@
 """The replay kernel's records, status block and errors: one table each.
 
-Experiences are records of whole granules (16 bytes). In operands and results they lie dense; in
-storage each begins on a beat of its own, so that one read of whole beats fetches it.
+Experiences are records of whole granules (16 bytes). In operands and results they follow each other
+without gaps. In storage each experience begins on a new beat, so that one read of whole beats
+fetches it.
 """
 
 import enum

@@ -1,4 +1,5 @@
-"""The state of storage: how many experiences, how large, where the next goes, at what priority."""
+"""The state of storage: how many experiences there are, their size, and the place and priority of
+the next one."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -14,7 +15,7 @@ __all__ = ["ReplayState", "state_shapes"]
 
 
 def state_shapes(config, beat_bytes):
-    """What the rules of commands read of a ``ReplayState``: name to shape."""
+    """The members of a ``ReplayState`` that rules of commands read: ``{name: shape}``."""
     largest = round_up(MAX_GRANULES, beat_bytes // GRANULE_BYTES)
     return {
         "capacity": range(config.capacity + 1),
@@ -25,10 +26,12 @@ def state_shapes(config, beat_bytes):
 
 
 class ReplayState(wiring.Component):
-    """State that SETUP and RESTORE write and INSERT advances; what the status block shows of it.
+    """Holds the state that SETUP and RESTORE write, that INSERT advances, and that the status block
+    shows.
 
-    An experience enters with the priority of the INSERT command, or the largest so far, or, before
-    any, that of SETUP (Schaul et al. 2016, algorithm 1, line 6).
+    An experience enters with the priority of its INSERT. If the command has none, it enters with
+    the largest priority so far, or, before there is one, with SETUP's (Schaul et al. 2016,
+    algorithm 1, line 6).
 
     Parameters
     ----------
@@ -38,19 +41,22 @@ class ReplayState(wiring.Component):
     Members
     -------
     raw : In(512)
-        The command as in memory.
+        The command's 64 bytes.
     setup, restore, advance, saturated : In(1)
-        One clock each: take SETUP's or RESTORE's fields; one experience more; one clipped priority.
+        Pulses: take the fields of SETUP; take those of RESTORE; one experience more; one more
+        clipped priority.
     transfer : In
-        Of SETUP: granules of the whole storage.
+        Of SETUP: the granules of all places of storage together.
     mark, rewind : In(1)
-        One clock each: keep position and fill; go back to those that were kept.
+        Pulses: remember position and fill; return to the remembered ones.
     largest : In(priority_width)
         Largest priority that the manager has SET.
     capacity, granules, stride, extent, position, fill : Out
-        ``stride``: beats from one experience to the next; ``extent``: ``transfer`` of SETUP.
+        ``capacity``: places. ``granules``: of an experience. ``stride``: beats from one place to
+        the next. ``extent``: SETUP's ``transfer``. ``position``: place of the next experience.
+        ``fill``: experiences stored.
     maximum, entry : Out(priority_width)
-        Largest priority since SETUP; priority of the experience that enters now.
+        Largest priority since SETUP; priority with which the next experience enters.
     saturations : Out(32)
     """
 

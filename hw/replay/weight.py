@@ -21,7 +21,7 @@ __all__ = ["WeightConfig", "WeightUnit"]
 
 @dataclass(frozen=True, kw_only=True)
 class WeightConfig(ConfigBase):
-    """Widths of the operands. The points of priority and total stand alike, and so cancel.
+    """Widths of the operands. Priority and total have the same binary point, so it cancels.
 
     The bounds keep every weight a normal float32 for any ``beta`` below 2: its exponent stays
     between -126 and 96.
@@ -70,8 +70,8 @@ class WeightUnit(wiring.Component):
 
     Computed as ``2**(beta * (log2 total - log2 priority - log2 count))``; not normalised, the host
     divides by the maximum of the batch. The relative error is below 2^-17 for beta <= 1 and 2^-16.2
-    for beta < 2. ``beta = 0`` gives exactly 1.0. An operand of 0 gives the weight 0.0: what is
-    never drawn has no weight.
+    for beta < 2. ``beta = 0`` gives exactly 1.0. An operand of 0 gives the weight 0.0, because such
+    an experience is never drawn.
 
     Source: Schaul et al., Prioritized Experience Replay (ICLR 2016), section 3.4.
 
@@ -82,7 +82,8 @@ class WeightUnit(wiring.Component):
     Members
     -------
     i : In(stream.Signature({priority, total, count}))
-        The drawn leaf, the sum of all leaves at the draw, and how many leaves hold an experience.
+        The priority of the drawn leaf, the sum of all priorities at the draw, and the number of
+        experiences.
     beta : In(16)
         UQ(1, 15), 0 to 1 in Schaul et al.; stable while operands are on their way.
     o : Out(stream.Signature(32))

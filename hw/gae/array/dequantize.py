@@ -11,7 +11,7 @@ __all__ = ["rounded_mac_clocks", "dequantize", "dequantize_latency"]
 
 
 def rounded_mac_clocks(config):
-    """Clocks of a ``rounded_mac`` outside of the loop: no fewer than the loop has."""
+    """Clocks of a ``rounded_mac`` outside the PE's loop: at least as many as in the loop."""
     return max(2, config.lookahead)
 
 
@@ -21,7 +21,8 @@ def dequantize_latency(config):
 
 
 def dequantize(m, config, code, scale, mean, *, name):
-    """``(word, overflow)`` of mean + floor((scale * code + half) / 2**16), or of the code itself.
+    """Returns ``(word, overflow)``: mean + floor((scale * code + half) / 2**16), or the code itself
+    if the stack holds words.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""The array: rows of PEs beside the stack, and what is counted of them (HEPPO III-C, IV).
+"""The array: rows of PEs beside the stack, with counters of their work (HEPPO III-C, IV).
 
-One slot of all rows a clock: an ESTIMATE of n slots takes n + a constant, see ``estimate``.
+It takes one slot of all rows a clock, so an ESTIMATE of n slots takes n clocks and a constant
+(``estimate``).
 """
 
 from amaranth import *
@@ -22,7 +23,8 @@ _GROUP = 6
 
 
 class Estimator(wiring.Component):
-    """Advantages and rewards-to-go of all slots on the stack take the places of their codes.
+    """Computes advantages and rewards-to-go of all slots on the stack; they replace the slots'
+    codes.
 
     Parameters
     ----------
@@ -33,15 +35,15 @@ class Estimator(wiring.Component):
     clear, push, fill, rewind, rewind_to, pull, pull_count, o :
         As ``Stack``. ``clear`` also zeroes ``saturated`` and ``overflows``.
     start : In(1), done : Out(1)
-        Pulses: an ESTIMATE begins; it has ended, and what was counted stands.
+        Pulses: an ESTIMATE begins; it has ended, and the counters have their final values.
     <coefficient_ports(config)> : In
         Steady from ``start`` to ``done``.
     cycles : Out(32)
         Clocks of the last ESTIMATE, from ``start`` to ``done``.
     busy : Out(40)
-        STEPs and TERMINALs of all rows in the last ESTIMATE.
+        Number of STEPs and TERMINALs of all rows in the last ESTIMATE.
     saturated, overflows : Out(32)
-        Slots since ``clear`` in which a row's result was clipped; in which a row's sum wrapped.
+        Number of slots since ``clear`` in which a row's result was clipped, or a row's sum wrapped.
     """
 
     INTERVAL = 1
@@ -135,7 +137,7 @@ class Estimator(wiring.Component):
 
 
 def _population(m, bits):
-    """Ones among ``bits``, of some clocks ago: sums of a few, registered, until one is left."""
+    """How many of ``bits`` are 1, some clocks later: a tree of small registered sums."""
     numbers, level = list(bits), 0
     while len(numbers) > 1:
         groups = [numbers[k : k + _GROUP] for k in range(0, len(numbers), _GROUP)]

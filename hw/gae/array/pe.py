@@ -32,7 +32,8 @@ def coefficient_ports(config):
 
 
 class PE(wiring.Component):
-    """Of slots t in reverse order of time, p the one before t in ``i``, which is the next in time::
+    """Computes GAE for one row. Slots arrive last step first. For slot t, p is the slot that
+    arrived just before it, that is the next time step::
 
         delta(t) = R(t) - V(t) + (t is a STEP ? gamma * V(p) : 0)
         b_1(t) = delta(t),  b_j(t) = delta(t) + m(t) * decay * b_(j-1)(p)
@@ -40,10 +41,11 @@ class PE(wiring.Component):
         advantage = A(t),  reward_to_go = A(t) + V(t) - result_mean
 
     k is the config's lookahead; m(t) is 1 where t is a STEP; M(t) is the product of m over the k
-    slots from t. Nothing comes over from another trajectory: a STEP's p is of its own, and of a
-    BOOTSTRAP all of the above are 0. Every product is rounded half up (``rounded_mac``). V is 0
-    where the kind has none. Results are rounded to 2**``config.result_shift`` and clipped to
-    +-``config.result_limit``; of what is neither STEP nor TERMINAL they are 0.
+    slots from t. Nothing crosses from one trajectory to another, because the p of a STEP belongs to
+    the same trajectory, and for a BOOTSTRAP all of the above are 0. Every product is rounded half
+    up (``rounded_mac``). V is 0 if the slot's kind has no value. Results are rounded to
+    2**``config.result_shift`` and clipped to +-``config.result_limit``; slots that are neither STEP
+    nor TERMINAL have results of 0.
 
     Parameters
     ----------
@@ -52,15 +54,15 @@ class PE(wiring.Component):
     Members
     -------
     i : In({kind, reward, value})
-        One in every clock; NONE where there is none.
+        A slot in every clock, of kind NONE if there is none.
     <coefficient_ports(config)> : In
         Steady.
     o : Out({advantage, reward_to_go})
-        Registered, of the slot ``latency_of`` clocks ago.
+        Registered results of the slot that came ``latency_of`` clocks ago.
     saturated : Out(1)
         A result was clipped.
     overflow : Out(1)
-        A sum of this slot left the words, and wrapped.
+        A sum of this slot was too large for a word, and wrapped.
     """
 
     INTERVAL = 1
@@ -79,14 +81,14 @@ class PE(wiring.Component):
 
     @staticmethod
     def latency_of(config):
-        """Clocks from a slot to its results: registered, loaded, subtracted; k blends and the
-        loop; rounded, clipped."""
+        """Clocks from a slot to its results: input register, loaders, subtraction; k blends and the
+        loop; rounding, clipping."""
         blends = config.lookahead * rounded_mac_clocks(config)
         return 1 + dequantize_latency(config) + 1 + blends + config.lookahead + 2
 
     @classmethod
     def estimate(cls, config):
-        """Cycles, and DSP blocks: two a product of 35 bits, or where the product is cut."""
+        """Clocks and DSP blocks: two for each product that is wider than one block multiplies."""
         parts = 2 if config.word.width > 27 or config.lookahead == 3 else 1
         loaders = 2 * bool(dequantize_latency(config))
         # The scale is the wider operand of a loader, and is cut as well.
@@ -160,7 +162,7 @@ class PE(wiring.Component):
         return m
 
     def _load(self, m):
-        """Reward, value, and the overflows of both."""
+        """Returns reward and value as words, and their overflows."""
         config = self.config
         codes = [delay(m, self.i[name], 1, name=f"{name}_code") for name in ("reward", "value")]
         reward, reward_overflow = dequantize(
@@ -172,7 +174,8 @@ class PE(wiring.Component):
         return reward, value, (reward_overflow, value_overflow)
 
     def _blend(self, m, stage, addend, setting, flag, x, overflow, *, clocks, name):
-        """A blend at ``stage`` with ``setting`` where ``flag``; its overflow, or that before it."""
+        """One step of lookahead at ``stage``: adds the product with ``setting`` if ``flag``.
+        Returns its overflow, joined with the one before."""
         config = self.config
         coefficient = Signal(config.coefficient.shape, name=f"{name}_setting")
         m.d.comb += coefficient.eq(Mux(delay(m, flag, stage - 1, name=f"{name}_on"), setting, 0))
@@ -189,9 +192,9 @@ class PE(wiring.Component):
         return value, delay(m, overflow, clocks, name=f"{name}_overflow") | wrapped
 
     def _finish(self, m, advantage, value, is_active):
-        """Results of ``advantage`` and, of a clock before it, ``value``: rounded, then clipped.
+        """Rounds and clips the results. ``value`` is that of the clock before ``advantage``.
 
-        ``is_active`` is of the clock of the clipping.
+        ``is_active`` belongs to the clock of the clipping.
         """
         config = self.config
         shift = config.result_shift
@@ -210,7 +213,8 @@ class PE(wiring.Component):
 
 
 def _clip(number, limit):
-    """``(clipped, beyond)`` of a signed number and the limits +-``limit``, 2**n - 1."""
+    """Returns ``(clipped, beyond)``: a signed number clipped to +-``limit`` (of the form 2**n - 1),
+    and whether it was."""
     width = limit.bit_length() + 1
     if len(number) < width:
         return number, Const(0)

@@ -1,6 +1,7 @@
 """The one operation of advantage estimation: a product that is rounded and added.
 
-Interval 1, latency ``clocks``: 1, 2 or 3. Of 27 x 18 bits it is one DSP48E2, with its post-adder.
+Interval 1, latency ``clocks``: 1, 2 or 3. With operands of 27 and 18 bits it is one DSP48E2 with
+its post-adder.
 """
 
 from amaranth import *
@@ -16,14 +17,14 @@ _WIDE, _LIMB = 27, 17
 def rounded_mac(m, addend, coefficient, x, *, clocks, shape, fraction, name):
     """``addend + floor((coefficient * x + half) / 2**fraction)``, wrapped to ``shape``.
 
-    half = 2**(fraction - 1) rides in the low bits of the addend, so that one adder does it all:
-    ((addend << fraction) + half + coefficient * x) >> fraction. A coefficient of 0 gives the
-    addend itself.
+    half = 2**(fraction - 1) stands in the low bits of the addend, so that one adder is enough:
+    ((addend << fraction) + half + coefficient * x) >> fraction. A coefficient of 0 gives the addend
+    itself.
 
     Parameters
     ----------
     addend, coefficient, x : Value
-        Of one clock. The addend is signed, and may be wider than ``shape``.
+        Operands of the same clock. The addend is signed, and may be wider than ``shape``.
     clocks : int
         1: all at once. 2: the product, then the sum. 3: partial products, with the wider operand
         cut at bit 17; the product; the sum.
@@ -33,9 +34,9 @@ def rounded_mac(m, addend, coefficient, x, *, clocks, shape, fraction, name):
     Returns
     -------
     value : Value of ``shape``
-        Registered without reset, ``clocks`` behind the operands.
+        The result ``clocks`` after the operands, in a register without reset.
     overflow : Value
-        Of the same clock: ``value`` has wrapped.
+        In the same clock: ``value`` has wrapped.
     """
     narrow, wide = sorted((coefficient, x), key=len)
     parts = [(narrow * wide, 0)]

@@ -1,7 +1,8 @@
 """The stack of slots (HEPPO's FILO memory, IV-A): codes are popped, results take their places.
 
-A slot, one step of every row, is one word of one memory under one pointer: one a clock, in every
-direction. Latency 1 from ``pop`` to the first slot on its way, 2 from ``pull`` to the first result.
+A slot, which is one step of every row, is one word of one memory with one pointer. One slot a clock
+moves in either direction. Latency 1 from ``pop`` to the first slot on its way, 2 from ``pull`` to
+the first result.
 """
 
 from amaranth import *
@@ -17,10 +18,11 @@ __all__ = ["Stack"]
 
 
 class Stack(wiring.Component):
-    """Last in, first out; then the results in the order of time.
+    """Gives the slots last in, first out, and takes their results, which leave in the order of
+    time.
 
-    The memory has ``config.depth`` words. The slot above them is a register, and takes bootstraps
-    alone: values of what follows the last step; its results are 0.
+    The memory has ``config.depth`` words. The slot above them is a register that takes bootstraps
+    alone, the values of the states after the last step; its results are 0.
 
     Parameters
     ----------
@@ -36,18 +38,20 @@ class Stack(wiring.Component):
     rewind : In(1), rewind_to : In(range(depth + 2))
         Pulse: drop the slots from ``rewind_to`` on.
     pop : In(1)
-        Pulse: all slots go through ``popped``, the last first, one a clock. They stay, for
-        ``results`` to take their places.
+        Pulse: all slots leave through ``popped``, the last one first, one a clock. They keep their
+        places until ``results`` replace them.
     popped : Out({valid, last, slot [rows]})
-        Where it is not valid, the kinds are NONE. ``last`` comes once after every ``pop``, also of
-        an empty stack.
+        If ``valid`` is 0, the kinds are NONE. ``last`` comes once after every ``pop``, also if the
+        stack is empty.
     results : In({valid, result [rows]})
         In the order in which the slots were popped.
     pull : In(1), pull_count : In(range(depth + 2))
-        Pulse: the results of the first ``pull_count`` slots go to ``o``, in the order of time.
+        Pulse: the results of the first ``pull_count`` slots leave through ``o``, in the order of
+        time.
     o : Out(stream of result_layout(config))
 
-    One of these at a time: pushes, from ``pop`` to the last result, from ``pull`` to its last.
+    Only one of three may happen at a time: pushes; a ``pop`` until its last result; a ``pull``
+    until its last result.
     """
 
     INTERVAL = 1
@@ -74,7 +78,7 @@ class Stack(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Memory blocks; the LUTs and FFs are not modelled (None)."""
+        """Memory blocks. LUTs and FFs are not modelled, so they are None."""
         width = config.rows * config.cell_width
         blocks = {
             style: memory_blocks(width, config.depth, style) if style == config.ram_style else 0

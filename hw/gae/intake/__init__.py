@@ -1,4 +1,4 @@
-"""From beats of memory to slots of codes, a beat a cycle.
+"""From beats of memory to slots of codes, a beat a clock.
 
 Read ``intake.py``, which joins the others: ``beat_counter.py`` (what a beat holds),
 ``slot_rules.py`` (which kinds may follow which), ``standardize.py`` (numbers to codes),

@@ -18,12 +18,12 @@ class Plane(enum.Enum, shape=2):
 
 
 def beat_layout(rows):
-    """``row`` is that of the beat's first element; ``last`` ends the command."""
+    """``row``: the row of the beat's first element. ``last``: the beat ends the command."""
     return data.StructLayout({"plane": Plane, "row": range(rows), "ends_slot": 1, "last": 1})
 
 
 def of_beat(values, row, count):
-    """``values`` ``row .. row + count - 1``, 0 behind the last one.
+    """``values[row]`` to ``values[row + count - 1]``; 0 past the last value.
 
     ``count`` is a power of two, ``row`` one of its multiples.
     """
@@ -37,7 +37,8 @@ def of_beat(values, row, count):
 
 
 class BeatCounter(wiring.Component):
-    """Slot by slot its kinds, rewards and values, row by row; each plane begins on a beat.
+    """Says what each beat of a command holds: slot by slot the kinds, the rewards, the values, each
+    row by row. Each plane begins on a new beat.
 
     Parameters
     ----------
@@ -46,15 +47,15 @@ class BeatCounter(wiring.Component):
     Members
     -------
     start : In(1), opcode : In(Opcode), count : In(32)
-        Strobe: that many slots follow, at least one. ``opcode`` stays.
+        ``start`` is a pulse: ``count`` slots follow, at least one. ``opcode`` is steady.
     step : In(1)
         A beat was taken.
     active : Out(1)
-        ``o`` is right: beats are due.
+        ``o`` is valid, because beats are still to come.
     o : Out(beat_layout(rows))
         The next beat.
     base : Out(32)
-        Rows of all slots before.
+        The number of rows in all slots before.
     """
 
     def __init__(self, config):

@@ -1,6 +1,6 @@
-"""The first error of a command, by slot, then by code, then by row.
+"""The first error of a command: the lowest slot, in it the lowest code, for it the lowest row.
 
-Three clocks behind the beat; no stall.
+It is known three clocks after the beat, and never stalls.
 """
 
 from amaranth import *
@@ -13,25 +13,26 @@ __all__ = ["FirstError"]
 
 
 class FirstError(wiring.Component):
-    """Of one slot a lower code comes before a lower row, whatever the order of the beats.
+    """Keeps the first error. Within one slot a lower code counts before a lower row, whatever the
+    order of the beats.
 
     Parameters
     ----------
     rows, elements : int
-        Most elements of a beat.
+        ``rows``: rows of a slot. ``elements``: the most elements that a beat has.
 
     Members
     -------
     clear : In(1)
-        Strobe: forget.
+        Pulse: forget the error.
     step : In(1)
-        Strobe: the members below are of a beat.
+        Pulse: the members below describe a beat.
     new_slot : In(1)
         The beat is the first of its slot.
     wrong : In(elements), code : In(32)
-        Elements that break a rule, all the same one.
+        ``wrong``: elements of the beat that break a rule. ``code``: the error of this rule.
     base : In(32), row : In(range(rows))
-        Rows of the slots before, and of this one.
+        ``base``: number of rows in all slots before. ``row``: row of the beat's first element.
     error, detail : Out(32)
         Code and position ``slot * rows + row``, or 0.
     """

@@ -2,7 +2,7 @@
 
 A beat's kinds say which of its slot's numbers count; numbers pass the lanes of ``Standardize``,
 codes go to ``SlotAssembler`` at once. From the last beat to ``done`` it takes
-``estimate().after`` cycles.
+``estimate().after`` clocks.
 """
 
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ _SCALE_FIELDS = ("exponent", "mean", "factor", "shift")
 
 @dataclass(frozen=True, kw_only=True)
 class IntakeEstimate(Estimate):
-    """``after``: command -> cycles from its last beat to ``done``, unless slots have to wait."""
+    """``after``: ``{command: clocks from its last beat to done}``, if no slot has to wait."""
 
     after: dict
 
 
 class Intake(wiring.Component):
-    """STATISTICS, PUSH and PUSH_CODES as ``hw.gae.commands`` describes them.
+    """Executes the input side of STATISTICS, PUSH and PUSH_CODES (``hw.gae.commands``).
 
-    After an error too, all beats are taken and all slots leave: the core then rewinds the stack.
+    All beats are taken and all slots leave even after an error; the core then rewinds the stack.
     STATISTICS, which pushes nothing, takes kinds of 0 to 3 in any order.
 
     Parameters
@@ -49,20 +49,21 @@ class Intake(wiring.Component):
     Members
     -------
     start : In(1), opcode : In(Opcode), count : In(32), command : In(512)
-        Strobe, and what the command asks for; steady until ``done``.
+        ``start`` is a pulse; the command's opcode, slots and 64 bytes are steady until ``done``.
     i : In(stream.Signature(data_width))
         The slots' beats, one a clock.
     open : In(rows), open_next : Out(rows)
-        Rows whose newest slot is a STEP: before a push, and after it.
+        Rows whose newest slot is a STEP: ``open`` before the command, ``open_next`` after it.
     o : Out(stream.Signature(slot_layout(config.gae)))
     done : Out(1)
-        Strobe: every slot has left, and the members below are right until the next start.
+        Pulse: every slot has left, and the members below are valid until the next start.
     error, detail : Out(32)
-        First error by slot, then KIND, UNFINISHED, NUMBER or CODE, then row; its slot * rows + row.
+        The first error (by slot, then in the order KIND, UNFINISHED, NUMBER or CODE, then by row),
+        and its position ``slot * rows + row``.
     clipped : Out(32)
-        Of PUSH: codes that were clipped, or whose number was.
+        Of PUSH: number of codes that were clipped, or whose number was clipped.
     moments : Out(2 * 512)
-        Of STATISTICS: MOMENTS of rewards, of values.
+        Of STATISTICS: the MOMENTS of rewards, then of values.
     """
 
     INTERVAL = 1
@@ -140,7 +141,7 @@ class Intake(wiring.Component):
         return m
 
     def _counts(self, m, elements, name):
-        """Bit k: element k of the beat is a number that its slot has."""
+        """Bit k: element k of the beat is a number that counts, by its slot's kind."""
         signal = Signal(elements, name=name)
         every = [Value.cast(kind) for kind in self._kinds.kinds]
         selected = of_beat(every, self._beats.o.row, elements)
@@ -150,7 +151,7 @@ class Intake(wiring.Component):
         return signal
 
     def _scale(self, m, advance, counts):
-        """Numbers, and how the command wants them counted."""
+        """Gives numbers to ``Standardize``, with the scale that the command sets."""
         standardize, is_statistics = self._standardize, self._is_statistics
         m.d.comb += [
             standardize.advance.eq(advance),
@@ -173,8 +174,8 @@ class Intake(wiring.Component):
             ]
 
     def _assemble(self, m, advance, take, code_counts):
-        """Codes to slots: given ones at once, numbers' when they are there. Returns what the beat
-        that leaves ``Standardize`` is, and whether there is one."""
+        """Gives codes to ``SlotAssembler``: those of operands at once, those of numbers when they
+        are computed. Returns the beat that leaves ``Standardize``, and whether there is one."""
         beats, collect, is_codes = self._beats, self._collect, self._is_codes
         beat, beat_bytes = self.i.payload, self.config.engine.beat_bytes
         clocks, width = Standardize.LATENCY, self.config.gae.code_width
@@ -223,7 +224,7 @@ class Intake(wiring.Component):
             m.d.comb += [wrong.eq(kinds.unfinished), code.eq(Error.UNFINISHED)]
 
     def _count_clipped(self, m, advance, late_beat, late_step):
-        """Numbers of the command that were clipped: of rewards, of values."""
+        """Counts the command's clipped numbers: rewards, values."""
         clipped = [Signal(32, name=f"{plane}_clipped") for plane in ("rewards", "values")]
         clips = sum(self._standardize.clipped, C(0))
         for plane, count in zip((Plane.REWARDS, Plane.VALUES), clipped, strict=True):
@@ -235,7 +236,7 @@ class Intake(wiring.Component):
         return clipped
 
     def _sum(self, m, advance, take, counts, clipped):
-        """STATISTICS; and the end of any command."""
+        """Sums for STATISTICS; ends any command."""
         beats, collect, standardize = self._beats, self._collect, self._standardize
         m.submodules.statistics = statistics = Statistics(len(counts))
         m.d.comb += [

@@ -11,7 +11,8 @@ __all__ = ["SlotAssembler"]
 
 
 class SlotAssembler(wiring.Component):
-    """A slot leaves in the clock after its last beat, while the next one's first comes in.
+    """Collects the codes of a slot. The slot leaves in the clock after its last beat, while the
+    first beat of the next slot comes in.
 
     Parameters
     ----------
@@ -21,15 +22,15 @@ class SlotAssembler(wiring.Component):
     Members
     -------
     advance : Out(1)
-        No slot waits: what comes is taken.
+        No slot waits, so the inputs of this clock are taken.
     step : In(1), beat : In(beat_layout(rows))
-        What follows is of this beat.
+        ``step``: the members below belong to ``beat``.
     kinds : In(2 * beat_bytes)
-        Of a beat of kinds.
+        The kinds, if the beat has kinds.
     codes : In(code_width * count)
-        As many as lie in a beat of codes; a number's code is repeated.
+        The codes, as many as a beat of codes holds; the code of a number is repeated.
     numbers : In(1)
-        Beats are of numbers; steady.
+        The command's beats hold numbers, not codes; steady.
     o : Out(stream.Signature(slot_layout(config)))
     """
 
@@ -56,7 +57,7 @@ class SlotAssembler(wiring.Component):
         row = self.beat.row
 
         def holds(elements, k):
-            """Whether the beat, of so many elements, has that of row ``k``."""
+            """Whether a beat with this many elements has the element of row ``k``."""
             return row[elements.bit_length() - 1 :] == k // elements
 
         def here(plane, size):

@@ -1,4 +1,5 @@
-"""The kinds of a slot: what they say of its numbers, and whether they may follow those before."""
+"""The kinds of a slot: which of its numbers count, and whether the kinds may follow the slot
+before."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -21,8 +22,8 @@ def value_counts(kind):
 class SlotRules(wiring.Component):
     """Keeps the kinds of the newest slot; ``bad`` and ``unfinished`` judge a beat of the next one.
 
-    A kind is bad where it is over 3, or a BOOTSTRAP that does not follow a STEP; a row is
-    unfinished where a STEP is followed by NONE.
+    A kind is bad if it is over 3, or if it is a BOOTSTRAP that does not follow a STEP. A row is
+    unfinished if NONE follows a STEP.
 
     Parameters
     ----------
@@ -32,16 +33,16 @@ class SlotRules(wiring.Component):
     Members
     -------
     start : In(1), open : In(rows)
-        Strobe: the slots of a command follow on these, rows whose newest slot is a STEP.
+        Pulse: a command begins. ``open``: rows whose newest slot on the stack is a STEP.
     ordered : In(1)
-        Judge what follows on what; steady.
+        The order of kinds is checked; steady.
     beat : In(8 * beat_bytes), row : In(range(rows))
-        Kinds, the first of ``row``.
+        The kinds in the beat; the first belongs to ``row``.
     step : In(1)
-        Strobe: keep the kinds of this beat.
+        Pulse: keep the kinds of this beat.
     kinds : Out([Kind], rows)
     bad, unfinished : Out(beat_bytes)
-        A bit an element of the beat; 0 behind the last row.
+        A bit for each element of the beat; 0 past the last row.
     """
 
     def __init__(self, config, beat_bytes):

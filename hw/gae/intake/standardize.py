@@ -1,7 +1,8 @@
-"""Numbers to codes, a lane a number of the beat: interval 1, one ``advance`` for all of it.
+"""Numbers to codes, one lane for each number of a beat. Interval 1; one ``advance`` moves all
+stages.
 
 Stages: exponent; three of ``Quantize``; difference; partial products; product; two of shifting;
-round and clip. Statistics leave with the product, where the factor is the number itself.
+round and clip. For statistics the factor is the number itself, so that the product is its square.
 """
 
 from amaranth import *
@@ -34,8 +35,8 @@ _COARSE, _FINE = (32, 16, 8), (4, 2, 1)
 
 
 class Standardize(wiring.Component):
-    """``code = clip(floor(((x - mean) * factor + 2**(shift - 1)) / 2**shift))``, 0 of no number,
-    with ``x = clip(floor(number * 2**exponent + 1/2))`` to 27 bits, signed.
+    """``code = clip(floor(((x - mean) * factor + 2**(shift - 1)) / 2**shift))``, 0 if the lane has
+    no number, with ``x = clip(floor(number * 2**exponent + 1/2))`` to 27 bits, signed.
 
     Source: HEPPO, section II-B, and equations 6 to 9 (dynamic standardization, quantization).
 
@@ -51,19 +52,20 @@ class Standardize(wiring.Component):
     i : In([32 bits], lanes)
         binary32.
     counts : In(lanes)
-        Lanes that have a number; others are 0 throughout.
+        Lanes that have a number; all results of the others are 0.
     values : In(1)
-        The beat is of values, not of rewards.
+        The beat holds values, not rewards.
     rewards_scale, values_scale : In(SCALE), squares : In(1)
-        Steady. ``squares``: mean is 0 and the factor is x.
+        Steady. ``squares``: compute with mean 0 and factor x.
     invalid : Out(lanes)
-        In the clock of ``i``: what the lane has is infinite or NaN.
+        In the clock of ``i``: the lane's number is infinite or NaN.
     x : Out([NUMBER], lanes)
-        After X_LATENCY.
+        X_LATENCY clocks later.
     products : Out([54 bits, signed], lanes)
-        After PRODUCT_LATENCY.
+        PRODUCT_LATENCY clocks later.
     codes : Out([code_width bits, signed], lanes), clipped : Out(lanes)
-        After LATENCY. ``clipped``: the code, unless ``squares``, or its number was clipped.
+        LATENCY clocks later. ``clipped``: the number was clipped, or (without ``squares``) its code
+        was.
     """
 
     INTERVAL = 1
@@ -139,14 +141,14 @@ class Standardize(wiring.Component):
         return m
 
     def _later(self, m, value, clocks, name):
-        """``value`` now, a clock later, ... ``clocks`` later."""
+        """``[value, value a clock later, ..., value clocks later]``."""
         values = [value]
         for clock in range(1, clocks + 1):
             values.append(delay(m, values[-1], 1, name=f"{name}_s{clock}", enable=self.advance))
         return values
 
     def _number(self, m, lane, exponent):
-        """``x``, and whether it was clipped."""
+        """Returns ``x``, and whether it was clipped."""
         fields = data.View(FIELDS, self.i[lane])
         scaled = Signal(signed(11), name=f"exponent_{lane}")
         empty = ~self.counts[lane] | (fields.exponent == 0) | (scaled < 1)
@@ -176,7 +178,8 @@ class Standardize(wiring.Component):
         return unit.o.p.value, unit.o.p.saturated
 
     def _product(self, m, lane, x, mean, factor):
-        """Two DSP blocks: the lower limb of the difference, and the upper."""
+        """The product in two DSP blocks: one for the lower part of the difference, one for the
+        upper."""
         s5_difference = Signal(signed(NUMBER.width + 1), name=f"s5_x_{lane}", reset_less=True)
         s5_factor = Signal(signed(FACTOR_WIDTH + 1), name=f"s5_factor_{lane}", reset_less=True)
         low, high = s5_difference[:B_LIMB], s5_difference[B_LIMB:].as_signed()
@@ -195,12 +198,12 @@ class Standardize(wiring.Component):
         return s7_product
 
     def _code(self, m, lane, product, below, s8_fine):
-        """Rounded and clipped, before the last register."""
+        """The code, rounded and clipped, before the last register."""
         limit, width = self.config.code_limit, self.config.code_width
 
         def shifted(value, steps, select, name):
-            """Right by ``select``; and whether what a step leaves out at the top differs from the
-            sign: it lies above the code whatever the steps behind do."""
+            """Shifts right by ``select``. Also returns whether a dropped upper bit differs from the
+            sign; then the number is beyond every code, whatever the later steps do."""
             sign, far = value[-1], C(0)
             for k, step in enumerate(steps):
                 moved = Signal(value.shape(), name=f"{name}_{step}_{lane}")

@@ -1,4 +1,4 @@
-"""Mean and deviation of exact sums, correctly rounded, a bit a clock and without a DSP block.
+"""Mean and deviation from exact sums, correctly rounded, a bit a clock and without a DSP block.
 
 Clocks from ``start`` to ``done``: LATENCY, whatever the numbers.
 """
@@ -31,12 +31,12 @@ class MeanDeviation(wiring.Component):
     """``mean = sum / count * 2**-exponent``,
     ``deviation = sqrt(count * squares - sum**2) / count * 2**-exponent``.
 
-    Both are the exact value rounded to nearest even. No numbers give 0 and 0; sums that no numbers
-    have, with ``count * squares < sum**2``, the deviation 0. Source: HEPPO, equations 6 to 9, of
-    all numbers at once.
+    Both are the exact value rounded to nearest even. A count of 0 gives mean 0 and deviation 0.
+    Sums with ``count * squares < sum**2``, which no numbers have, give the deviation 0. Source:
+    HEPPO, equations 6 to 9, applied to all numbers at once.
 
-    ``count * squares - sum**2`` is multiplied out from the highest bits of ``count`` and ``|sum|``
-    down; its root leaves bit by bit for its division, beside which the mean's runs.
+    ``count * squares - sum**2`` is computed from the highest bits of ``count`` and ``|sum|`` down.
+    The bits of its root go straight to their division, and the mean's division runs beside it.
 
     Members
     -------
@@ -45,7 +45,7 @@ class MeanDeviation(wiring.Component):
     sums : In(SUMS), exponent : In(signed(9))
         Steady until ``done``.
     done : Out(1)
-        Strobe: the members below are right, until the next start.
+        Pulse: the members below are valid until the next start.
     mean, deviation : Out(32)
         binary32.
     """

@@ -15,26 +15,27 @@ class Quotient(wiring.Component):
     """``result = numerator / divisor * 2**-exponent``, rounded to nearest even, 0 for divisor 0;
     see ``hw.arith.float32.format`` for subnormals.
 
-    Restoring division: the numerator's bits from the highest on, one a clock, and a bit of the
-    quotient of each. There have to be enough for PRECISION + 1 bits of every quotient but 0.
+    Restoring division: the numerator's bits come from the highest on, one a clock, and each gives a
+    bit of the quotient. There must be enough of them for PRECISION + 1 bits of every quotient
+    except 0.
 
     Parameters
     ----------
     divisor_width, numerator_width : int
-        Bits; those of the numerator are left of its point.
+        Bits. The numerator's bits stand left of its binary point.
 
     Members
     -------
     start : In(1)
-        Strobe: the first bit comes in the next clock.
+        Pulse: the first bit comes in the next clock.
     step : In(1), bit : In(1)
-        A bit of the numerator.
+        ``step``: ``bit`` is the next bit of the numerator.
     inexact : In(1)
-        The numerator goes on behind its last bit; with the result.
+        The numerator has further bits that are not 0; read with the result.
     negative : In(1), divisor : In(divisor_width), exponent : In(signed(9))
         Steady.
     result : Out(32)
-        Right from the second clock after the last bit on.
+        Valid from the second clock after the last bit on.
     """
 
     def __init__(self, divisor_width, numerator_width):

@@ -1,6 +1,6 @@
 """Statistics of a command: exact sums of its numbers, then the moments of rewards, of values.
 
-One beat a clock; from the last one to ``done`` it takes ``Statistics.latency_of(lanes)``.
+One beat a clock; from the last beat to ``done`` it takes ``Statistics.latency_of(lanes)`` clocks.
 """
 
 from amaranth import *
@@ -20,7 +20,7 @@ __all__ = ["Statistics"]
 
 
 class Statistics(wiring.Component):
-    """What STATISTICS writes, of beats whose numbers and squares come from ``Standardize``.
+    """Computes what STATISTICS writes, from the numbers and squares of ``Standardize``.
 
     Parameters
     ----------
@@ -32,15 +32,16 @@ class Statistics(wiring.Component):
     advance : In(1)
         Moves every stage.
     start : In(1), command : In(512)
-        Strobe; the command, steady until ``done``.
+        ``start`` is a pulse; ``command`` is steady until ``done``.
     step : In(1), counts : In(lanes), values : In(1), last : In(1)
-        A beat, its lanes that have a number, whether they are values; the last one.
+        ``step``: a beat comes. ``counts``: its lanes that have a number. ``values``: they are
+        values, not rewards. ``last``: the last beat.
     x : In([NUMBER], lanes), products : In([PRODUCT], lanes)
-        Of that beat, X_LATENCY and PRODUCT_LATENCY of ``Standardize`` later.
+        Numbers and squares of that beat, X_LATENCY and PRODUCT_LATENCY of ``Standardize`` later.
     rewards_clipped, values_clipped : In(32)
-        Counts for the records.
+        How many numbers were clipped, for the records.
     moments : Out(2 * 512), done : Out(1)
-        Two MOMENTS; strobe in their first clock.
+        Two MOMENTS; ``done`` is a pulse in their first clock.
     """
 
     INTERVAL = 1
@@ -67,7 +68,8 @@ class Statistics(wiring.Component):
 
     @staticmethod
     def latency_of(lanes):
-        """Clocks from the last beat to ``done``: sums, and twice the moments."""
+        """Clocks from the last beat to ``done``: the sums, then the moments of rewards and of
+        values."""
         return Standardize.PRODUCT_LATENCY + Sums.latency_of(lanes) + 2 * MeanDeviation.LATENCY + 1
 
     def elaborate(self, platform):

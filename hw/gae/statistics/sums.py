@@ -20,7 +20,8 @@ _SQUARE_WIDTH = 2 * NUMBER.width - 1
 
 
 class Sums(wiring.Component):
-    """``count``, ``sum`` and ``squares`` of the numbers since ``start``, on top of ``prior``.
+    """Adds up ``count``, ``sum`` and ``squares`` of the numbers since ``start``, on top of
+    ``prior``.
 
     Parameters
     ----------
@@ -32,14 +33,15 @@ class Sums(wiring.Component):
     advance : In(1)
         Moves every stage.
     start : In(1), prior : In(SUMS)
-        Strobe: rewards begin with these sums, values with none.
+        Pulse: the sums of rewards start with ``prior``, those of values with 0.
     x : In([NUMBER], lanes)
-        0 of no number. LAG clocks ahead of the members below.
+        The numbers, 0 in lanes without one. They come LAG clocks before the members below.
     squares : In([NUMBER squared], lanes)
     step : In(1), counts : In(lanes), values : In(1)
-        A beat of numbers, of values or of rewards; lanes that have one.
+        ``step``: a beat comes. ``counts``: its lanes that have a number. ``values``: they are
+        values, not rewards.
     rewards_sums, values_sums : Out(SUMS)
-        Right LATENCY clocks later.
+        The sums, valid LATENCY clocks later.
     """
 
     INTERVAL = 1
@@ -64,14 +66,14 @@ class Sums(wiring.Component):
 
     @staticmethod
     def latency_of(lanes):
-        """A stage for each doubling of the lanes, and the accumulators."""
+        """Clocks: a stage for each doubling of the lanes, and the accumulators."""
         return lanes.bit_length()
 
     def _later(self, m, value, clocks, name, reset=False):
         return delay(m, value, clocks, name=name, enable=self.advance, reset=reset)
 
     def _tree(self, m, terms, name):
-        """Their sum, a clock later for each level."""
+        """The sum of the inputs, one clock later for each level of the tree."""
         level = 0
         while len(terms) > 1:
             level += 1

@@ -1,6 +1,7 @@
 """Random positions in the priority mass: uniform or one from each of B equal strata.
 
-Free-running: ``fraction`` belongs to the ``take`` of ``LATENCY`` clocks before; interval 1.
+It never stalls: ``fraction`` belongs to the ``take`` that came ``LATENCY`` clocks before. Interval
+1.
 """
 
 from amaranth import *
@@ -25,7 +26,7 @@ class Draw(wiring.Component):
     Members
     -------
     take, first : In(1)
-        Draw now; this is the draw with k = 0.
+        ``take``: draw now. ``first``, with ``take``: this draw has k = 0.
     stratum_width : In(49)
     fraction : Out(48)
     load, seed, state :

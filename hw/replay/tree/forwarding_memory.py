@@ -15,10 +15,11 @@ __all__ = ["ForwardingMemory", "compute_stage"]
 
 
 def compute_stage(depth, style):
-    """Clocks from address to word: 0 for one register, else by the memory's read time.
+    """The stage at which the operation has its word: 0 for a single register, else the read time of
+    the memory.
 
-    Distributed memory is read in one clock, block RAM in two (its output is registered once more),
-    UltraRAM in three (cascades of it want an output register of their own).
+    Distributed memory is read in one clock. Block RAM takes two, with a second register at its
+    output. UltraRAM takes three, because its cascades need an output register as well.
     """
     if depth == 1:
         return 0
@@ -40,7 +41,7 @@ class ForwardingMemory(wiring.Component):
     Members
     -------
     address, write : In
-        Stage 0. ``write``: this operation will change its word; must be 0 for a bubble.
+        Stage 0. ``write``: this operation will change its word; 0 in clocks without an operation.
     word : Out(width)
         Stage C.
     result : In(width)
@@ -48,8 +49,8 @@ class ForwardingMemory(wiring.Component):
     committed : Out(width)
         Stage C + 1: ``result``, registered.
     clear, clear_address : In
-        Write zeros to ``clear_address`` (ignored from ``depth`` on); only while no operation is
-        under way.
+        Writes zeros to ``clear_address``, which is ignored if it is ``depth`` or more. Only while
+        no operation is under way.
     """
 
     def __init__(self, *, width, depth, style, clear_width):
@@ -97,8 +98,9 @@ class ForwardingMemory(wiring.Component):
             history.append(delay(m, history[-1], 1, name=f"history_{k}"))
 
         def newest(distances, at_stage):
-            """Which of ``distances`` operations before wrote this word last, counted from 1; 0 for
-            none. Encoded, so that a choice of four words is one lookup table a bit."""
+            """The distance, counted from 1, of the latest earlier operation that wrote this word; 0
+            if none of ``distances`` did. It is encoded, so that a choice among four words is one
+            lookup table a bit."""
             choice = Signal(2, name=f"newest_{distances[0]}")
             for number, distance in reversed(list(enumerate(distances, start=1))):
                 with m.If(write[distance] & (address[distance] == self.address)):
@@ -106,7 +108,7 @@ class ForwardingMemory(wiring.Component):
             return delay(m, choice, at_stage, name=f"newest_{distances[0]}")
 
         def forward(choice, *words):
-            """``words[choice]``; the last stands for all beyond."""
+            """``words[choice]``; a larger choice gives the last word."""
             first, second, third, fourth = (*words, *[words[-1]] * (4 - len(words)))
             return Mux(choice[1], Mux(choice[0], fourth, third), Mux(choice[0], second, first))
 

@@ -26,12 +26,12 @@ __all__ = ["ReplayManager"]
 
 
 class ReplayManager(wiring.Component):
-    """Every response is as if each operation had finished before the next began.
+    """Executes operations as if each had finished before the next one began.
 
-    SAMPLE finds target = floor(fraction * total / 2**48) with the total of its moment. The leaf
-    that holds target t is the least i with p_0 + ... + p_i > t, so a leaf of zero priority is never
-    drawn. An error is: an index of ``capacity`` or more, a FIND at or past the total, a SAMPLE of
-    an empty tree.
+    SAMPLE finds the leaf of target = floor(fraction * total / 2**48), with the total as it is after
+    all operations before it. The leaf that holds target t is the least i with p_0 + ... + p_i > t,
+    so a leaf of zero priority is never drawn. Errors are an index of ``capacity`` or more, a FIND
+    at or past the total, and a SAMPLE from an empty tree.
 
     Operations travel from the priority table over the target multiplier down the levels and never
     stall on the way: a request enters only when the response queue has room for its answer.
@@ -51,7 +51,7 @@ class ReplayManager(wiring.Component):
         The generator's state, as ``Sfc64``; ``load`` only while ``idle``.
     clear : In(1)
         Pulse: all priorities, total and maximum to 0, in as many clocks as the deepest memory has
-        words; requests wait. Happens by itself after reset.
+        words; requests wait meanwhile. Reset does the same.
     idle : Out(1)
         No operation under way and not clearing.
     total : Out(total_width), maximum : Out(priority_width)
@@ -103,7 +103,8 @@ class ReplayManager(wiring.Component):
         return m
 
     def _admission(self, m):
-        """A place in the response queue for every operation under way; and the clearing sweep."""
+        """Reserves a place in the response queue for every operation under way; sweeps the memories
+        for ``clear``."""
         under_way = Signal(range(self.queue_depth + 1))
         accept = Signal()
         leave = Signal()
@@ -129,7 +130,7 @@ class ReplayManager(wiring.Component):
         return accept, sweep
 
     def _front(self, m, accept, sweep):
-        """Look up the table and draw a fraction, side by side."""
+        """Reads the table and draws a fraction, side by side."""
         config, request = self.config, self.request.p
         table, draw = self.table, self.draw
         is_set = Signal()
@@ -161,7 +162,8 @@ class ReplayManager(wiring.Component):
         return is_set, wrong_index
 
     def _scale(self, m, accept, is_set, wrong_index):
-        """Target of a SAMPLE; that of a FIND passes by. Returns what goes on to the tree."""
+        """Computes the target of a SAMPLE; a FIND brings its own. Returns what goes on to the
+        tree."""
         request, table, draw, scale = self.request.p, self.table, self.draw, self.scale
         after_table = self.front_latency - table.latency
         s_valid = delay(m, accept, self.front_latency, name="s_valid", reset=True)
@@ -198,7 +200,7 @@ class ReplayManager(wiring.Component):
         )
 
     def _tree(self, m, operation):
-        """From root to leaves."""
+        """The levels, from the root to the leaves' parents."""
         scale = self.scale
         root = self.levels[0].i
         t_request = delay(m, operation.request, scale.latency, name="t_request")
@@ -224,7 +226,7 @@ class ReplayManager(wiring.Component):
                 m.d.comb += unit.i.eq(self.levels[level - 1].o)
 
     def _response(self, m, operation):
-        """The found leaf's priority, or that of the table."""
+        """Answers with the priority of the leaf that was found, or with that of the table."""
         config, last = self.config, self.levels[-1].o
         way = self.scale.latency + self.tree_latency
         value = operation.request.value[: config.priority_width]
@@ -260,7 +262,7 @@ class ReplayManager(wiring.Component):
 
     @classmethod
     def estimate(cls, config, operations=1):
-        """Cycles of ``operations`` in a row, memory and DSP blocks."""
+        """Clocks of ``operations`` in a row, memory blocks and DSP blocks."""
         latency = cls.latency_of(config)
         memories = [
             (config.table_lanes * config.priority_width, config.table_rows, config.table_style)

@@ -1,4 +1,4 @@
-"""What the replay manager is asked, and what it answers."""
+"""Requests to the replay manager, and its responses."""
 
 from amaranth import *
 from amaranth.lib import data, enum
@@ -16,7 +16,8 @@ class Operation(enum.Enum, shape=2):
 
 
 def request_layout(config):
-    """``value``: SET's priority or FIND's target. ``first``: SAMPLE begins a round of strata."""
+    """``value``: the priority of a SET, or the target of a FIND. ``first``: this SAMPLE has stratum
+    0."""
     return data.StructLayout(
         {
             "operation": Operation,

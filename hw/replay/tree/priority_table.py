@@ -14,10 +14,11 @@ __all__ = ["PriorityTable"]
 
 
 class PriorityTable(wiring.Component):
-    """SET i, p: ``delta = p - table[i]; table[i] = p; total += delta``. Others leave it as it is.
+    """SET i, p: ``delta = p - table[i]; table[i] = p; total += delta``. Other operations change
+    nothing.
 
-    ``total`` leaves with each operation as it stands after all operations before it, so that a draw
-    scales its random number by the total of exactly that moment.
+    Each operation leaves with the ``total`` as it is after all operations before it. So a draw
+    scales its random number by the total of exactly its moment.
 
     UltraRAM words have 72 bits: a row holds ``config.table_lanes`` priorities. Leaf i lies in lane
     i // table_rows, row i % table_rows, which two or three comparisons find; no division.
@@ -27,13 +28,13 @@ class PriorityTable(wiring.Component):
     set : In(1), index, priority : In
         The operation; ``set`` = 0 for all others and for bubbles.
     old : Out(priority_width)
-        The priority before the operation (that of a GET).
+        The leaf's priority before the operation; for a GET this is the answer.
     delta : Out(signed(priority_width + 1))
-        0 unless SET.
+        The change of the leaf's priority; 0 unless the operation is a SET.
     total : Out(total_width)
-        Before the operation.
+        The total before the operation.
     running_total : Out(total_width)
-        After all operations that have left.
+        The total after all operations that have left.
     clear, clear_address : In
         As ``ForwardingMemory``; ``clear`` also zeroes the total.
     """

@@ -16,9 +16,9 @@ __all__ = ["TreeLevel", "tree_operation_layout"]
 def tree_operation_layout(config, width):
     """An operation on its way from one level to the next; ``width`` is that of ``upper``.
 
-    ``set`` adds ``delta`` along the path of ``index``; ``find`` looks for the leaf that holds
-    ``target - base`` in the node whose prefix sums run from ``base`` to ``upper`` in its parent,
-    and ``index`` is the path so far.
+    ``set`` adds ``delta`` along the path of ``index``. ``find`` looks for the leaf that holds
+    ``target``; its node covers the prefix sums from ``base`` to ``upper``, and ``index`` is the
+    path so far.
     """
     return data.StructLayout(
         {
@@ -147,7 +147,7 @@ class TreeLevel(wiring.Component):
         m.d.comb += chosen.eq(Cat(1, e_reached) & ~Cat(e_reached, 0))
 
         def select(values, width):
-            """OR of the values whose ``chosen`` bit is set (exactly one is)."""
+            """The value whose ``chosen`` bit is set, as an OR; exactly one bit is set."""
             result = C(0, width)
             for bit, value in zip(chosen, values, strict=True):
                 if not (isinstance(value, int) and value == 0):
