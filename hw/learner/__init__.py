@@ -1,7 +1,8 @@
 """The kernels ``dqn`` and ``ddpg``: replay and gradient steps; ``docs/learner.md`` is their page.
 
 Read ``commands.py`` and ``records.py``, ``contract.py`` (what a learner is to the core around it),
-``core.py``, ``config.py`` (layers mapped to PEs). Then the folders: ``control`` drives iterations,
-``samples`` holds a batch, ``network`` wires layers (``network/trainer.py`` first), ``chain`` is the
-arithmetic of a layer, ``parameters`` its weights. ``estimate.py`` counts resources.
+``core.py``, ``config.py`` (layers mapped to PEs). Then the folders: ``control`` runs the
+iterations, ``samples`` holds a batch, ``network`` wires the layers (``network/trainer.py`` first),
+``chain`` has the arithmetic of a layer, ``parameters`` has its weights. ``estimate.py`` counts
+resources.
 """

@@ -1,7 +1,6 @@
 """The learner's commands, after those of the replay core.
 
-A kernel ``dqn`` or ``ddpg`` executes the commands of ``hw.replay.commands`` as they stand, and
-these.
+A kernel ``dqn`` or ``ddpg`` executes the commands of ``hw.replay.commands`` unchanged, and these.
 """
 
 from amaranth.lib import enum
@@ -44,14 +43,14 @@ def _largest_image(config):
 
 
 def _image_bytes(c, s):
-    """Every set has as many bytes."""
+    """Bytes of the image of the command's sets; all sets have the same size."""
     learner = s.config.learner
     wanted = sum((c.sets >> k) & 1 for k in range(len(learner.parameter_sets)))
     return wanted * set_bytes(learner)
 
 
 def _record_bytes(config):
-    """Of an experience without its header."""
+    """Bytes of an experience without its header."""
     return record_granules(config.learner) * GRANULE_BYTES
 
 

@@ -25,11 +25,13 @@ class LearnerConfig(ConfigBase):
     algorithm : "dqn" (one network of Q values) or "ddpg" (a critic and an actor).
     observation, action : sizes; actions are discrete for dqn (count), continuous for ddpg.
     hidden : widths of 1 to 4 hidden layers, for both networks of ddpg.
-    hidden_activation : of those layers. The output is linear, an actor's is tanh.
+    hidden_activation : the activation of those layers. The output layer is linear, an actor's is
+    tanh.
     batch : largest batch, a multiple of lanes.
     lanes : DP, samples side by side in every stage (CF'22 3.2.2).
-    multipliers : of the largest layer a lane (PEs a tensor unit); the others follow its pace.
-    update_units : PEs that are updated at the same time in every layer, at most.
+    multipliers : multipliers of the largest layer, a lane (PEs of a tensor unit); the other layers
+    get what they need to be as fast.
+    update_units : the most PEs that are updated at the same time in every layer.
     double : the online network chooses the next action (dqn).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     """
@@ -118,15 +120,15 @@ class LearnerConfig(ConfigBase):
 
     @property
     def acts(self):
-        """The network whose outputs, for an observation, are what the agent does."""
+        """The network whose outputs decide what the agent does."""
         return "q" if self.algorithm == "dqn" else "actor"
 
     def backward_groups(self, network):
-        """How many forward groups of ``network``, counted from the first, have errors come back."""
+        """How many forward groups of ``network``, counted from the first, have a backward pass."""
         return 2 if network == "critic" else 1
 
     def weight_sources(self, network):
-        """Weights, "online" or "target", of each forward group of ``network``: those whose errors
-        come back, the target's, and of a double DQN the next observation's."""
+        """The weights, "online" or "target", of each forward group of ``network``: first the groups
+        with a backward pass, then the target's, then, for double DQN, the next observation's."""
         chooser = ("online",) * (network == "q" and self.double)
         return ("online",) * self.backward_groups(network) + ("target",) + chooser

@@ -1,11 +1,13 @@
-"""What a learner is to the core around it: whatever has these signatures can take its place.
+"""The interface between a learner and the core around it. Any component with these signatures can
+be the learner.
 
 An iteration is ``begin``, the batch as ``records``, ``loaded``, ``train``, a TD error for each
 experience, ``update``, and the fall of ``busy``; gradients may be complete (``trained``) before
-or after ``update``. The next batch may come from the clock after ``train`` on, beside all that
-follows: what is said of a batch that is loaded is not what is said of one that is trained on.
-LOAD and STORE move the parameter sets as an image of the learner's own order, and ACT is a batch of
-observations, ``act`` and what it does with them, while no iteration is under way.
+or after ``update``. The next batch may come from the clock after ``train`` on, while this one is
+still trained on: ``loaded`` and ``bad`` describe the batch that is loaded, all other outputs the
+batch that is trained on. LOAD and STORE move the parameter sets as an image, in the learner's own
+order. ACT is a batch of observations, then ``act``, then the ``actions``; no iteration is under way
+meanwhile.
 """
 
 from amaranth import *
@@ -19,33 +21,35 @@ __all__ = ["LearnerControl", "LearnerSignature", "count_saturations"]
 
 
 class LearnerControl(wiring.Signature):
-    """What an iteration tells a learner, what it waits for, and what it reports of it.
+    """What the control of iterations tells a learner, waits for, and reports.
 
     Members
     -------
     begin : Out(1)
-        A batch of experiences follows; the last one was given to ``train``, or is given up.
+        A batch of experiences follows. The batch before it was given to ``train``, or is given up.
     loaded, bad : In(1), bad_index : In(32)
-        All of the batch is in; an experience has an infinite number, a NaN, or an action that does
-        not exist, and ``bad_index`` is the index in the replay memory of the first that has. They
-        are steady from ``loaded`` until the next ``begin``.
+        ``loaded``: all of the batch has come. ``bad``: an experience has an infinite number, a NaN,
+        or an action that does not exist; ``bad_index`` is the index in the replay memory of the
+        first such experience. All are steady from ``loaded`` until the next ``begin``.
     hyperparameters : Out(HYPERPARAMETERS)
         Steady from ``train`` until ``busy`` falls after ``update``.
     train : Out(1)
-        Forward, loss and backward of the batch that is loaded; the parameters stay.
+        Starts forward, loss and backward of the loaded batch; the parameters do not change yet.
     trained : In(1)
-        All gradients are complete; it falls with ``train``.
+        All gradients are complete; ``train`` clears it.
     diverged : In(1), diverged_index : In(32)
-        A TD error was infinite or NaN; the index of the first such experience.
+        A TD error was infinite or NaN; ``diverged_index`` is the index of the first such
+        experience.
     update : Out(1)
-        Update all parameters, each layer's as soon as its gradients are complete; not before the
-        last TD error has left, when no layer's weights are read forward any more.
+        Update all parameters, those of each layer as soon as its gradients are complete. It comes
+        after the last TD error has left, because from then on no forward pass reads weights.
     busy : In(1)
         Parameters are changing or moving, or are about to.
     loss, td_sum, value, weight : In(32)
-        As in REPORT, once trained, until the next ``train``.
+        As in REPORT; valid once ``trained``, until the next ``train``.
     saturations : In([3] of 32)
-        Weights, activations, gradients clipped since reset; they stay at the largest number.
+        How many weights, activations and gradients were clipped since reset; a counter stays at its
+        largest number.
     """
 
     def __init__(self):
@@ -81,16 +85,17 @@ class LearnerSignature(wiring.Signature):
     batch : In(range(batch + 1)), records : In(stream of beats)
         ``batch`` experiences, HEADER and experience each, dense, follow ``control.begin``.
     td : Out(stream of ITEM)
-        One an experience, in the batch's order.
+        The TD error of each experience, in the order of the batch.
     load, store : In(1), sets : In(parameter_sets)
-        Begin to move the image of ``sets``; ``control.busy`` until it has moved.
+        Begin to move the image of ``sets``; ``control.busy`` is high until it has moved.
     image_i, image_o : In, Out(stream of beats)
     acting : In(1)
-        From ``control.begin`` to the last of ``actions``: what comes are ``batch`` observations,
-        which need not be a multiple of anything, each rounded up to granules. ``control.bad_index``
-        is then the position of one.
+        High from ``control.begin`` to the last of ``actions``: ``records`` are ``batch``
+        observations, any number, each rounded up to granules. ``control.bad_index`` is then the
+        position of an observation.
     act : In(1)
-        Once they are ``loaded``: do what the online parameters say. Nothing of it stays.
+        Comes once they are ``loaded``: compute the outputs with the online parameters. No state
+        changes.
     actions : Out(stream of beats)
         The outputs for each observation, in order, binary32, rounded up to granules, dense; zeros
         behind them.
@@ -117,10 +122,11 @@ class LearnerSignature(wiring.Signature):
 
 
 def count_saturations(m, saturations, counts, *, width=None):
-    """Adds what was clipped in each clock to ``LearnerControl.saturations``, two clocks later.
+    """Adds the numbers that were clipped in each clock to ``LearnerControl.saturations``, two
+    clocks later.
 
-    counts : of weights, activations and gradients, a list of values each.
-    width : bits of their sum; None: as many as that may need.
+    counts : three lists of values: for weights, activations and gradients.
+    width : bits of their sum; if None, as many as it may need.
     """
     for k, values in enumerate(counts):
         now = sum(values, Const(0, 1))

@@ -1,10 +1,10 @@
 """The learner's core: the replay core with a learner behind it, and the commands of both.
 
-A command of the replay core passes without latency. An iteration of LEARN is the replay core's
-SAMPLE, whose batch goes to the learner, an UPDATE with what the learner sends back, and an INSERT;
-one of TRAIN takes its batch from operands and writes the TD errors to results.
-LOAD and STORE move a beat of the parameter image as fast as the learner does; ACT moves
-observations to it, and what it does with them back.
+A command of the replay core passes without latency. An iteration of LEARN is a SAMPLE of the replay
+core, whose batch goes to the learner, an UPDATE with the TD errors that the learner sends back, and
+an INSERT. An iteration of TRAIN takes its batch from operands and writes the TD errors to results.
+LOAD and STORE move the parameter image at the learner's pace. ACT moves observations to the
+learner, and the network's outputs back.
 """
 
 from amaranth import *
@@ -26,11 +26,11 @@ __all__ = ["LearnerCore"]
 
 
 class LearnerCore(CommandCore):
-    """The core of the kernels ``dqn`` and ``ddpg``: LEARN, TRAIN, LOAD, STORE and ACT, and, passed
-    on to the replay core inside, all of its commands.
+    """The core of the kernels ``dqn`` and ``ddpg``. It executes LEARN, TRAIN, LOAD, STORE and ACT,
+    and passes all commands of the replay core to the one inside.
 
-    What ``make_learner`` returns learns: anything that meets ``LearnerSignature``. A parameter set
-    counts as missing until a LOAD of it has succeeded; LEARN and TRAIN want all sets, STORE those
+    ``make_learner`` returns the learner, any component with ``LearnerSignature``. A parameter set
+    is missing until a LOAD of it has succeeded. LEARN and TRAIN need all sets, STORE the sets that
     it names, ACT the online parameters.
 
     Parameters
@@ -50,7 +50,7 @@ class LearnerCore(CommandCore):
         return Trainer(self.config.learner, self.config.engine.data_width)
 
     def make_insert_check(self):
-        """``InsertCheck``, or None where experiences are checked as they are drawn alone."""
+        """``InsertCheck``, or None if experiences are checked only when they are drawn."""
         return None
 
     @staticmethod
@@ -65,7 +65,7 @@ class LearnerCore(CommandCore):
         )
 
     def attach(self, m, run):
-        """The replay core has its part of them: ``execute``."""
+        """Ports are shared with the inner replay core, so they are wired in ``execute``."""
 
     def execute(self, m, run):
         m.submodules.replay = replay = ReplayCore(
@@ -114,17 +114,18 @@ class LearnerCore(CommandCore):
         m.d.comb += self.status.eq(self.STATUS.encode(**status, **self.extend(m, run, learner)))
 
     def extend(self, m, run, learner):
-        """What a design has besides: commands that end in the clock after their start are
-        ``at_once``. Returns the other fields of its status."""
+        """Hook for designs with more commands (FIXAR): wires them and returns further status
+        fields. A command for which ``at_once(run)`` is 1 finishes one clock after its start."""
         return {}
 
     @staticmethod
     def at_once(run):
-        """Whether the command that starts is one of them."""
+        """Whether the command that starts finishes one clock after its start."""
         return Const(0)
 
     def _words(self, m, run, learner, redirect, acting):
-        """What comes is an image, or observations; what goes is an image, or actions."""
+        """Wires incoming beats (an image, or observations) and outgoing beats (an image, or
+        actions)."""
         command = self.views(run.raw)
         m.d.comb += [
             learner.acting.eq(acting),
@@ -146,7 +147,7 @@ class LearnerCore(CommandCore):
         ]
 
     def _commands(self, m, run, replay, iteration, learning):
-        """A command is the dispatcher's or the replay core's, or that of an iteration."""
+        """Chooses who gives the replay core its commands: the dispatcher, or an iteration."""
         arriving = data.View(LEARNING[LearnOpcode.LEARN].shape, self.command.payload).opcode
         own = Signal()
         m.d.comb += [
@@ -172,8 +173,8 @@ class LearnerCore(CommandCore):
         ]
 
     def _memory(self, m, run, replay, redirect, iteration, modes):
-        """Inside a LEARN the replay core's operands and results are checked already, or not there;
-        it, the iteration and the dispatcher take turns at the host's port."""
+        """Inside a LEARN the replay core needs no check of operands and results: they were checked,
+        or there are none. Replay core, iteration and dispatcher take turns at the host's port."""
         everything = C(0xFFFF_FFFF, 32)
         m.d.comb += [
             replay.operands.eq(self.operands),

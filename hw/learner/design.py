@@ -54,7 +54,7 @@ CONTINUOUS = {
 
 
 def _default(algorithm, numbers):
-    """The widest unroll with room to spare in binary32; the narrowest if there is none."""
+    """The widest unroll that leaves room on the board in binary32; the narrowest if none does."""
     replay = default_config(numbers)
     limits = {
         name: _SHARE * numbers[name]
@@ -86,13 +86,14 @@ def _check(algorithm, config):
 
 
 def storage(config):
-    """All experiences of the largest capacity, each on beats of its own."""
+    """Bytes of storage: all experiences of the largest capacity, each on beats of its own."""
     size = record_granules(config.learner) * GRANULE_BYTES
     return config.replay.capacity, round_up(size, config.engine.beat_bytes)
 
 
 def identity(config):
-    """Of experiences and of the parameter image, besides all of the replay memory's."""
+    """What the config hash covers: experiences and the parameter image, and all that the replay
+    memory's covers."""
     learner = config.learner
     return {
         **replay_identity(config),
@@ -108,7 +109,7 @@ def identity(config):
 
 
 def settings(config):
-    """Fields of a run that a learner's kernel decides."""
+    """The fields of a run that a learner's kernel decides."""
     learner = config.learner
     return {
         "capacity": config.replay.capacity,

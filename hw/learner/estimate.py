@@ -1,8 +1,8 @@
-"""Resources of a kernel with a learner, and what would fit where it does not.
+"""Resources of a kernel with a learner, and smaller configs to try if it does not fit.
 
-Counted, not synthesized: multipliers, adders and memory blocks as the units have them. Lookup
-tables are those of binary32 adders, multipliers and roots alone, or of the optimizers in fixed
-arithmetic, each as yosys maps it to UltraScale+: a whole kernel needs more.
+Multipliers, adders and memory blocks are counted as the units have them, not synthesized. Lookup
+tables are counted only for binary32 adders, multipliers and roots, or for the optimizers in fixed
+arithmetic, each as yosys maps it to UltraScale+. A whole kernel needs more.
 """
 
 from dataclasses import replace
@@ -28,8 +28,8 @@ __all__ = ["estimate", "stages", "suggest"]
 def stages(config):
     """``(layer, groups, backward, activation of the inputs or None)`` of every layer.
 
-    Groups go forward, the first ``backward`` of them come back; gradients of inputs are wanted
-    where another layer made them.
+    All groups have a forward pass, the first ``backward`` of them a backward pass. Gradients of
+    inputs are computed if another layer made the inputs.
     """
     for name, layers in config.networks.items():
         made_by = config.networks["actor"][-1].activation if name == "critic" else None
@@ -96,7 +96,7 @@ def _learner(config, data_width):
 
 
 def estimate(config):
-    """Resources of the whole kernel of a LearnerKernelConfig; None where unknown."""
+    """Resources of the whole kernel of a LearnerKernelConfig; None if unknown."""
     replay, learner = (
         ReplayCore.estimate(config.replay_kernel),
         _learner(config.learner, config.engine.data_width),
@@ -110,14 +110,15 @@ def estimate(config):
 
 
 def suggest(config, fits):
-    """What would fit: texts, as ``hw.suggest.suggest``; ``fits(config)``: whether another does."""
+    """Texts of what would fit, as ``hw.suggest.suggest`` gives them; ``fits(config)`` says whether
+    a config does."""
     return changes_that_fit(
         _smaller(config.learner), lambda changes: fits(_changed(config, **changes))
     )
 
 
 def _smaller(learner):
-    """Fields that can be smaller, and their values, largest first."""
+    """The fields that can be smaller, with their smaller values, largest first."""
 
     def halves(value):
         return [value >> k for k in range(1, value.bit_length())]
@@ -138,7 +139,7 @@ def _smaller(learner):
 
 
 def _changed(config, kind=None, **changes):
-    """ValueError where no shape fits so few multipliers."""
+    """The config with these changes. ValueError if no shape fits so few multipliers."""
     learner = config.learner
     if kind:
         changes["arithmetic"] = replace(learner.arithmetic, kind=kind)

@@ -1,6 +1,6 @@
 """The learner's records, status block and errors, after those of the replay core.
 
-Numbers of HYPERPARAMETERS and REPORT are binary32, also where the tensor units are fixed point.
+Numbers of HYPERPARAMETERS and REPORT are binary32, even if the layers compute in fixed point.
 """
 
 import enum
@@ -99,9 +99,10 @@ ERRORS = {
 
 
 def record_words(config):
-    """Words of an experience, name -> (offset, count), as the learner reads them.
+    """Words of an experience as the learner reads them: ``{name: (offset, count)}``.
 
-    All are binary32 but a discrete action (u32). ``discount`` is gamma**n, 0 where terminated.
+    A discrete action is u32, all others are binary32. ``discount`` is gamma**n, or 0 if the episode
+    terminated.
     """
     action = 1 if config.algorithm == "dqn" else config.action
     words, offset = {}, 0
@@ -118,17 +119,18 @@ def record_words(config):
 
 
 class WordRule(NamedTuple):
-    """A word's bits are at most ``largest``; with ``signed`` those but the sign, bit 31."""
+    """A rule for a word: its bits, as an integer, are at most ``largest``; with ``signed``, its
+    bits without bit 31."""
 
     signed: bool
     largest: int
 
 
 def word_rules(config):
-    """What each word of an experience may be, in order: a WordRule each.
+    """A WordRule for each word of an experience, in order.
 
-    A number is finite; a discrete action exists. Where the learner's experiences are ``bounded``,
-    actions are in -1..1 and discounts in 0..1, without -0.
+    A number must be finite, and a discrete action must exist. If the learner's experiences are
+    ``bounded``, actions must be in -1..1 and discounts in 0..1, without -0.
     """
     finite = WordRule(True, FINITE)
     rules = dict.fromkeys(record_words(config), finite)
@@ -151,7 +153,7 @@ def observation_granules(config):
 
 
 def action_granules(config):
-    """Granules of what ACT gives for an observation."""
+    """Granules of an observation's outputs, as ACT writes them."""
     return _granules(config.action)
 
 

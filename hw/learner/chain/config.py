@@ -62,7 +62,7 @@ class LayerConfig(ConfigBase):
 
     @property
     def optimizer_config(self):
-        """Of every parameter's optimizer."""
+        """The config of every parameter's optimizer."""
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
 
     def units(self, layer):
@@ -79,8 +79,8 @@ class LayerShape(ConfigBase):
     ``vector`` weights from input word w to its output r. What lies beyond inputs and outputs is
     padding: its weights are zero and stay zero.
 
-    interleave : words whose partial sums are kept apart, so that a sum is visited again only
-        ``rows * interleave`` clocks later, never before the adder is done with it.
+    interleave : how many words have partial sums of their own. So a sum is visited again ``rows *
+    interleave`` clocks later, when the adder has finished it.
     """
 
     inputs: int

@@ -18,7 +18,7 @@ __all__ = ["DeltaBanks", "load_layout"]
 
 
 def load_layout(config, layer, groups):
-    """An element of delta: for row ``row`` of ``bank`` in PE ``position``."""
+    """An element of delta, on its way to row ``row`` of bank ``bank`` in PE ``position``."""
     return data.StructLayout(
         {
             "valid": 1,

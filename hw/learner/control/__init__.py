@@ -1,4 +1,4 @@
-"""What runs the iterations of LEARN and TRAIN around replay core and learner.
+"""The control of the iterations of LEARN and TRAIN, between replay core and learner.
 
 Read ``iteration.py``, the order of steps in an iteration; ``replay_batches.py``, the commands that
 it gives the replay core; ``batch_redirect.py``, which keeps a drawn batch on the card and brings

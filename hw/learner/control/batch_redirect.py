@@ -1,6 +1,6 @@
 """Between the replay core and memory: batches that stay on the card, and TD errors that come back.
 
-One beat a clock either way, without latency for what passes.
+One beat a clock in each direction, without latency.
 """
 
 from amaranth import *
@@ -16,10 +16,10 @@ __all__ = ["BatchRedirect"]
 
 
 class BatchRedirect(wiring.Component):
-    """While ``drawing``, what the replay core writes goes to ``records``; while ``giving``, what it
-    reads is the items of ``td``. At other times it reads and writes through ``read`` and ``write``.
-    While ``passing``, the batch comes from ``batch`` and the items leave through ``list``; the
-    replay core is at rest.
+    """Decides where the replay core's reads and writes go. While ``drawing``, its writes go to
+    ``records``. While ``giving``, it reads the items of ``td``. At other times it uses ``read`` and
+    ``write``. While ``passing``, the replay core rests: the batch comes from ``batch`` and the
+    items leave through ``list``.
 
     All TD errors of a batch are kept here until the learner knows that none of them diverged.
 
@@ -28,12 +28,12 @@ class BatchRedirect(wiring.Component):
     data_width : int
         Bits of a beat.
     batch : int
-        Most items.
+        The most items of a batch.
 
     Members
     -------
     replay_read : In(read_port), replay_write : In(write_port)
-        The replay core's.
+        The ports of the replay core.
     read : Out(read_port), write : Out(write_port)
     drawing, giving : In(1)
         Steady while a command of the replay core runs.
@@ -46,9 +46,9 @@ class BatchRedirect(wiring.Component):
         ``count`` items come next.
     td : In(stream.Signature(ITEM))
     complete : Out(1)
-        All of them have come; the replay core may have read them since.
+        All ``count`` items have come; the replay core may have read them since.
     drop : In(1), empty : Out(1)
-        Forget the items; none of them is left.
+        ``drop``: forget the items. ``empty``: no item is left.
     """
 
     def __init__(self, data_width, batch):
@@ -81,7 +81,7 @@ class BatchRedirect(wiring.Component):
         return m
 
     def _records(self, m):
-        """A write of the replay core: its request, its beats, its token."""
+        """Takes a write of the replay core: its request, its beats, its token."""
         inner, outer = self.replay_write, self.write
         opened = Signal()
         left = Signal(len(inner.request.p.beats))
@@ -111,7 +111,7 @@ class BatchRedirect(wiring.Component):
             m.d.sync += opened.eq(0)
 
     def _items(self, m):
-        """TD errors, packed to beats as they come; a read of the replay core takes them all."""
+        """Packs TD errors to beats as they come; one read of the replay core takes all of them."""
         inner, outer = self.replay_read, self.read
         width, parts = 8 * ITEM.size, self.data_width // (8 * ITEM.size)
         m.submodules.pack = pack = Pack(width, 1, parts)

@@ -1,7 +1,9 @@
-"""Iterations of LEARN and TRAIN: batches asked for, pulses to the learner, a report each.
+"""Iterations of LEARN and TRAIN: asks for batches, tells the learner each step, writes a report for
+each.
 
 The batch of the next iteration is drawn, or read, while the learner still works on this one.
-Besides its work, and what of a draw is not hidden behind it, an iteration takes 5 clocks.
+An iteration takes the clocks of its gradient step, those of the draw that are not hidden behind it,
+and 5 more.
 """
 
 from amaranth import *
@@ -25,17 +27,18 @@ __all__ = ["Iteration"]
 
 
 class Iteration(wiring.Component):
-    """Draw, train, give new priorities, insert, update, report; ``count`` times or to an error.
+    """Runs ``count`` iterations, or fewer if one has an error: draw, train, give new priorities,
+    insert, update, report.
 
     UPDATE begins when all TD errors of the batch are known to be finite, so that a batch that
-    diverged leaves the priorities alone; INSERT follows, then SAMPLE for the next iteration, which
-    sees what both of them have left: tree, storage and generator are used in the order of the
-    iterations. All three run while the learner computes gradients, whose layers update their
-    parameters one by one as these are complete. The last iteration draws nothing ahead, and an
-    error of a draw ends the command when the iteration before it is done and reported.
+    diverged leaves the priorities alone; INSERT follows, then the SAMPLE of the next iteration,
+    which sees the results of both: tree, storage and generator are used in the order of the
+    iterations. All three run while the learner computes gradients; each layer updates its
+    parameters when its gradients are complete. The last iteration draws nothing ahead, and an error
+    of a draw ends the command when the iteration before it is done and reported.
 
-    A TRAIN reads its next batch as soon as this one is trained on, and writes TD errors where a
-    LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead.
+    A TRAIN reads its next batch as soon as the learner trains on this one, and writes TD errors at
+    the point where a LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead.
 
     Parameters
     ----------
@@ -44,25 +47,26 @@ class Iteration(wiring.Component):
     Members
     -------
     start : In(1), raw : In(512), trains : In(1)
-        Begin the LEARN or, with ``trains``, the TRAIN ``raw``, which breaks no rule.
+        ``start``: begin the command ``raw``, which has passed its rules: a LEARN, or a TRAIN if
+        ``trains``.
     run : In(32)
         Bytes of experiences that an iteration stores, or trains on.
     operands, results : In(64)
     done : Out(1), error, detail : Out(32)
-        The command's end, one clock; its outcome.
+        ``done`` is a pulse at the command's end; ``error`` and ``detail`` are its outcome.
     command, outcome : streams
-        Of the replay core.
+        To and from the replay core.
     status : In(REPLAY_STATUS)
-        Its state.
+        The replay core's state.
     drawing, giving, drop : Out(1), complete, empty : In(1)
-        See ``BatchRedirect``; ``learner.train`` is its start.
+        As of ``BatchRedirect``, whose ``start`` is ``learner.train``.
     batch : Out(stream of beats), list : In(stream of beats)
         Of a TRAIN: experiences that were read, TD errors to be written.
     learner : Out(LearnerControl)
     iterations : Out(64)
         Gradient steps since reset.
     reading : Out(1), read : Out(read_port), write : Out(write_port)
-        What is read, while ``reading``, and written beside the replay core.
+        The reads (while ``reading``) and writes of the iteration itself, beside the replay core's.
     """
 
     def __init__(self, config):
@@ -124,7 +128,7 @@ class Iteration(wiring.Component):
         return m
 
     def _addresses(self, m):
-        """What lies where; beats of a batch and of a list of TD errors."""
+        """Addresses; beats of a batch and of a list of TD errors."""
         reader, writer, width = self._reader, self._writer, self.config.engine.data_width
         learn = self._learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
         train = data.View(COMMANDS[LearnOpcode.TRAIN].shape, self.raw)
@@ -144,7 +148,7 @@ class Iteration(wiring.Component):
         ]
 
     def _numbers(self, m):
-        """What learner, replay core and report tell each other."""
+        """Wires numbers between learner, replay core and report."""
         learner, batches, report = self.learner, self._batches, self._report
         m.d.comb += [
             batches.start.eq(self.start),
@@ -174,8 +178,8 @@ class Iteration(wiring.Component):
         m.next = then
 
     def _begin_states(self, m):
-        """The command's beginning; the batch of the iteration to come, whose error waits for the
-        end of the one under way."""
+        """The states at the beginning of a command, and those that ask for the next iteration's
+        batch, whose error waits for the end of the iteration under way."""
         reader, batches = self._reader, self._batches
         with m.State("IDLE"):
             m.d.sync += self.done.eq(0)
@@ -210,7 +214,8 @@ class Iteration(wiring.Component):
                 self._fail(m, batches.error, batches.detail, "SETTLE")
 
     def _training_states(self, m):
-        """The batch, its TD errors, the update, and new priorities or a list."""
+        """The states of training: the batch, its TD errors, the update, and new priorities or a
+        list."""
         learner, reader, writer = self.learner, self._reader, self._writer
         last = self._left == 1
         with m.State("TAKE"):
@@ -257,7 +262,7 @@ class Iteration(wiring.Component):
                     m.next = "SETTLE"
 
     def _end_states(self, m):
-        """The iteration's report and the next iteration, or the command's end."""
+        """The states at the end: the report, then the next iteration or the end of the command."""
         learner, writer, training = self.learner, self._writer, self._training
         failed = self.error != Error.NONE
         with m.State("SETTLE"):

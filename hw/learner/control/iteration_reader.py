@@ -1,7 +1,7 @@
-"""Fetches what an iteration needs of operands while the iteration before is under way.
+"""Reads what an iteration needs from operands while the iteration before it is under way.
 
-HYPERPARAMETERS are here the memory's latency and a few clocks after ``fetch``; the beats of a batch
-(TRAIN) pass as they come.
+HYPERPARAMETERS are available a few clocks more than the memory's latency after ``fetch``. The beats
+of a batch (TRAIN) pass as they come.
 """
 
 from amaranth import *
@@ -15,7 +15,8 @@ __all__ = ["IterationReader"]
 
 
 class IterationReader(wiring.Component):
-    """HYPERPARAMETERS k lies ``64 * k`` bytes behind the first, batch k ``advance * k`` bytes.
+    """Reads record after record and batch after batch. HYPERPARAMETERS k lies ``64 * k`` bytes
+    after the first, batch k ``advance * k`` bytes after the first.
 
     Parameters
     ----------
@@ -29,13 +30,14 @@ class IterationReader(wiring.Component):
     beats, advance : In(32)
         Beats of a batch; bytes from batch to batch. Steady after ``start``.
     fetch, fetch_batch : In(1)
-        Read the next; not while ``busy``, and not both.
+        Read the next record, or batch; not while ``busy``, and not both.
     busy : Out(1)
         A read is under way.
     available, failed, take : Out(1), Out(1), In(1)
-        The next record is here; memory failed a beat of it; it becomes ``hyperparameters``.
+        ``available``: the next record has come. ``failed``: memory failed a beat of it. ``take``:
+        it becomes ``hyperparameters``.
     following, hyperparameters : Out(HYPERPARAMETERS)
-        The next record, while it is available; the last that was taken.
+        The next record, while it is available; the record that was taken last.
     batch : Out(stream of beats)
     batch_failed : Out(1)
         Memory failed a beat of the batch that was fetched last.

@@ -12,19 +12,21 @@ __all__ = ["IterationReport"]
 
 
 class IterationReport(wiring.Component):
-    """Draw and gather of the batch that was trained on, the gradient step, the whole iteration.
+    """Makes the REPORT: clocks of draw and gather of the batch that was trained on, of the gradient
+    step, of the whole iteration.
 
-    The next batch may be drawn before the REPORT is written: clocks of a draw are kept with
-    ``learner.train``. They are 0 where nothing was drawn (TRAIN).
+    The next batch may be drawn before the REPORT is written, so the clocks of a draw are kept at
+    ``learner.train``. They are 0 if nothing was drawn (TRAIN).
 
     Members
     -------
     restart : In(1)
-        An iteration, of all its clocks, begins with the next clock.
+        A new iteration begins with the next clock.
     train, stepping : In(1)
-        A gradient step begins with the next clock; each clock with ``stepping`` is one of it.
+        ``train``: a gradient step begins with the next clock. ``stepping``: this clock belongs to
+        it.
     drawn : In(1)
-        The batch comes from the replay core.
+        The batch was drawn by the replay core.
     status : In(REPLAY_STATUS)
     learner : In(LearnerControl), its numbers and ``train`` alone
     report : Out(512)

@@ -1,4 +1,5 @@
-"""Writes what an iteration gives to results; memory's answers are awaited only at the end."""
+"""Writes an iteration's report and list to results; it waits for memory's answers only at the
+end."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -12,7 +13,8 @@ __all__ = ["IterationWriter"]
 
 
 class IterationWriter(wiring.Component):
-    """REPORT k goes ``64 * k`` bytes behind the first, list k ``advance * k`` bytes.
+    """Writes report after report and list after list. REPORT k goes ``64 * k`` bytes after the
+    first, list k ``advance * k`` bytes after the first.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class IterationWriter(wiring.Component):
     sending : Out(1)
         A REPORT or a list has not left yet.
     idle : Out(1)
-        Memory has answered all of them.
+        Memory has answered all writes.
     write : Out(write_port)
     """
 

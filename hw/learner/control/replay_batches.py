@@ -1,4 +1,5 @@
-"""Batches of the replay core, for LEARN: SAMPLE draws one; UPDATE, INSERT follow its training."""
+"""The commands that LEARN gives the replay core: SAMPLE draws a batch; UPDATE and INSERT follow its
+training."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -14,7 +15,7 @@ __all__ = ["ReplayBatches"]
 
 
 class ReplayBatches(wiring.Component):
-    """Three commands of the replay core for each iteration of the LEARN ``raw``.
+    """Makes three commands of the replay core for each iteration of the LEARN ``raw``.
 
     Members
     -------
@@ -23,13 +24,14 @@ class ReplayBatches(wiring.Component):
     run : In(32)
         Bytes of the experiences that an iteration stores.
     draw : In(1), beta : In(32)
-        SAMPLE, whose own limits check ``beta``, all bits of it; it is steady until ``done``.
+        ``draw``: give SAMPLE, whose own limits check all bits of ``beta``. ``beta`` is steady until
+        ``done``.
     give : In(1)
-        UPDATE with the TD errors of a batch, then INSERT, if there is something to store.
+        Give UPDATE with the TD errors of a batch, then INSERT, if there is something to store.
     done : Out(1), error, detail : Out(32)
-        One clock: what was asked for last has ended; with this error, 0 for none.
+        ``done`` is a pulse: what was asked for last has ended, with this error (0: none).
     drawing, giving : Out(1)
-        A SAMPLE is under way; an UPDATE is.
+        A SAMPLE is under way; an UPDATE is under way.
     command, outcome : streams
         Of the replay core.
     """
@@ -113,7 +115,7 @@ class ReplayBatches(wiring.Component):
         return m
 
     def _ask(self, m, opcode, **fields):
-        """A command to the replay core; the state that waits for it is named by its participle."""
+        """Gives a command to the replay core, and makes the state that waits for its end."""
         payload = COMMANDS[opcode].encode(opcode=C(opcode.value, 32), **fields)
         m.d.comb += [self.command.valid.eq(1), self.command.payload.eq(payload)]
         with m.If(self.command.ready):

@@ -1,8 +1,8 @@
 """The activations that enter a layer: written element by element, read word by word, twice.
 
-Forward reads a sample once as it arrives; backward reads it once more when its errors are there,
-and that frees the sample's slot. Of observations that are only acted on no errors come: forward
-frees the slot. One element a clock in, one word a clock out on either side.
+Forward reads a sample once as it arrives. Backward reads it once more when its errors have come,
+which frees the sample's slot. Observations for ACT have no errors, so forward frees their slots.
+One element a clock comes in; one word a clock leaves on either side.
 """
 
 from amaranth import *
@@ -17,41 +17,42 @@ __all__ = ["ActivationBuffer"]
 
 
 class ActivationBuffer(wiring.Component):
-    """Every element is written once; every word is read once by forward and, of the first
-    ``backward_groups`` groups, once more by backward.
+    """Keeps the activations of samples. Every word is read once by forward; words of the first
+    ``backward_groups`` groups are read once more by backward.
 
-    Samples lie in ``slots`` slots, which are used in turn. A slot is taken as a source begins its
-    sample, so nothing that arrives ever waits (``docs/flow_control.md``), and is free again when
-    backward fetches its last word. Forward may fetch a word in the cycle after its last element
-    came, or, where there is a feed, after the sample has come whole from its last source; backward
-    in the cycle after forward has fetched all of the sample.
+    Samples lie in ``slots`` slots, which are used in turn. A slot is taken when a source begins its
+    sample, so arriving elements never wait (``docs/flow_control.md``); it is free again when
+    backward fetches its last word. Forward may fetch a word in the clock after its last element has
+    come; if there is a feed, only after the whole sample has come from its last source. Backward
+    may begin in the clock after forward has fetched the whole sample.
 
     Parameters
     ----------
     config : LayerConfig
     layer : LayerShape
     groups, backward_groups : int
-        Forward groups; how many of them, the first, backward reads.
+        ``groups``: forward groups. ``backward_groups``: how many of them, counted from the first,
+        backward reads.
     slots : int
         Samples held.
     feed : bool
-        Elements come from experiences.
+        Whether elements come from experiences.
     chain : sequence of int
-        Groups whose elements come from a layer before, in its order; () for none.
+        The groups whose elements come from the layer before, in its order; () for none.
     chain_count, chain_offset : int
-        That layer's outputs, and the input element that its output 0 is.
+        Number of that layer's outputs, and the input element that its output 0 becomes.
 
-    Elements past the inputs read as zeros. The feed gives way to the chain.
+    Elements past the inputs read as zeros. If both come, the feed waits for the chain.
 
     Members
     -------
     feed : In(stream of feed_layout), chain : In(element_layout)
         ``last`` of the feed, and the last output of the chain, end a sample.
     feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
-        Of each source: it begins a sample; it may begin one.
+        For each source, ``begun``: it begins a sample; ``room``: it may begin one.
     acting : In(1)
-        Backward reads nothing, and a slot is free again when forward fetches its last word; changes
-        only where every slot is free.
+        Backward reads nothing, and a slot is free when forward fetches its last word. It changes
+        only while every slot is free.
     forward : Out(stream of [groups][lanes][vector])
         The rest of a group of ``interleave`` words follows its first without a gap.
     backward : Out(stream of [backward_groups][lanes][vector])
@@ -146,7 +147,7 @@ class ActivationBuffer(wiring.Component):
         return m
 
     def _reader(self, m, name):
-        """Fetches words in order into a queue, whose other end is the stream ``name``."""
+        """Fetches words in order into a queue, whose output is the stream ``name``."""
         layer, port = self.layer, getattr(self, name)
         ahead = layer.interleave if name == "forward" else 1
         queue = Queue(port.payload.shape(), 2 * ahead + 4)
@@ -189,7 +190,8 @@ class ActivationBuffer(wiring.Component):
         return reader
 
     def _write(self, m, forward, backward):
-        """One memory a group and place in the word, a second one where backward reads too."""
+        """Writes elements: one memory for each group and place in the word, and a second one if
+        backward reads it too."""
         layer, lanes = self.layer, self.config.lanes
         depth = self.slots * layer.words
         bits = layer.vector.bit_length() - 1
@@ -238,14 +240,14 @@ class ActivationBuffer(wiring.Component):
                     ]
 
     def _base(self, m, name, last):
-        """Where the slot under way of a source begins."""
+        """First address of the slot that a source fills."""
         base = Signal(range(self.slots * self.layer.words), name=f"{name}_base")
         with m.If(last):
             m.d.sync += base.eq(self._behind(base))
         return base
 
     def _behind(self, base):
-        """Where the slot behind the one that begins at ``base`` does."""
+        """First address of the slot after the one that begins at ``base``."""
         end = base == (self.slots - 1) * self.layer.words
         return Mux(end, 0, base + self.layer.words)
 

@@ -1,4 +1,5 @@
-"""Errors on their way from a layer to the one below: words in, elements in the order of outputs.
+"""Errors on their way from a layer to the layer below: words come in, elements leave in the order
+of outputs.
 
 One word and one element a clock.
 """
@@ -16,7 +17,8 @@ _SAMPLES = 2
 
 
 class DeltaBuffer(wiring.Component):
-    """Elements ``first .. first + count - 1`` of each sample of words, of ``groups`` alone.
+    """Passes on elements ``first`` to ``first + count - 1`` of each sample, of the groups in
+    ``groups``.
 
     Parameters
     ----------
@@ -24,15 +26,15 @@ class DeltaBuffer(wiring.Component):
     layer : LayerShape
         The layer whose input gradients these are.
     groups : sequence of int
-        Of the ``backward_groups`` that arrive, those that go on.
+        Which of the arriving ``backward_groups`` are passed on.
     first, count : int
 
     Members
     -------
     dx : In({valid, value: [backward_groups][lanes][vector]})
-        As ``Backward`` sends it; it has a slot (``docs/flow_control.md``).
+        As ``Backward`` sends it; a slot is reserved for it (``docs/flow_control.md``).
     begun : In(1), room : Out(1)
-        ``Backward`` begins a sample; it may begin one.
+        ``begun``: ``Backward`` begins a sample. ``room``: it may begin one.
     o : Out(stream of [groups][lanes])
     """
 

@@ -1,6 +1,6 @@
 """A layer at work: its activations, its forward and backward chains, its parameters.
 
-The four meet here and nowhere else; a network is layers end to end.
+These four parts are wired here and nowhere else; a network is layers end to end.
 """
 
 from amaranth import *
@@ -18,13 +18,13 @@ __all__ = ["Layer"]
 
 
 class Layer(wiring.Component):
-    """Forward, ``o = activation(weight @ input + bias)`` for each group of a sample; backward,
-    ``dx = derivative(input) * (transposed weight @ delta)``, beside which the gradients of the
-    first group are summed over the batch.
+    """One layer. Forward computes ``o = activation(weight @ input + bias)`` for each group of a
+    sample. Backward computes ``dx = derivative(input) * (transposed weight @ delta)``, and sums the
+    gradients of the first group over the batch.
 
-    Both work at the same time on different samples, of which ``slots`` may be between the two;
-    each takes a sample every ``interval`` of its estimate. An update may begin once ``done`` is
-    high; until ``busy`` falls, no sample may be under way.
+    Both work at the same time on different samples; up to ``slots`` samples may be between the two.
+    Each takes a sample every ``interval`` clocks of its estimate. An update may begin once ``done``
+    is high; no sample may be under way until ``busy`` falls.
 
     Parameters
     ----------
@@ -33,30 +33,33 @@ class Layer(wiring.Component):
     weight_sources : sequence of "online" or "target"
         Weights of each forward group.
     backward_groups : int
-        Groups, the first, whose errors come back; the first of them trains.
+        How many groups, counted from the first, have a backward pass; the first of them gives
+        gradients.
     slots : int
-        Samples between this layer's input and the return of their errors.
+        The most samples between this layer's input and the return of their errors.
     feed, chain, chain_count, chain_offset
         Where the inputs come from, see ``ActivationBuffer``.
     input_activation : str or None
-        Function that made the inputs, where their gradients are wanted.
+        The function that made the inputs, if their gradients are needed; else None.
 
     Members
     -------
     feed, chain, feed_begun, chain_begun, feed_room, chain_room, acting
         As ``ActivationBuffer``; while ``acting`` there are no errors and no ``start``.
     o : Out(element_layout), started : Out(1), room : In(1)
-        Outputs; ``room`` is of what comes after this layer (``docs/flow_control.md``).
+        The outputs. ``room``: what follows this layer has room for a sample
+        (``docs/flow_control.md``).
     delta : In(stream of [backward_groups][lanes])
     dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
-        Gradients of the inputs; ``dx_room`` is of what comes before this layer.
+        Gradients of the inputs. ``dx_room``: what precedes this layer has room for a sample's
+        gradients.
     start : In(1), samples : In, done : Out(1)
-        A batch of ``samples`` samples begins; ``done`` from the completion of all their gradients
-        until the next ``start``.
+        ``start``: a batch of ``samples`` samples begins. ``done`` is high from the completion of
+        all their gradients until the next ``start``.
     coefficients : In, update : In(1), busy : Out(1)
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
         As ``LayerParameters``.
-    saturations : Out, activations and gradients and weights clipped in this clock
+    saturations : Out, the numbers of weights, activations and gradients clipped in this clock
     """
 
     def __init__(

@@ -1,7 +1,9 @@
-"""From the last layer's outputs to its errors: Q values picked, TD errors, gradients, sums.
+"""From the last layer's outputs to its errors: picks Q values, computes TD errors, gradients and
+sums.
 
-All lanes deliver side by side, one float pipeline (``td``) serves them in turn: a super-sample
-every ``lanes * GAP`` clocks or every ``outputs`` clocks, whichever is longer.
+All lanes deliver side by side; a super-sample is one sample of each lane. One binary32 pipeline
+(``td``) serves the lanes in turn, so a super-sample takes ``lanes * GAP`` or ``outputs`` clocks,
+whichever is longer.
 """
 
 from amaranth import *
@@ -24,20 +26,21 @@ _SCALARS = data.StructLayout(dict.fromkeys(("index", "weight", "action", "reward
 
 
 def scalars_layout(config):
-    """What belongs to the samples side by side: integers, and binary32 weight, reward, discount."""
+    """The scalars of a super-sample: index and action, and weight, reward, discount as binary32."""
     return data.ArrayLayout(_SCALARS, config.lanes)
 
 
 class Loss(wiring.Component):
-    """Loss of a batch, as ``hw.nn.td_loss`` states it for a sample.
+    """Computes the loss of a batch, by ``hw.nn.td_loss`` for each sample.
 
     dqn: q = online[action] and bootstrap = target[k], where k is the first of the largest online
-    (double) or target Q values of s'; the error of output o is the gradient where o is the action,
-    else +0. Where no such output exists (``BatchMemory`` reports it) q = +0, and no output has an
+    (double) or target Q values of s'; the error of output o is the gradient if o is the action,
+    else +0. If the action does not exist (``BatchMemory`` reports it), q = +0 and no output has an
     error.
 
-    ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the
-    gradient for the first and -1 for the second, which goes up; ``value`` is of the second.
+    ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the gradient
+    for the first and -1 for the second, by which the actor climbs the critic; ``value`` is the sum
+    of the second.
 
     Parameters
     ----------
@@ -46,34 +49,35 @@ class Loss(wiring.Component):
     Attributes
     ----------
     interval : int
-        Clocks a super-sample.
+        Clocks between super-samples.
     td_latency, latency : int
         Clocks from the last output of a super-sample to the TD error of its first lane in ``td``,
-        and to its first word of ``delta``, where the unit was idle.
+        and to its first word of ``delta``, if the unit was idle.
 
     Members
     -------
     i : In(element_layout)
         Outputs of a super-sample in order, all groups and lanes side by side.
     room : Out(1)
-        Another super-sample may begin (``docs/flow_control.md``); no more than 16 may have begun
-        whose last output is to come.
+        Another super-sample may begin (``docs/flow_control.md``). At most 16 may have begun whose
+        last output has not come.
     scalars : In(stream.Signature(scalars_layout(config)))
-        One a super-sample, there before its first output.
+        The scalars of each super-sample; they come before its first output.
     inverse, clip : In(32)
         Steady while a batch is under way, see ``TdLoss``.
     start : In(1)
-        A batch begins, the last one is over: clears sums, count and flag.
+        A batch begins; clears sums, count and ``diverged``.
     delta : Out(stream.Signature([backward groups][lanes] of gradients))
-        ``outputs`` words a super-sample.
+        ``outputs`` words for each super-sample.
     td : Out(stream.Signature(ITEM))
-        One a sample, in order.
+        The TD error of each sample, in order.
     loss, td_sum, value : Out(32)
         Sums over the samples.
     finished : Out(range(config.batch // config.lanes + 1))
-        Super-samples that are in all sums.
+        Number of super-samples that are in all sums.
     diverged, diverged_index : Out
-        A TD error was infinite or NaN; the index of the first such experience.
+        A TD error was infinite or NaN; ``diverged_index`` is the index of the first such
+        experience.
     saturations : Out(1)
         A gradient was clipped in this clock.
     """
@@ -158,7 +162,7 @@ class Loss(wiring.Component):
         return m
 
     def _collect(self, m):
-        """Queue of super-samples, each with the values that its outputs come to."""
+        """A queue of super-samples with the values that are picked from their outputs."""
         config, scalars = self.config, self.scalars.payload
         names = ("q", "bootstrap") if config.algorithm == "dqn" else ("q", "value", "bootstrap")
         numbers = dict.fromkeys(names, config.arithmetic.shape("activation"))
@@ -189,7 +193,8 @@ class Loss(wiring.Component):
         return arrived
 
     def _pick(self, m, kept, groups, action):
-        """The Q value of the action, and that of s' by the chooser's first largest."""
+        """Picks the Q value of the action, and that of s' where the choosing network's is
+        largest."""
         index, key = self.i.index, self.config.arithmetic.order_key(groups[-1])
         largest = Signal(key.shape(), reset_less=True)
         first = index == 0
@@ -201,7 +206,7 @@ class Loss(wiring.Component):
             m.d.sync += [largest.eq(key), kept.bootstrap.eq(groups[1])]
 
     def _take_turns(self, m, arrived, freed):
-        """Super-samples moved lane by lane to place 0; when a sample there begins."""
+        """Moves super-samples lane by lane to place 0; says when a sample there begins."""
         lanes = self.config.lanes
         head = Signal(arrived.o.payload.shape(), reset_less=True)
         clock, left = Signal(range(GAP)), Signal(range(lanes))
@@ -246,7 +251,7 @@ class Loss(wiring.Component):
             m.d.sync += self.diverged.eq(0)
 
     def _send_delta(self, m, action, freed):
-        """Gradients of all lanes together, then one word an output."""
+        """Collects the gradients of all lanes, then sends one word for each output."""
         config, pipeline, lanes = self.config, self._pipeline, self.config.lanes
         gradient = pipeline.gradient
         # Which output has it; of an action that does not exist, the one past the last.

@@ -1,7 +1,6 @@
-"""What an agent does: outputs of a network, side by side as they come, one observation behind the
-other as they leave.
+"""Outputs of ACT: lanes come side by side, observations leave one after the other.
 
-A number a clock; ``latency`` says when the last one leaves.
+One number a clock leaves; ``latency`` says when the last one does.
 """
 
 from amaranth import *
@@ -32,33 +31,35 @@ def pack_numbers(m, o):
 
 
 class Outputs(wiring.Component):
-    """Observation k of a batch is lane ``k mod lanes`` of sample ``k // lanes``; what the last
-    sample has beyond the batch is dropped.
+    """Puts a network's outputs in the order of the batch. Observation k is lane ``k mod lanes`` of
+    sample ``k // lanes``; lanes of the last sample beyond the batch are dropped.
 
     Parameters
     ----------
     config : LearnerConfig
     outputs : int
-        Numbers an observation.
+        Numbers of an observation's output.
     data_width : int
         Bits of a beat.
 
     Attributes
     ----------
     latency : int
-        Clocks from the last output of a batch's only sample, whose lanes are all of the batch, to
-        the last beat.
+        Clocks from the last output to the last beat, for a batch of one sample with all lanes in
+        use.
 
     Members
     -------
     i : In(element_layout)
         Outputs of a sample in order, all lanes side by side; one group.
     begun : In(1), room : Out(1)
-        The last layer begins a sample; it may begin one (``docs/flow_control.md``).
+        ``begun``: the last layer begins a sample. ``room``: it may begin one
+        (``docs/flow_control.md``).
     start : In(1), count : In(range(config.batch + 1))
-        ``count`` observations follow; all of the last batch have left.
+        ``start``: ``count`` observations follow. All of the last batch have left.
     o : Out(stream.Signature(data_width))
-        Each observation's outputs as binary32, rounded up to granules; dense; zeros behind them.
+        Each observation's outputs as binary32, rounded up to granules; without gaps, zeros after
+        the last.
     """
 
     def __init__(self, config, outputs, data_width):
@@ -80,7 +81,7 @@ class Outputs(wiring.Component):
 
     @classmethod
     def blocks(cls, config, outputs):
-        """RAMB36 of an Outputs with these parameters."""
+        """RAMB36 blocks of ``Outputs`` with these parameters."""
         depth = _SAMPLES * outputs
         width = config.lanes * Shape.cast(config.arithmetic.shape("activation")).width
         return memory_blocks(width, depth, style_of(depth))
@@ -142,14 +143,14 @@ class Outputs(wiring.Component):
         return m
 
     def _base(self, m, depth, last, name):
-        """Where the slot under way begins."""
+        """First address of the slot that is filled."""
         base = Signal(range(depth), name=f"{name}_base")
         with m.If(last):
             m.d.sync += base.eq(Mux(base == depth - self.outputs, 0, base + self.outputs))
         return base
 
     def _send(self, m, valid, number, last):
-        """Activations leave as binary32 in beats; returns whether this one is taken."""
+        """Sends activations as binary32 in beats; returns whether this one is taken."""
         pack = pack_numbers(m, self.o)
         sink = pack.i.p.data, pack.i.p.last, pack.i.valid, pack.i.ready
         return self.config.arithmetic.stream_to_float(

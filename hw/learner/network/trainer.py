@@ -23,12 +23,12 @@ __all__ = ["Trainer"]
 
 
 class Trainer(wiring.Component):
-    """CF'22's learner: samples stream through all stages of all networks at once.
+    """CF'22's learner. Samples stream through all stages of all networks at the same time.
 
-    A sample enters every ``config.interval`` cycles. Forward, loss and backward of a batch overlap;
-    each layer updates its parameters as soon as its own gradients are complete, so the update
-    of the upper layers runs beside the gradients of the lower ones. Cycles of a gradient step:
-    measured by ``python -m bench learner``, for there is no closed formula that holds exactly.
+    A sample enters every ``config.interval`` clocks. Forward, loss and backward of a batch overlap;
+    each layer updates its parameters as soon as its own gradients are complete, so the update of
+    the upper layers runs beside the gradients of the lower ones. No closed formula gives the clocks
+    of a gradient step exactly; ``python -m bench learner`` measures them.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Trainer(wiring.Component):
         return m
 
     def _act(self, m, networks, loss):
-        """While acting, what comes of observations goes to ``actions`` and nowhere else."""
+        """While acting, the outputs go to ``actions`` and nowhere else."""
         config, layer = self.config, networks[self.config.acts][-1]
         m.submodules.outputs = outputs = Outputs(config, config.action, self.data_width)
         connect(m, outputs.o, flipped(self.actions))
@@ -152,7 +152,7 @@ class Trainer(wiring.Component):
                 m.d.comb += [critic.chain.valid.eq(0), critic.chain_begun.eq(0)]
 
     def _layers(self, m):
-        """name -> layers, end to end: outputs forward, errors backward."""
+        """``{network: layers}``, wired end to end: outputs forward, errors backward."""
         config, shapes = self.config, self.config.networks
         names = ["q"] if config.algorithm == "dqn" else ["actor", "critic"]  # as samples go
         ahead = sum(len(shapes[name]) for name in names)
@@ -189,7 +189,7 @@ class Trainer(wiring.Component):
         return networks
 
     def _join(self, m, before, layer, name, position):
-        """Outputs of ``before`` enter ``layer``; the errors of its inputs go back."""
+        """Wires outputs of ``before`` into ``layer``, and the errors of its inputs back."""
         groups, first, count = range(layer.backward_groups), 0, layer.shape.inputs
         if not position:
             groups, first, count = (1,), self.config.observation, self.config.action
@@ -212,7 +212,7 @@ class Trainer(wiring.Component):
         ]
 
     def _parameters(self, m, networks, every):
-        """Update, load and store; layers in the image's order."""
+        """Wires update, load and store of the layers, in the image's order."""
         m.submodules.transfer = transfer = self.transfer
         connect(m, flipped(self.image_i), transfer.i)
         connect(m, transfer.o, flipped(self.image_o))

@@ -18,7 +18,7 @@ __all__ = ["BiasBanks"]
 
 
 class BiasBanks:
-    """Where the biases are.
+    """The memories of a layer's biases.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class BiasBanks:
         return alone & walk.bias.replicate(self.count)
 
     def real(self, address, bank):
-        """Whether this address of a bank is a bias, and not past the last of all."""
+        """Whether this address of a bank holds a bias, and is not past the last one."""
         last = self.layer.outputs - bank * self.words
         return Const(1, 1) if last >= self.words else address < last
 

@@ -9,7 +9,7 @@ __all__ = ["ParametersEstimate"]
 
 @dataclass(frozen=True, kw_only=True)
 class ParametersEstimate(Estimate):
-    """``update``, ``load``, ``store``: cycles of ``busy``, without pauses of the streams."""
+    """``update``, ``load``, ``store``: clocks of ``busy``, without pauses of the streams."""
 
     update: int
     load: int

@@ -56,5 +56,5 @@ def image_identity(config):
 
 
 def set_bytes(config):
-    """Bytes of all sections of one set; every set has as many."""
+    """Bytes of all sections of one set; all sets have the same size."""
     return sum(section.size for section in sections(config, PARAMETER_SETS[:1]))

@@ -1,7 +1,7 @@
 """The batch memory: experiences as the gather engine sends them, checked, for replay in order.
 
-A beat a clock in. It has two halves: a batch comes into one while the batch before it is read out
-of the other. Every lane has a copy, for each reads experiences of its own.
+A beat a clock in. It has two halves: a batch comes into one half while the batch before it is read
+from the other. Every lane has a copy, because each lane reads other experiences.
 """
 
 from amaranth import *
@@ -20,10 +20,11 @@ __all__ = ["BatchMemory"]
 
 
 class BatchMemory(wiring.Component):
-    """Keeps a batch as it comes: experience k, with its header, from word ``k * size * WORDS`` on.
+    """Keeps a batch as it comes: experience k, with its header, begins at word ``k * size *
+    WORDS``.
 
     Meanwhile it finds the largest weight and the first bad experience. A beat is taken in every
-    cycle in which one is there; ``loaded`` rises ``LATENCY`` cycles after the last one.
+    clock in which one is valid; ``loaded`` rises ``LATENCY`` clocks after the last beat.
 
     Parameters
     ----------
@@ -41,27 +42,29 @@ class BatchMemory(wiring.Component):
     Members
     -------
     acting : In(1)
-        What comes are observations alone, without a header, each rounded up to granules;
-        ``bad_index`` is the position of one. Steady from ``begin`` to ``loaded``.
+        ``records`` are observations without headers, each rounded up to granules; ``bad_index`` is
+        the position of an observation. Steady from ``begin`` to ``loaded``.
     begin : In(1), batch : In
-        ``batch`` experiences follow; not before the last batch was taken, or is given up. ``batch``
-        is steady until ``loaded``.
+        ``begin``: ``batch`` experiences follow. Not before the last batch was taken, or is given
+        up. ``batch`` is steady until ``loaded``.
     records : In(stream.Signature(data_width))
-        HEADER and experience, dense. What follows the last experience in its beat is ignored.
+        HEADER and experience in turn, without gaps. The rest of the last beat is ignored.
     loaded : Out(1)
-        All are in; the outputs of the next line are steady until the next ``begin``.
+        All experiences have come; ``bad`` and ``bad_index`` are steady until the next ``begin``.
     bad, bad_index : Out
         An experience has a word that breaks its rule (``word_rules``), or a weight that is
-        infinite, a NaN or negative; the index of the first such experience. Or no weight is above
-        0, subnormals being zeros; the index of the last experience.
+        infinite, NaN or negative; ``bad_index`` is the index of the first such experience. Or no
+        weight is above 0 (subnormals count as 0); then it is the index of the last experience.
     take : In(1)
-        The loaded batch is the one that is read from the next clock on.
+        From the next clock on the loaded batch is read.
     weight, inverse : Out(32)
-        Its largest importance weight and the reciprocal of that, binary32; steady until ``take``.
+        The loaded batch's largest importance weight and its reciprocal, binary32; steady until
+        ``take``.
     address : In.array(lanes), word : Out(32).array(lanes)
         A word of the batch that is read, for each lane, one clock after its address.
     beat : Out(data_width)
-        The whole row that lane 0's ``word`` lies in, for a reader of more than a word a clock.
+        The whole row in which lane 0's ``word`` lies, for a reader that needs more than a word a
+        clock.
     """
 
     def __init__(self, config, data_width):
@@ -146,14 +149,15 @@ class BatchMemory(wiring.Component):
 
     @staticmethod
     def _advance(m, position, step, first, size):
-        """``step`` on, among ``size`` positions from ``first`` on; whether it begins anew."""
+        """The position ``step`` further, among ``size`` positions that begin at ``first``; and
+        whether it has wrapped."""
         step %= size
         wraps = position >= first + size - step
         m.d.sync += position.eq(Mux(wraps, position - (size - step), position + step))
         return wraps
 
     def _memories(self, m, take, written, half):
-        """A row is a beat; the halves lie row by row beside each other."""
+        """The memories. A row is a beat; rows of the two halves alternate."""
         words = self.data_width // 32
         for lane, (address, word) in enumerate(zip(self.address, self.word, strict=True)):
             m.submodules[f"lane_{lane}"] = ram = Ram(width=self.data_width, depth=2 * self._rows)
@@ -169,7 +173,8 @@ class BatchMemory(wiring.Component):
                 m.d.comb += self.beat.eq(ram.read_data)
 
     def _check(self, m, take, ends, left, positions, numbers):
-        """The first bad experience, the largest weight; then its reciprocal, and ``loaded``."""
+        """Finds the first bad experience and the largest weight; then its reciprocal, and
+        ``loaded``."""
         layout = data.StructLayout({"head": 1, "wrong": 1, "index": 32, "weight": 32})
         found = [Signal(layout, name=f"found_{k}", reset_less=True) for k in range(len(positions))]
         for k, (flags, position) in enumerate(zip(found, positions, strict=True)):

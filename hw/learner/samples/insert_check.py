@@ -1,4 +1,4 @@
-"""Checks experiences on their way to storage, so that none is kept that cannot be learned from."""
+"""Checks experiences on their way to storage, so that every stored one can be learned from."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -13,9 +13,10 @@ __all__ = ["InsertCheck"]
 
 
 class InsertCheck(wiring.Component):
-    """Looks for words that break their rule (``word_rules``): a beat a clock, two clocks late.
+    """Looks for words that break their rule (``word_rules``), a beat a clock, with a latency of two
+    clocks.
 
-    Experiences of another size than the learner's are not looked at: it could not learn from them.
+    Experiences of another size than the learner's are not checked; LEARN refuses them.
 
     Parameters
     ----------
@@ -26,16 +27,17 @@ class InsertCheck(wiring.Component):
     Attributes
     ----------
     ERROR : int
-        Of an INSERT with such a word.
+        The error of an INSERT with such a word.
 
     Members
     -------
     start : In(1), granules : In
-        An INSERT of experiences of so many granules begins.
+        ``start``: an INSERT begins. ``granules``: of an experience.
     valid : In(1), beat : In(data_width)
         A beat is written to storage, where each experience begins with a beat of its own.
     bad : Out(1), position : Out
-        There is such a word; in which experience of the INSERT the first is, until the next start.
+        ``bad``: there is such a word. ``position``: the number of the first such experience in the
+        INSERT. Both stay until the next ``start``.
     """
 
     ERROR = LearnError.NUMBER

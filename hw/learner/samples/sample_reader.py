@@ -1,6 +1,7 @@
 """Reads a batch out of its memory, sample by sample, for the first layers and for the loss.
 
-One 32-bit word of the experience a clock and lane. A sample begins when all buffers have room.
+It reads one 32-bit word of an experience a clock and lane. A sample begins when all buffers have
+room.
 """
 
 from amaranth import *
@@ -23,10 +24,10 @@ _IN_FLIGHT = 1 + Quantize.LATENCY + 2
 
 
 def feeds(config):
-    """Network -> what of an experience goes where in the buffer of its first layer.
+    """``{network: list}``: which words of an experience go where in the buffer of its first layer.
 
-    This is a list of (name, groups, first element): the words of ``name`` are elements from there
-    on of these groups.
+    An entry is (name, groups, first element): the words of ``name`` become the elements of these
+    groups from the first element on.
     """
     if config.algorithm == "dqn":
         others = tuple(range(1, len(config.weight_sources("q"))))
@@ -45,8 +46,8 @@ class SampleReader(wiring.Component):
     """Sends the numbers of each sample to the elements of the layers' inputs that ``feeds`` names,
     and its index, weight, action, reward and discount to the loss.
 
-    It reads a word of every lane a cycle, as long as the buffers take it: a sample takes as many
-    cycles as its record has words, up to the discount, and one to begin. It begins where every
+    It reads a word of every lane a clock, as long as the buffers take it: a sample takes as many
+    clocks as its record has words up to the discount, and one to begin. A sample begins when every
     buffer has a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead`` samples have
     scalars that the loss has not taken.
 
@@ -61,8 +62,8 @@ class SampleReader(wiring.Component):
     Members
     -------
     acting : In(1)
-        The batch is of observations: these alone are sent, to the network that acts. Steady while
-        there are samples to begin or under way.
+        The batch holds observations, which are sent to the network that acts. Steady while samples
+        are to begin or under way.
     start : In(1), samples : In
         Read ``samples`` samples of every lane; ``samples`` is steady until all have begun.
     address : Out.array(lanes), word : In(32).array(lanes)
@@ -152,7 +153,7 @@ class SampleReader(wiring.Component):
         return m
 
     def _keep_scalars(self, m, scalars, valid, position, end):
-        """Keep what the loss needs; hand it over after the last word."""
+        """Keeps what the loss needs, and hands it over after the last word."""
         config = self.config
         places = {"index": 0, "weight": 2}
         for name in ("action", "reward", "discount"):
@@ -165,7 +166,7 @@ class SampleReader(wiring.Component):
         m.d.comb += [scalars.i.payload.eq(kept), scalars.i.valid.eq(whole)]
 
     def _feed(self, m, valid, position, count):
-        """Convert the numbers, and send them where they belong; returns the words that wait."""
+        """Converts the numbers and sends them to their places; returns the words that wait."""
         config, places = self.config, record_words(self.config)
         shape = config.arithmetic.shape("activation")
         layout = data.StructLayout(

@@ -1,4 +1,4 @@
-"""Whether a word in a granule of an experience breaks its rule: ``word_rules`` in hardware."""
+"""Checks the words of a granule against their rules: ``word_rules`` in hardware."""
 
 from amaranth import *
 
@@ -14,16 +14,17 @@ __all__ = ["has_wrong_word"]
 
 
 def has_wrong_word(config, position, granule, acting=None):
-    """Combinational, 1 bit.
+    """1 if a word of the granule breaks its rule; combinational.
 
     Parameters
     ----------
     config : LearnerConfig
     position : Value
-        Of the granule in its experience, from 1 on; 0, where its HEADER is, is right always.
+        Position of the granule in its experience, from 1 on. Position 0 is the HEADER, which is
+        always right.
     granule : Value, 128 bits
     acting : Value or None
-        It is of an observation alone, whose granules have the same positions.
+        The granule belongs to an observation for ACT, whose granules have the same positions.
     """
     words, wrong = dict(enumerate(word_rules(config))), []
     last = observation_granules(config)
