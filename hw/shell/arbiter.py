@@ -1,7 +1,7 @@
-"""Requests of several ports, cut into bursts, by turns on one stream.
+"""Cuts the requests of several ports into bursts, and sends them by turns on one stream.
 
-One burst a clock, of whichever ports; a burst leaves ``LATENCY`` clocks after its request arrived
-if it may go at once.
+One burst a clock, whichever ports they come from. A burst that may go at once leaves ``LATENCY``
+clocks after its request arrived.
 """
 
 from amaranth import *
@@ -19,7 +19,8 @@ class Arbiter(wiring.Component):
     """Round robin over the ports whose next burst may go.
 
     A burst may go when its port has a credit for each of its beats and, if it is the last of its
-    request, one for a token; it takes them along. One that may not go holds up its own port alone.
+    request, one for a token; it uses these credits up. A burst that may not go delays no port but
+    its own.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class Arbiter(wiring.Component):
     credit : In(ports)
         Bit p: a beat more for port p, from the next clock on.
     token : In(ports)
-        Bit p: a token more for port p, from the next clock on. Without ``tokens`` not looked at.
+        Bit p: a token more for port p, from the next clock on. Ignored without ``tokens``.
     o : Out(stream.Signature({address: 64, beats: 1..burst_beats, last: 1, port}))
         ``last`` marks the final burst of a request.
     """
@@ -112,7 +113,8 @@ class Arbiter(wiring.Component):
 
 
 class Owners(wiring.Component):
-    """Whose the beats are: the port of the first burst of ``i`` for each of its beats, and so on.
+    """Says which port each beat belongs to: it gives the port of a burst once for each of its
+    beats.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ class Owners(wiring.Component):
     Members
     -------
     i : In(stream.Signature({port, beats: 1..burst_beats}))
-        Holds ``bursts`` of them.
+        Up to ``bursts`` bursts may wait.
     o : Out(stream.Signature(port))
     """
 

@@ -1,7 +1,8 @@
 """AXI4 at a kernel's edge: flat ports for the pins, streams for the engines behind them.
 
 The pins carry the classic names with one underscore (``m_axi_host_araddr``), so they are flat
-members and not nested signatures. Behind them a channel is a stream that holds only what varies.
+members and not nested signatures. Inside the kernel a channel is a stream of those signals that
+vary.
 """
 
 from dataclasses import dataclass
@@ -54,12 +55,12 @@ _ADDRESS_PINS = {
 
 
 def read_beat(data_width):
-    """What R carries."""
+    """The payload of channel R."""
     return data.StructLayout({"data": data_width, "resp": 2, "last": 1})
 
 
 def write_beat(data_width):
-    """What W carries; strobes are always all ones."""
+    """The payload of channel W; all strobes are always 1."""
     return data.StructLayout({"data": data_width, "last": 1})
 
 
@@ -68,11 +69,11 @@ class EngineConfig(ConfigBase):
     """Sizes of a read or write engine.
 
     data_width : bits of a beat.
-    depth : beats of data that wait in the engine; at least the memory's latency in clocks keeps it
-        busy.
-    burst_beats : of the longest burst; bursts end on multiples of it.
+    depth : beats of data that may wait in the engine; as many as the memory's latency in clocks, or
+    more, keep it busy.
+    burst_beats : beats of the longest burst; bursts end on multiples of it.
     bursts : write bursts that may wait for their response.
-    style : of the memory that the beats wait in.
+    style : the style of the memory in which the beats wait.
     """
 
     data_width: int = 512

@@ -1,4 +1,4 @@
-"""What a kernel reaches of card memory: each buffer is declared once.
+"""The buffers of card memory that a kernel may use; each is declared once.
 
 Arguments, ports, banks, documents and the host's allocation follow from the declarations.
 """
@@ -26,8 +26,8 @@ class Buffer:
     access : str
         "r", "w" or "rw": what the kernel does with it.
     large : bool
-        Its size counts pages of 4096 bytes (``<name>_pages``), for a register of 32 bits would not
-        hold its bytes (``<name>_bytes``).
+        Whether its size counts pages of 4096 bytes (``<name>_pages``), because a register of 32
+        bits could not hold its bytes (``<name>_bytes``).
     """
 
     name: str
@@ -41,12 +41,12 @@ class Buffer:
 
     @property
     def unit(self):
-        """Bytes that the size counts."""
+        """Bytes of one unit of the size."""
         return PAGE_BYTES if self.large else 1
 
     @property
     def size_name(self):
-        """The argument that holds its size."""
+        """The name of the argument that holds its size."""
         return f"{self.name}_{'pages' if self.large else 'bytes'}"
 
 

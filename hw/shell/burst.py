@@ -1,4 +1,4 @@
-"""Requests into bursts that AXI allows: what both engines and the arbiter share.
+"""Cuts requests into bursts that AXI allows, for both engines and the arbiter.
 
 One burst a clock, requests of one beat included; a burst leaves ``LATENCY`` clocks after its
 request arrived or after the burst before it.
@@ -29,7 +29,7 @@ class BurstSplitter(wiring.Component):
     o : Out(stream.Signature({address: 64, beats: 1..burst_beats, last: 1}))
         ``last`` marks the final burst of a request.
     busy : Out(1)
-        A request is in here.
+        A request is being cut.
     """
 
     INTERVAL = 1

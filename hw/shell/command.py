@@ -1,4 +1,4 @@
-"""Commands as data: one entry has a command's fields, what it moves, and the rules it must keep.
+"""Commands as data: an entry has a command's fields, the memory that it moves, and its rules.
 
 Hardware (``hw.shell.decoder``), twin (``sim.model.command``), ``registers.md`` and the host's
 refusals come from the entry, so that a rule is written once. Its functions get two namespaces:
@@ -45,23 +45,23 @@ def counted(high, doc="items"):
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a command reads or writes of a buffer: whole beats, from ``offset`` on.
+    """The part of a buffer that a command reads or writes: whole beats, from ``offset`` on.
 
     Parameters
     ----------
     buffer : str
     bytes : callable
-        ``(c, s)`` to bytes, which are rounded up to whole beats in one place; of 0 nothing is
-        touched, but the offset must be right all the same.
+        A function of ``(c, s)`` that gives the bytes, which are then rounded up to whole beats.
+        With 0 bytes nothing is touched, but the offset must still be right.
     doc : str
         What lies there, for documents.
     offset : str or None
-        The field with the byte offset, a multiple of 64, of what is moved in one request; None:
-        what the core itself reaches piece by piece, from the buffer's first byte on.
+        The field with the byte offset, a multiple of 64, if the part is moved in one request. None:
+        the core accesses the buffer piece by piece, from its first byte on.
     error : int
         The code for a footprint that is not inside the buffer.
     moved : bool
-        Of operands and results: the dispatcher asks for it, or announces it, as a whole.
+        Of operands and results: whether the dispatcher requests it as a whole.
     """
 
     buffer: str
@@ -73,7 +73,7 @@ class Footprint:
 
     @property
     def name(self):
-        """One name for one place: commands whose footprints share it share the hardware."""
+        """The place's name. Commands whose footprints have the same name share the hardware."""
         return self.offset or self.buffer
 
 
@@ -89,7 +89,7 @@ def results(size, doc, offset="destination", moved=True):
 
 @dataclass(frozen=True)
 class Rule:
-    """``error`` refuses the command where ``broken(c, s)``.
+    """A rule: if ``broken(c, s)``, the command is refused with ``error``.
 
     ``doc`` says what must hold. ``detail(c, s)`` is the position that the status then shows.
     """
@@ -112,9 +112,10 @@ class Command(Layout):
         See ``counted``; None: the command has no count.
     footprints, rules : sequences of Footprint, of Rule
     values : dict of str to callable
-        Named ``(c, s)`` that the table's stages use; 0 in commands that do not name them.
+        Named functions of ``(c, s)`` that the table's stages use; they are 0 in commands that do
+        not name them.
 
-    What refuses it, in this order: fields, what lies behind them, rules, footprints.
+    A command is checked in this order: fields, the zeros after them, rules, footprints.
     """
 
     def __init__(self, opcode, doc, fields=(), *, count=None, footprints=(), rules=(), values=None):
@@ -158,14 +159,14 @@ class Command(Layout):
 
 
 class CommandTable(dict):
-    """Opcode to ``Command``: the commands of one core.
+    """The commands of one core, by opcode.
 
     Parameters
     ----------
     commands : iterable of Command
     stages : dict of str to callable
-        Named ``(c, s)`` that are the same for all commands, in order; each is a register in
-        hardware, so that a product may be one, and later ones may use it.
+        Named functions of ``(c, s)`` that are the same for all commands, in order. Each is a
+        register in hardware, so a product is a stage of its own, and later stages may use it.
     """
 
     def __init__(self, commands, stages=None):
@@ -175,10 +176,10 @@ class CommandTable(dict):
 
     @functools.cached_property
     def footprints(self):
-        """Name to ``(buffer, offset)`` of all places that the commands touch.
+        """``{name: (buffer, offset)}`` of all places that the commands touch.
 
-        ValueError where two commands mean different places by one name, or have its field at
-        different bytes: the decoder reads one of them.
+        ValueError if two commands use one name for different places, or have its field at different
+        bytes, since the decoder reads only one of them.
         """
         places, fields = {}, {}
         for command in self.values():

@@ -73,7 +73,7 @@ class CommandCore(wiring.Component):
         return data.StructLayout({})
 
     def faults(self):
-        """For each port to memory: an answer is taken, and it is an error."""
+        """For each port to memory: an answer with an error is taken in this clock."""
         for master, access in masters_of(self.buffers).items():
             if "r" in access:
                 beat = getattr(self, f"{master}_read").data
@@ -106,12 +106,13 @@ class CommandCore(wiring.Component):
         return m
 
     def attach(self, m, run):
-        """Commands and the host's port are the dispatcher's, unless a design shares them."""
+        """Wires commands and the host's port to the dispatcher; a design that shares them overrides
+        this."""
         connect(m, flipped(self.command), run.command)
         connect(m, run.outcome, flipped(self.outcome))
         connect(m, run.read, flipped(self.host_read))
         connect(m, run.write, flipped(self.host_write))
 
     def views(self, raw):
-        """``raw`` as each command, by opcode."""
+        """``raw`` seen as each command, by opcode."""
         return {opcode: data.View(layout.shape, raw) for opcode, layout in self.COMMANDS.items()}

@@ -1,6 +1,7 @@
 """Command tables in hardware: which command it is, what it moves, and whether it breaks a rule.
 
-The outputs are right ``LATENCY`` clocks after ``raw`` and ``state``, and stay so with them.
+The outputs are valid ``LATENCY`` clocks after ``raw`` and ``state``, for as long as these are
+steady.
 """
 
 from functools import reduce
@@ -32,7 +33,8 @@ class _State:
 
 
 class Decoder(wiring.Component):
-    """``error`` and ``detail`` are those of ``sim.model.command.CommandCheck``.
+    """Decodes and checks a command; ``error`` and ``detail`` equal those of
+    ``sim.model.command.CommandCheck``.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class Decoder(wiring.Component):
     state : data.Layout
         What the table's functions read in ``s`` besides ``s.config``.
     buffers : dict of str to (Buffer, int)
-        Those that the table's footprints are in, and the bytes of a beat of each.
+        The buffers of the table's footprints, each with the bytes of its beat.
 
     Members
     -------
@@ -55,9 +57,10 @@ class Decoder(wiring.Component):
     stages : Out
         The stages of the table, by name.
     beats : Out
-        Of each footprint, by name; 0 in a command without it.
+        Beats of each footprint, by name; 0 in a command without it.
     error, detail : Out(32)
-        Why the command is refused.
+        Why the command is refused, and the position that the error is about; 0 if it is not
+        refused.
     """
 
     def __init__(self, table, config, state, buffers):
@@ -116,7 +119,7 @@ class Decoder(wiring.Component):
         return c
 
     def _common(self, raw):
-        """``c`` of the stages: count, as wide as the longest list's, and what is set on it."""
+        """``c`` for the stages: the count, as wide as the longest list needs, and the values."""
         counts = [c.count for c in (self._fields(cmd, raw) for cmd in self.table.values())]
         return SimpleNamespace(count=raw[_COUNT][: max(len(Value.cast(count)) for count in counts)])
 
@@ -171,7 +174,7 @@ class Decoder(wiring.Component):
 
     @staticmethod
     def _one_of(selected, choices):
-        """The value of the command under way; 0 of one that is not among ``choices``."""
+        """The value of the command under way; 0 if the command is not among ``choices``."""
         return reduce(
             or_,
             (Mux(getattr(selected, o.name.lower()), value, 0) for o, value in choices),
@@ -203,7 +206,7 @@ class Decoder(wiring.Component):
             yield rule.broken(c, s), rule.error, rule.detail(c, s)
 
     def _footprints(self, m, common, s):
-        """Beats of each footprint, a register; conditions that refuse them."""
+        """Beats of each footprint, registered; and the conditions that refuse it."""
         late = []
         for name, (buffer, offset) in self.table.footprints.items():
             declared, beat_bytes = self.buffers[buffer]

@@ -1,6 +1,6 @@
-"""What a kernel looks like from outside: arguments, masters, hash. Host, card, packaging read it.
+"""A kernel as seen from outside: arguments, masters, hash. Host, card and packaging read it.
 
-Argument offsets follow the spacing that HLS tools use: 12 bytes a 64-bit pointer, 8 a scalar.
+Argument offsets are spaced as by HLS tools: 12 bytes for a 64-bit pointer, 8 for a scalar.
 """
 
 import hashlib
@@ -52,7 +52,8 @@ class Argument:
 class Master:
     """An AXI4 master; ``arguments`` names the pointers that go through it.
 
-    ``access``: "r", "w" or "rw", what any of them needs; the other direction stays silent.
+    ``access``: "r", "w" or "rw": what the arguments need together; a direction that none needs
+    stays silent.
     """
 
     name: str
@@ -140,8 +141,8 @@ def digest(config, arguments, layouts, errors, identity):
     """The hash that a kernel carries: 64 bits of SHA-256 over all that host and kernel share.
 
     config : ConfigBase; arguments : of the kernel; layouts : commands, records, status; errors :
-    code to (name, meaning); identity : of ``Design.identity``. A kernel with another opcode,
-    field, limit or code has another hash, and one that lays anything out in another way.
+    code to (name, meaning); identity : of ``Design.identity``. A kernel has another hash if an
+    opcode, field, limit, error code or layout differs.
     """
     shared = {
         "config": [type(config).__name__, config.to_dict()],

@@ -18,20 +18,19 @@ __all__ = ["Design", "Training", "default_engine"]
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The run that kernels of a design are for, as ``rlfabric train`` is told of it.
+    """The training that a design's kernels are made for, as ``rlfabric train`` takes it.
 
     words : str
         Algorithm and options.
     settings : callable
-        ``{field of the run: value}`` that go with a kernel's config; None for a config with which
-        there is no run.
+        ``{field of the run: value}`` that fit a kernel's config; None if no run fits it.
     task : str
-        What an environment must have, with ``sizes``, a tuple from the config, for its braces.
-        Empty: any environment will do.
+        What an environment must have, a text with braces for ``sizes``, a tuple from the config.
+        Empty: any environment fits.
     environments : dict
-        A known environment of some sizes.
+        ``{sizes: environment}`` of known environments.
     needs : str
-        What must be installed besides, as a sentence.
+        What must be installed for it, as a sentence.
     """
 
     words: str
@@ -54,8 +53,8 @@ class Design:
         Config from a board's numbers: a dict with data_width (bits of a master), uram (blocks or
         None) and the other resources of the board. Hardware sees numbers, never a board.
     library : callable or None
-        As ``default``, for those who generate the kernel from Python without options of their own;
-        None: ``default``.
+        As ``default``, for kernels that the Python API generates without options. None: as
+        ``default``.
     core : type
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)
@@ -64,16 +63,19 @@ class Design:
     largest : str
         The buffer that takes most of a memory bank.
     storage : callable
-        ``(count, bytes)`` of the items that its bank must hold at least, from config.
+        The function of the config that gives ``(count, bytes)`` of the items that the bank must
+        hold.
     items : str
-        What messages call their count: the config's field, if there is one.
+        The name of that count in messages: the config's field, if there is one.
     buffers : callable
-        Bytes of the buffers that the host takes at once, whole pages by name, from config: those of
-        the largest program of its runtime. A buffer that is not named grows with what is in it.
+        The function of the config that gives ``{buffer: bytes}``, in whole pages, of the buffers
+        that the host allocates at once for the largest program of its runtime. A buffer that is not
+        named grows with its contents.
     estimate : callable
         The whole kernel's ``Estimate``, from config.
     suggest : callable
-        Changes that would make a config fit, as texts, from it and a predicate on configs.
+        The function of a config and a predicate on configs that gives texts of changes that would
+        make it fit.
     identity : callable
         What a host must know of a kernel of this config that no layout says, as JSON: the order in
         which records and images lie in buffers, formats of raw numbers, limits that are no field's.
@@ -83,8 +85,8 @@ class Design:
     training : Training or None
         None: no host program is known.
     packed : bool
-        Registers and adders are made to lie within DSP blocks: a mapping that leaves them outside
-        says more than there is.
+        Whether registers and adders are meant to lie within DSP blocks. A mapping that leaves them
+        outside counts too many.
     """
 
     name: str
@@ -144,8 +146,8 @@ class Design:
 def default_engine(numbers):
     """Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
 
-    Where there is no UltraRAM, the shortest, out of lookup tables: the memory of so small a part is
-    its own block RAM, which is scarce, and answers at once.
+    Without UltraRAM the queues are the shortest, made of lookup tables, because the memory of so
+    small a part is its own block RAM, which is scarce and answers at once.
     """
     width = numbers["data_width"]
     if not numbers.get("uram"):

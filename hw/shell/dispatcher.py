@@ -1,8 +1,9 @@
 """The dispatcher: what every core does with a command before and after it is executed.
 
-A command is taken, decoded, refused or started; what lies at ``source`` is asked for as it starts,
-results are announced and other operands asked for when the core says so. A memory error while it
-ran is its outcome, whatever else the core found: AXI wins over an error that it may have caused.
+A command is taken, decoded, and refused or started. The dispatcher requests the operands at
+``source`` when the command starts, and announces results and requests other operands when the core
+says so. If memory failed while the command ran, the outcome is AXI, whatever else the core found,
+because the memory error may have caused it.
 """
 
 from amaranth import *
@@ -19,7 +20,7 @@ __all__ = ["Dispatcher"]
 
 
 class Dispatcher(wiring.Component):
-    """One command at a time, from ``command`` to ``outcome``.
+    """Takes one command at a time from ``command`` to ``outcome``.
 
     ``start`` comes ``START`` clocks after the command was taken, ``outcome`` is valid one clock
     after ``finish``.
@@ -41,21 +42,23 @@ class Dispatcher(wiring.Component):
     raw, selected, stages, beats : Out
         The command under way, as of ``Decoder``.
     start, running : Out(1)
-        One clock: the command breaks no rule and begins; from the next clock to ``finish``.
+        ``start`` is a pulse: the command breaks no rule and begins. ``running`` is high from the
+        next clock to ``finish``.
     fetch : In
-        A bit for each other footprint of operands; one clock: ask for it, of at least one beat.
+        A bit for each other footprint of operands; a pulse requests it. It must have at least one
+        beat.
     reply : In(1)
-        One clock: announce the footprint ``destination``, of at least one beat.
+        Pulse: announce the footprint ``destination``, which must have at least one beat.
     replied : Out(1)
-        Memory has answered it.
+        Memory has answered this write.
     fault : In(1)
         Memory answered the core with an error, in this clock.
     failed : Out(1)
-        It has since ``start``, in an earlier clock.
+        Memory has done so since ``start``, in an earlier clock.
     finish, error, detail : In
         One clock: the command ends with this error, 0 for none.
     read : Out(read_port), write : Out(write_port)
-        What is moved of operands and results.
+        The ports by which operands and results are moved.
     words : Out(stream), reply_words : In(stream)
         Their beats.
     """
@@ -159,7 +162,8 @@ class Dispatcher(wiring.Component):
         ).any()
 
     def _operands(self, m, head):
-        """``source`` as the command starts, others when they are wanted; their beats pass."""
+        """Requests ``source`` when the command starts and other operands when the core wants them;
+        passes their beats."""
         read, asking = self.read, Signal()
         offset, beats = Signal(32), Signal(len(read.request.p.beats))
         if "source" in self.decoder.table.footprints:

@@ -1,7 +1,7 @@
-"""Several ports to memory on one: requests by turns, answers back in the order of the requests.
+"""Lets several ports share one: requests go by turns, answers return in the order of the requests.
 
-One beat a clock in either direction, without a bubble between bursts of different ports. A port
-whose owner does not take its data or its tokens, or does not bring its data, holds up no other.
+One beat a clock in either direction, without a bubble between bursts of different ports. If the
+owner of a port does not take data or tokens, or does not bring data, no other port is delayed.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class InterconnectConfig(ConfigBase):
     ``depth`` beats of data wait for each port: a number, or one for each port. Requests are cut
     at multiples of ``burst_beats`` beats; the engine's own keeps its bursts as they would be.
     ``bursts`` of all ports together may be under way. ``tokens`` of finished writes wait for each
-    port; a write has its place from the issue of its last burst on, so no more are under way.
+    port; a write's place is reserved when its last burst is issued.
     """
 
     data_width: int = 512
@@ -85,7 +85,7 @@ class ReadInterconnect(wiring.Component):
     Parameters
     ----------
     config : InterconnectConfig
-        ``tokens`` is not looked at.
+        ``tokens`` is ignored.
 
     Members
     -------

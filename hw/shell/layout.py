@@ -1,7 +1,7 @@
-"""One table a layout: hardware struct, NumPy dtype and documentation come from the same fields.
+"""Layouts of records: hardware struct, NumPy dtype and documentation come from the same fields.
 
-Fields are 32 or 64 bits, little-endian, 64-bit fields on 8-byte offsets, so that the NumPy record
-and the hardware struct are the same bytes.
+Fields have 32 or 64 bits and are little-endian. 64-bit fields lie on multiples of 8 bytes, so that
+the NumPy record and the hardware struct are the same bytes.
 """
 
 import functools
@@ -39,10 +39,11 @@ class Field:
     count : int
         More than 1 makes an array.
     low, high : int or None, or a function of the kernel's config that gives one
-        Of a command, or of a record that is checked: the smallest and the largest number allowed,
-        of a f32 their bits; None allows all of the kind.
+        The smallest and the largest allowed number of a command's field, or of a checked record's
+        (for a f32, their bits). None allows every number of the kind.
     error : int or None
-        Of a command: the code that refuses a number outside, ``ShellError.FIELD`` if None.
+        Of a command: the error code for a number outside these limits; None stands for
+        ``ShellError.FIELD``.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Field:
         return (-half, half - 1) if one.signed else (0, 2 * half - 1)
 
     def limits(self, config):
-        """``(low, high)`` for ``config``; None where the kind alone is the limit."""
+        """``(low, high)`` for ``config``; None if only the kind limits the number."""
         return tuple(limit(config) if callable(limit) else limit for limit in (self.low, self.high))
 
 
