@@ -56,14 +56,14 @@ def rows():
     units = mapped(config)
     whole = area.whole_of(units)
     paper = [sum(column) for column in zip(*TABLE_4.values(), strict=True)]
-    found = _beside(case, whole, paper, _SHELL)
+    found = _compared(case, whole, paper, _SHELL)
     found += area.judged("fa3c", "a3c", config, case, whole, BARS, _SOURCE)
     for unit in (*TABLE_4, _ROUND):
-        found += _beside(f"{case}: {unit}", units[unit], TABLE_4.get(unit), _TABLE)
+        found += _compared(f"{case}: {unit}", units[unit], TABLE_4.get(unit), _TABLE)
     return found
 
 
-def _beside(case, cells, paper, reference):
+def _compared(case, cells, paper, reference):
     """Rows of each resource, and of the blocks of both kinds together, which Table 4 counts."""
     cells = cells | {"blocks": cells["bram36"] + cells["uram"]}
     paper = dict(zip(("lut", "ff", "blocks", "dsp"), paper or (), strict=bool(paper)))

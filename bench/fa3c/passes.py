@@ -8,7 +8,7 @@ from bench import row
 from hw.errors import Failure
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.layouts import unit_task
-from hw.fa3c.nests import Kind
+from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.compute_unit import ComputeUnit

@@ -102,15 +102,15 @@ def _measure():
     """``{name: seconds a round}``, steps a round, seconds that the device takes for one, and the
     environments' share of the host's time."""
     config = preset("a3c", "card", env=_ENV)
-    family, beside = family_of(config), preset("a3c", "cpu", env=_ENV)
+    family, cpu_config = family_of(config), preset("a3c", "cpu", env=_ENV)
     work = BUILD_DIRECTORY / "bench" / "platform"
     folder, _ = keep("a3c", "u200", work, verilog=False, **family.kernel_values(config))
     with single_threaded(with_torch=True), open_card("model") as card:
         kernel = card.load(folder / "kernel.json")
         sessions = {
             "model": build(config, family.factory(config, kernel)),
-            "host": _host(build(beside, family.factory(beside, None))),
-            "torch": _torch(build(beside, family.factory(beside, None))),
+            "host": _host(build(cpu_config, family.factory(cpu_config, None))),
+            "torch": _torch(build(cpu_config, family.factory(cpu_config, None))),
         }
         schedule, found = sessions["model"].collector.schedule, {name: [] for name in sessions}
         device = _clocks(sessions["model"].learner.executor.network.config, schedule) / CLOCK

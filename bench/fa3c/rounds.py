@@ -14,7 +14,7 @@ from host.runtime.a3c import ActorCritic, Infer, Sync, Train
 from host.runtime.a3c_image import parameter_shapes
 from host.runtime.a3c_schedule import Schedule
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.nests import Kind
+from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.round_clocks import Work, round_clocks

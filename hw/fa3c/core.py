@@ -95,9 +95,9 @@ class A3cCore(CommandCore):
         masters.add(HOST, "read", "errors", round_.read)
         # A SYNC reads theta alone, and inferences wait for it.
         masters.add("global", "read", "theta", rms.theta_read, AHEAD)
-        masters.add("global", "read", "g", rms.g_read)
+        masters.add("global", "read", "squares", rms.squares_read)
         masters.add("global", "write", "new_theta", rms.theta_write)
-        masters.add("global", "write", "new_g", rms.g_write)
+        masters.add("global", "write", "new_squares", rms.squares_write)
         masters.add_striped("write", "snapshot", rms.snapshot_write, bases)
         for number, (unit, role) in enumerate(zip(units, self.config.units, strict=True)):
             name = f"unit_{number}"
@@ -142,11 +142,11 @@ class A3cCore(CommandCore):
             m.d.sync += moving.eq(0)
         m.d.comb += [
             rms.theta.eq(self.theta),
-            rms.g.eq(self.squares),
+            rms.squares.eq(self.squares),
             rms.command.valid.eq(moving | update.valid),
             update.ready.eq(rms.command.ready & ~moving),
             command.kind.eq(Mux(update.p.sync, RmsKind.SYNC, RmsKind.UPDATE)),
-            command.moments.eq(self.views(run.raw)[Opcode.LOAD].image),
+            command.squares.eq(self.views(run.raw)[Opcode.LOAD].image),
             *(
                 command[name].eq(update.p[name])
                 for name in ("unit", "layer", "rate", "decay", "gain", "epsilon", "snapshot")

@@ -14,7 +14,7 @@ from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.records import TASK
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
@@ -35,7 +35,7 @@ def estimate(config):
 
 def _unit(config, role):
     """Of a compute unit: what has an estimate of its own, and lines, loops and movers."""
-    parts = [each.estimate(config) for each in (Array, Drain, FeatureBuffer, ParameterBuffer)]
+    parts = [each.estimate(config) for each in (PeArray, Drain, FeatureBuffer, ParameterBuffer)]
     # Words of the line buffer and of the array are in three registers; addresses in rollouts and
     # snapshots are products.
     rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)

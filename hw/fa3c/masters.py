@@ -23,9 +23,9 @@ _READ, _WRITE = SHALLOW, SHALLOW // 2
 #: Of a port that alone should read a row a clock; a memory's latency is 64.
 AHEAD = 2 * SHALLOW
 #: Blocks of a striped port that are under way.
-_PIECES = 16
+_STRIPES_UNDER_WAY = 16
 #: Rows of a block of stripes.
-_BLOCK = ROW
+_STRIPE_ROWS = ROW
 
 
 class Masters:
@@ -61,7 +61,7 @@ class Masters:
     def add_striped(self, direction, name, port, bases):
         """A port of rows of the striped space, which begins at ``bases`` on the local masters."""
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
-            ROW_WIDTH, STRIPES, _BLOCK, _PIECES
+            ROW_WIDTH, STRIPES, _STRIPE_ROWS, _STRIPES_UNDER_WAY
         )
         self.m.submodules[f"{name}_stripes"] = striped
         connect(self.m, port, striped.port)

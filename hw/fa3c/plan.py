@@ -19,7 +19,7 @@ of them is a *group* of sums, which are drained. The tap rows of BW are those th
 (``Taps``): their number depends on the input row.
 """
 
-from hw.fa3c.nests import BATCH, Kind, Nest, Pass, Segments, Source, Taps
+from hw.fa3c.pass_types import BATCH, Kind, Nest, Pass, Segments, Source, Taps
 from hw.fa3c.rows import ROW
 
 __all__ = ["RETURN", "forward_passes", "layer_pass", "training_passes"]
@@ -28,7 +28,7 @@ __all__ = ["RETURN", "forward_passes", "layer_pass", "training_passes"]
 RETURN = 8
 
 #: Slots of one block of GC.
-_BLOCK = 24
+_GC_BLOCK_SLOTS = 24
 
 
 def _forward(config, number, layer):
@@ -109,7 +109,7 @@ def _gradient(config, number, layer):
     )
     if not layer.convolution:
         rows, chunks = layer.in_channels // layer.per_row, layer.per_row // lanes
-        line = min(max(1, _BLOCK // chunks), rows)
+        line = min(max(1, _GC_BLOCK_SLOTS // chunks), rows)
         blocks = -(-rows // line)
         last = rows - (blocks - 1) * line
         counts = (groups, 1, blocks, BATCH, 1)
@@ -122,7 +122,7 @@ def _gradient(config, number, layer):
             **common,
         )
     chunks, line = layer.kernel * layer.in_channels // lanes, layer.line_rows
-    size = chunks if chunks < 32 else _BLOCK
+    size = chunks if chunks < 32 else _GC_BLOCK_SLOTS
     blocks = -(-chunks // size)
     counts = (groups, layer.kernel, blocks, BATCH, height)
     return Pass(

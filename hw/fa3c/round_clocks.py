@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
-from hw.fa3c.nests import Kind
+from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.unit.pass_clocks import pass_clocks

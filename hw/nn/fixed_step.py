@@ -72,11 +72,11 @@ class FixedStep(wiring.Component):
         m = Module()
         weight_format, width = self.weight_format, self.width
         places = width.bit_length()  # of an amount that leaves something
-        over = self.right[-1] & self.step[-4:].any()
+        overflow = self.right[-1] & self.step[-4:].any()
         s1_step = Signal(width + 1, reset_less=True)
         s1_amount = Signal(3, reset_less=True)
         s1_far = Signal(reset_less=True)
-        s1_over = Signal(reset_less=True)
+        s1_overflow = Signal(reset_less=True)
         s2_step = Signal(width, reset_less=True)
         s2_up = Signal(reset_less=True)
         shifted = s1_step >> s1_amount
@@ -84,8 +84,8 @@ class FixedStep(wiring.Component):
             s1_step.eq(Cat(C(0, 1), self.step) >> Cat(C(0, 3), self.right[3:places])),
             s1_amount.eq(self.right[:3]),
             s1_far.eq(self.right[places:].any()),
-            s1_over.eq(over),
-            s2_step.eq(Mux(s1_far, s1_over.replicate(width), shifted[1:])),
+            s1_overflow.eq(overflow),
+            s2_step.eq(Mux(s1_far, s1_overflow.replicate(width), shifted[1:])),
             s2_up.eq(shifted[0] & ~s1_far),
         ]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from fa3c.plan_walk import Walk
 
-from hw.fa3c.nests import Kind
+from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.arith.float32 import add, multiply, rsqrt

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from hw.fa3c.config import LINE_ROWS, SLOTS
-from hw.fa3c.nests import BATCH, Kind, Source
+from hw.fa3c.pass_types import BATCH, Kind, Source
 from hw.fa3c.plan import RETURN
 from sim.model.arith.float32 import add, flush, multiply
 

@@ -6,7 +6,7 @@ from fa3c.networks import NETWORKS, observations, random_networks, theta
 from fa3c.plan_walk import Walk
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.nests import Kind
+from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.layer import LayerTwin

@@ -1,7 +1,7 @@
 """Rows of a gradient between a compute unit and RMSProp: a row a clock in and out.
 
-A whole gradient fits, so that a unit never waits for RMSProp; FA3C (4.2.3) has two buffers of a
-part of it.
+The queue holds a whole gradient, so a compute unit never waits for RMSProp. FA3C (4.2.3) has two
+buffers instead, each for a part of the gradient.
 """
 
 from amaranth import *
@@ -30,12 +30,15 @@ class GradientQueue(wiring.Component):
     Attributes
     ----------
     depth : int
-        Rows that it holds: all of a gradient, up to whole UltraRAM blocks where it is made of them.
+        Rows that the queue holds: all rows of a gradient. If the memory is UltraRAM, the number is
+        rounded up to whole blocks.
 
     Members
     -------
     i : In(stream.Signature(unsigned(512)))
+        Rows from the compute unit.
     o : Out(stream.Signature(unsigned(512)))
+        Rows to RMSProp.
     """
 
     INTERVAL = 1
@@ -51,14 +54,15 @@ class GradientQueue(wiring.Component):
 
     @classmethod
     def _memory(cls, config):
-        """Depth and style."""
+        """Depth and ``ram_style`` of the memory."""
         rows = sum(layer.gradient_rows for layer in config.layers)
         style = style_of(rows, config.ultra_ram)
         return round_up(rows, _ULTRA_ROWS) if style == "ultra" else rows, style
 
     @classmethod
     def estimate(cls, config):
-        """Latency through an empty queue, and blocks of memory with what chooses among them."""
+        """Latency through an empty queue, and the memory blocks with the logic that selects one of
+        them."""
         depth, _ = cls._memory(config)
         return Estimate(
             latency=Queue.latency_of(depth),

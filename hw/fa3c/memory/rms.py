@@ -1,7 +1,8 @@
-"""RMSProp and the traffic of parameters: all that reads or writes theta and g (FA3C 4.2.3).
+"""RMSProp and the traffic of parameters: all that reads or writes theta and squares (FA3C 4.2.3).
 
-One command after the other, each to memory's last answer. Two clocks a row in an UPDATE, which
-reads and writes two rows for each, or 16 / rms_units if that is more; a row a clock in the others.
+Commands run one after the other; a command ends when memory has answered its last write. An UPDATE
+reads two rows and writes two rows for each row of the gradient, so it takes two clocks a row, or
+16 / rms_units clocks if that is more. The other commands take one clock a row.
 """
 
 from amaranth import *
@@ -23,8 +24,8 @@ __all__ = ["Rms"]
 class Rms(wiring.Component):
     """Executes ``RMS_COMMAND``; reads begin only when memory has answered all earlier writes.
 
-    UPDATE takes groups * (depth + 1) rows of ``gradients[unit]``, and leaves the rows that fill up
-    a group as they are. SYNC, LOAD and STORE move ``theta_rows`` rows.
+    UPDATE takes groups * (depth + 1) rows of ``gradients[unit]``; it does not touch the padding
+    rows at the end of a group. SYNC, LOAD and STORE move ``theta_rows`` rows.
 
     Parameters
     ----------
@@ -33,23 +34,24 @@ class Rms(wiring.Component):
     Members
     -------
     command : In(stream.Signature(RMS_COMMAND))
-        Taken while none is under way.
+        Taken while no command is executed.
     done : Out(1)
-        One clock for each command, when nothing of it is under way any more.
-    theta, g : In(64)
-        Byte addresses, on a whole row, steady.
+        One clock for each command, when all its rows have moved and all its writes are answered.
+    theta, squares : In(64)
+        Byte addresses of the two images: multiples of a row, steady.
     gradients : In(stream.Signature(unsigned(512))).array(units)
-    theta_read, g_read : Out(read_port(512))
-    theta_write, g_write : Out(write_port(512))
+        Gradient rows of each compute unit, for UPDATE.
+    theta_read, squares_read : Out(read_port(512))
+    theta_write, squares_write : Out(write_port(512))
     snapshot_write : Out(write_port(512))
-        Addresses are bytes of the space of snapshots: snapshot s begins at row s * theta_rows.
+        Byte addresses in the space of snapshots: snapshot s begins at row s * theta_rows.
     words : In(stream.Signature(unsigned(512)))
-        Of LOAD.
+        Rows that LOAD writes to memory.
     reply : Out(stream.Signature(unsigned(512)))
-        Of STORE.
+        Rows that STORE reads from memory.
     overflow : Out(2)
-        Before ``done`` of an UPDATE, a clock: it has made a number of theta (bit 0), of g (bit 1)
-        infinite or no number.
+        Strobes, before ``done`` of an UPDATE: the UPDATE has made a number of theta (bit 0) or of
+        squares (bit 1) infinite or a NaN.
     """
 
     def __init__(self, config):
@@ -60,12 +62,12 @@ class Rms(wiring.Component):
                 "command": In(stream.Signature(RMS_COMMAND)),
                 "done": Out(1),
                 "theta": In(64),
-                "g": In(64),
+                "squares": In(64),
                 "gradients": In(row).array(len(config.units)),
-                **{f"{name}_read": Out(read_port(ROW_WIDTH)) for name in ("theta", "g")},
+                **{f"{name}_read": Out(read_port(ROW_WIDTH)) for name in ("theta", "squares")},
                 **{
                     f"{name}_write": Out(write_port(ROW_WIDTH))
-                    for name in ("theta", "g", "snapshot")
+                    for name in ("theta", "squares", "snapshot")
                 },
                 "words": In(row),
                 "reply": Out(row),
@@ -79,7 +81,7 @@ class Rms(wiring.Component):
     ):
         """Clocks from the taking of a command to ``done``, clocks a row, DSP blocks.
 
-        As ``rms_cycles`` has them, for the memory that it says.
+        ``rms_cycles`` computes the clocks; the parameters are those of ``rms_cycles``.
         """
         memory = (interconnect, memory_latency, snapshot_latency)
         return Estimate(
@@ -101,10 +103,10 @@ class Rms(wiring.Component):
             m.d.comb += signal.eq(running & (current.kind == each))
 
         groups = self._walk(m, take)
-        # What a command waits for: tokens of its writes, and rows of LOAD and STORE.
+        # A command waits for the tokens of its writes, and LOAD and STORE for their rows.
         most = 2 * max(layer.groups for layer in config.layers)
         tokens, rows = Signal(range(most + 1)), Signal(range(config.theta_rows + 1))
-        writes = (self.theta_write, self.g_write, self.snapshot_write)
+        writes = (self.theta_write, self.squares_write, self.snapshot_write)
         came = sum((port.done.valid for port in writes), C(0, 1))
         m.d.comb += [port.done.ready.eq(1) for port in writes]
         m.d.comb += self.done.eq(running & (tokens == 0) & (rows == 0))
@@ -123,16 +125,16 @@ class Rms(wiring.Component):
             m.d.sync += [tokens.eq(tokens - came), rows.eq(rows - moved)]
 
         self._update(m, kind, current)
-        self._move(m, kind, current.moments, rows != 0)
+        self._move(m, kind, current.squares, rows != 0)
         return m
 
     def _walk(self, m, take):
-        """Requests of a command that is taken; returns the groups of its layer."""
+        """Requests of the command that is taken; returns the number of groups of its layer."""
         config, command = self.config, self.command.payload
         space = max(2, config.snapshots) * config.theta_rows
         m.submodules.reads = reads = RunWalk(2, space)
         m.submodules.writes = writes = RunWalk(3, space)
-        for number, name in enumerate(("theta", "g", "snapshot")):
+        for number, name in enumerate(("theta", "squares", "snapshot")):
             for walk, direction in ((reads, "read"), (writes, "write")):
                 if name == "snapshot" and direction == "read":
                     continue
@@ -160,7 +162,7 @@ class Rms(wiring.Component):
                 run.beats.eq(Mux(update, layer["beats"], config.theta_rows)),
                 run.count.eq(Mux(update, layer["count"], 1)),
             ]
-        one = Cat(~command.moments, command.moments)
+        one = Cat(~command.squares, command.squares)
         with m.Switch(command.kind):
             with m.Case(RmsKind.UPDATE):
                 m.d.comb += [reads.runs.p.targets.eq(0b11), writes.runs.p.targets.eq(0b11)]
@@ -175,7 +177,7 @@ class Rms(wiring.Component):
         return layer["count"]
 
     def _update(self, m, kind, current):
-        """Rows of memory and of a gradient through the RUs."""
+        """Rows of memory and rows of a gradient pass through the RUs."""
         m.submodules.update = update = RowUpdate(self.config)
         m.d.comb += self.overflow.eq(update.overflow)
         for name in RMS_COEFFICIENTS.members:
@@ -188,7 +190,7 @@ class Rms(wiring.Component):
                         update.gradient.valid.eq(gradient.valid & kind[RmsKind.UPDATE]),
                         gradient.ready.eq(update.gradient.ready),
                     ]
-        for name in ("theta", "g"):
+        for name in ("theta", "squares"):
             old, new = getattr(update, name), getattr(update, f"new_{name}")
             read, write = getattr(self, f"{name}_read").data, getattr(self, f"{name}_write").data
             m.d.comb += [
@@ -203,8 +205,9 @@ class Rms(wiring.Component):
                     write.valid.eq(new.valid),
                 ]
 
-    def _move(self, m, kind, moments, going):
-        """Rows of memory to a snapshot or the reply, words to memory."""
+    def _move(self, m, kind, squares, going):
+        """SYNC: rows of theta go to a snapshot. STORE: rows go to ``reply``. LOAD: ``words`` go to
+        memory."""
         snapshot = self.snapshot_write.data
         m.d.comb += [
             snapshot.payload.eq(self.theta_read.data.p.data),
@@ -212,7 +215,7 @@ class Rms(wiring.Component):
         ]
         with m.If(kind[RmsKind.SYNC]):
             m.d.comb += self.theta_read.data.ready.eq(snapshot.ready)
-        for name, chosen in (("theta", ~moments), ("g", moments)):
+        for name, chosen in (("theta", ~squares), ("squares", squares)):
             read, write = getattr(self, f"{name}_read").data, getattr(self, f"{name}_write").data
             with m.If(kind[RmsKind.STORE] & chosen):
                 m.d.comb += [
@@ -220,7 +223,7 @@ class Rms(wiring.Component):
                     self.reply.valid.eq(read.valid),
                     read.ready.eq(self.reply.ready),
                 ]
-            # The words behind the last row are another command's.
+            # Words behind the last row belong to the next command.
             with m.If(kind[RmsKind.LOAD] & chosen):
                 m.d.comb += [
                     write.payload.eq(self.words.payload),

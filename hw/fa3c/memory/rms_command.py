@@ -1,4 +1,4 @@
-"""Commands of RMSProp's module."""
+"""Commands of ``Rms``, the module that executes RMSProp."""
 
 from amaranth.lib import data, enum
 
@@ -9,16 +9,16 @@ __all__ = ["RMS_COMMAND", "RmsKind"]
 
 
 class RmsKind(enum.Enum, shape=2):
-    """What a command does."""
+    """What a command of ``Rms`` does."""
 
-    UPDATE = 0  #: theta and g of a layer, with a gradient
-    SYNC = 1  #: theta to a snapshot
-    LOAD = 2  #: words to theta or g
-    STORE = 3  #: theta or g to words
+    UPDATE = 0  #: change theta and squares of a layer by a gradient
+    SYNC = 1  #: copy theta to a snapshot
+    LOAD = 2  #: write words to theta or squares
+    STORE = 3  #: read theta or squares as words
 
 
-#: A command. ``unit``, ``layer`` and the coefficients are an UPDATE's, ``snapshot`` a SYNC's;
-#: ``moments`` has LOAD and STORE move g, else they move theta.
+#: A command. UPDATE has ``unit`` (whose gradient), ``layer`` and the coefficients; SYNC has
+#: ``snapshot``. LOAD and STORE move squares if ``squares`` is 1, else theta.
 RMS_COMMAND = data.StructLayout(
     {
         "kind": RmsKind,
@@ -26,6 +26,6 @@ RMS_COMMAND = data.StructLayout(
         "layer": 3,
         **dict.fromkeys(RMS_COEFFICIENTS.members, WIDTH),
         "snapshot": 5,
-        "moments": 1,
+        "squares": 1,
     }
 )

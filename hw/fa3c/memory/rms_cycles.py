@@ -1,4 +1,4 @@
-"""Clocks of RMSProp's commands behind an interconnect: a number a row, and what is fixed."""
+"""Clocks of the commands of ``Rms`` behind an interconnect: clocks a row, and a constant part."""
 
 from hw.fa3c.memory.rms_command import RmsKind
 from hw.fa3c.memory.row_update import RowUpdate
@@ -9,27 +9,28 @@ __all__ = ["rms_cycles", "rms_interval"]
 
 
 def rms_interval(config, kind):
-    """Clocks a row: of an UPDATE as the RUs need, and two for the two rows read and written."""
+    """Clocks a row. For an UPDATE: what the RUs need, but at least two, since each row of the
+    gradient reads two rows and writes two rows."""
     return max(2, ROW // config.rms_units) if kind == RmsKind.UPDATE else 1
 
 
 def rms_cycles(config, kind, layer, interconnect, memory_latency, snapshot_latency):
     """Clocks from the taking of a command to ``done``.
 
-    While gradients, words and reply never wait, and theta and g share a memory of
-    ``memory_latency`` behind interconnects for which these have estimates; their bursts are of 16
-    beats, and theta and g begin where a burst does.
+    The number is right if gradients, words and reply never wait, if theta and squares share a
+    memory of ``memory_latency`` behind the interconnects whose ``estimate`` is used here, if bursts
+    have 16 beats, and if theta and squares begin where a burst begins.
 
     config : Fa3cConfig
     kind : RmsKind
-    layer : int, of an UPDATE
+    layer : int, used by UPDATE only
     interconnect : InterconnectConfig
-    memory_latency, snapshot_latency : int, the latter from the last row that ``snapshot_write``
-        takes to its token
+    memory_latency : int, clocks from a request to its first beat
+    snapshot_latency : int, clocks from the last row that ``snapshot_write`` takes to its token
     """
     burst, interval = interconnect.burst_beats, rms_interval(config, kind)
     read = ReadInterconnect.estimate(interconnect, 1, memory_latency).latency
-    # From a burst's last beat to its token, but a clock for each beat.
+    # From a burst's last beat to its token, without the clock of each beat.
     write = WriteInterconnect.estimate(interconnect, 2, memory_latency).latency - 3
     rows = config.theta_rows
     if kind == RmsKind.SYNC:
@@ -40,13 +41,15 @@ def rms_cycles(config, kind, layer, interconnect, memory_latency, snapshot_laten
         return interval * rows + read + 1
     layer = config.layers[layer]
     group = layer.depth + 1
-    # g's first row comes behind theta's first burst; RUs that take a row a clock catch up.
+    # The first row of squares comes behind the first burst of theta. With 16 RUs, a row a clock,
+    # the RUs make up for this.
     first = min(burst, group) if config.rms_units < ROW else 0
-    # The last burst waits for the one before, or that for g's last one, if it is so short.
+    # If the last burst is short, it waits for the burst before it, or the last burst of theta
+    # waits for the last burst of squares.
     last, before = (group - 1) % burst + 1, burst
     if group <= burst:
         before = group if layer.groups > 1 else 0
-    lead = RowUpdate.LATENCY - RowUpdate.G_LATENCY - 2 * burst
+    lead = RowUpdate.LATENCY - RowUpdate.SQUARES_LATENCY - 2 * burst
     wait = max(0, before - interval * last, (before - lead - last) * (interval == 2))
     fixed = read + first + RowUpdate.LATENCY + wait + last + write + 1
     return interval * layer.gradient_rows + fixed

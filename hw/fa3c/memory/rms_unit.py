@@ -1,9 +1,9 @@
 """RU: RMSProp of one parameter a clock, free-running: interval 1, latency 51 (FA3C 4.2.3).
 
-    g'     = decay * g + gain * gradient**2
-    theta' = theta - rate * (gradient / sqrt(g' + epsilon))
+    squares' = decay * squares + gain * gradient**2
+    theta'   = theta - rate * (gradient / sqrt(squares' + epsilon))
 
-in binary32, rounded at every step; the quotient is ``gradient * rsqrt(g' + epsilon)``.
+in binary32, rounded at every step; the quotient is ``gradient * rsqrt(squares' + epsilon)``.
 """
 
 from amaranth import *
@@ -20,7 +20,7 @@ from hw.stream.delay import delay
 
 __all__ = ["RMS_COEFFICIENTS", "RmsUnit"]
 
-#: What an update says: binary32. FA3C has 1 - decay in place of the gain.
+#: The constants of an update, in binary32. FA3C writes 1 - decay for the gain.
 RMS_COEFFICIENTS = data.StructLayout(dict.fromkeys(("rate", "decay", "gain", "epsilon"), WIDTH))
 
 _FLOAT = Binary32()
@@ -28,23 +28,23 @@ _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 
 
 class RmsUnit(wiring.Component):
-    """``new_g, new_theta = f(gradient, g, theta)`` by the formulas above, without back-pressure.
+    """New squares and theta of one parameter by the formulas above, without back-pressure.
 
     Members
     -------
     coefficients : In(RMS_COEFFICIENTS)
-        Steady while parameters pass.
-    gradient, g, theta : In(32)
-        Of a parameter, all in one clock.
-    new_g : Out(32)
-        ``G_LATENCY`` clocks later.
+        rate, decay, gain and epsilon; steady while parameters are in the pipeline.
+    gradient, squares, theta : In(32)
+        The numbers of one parameter, all in the same clock.
+    new_squares : Out(32)
+        ``SQUARES_LATENCY`` clocks after the inputs.
     new_theta : Out(32)
-        ``LATENCY`` clocks later.
+        ``LATENCY`` clocks after the inputs.
     """
 
     INTERVAL = 1
-    G_LATENCY = 2 * _MULTIPLY + _ADD
-    LATENCY = G_LATENCY + _ADD + Float32Rsqrt.LATENCY + 2 * _MULTIPLY + _ADD
+    SQUARES_LATENCY = 2 * _MULTIPLY + _ADD
+    LATENCY = SQUARES_LATENCY + _ADD + Float32Rsqrt.LATENCY + 2 * _MULTIPLY + _ADD
     #: As yosys maps it to UltraScale+.
     LUT, FF = 2090, 2823
 
@@ -53,17 +53,17 @@ class RmsUnit(wiring.Component):
             {
                 "coefficients": In(RMS_COEFFICIENTS),
                 "gradient": In(WIDTH),
-                "g": In(WIDTH),
+                "squares": In(WIDTH),
                 "theta": In(WIDTH),
-                "new_g": Out(WIDTH),
+                "new_squares": Out(WIDTH),
                 "new_theta": Out(WIDTH),
             }
         )
 
     @classmethod
     def estimate(cls):
-        """Latency and resources: five products, three sums and a reciprocal root, which has a table
-        in a block of memory."""
+        """Latency and resources: five multipliers, three adders, and a reciprocal root, whose table
+        is in a memory block."""
         dsp = 5 * Float32Multiply.DSP + Float32Rsqrt.DSP
         return Estimate(
             latency=cls.LATENCY,
@@ -79,19 +79,19 @@ class RmsUnit(wiring.Component):
         coefficients, gradient = self.coefficients, self.gradient
         square = _FLOAT.multiply(m, gradient, gradient, name="square")
         gained = _FLOAT.multiply(m, coefficients.gain, square, name="gained")
-        kept = _FLOAT.multiply(m, coefficients.decay, self.g, name="kept")
+        kept = _FLOAT.multiply(m, coefficients.decay, self.squares, name="kept")
         kept = delay(m, kept, _MULTIPLY, name="kept")
-        moment = _FLOAT.add(m, kept, gained, name="moment")
-        m.d.comb += self.new_g.eq(moment)
+        squares = _FLOAT.add(m, kept, gained, name="decayed")
+        m.d.comb += self.new_squares.eq(squares)
 
-        floored = _FLOAT.add(m, moment, coefficients.epsilon, name="floored")
+        floored = _FLOAT.add(m, squares, coefficients.epsilon, name="floored")
         m.submodules.rsqrt = rsqrt = SharedModule(Float32Rsqrt)
         m.d.comb += [
             rsqrt.i.p.x.eq(floored),
             rsqrt.i.valid.eq(1),
             rsqrt.o.ready.eq(1),
         ]
-        root_clock = self.G_LATENCY + _ADD + Float32Rsqrt.LATENCY
+        root_clock = self.SQUARES_LATENCY + _ADD + Float32Rsqrt.LATENCY
         gradient = delay(m, gradient, root_clock, name="gradient")
         quotient = _FLOAT.multiply(m, gradient, rsqrt.o.p.result, name="quotient")
         step = _FLOAT.multiply(m, coefficients.rate, quotient, name="step")

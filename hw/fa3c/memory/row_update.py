@@ -1,7 +1,8 @@
-"""RMSProp of whole rows: 16 / rms_units clocks a row, without a bubble between rows.
+"""RMSProp of whole rows: 16 / rms_units clocks a row, without a gap between rows.
 
-A row's words pass the RUs some at a time, in order, and nothing behind the intake is ever held up:
-a row begins only where there is a place for its results (``docs/flow_control.md``).
+The words of a row pass the RUs in order, ``rms_units`` of them a clock. Nothing behind the intake
+ever stalls: a row begins only if the queues have a place for its results
+(``docs/flow_control.md``).
 """
 
 from amaranth import *
@@ -19,12 +20,12 @@ from hw.stream.queue import Queue
 
 __all__ = ["RowUpdate"]
 
-#: Registers between a row and the RUs; clocks that a row is in a queue of results.
+#: Registers between a row and the RUs; clocks that a result row spends in its queue.
 _INTAKE, _QUEUE = 1, Queue.latency_of(1)
 
 
 class RowUpdate(wiring.Component):
-    """``new_g, new_theta = RMSProp(gradient, g, theta)``, word by word.
+    """``new_squares, new_theta = RMSProp(gradient, squares, theta)``, word by word.
 
     Parameters
     ----------
@@ -34,17 +35,17 @@ class RowUpdate(wiring.Component):
     -------
     coefficients : In(RMS_COEFFICIENTS)
         Steady while rows are inside.
-    gradient, g, theta : In(stream.Signature(unsigned(512)))
-        A row of each is taken in the same clock, the last in which its words are read.
-    new_g, new_theta : Out(stream.Signature(unsigned(512)))
-        Neither waits for the other.
+    gradient, squares, theta : In(stream.Signature(unsigned(512)))
+        One row of each is taken in the same clock, the last of those in which its words are read.
+    new_squares, new_theta : Out(stream.Signature(unsigned(512)))
+        The new rows. Neither stream waits for the other.
     overflow : Out(2)
-        A clock for each row before it can be taken: bit 0, a word of new_theta is infinite or not a
-        number; bit 1, one of new_g.
+        For each row one clock, no later than the row can be taken. Bit 0: a word of the row of
+        new_theta is infinite or a NaN; bit 1: a word of the row of new_squares is.
     """
 
-    #: Clocks from the taking of a row to its new_g, and to its new_theta.
-    G_LATENCY = _INTAKE + RmsUnit.G_LATENCY + _QUEUE
+    #: Clocks from the taking of a row to its new_squares, and to its new_theta.
+    SQUARES_LATENCY = _INTAKE + RmsUnit.SQUARES_LATENCY + _QUEUE
     LATENCY = _INTAKE + RmsUnit.LATENCY + _QUEUE
 
     def __init__(self, config):
@@ -54,8 +55,8 @@ class RowUpdate(wiring.Component):
         super().__init__(
             {
                 "coefficients": In(RMS_COEFFICIENTS),
-                **{name: In(row) for name in ("gradient", "g", "theta")},
-                **{name: Out(row) for name in ("new_g", "new_theta")},
+                **{name: In(row) for name in ("gradient", "squares", "theta")},
+                **{name: Out(row) for name in ("new_squares", "new_theta")},
                 "overflow": Out(2),
             }
         )
@@ -64,8 +65,8 @@ class RowUpdate(wiring.Component):
     def estimate(cls, config):
         """Latency from the taking of a row to its ``new_theta``, interval of rows, resources.
 
-        Lookup tables and registers with those around it in ``Rms``: its queues, the words of a part
-        and those of the parts before it, ports.
+        Lookup tables and registers include those around this unit in ``Rms``: its queues, the words
+        that are in the RUs, the words that wait for the rest of their row, and the ports.
         """
         count, unit = config.rms_units, RmsUnit.estimate()
         return Estimate(
@@ -80,14 +81,14 @@ class RowUpdate(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         interval = self.interval
-        inputs = {name: getattr(self, name) for name in ("gradient", "g", "theta")}
+        inputs = {name: getattr(self, name) for name in ("gradient", "squares", "theta")}
         part = Signal(range(max(2, interval)))
         first, last, moving = Signal(), Signal(), Signal()
-        rooms = {name: Signal(name=f"room_{name}") for name in ("g", "theta")}
+        rooms = {name: Signal(name=f"room_{name}") for name in ("squares", "theta")}
         m.d.comb += [
             first.eq(part == 0),
             last.eq(part == interval - 1),
-            # Rows that have begun stay there: a stream keeps its word until it is taken.
+            # A row that has begun stays there: a stream keeps its payload until it is taken.
             moving.eq(~first | Cat(*(row.valid for row in inputs.values()), *rooms.values()).all()),
         ]
         for row in inputs.values():
@@ -97,14 +98,14 @@ class RowUpdate(wiring.Component):
 
         results = self._units(m, {name: row.payload for name, row in inputs.items()}, part)
         taken = delay(m, moving & last, _INTAKE, name="taken", reset=True)
-        for name, latency in (("g", RmsUnit.G_LATENCY), ("theta", RmsUnit.LATENCY)):
+        for name, latency in (("squares", RmsUnit.SQUARES_LATENCY), ("theta", RmsUnit.LATENCY)):
             there = delay(m, taken, latency, name=f"{name}_there", reset=True)
             begun = moving & first
             self._collect(m, name, results[name], there, begun, latency, rooms[name])
         return m
 
     def _units(self, m, rows, part):
-        """Name -> new words of a part, side by side."""
+        """The RUs: {"squares", "theta"} -> the new words of one part of a row, side by side."""
         count = self.config.rms_units
         words = {name: Signal(count * WIDTH, name=f"s1_{name}", reset_less=True) for name in rows}
         for name, row in rows.items():
@@ -116,14 +117,14 @@ class RowUpdate(wiring.Component):
             for name, word in words.items():
                 m.d.comb += getattr(unit, name).eq(word.word_select(number, WIDTH))
         return {
-            "g": Cat(unit.new_g for unit in units),
+            "squares": Cat(unit.new_squares for unit in units),
             "theta": Cat(unit.new_theta for unit in units),
         }
 
     def _collect(self, m, name, new, there, begun, latency, room):
-        """Parts become rows again, in a queue that has a place for each row that has begun."""
+        """Joins the parts to rows, in a queue that has a place for each row that has begun."""
         o = getattr(self, f"new_{name}")
-        # As many as begin from a row's beginning until its place is known to be free again.
+        # Rows that can begin from the clock in which a row begins until its place is free again.
         clocks = self.interval + _INTAKE + latency + _QUEUE
         depth = (clocks - 1) // self.interval + 1
         m.submodules[f"queue_{name}"] = queue = Queue(o.payload.shape(), depth)
@@ -141,5 +142,5 @@ class RowUpdate(wiring.Component):
         m.d.sync += used.eq(used + begun - (o.valid & o.ready))
         words = (row.word_select(n, WIDTH) for n in range(ROW))
         infinite = Cat(~is_finite(word) for word in words).any()
-        m.d.sync += self.overflow[("theta", "g").index(name)].eq(there & infinite)
+        m.d.sync += self.overflow[("theta", "squares").index(name)].eq(there & infinite)
         wiring.connect(m, queue.o, wiring.flipped(o))

@@ -1,6 +1,7 @@
-"""Runs of rows in card memory, as requests of the ports that read or write them.
+"""Requests for runs of rows in card memory, to the ports that read or write them.
 
-A request a clock where all ports take it; the first shows one clock after its list was taken.
+If all ports take it at once, a request takes one clock; the first request is there one clock after
+its list was taken.
 """
 
 from amaranth import *
@@ -14,10 +15,10 @@ __all__ = ["RunWalk"]
 
 
 class RunWalk(wiring.Component):
-    """Ask each port of ``targets`` for ``beats`` rows at ``row``, ``row + step``, ..., ``count``
+    """Asks each port of ``targets`` for ``beats`` rows at ``row``, ``row + step``, ..., ``count``
     times.
 
-    Ports take a request when they like, and the next one shows when all have.
+    Each port takes a request when it is ready; the next request comes when all ports have taken it.
 
     Parameters
     ----------
@@ -28,12 +29,13 @@ class RunWalk(wiring.Component):
     Members
     -------
     runs : In(stream.Signature({row, step, beats, count, targets}))
-        ``count`` and ``beats`` at least 1; bit p of ``targets`` is port p. Taken while no other
-        list is under way.
+        A list of runs: first row, rows from the beginning of a run to that of the next, rows of a
+        run (at least 1), number of runs (at least 1), and a bit for each port that is asked. Taken
+        while no other list is in progress.
     bases : In(64).array(ports)
-        Byte address of row 0, on a whole row, steady.
+        Byte address of row 0 for each port: a multiple of a row, steady.
     requests : Out(stream.Signature(REQUEST)).array(ports)
-        Of beats of a row each.
+        Requests whose beats are whole rows.
     """
 
     INTERVAL = 1
@@ -62,7 +64,8 @@ class RunWalk(wiring.Component):
         m = Module()
         busy = Signal()
         run = Signal(self.runs_layout, reset_less=True)
-        owing, after = Signal(self.count), Signal(self.count)  # ports to ask for the run on show
+        # Ports that have not taken the request of this run: now, and after this clock.
+        owing, after = Signal(self.count), Signal(self.count)
         m.d.comb += [
             self.runs.ready.eq(~busy),
             after.eq(owing & ~Cat(request.ready for request in self.requests)),

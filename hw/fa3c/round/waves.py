@@ -66,7 +66,7 @@ class Waves(wiring.Component):
         index = Signal(range(max(2, units)))
         layer = Signal(range(max(2, layers)))
         entered, final = Signal(entry), Signal()
-        over = self.closed & (queue.level == 0)  # a deep queue shows its word later
+        list_ended = self.closed & (queue.level == 0)  # a deep queue shows its word later
         again = there.bit_select(queue.o.p.unit, 1)
         m.d.comb += [
             entered.eq(wave[index]),
@@ -84,7 +84,7 @@ class Waves(wiring.Component):
                         m.next = "ISSUE"
                     with m.Else():
                         m.d.sync += there.bit_select(queue.o.p.unit, 1).eq(1)
-                with m.Elif((queue.o.valid | over) & (count != 0)):
+                with m.Elif((queue.o.valid | list_ended) & (count != 0)):
                     m.next = "ISSUE"
             with m.State("ISSUE"):
                 m.d.comb += self.o.valid.eq(1)

@@ -15,13 +15,13 @@ from hw.fa3c.unit.pe import PE
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["PLACES", "Array"]
+__all__ = ["PLACES", "PeArray"]
 
 #: Places of sums behind the array: two halves of a place for each slot.
 PLACES = 2 * SLOTS
 
 
-class Array(wiring.Component):
+class PeArray(wiring.Component):
     """A step multiplies the row that each lane holds by the lane's word, and adds to a slot::
 
         sum[lane][r][slot] = (first ? -0 : sum[lane][r][slot]) + held[lane][r] * words[lane]

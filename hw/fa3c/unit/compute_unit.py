@@ -12,13 +12,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.fa3c.layouts import unit_task
 from hw.fa3c.rows import ROW_WIDTH
-from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.fill import Fill
 from hw.fa3c.unit.held_rows import HeldRows
 from hw.fa3c.unit.line_buffer import LineBuffer
-from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.loop_nest import LoopNest, Loops
 from hw.fa3c.unit.mover import Load, Store
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.fa3c.unit.schedule import Schedule, unit_passes
@@ -161,7 +161,7 @@ class ComputeUnit(wiring.Component):
 
     def _sums(self, m, sweep, drain):
         """Steps of the array, whose sums go to the output line."""
-        m.submodules.array = array = Array(self.config)
+        m.submodules.array = array = PeArray(self.config)
         connect(m, sweep.group, drain.group)
         m.d.comb += [
             array.words.eq(self.line.words),

@@ -53,7 +53,7 @@ class Drain(wiring.Component):
     Members
     -------
     sums : In(lanes * 512), place : In(6), done : In(1)
-        Of ``Array``.
+        Of ``PeArray``.
     group : In(stream.Signature(GROUP))
         In the clock of its last ``done``, or later. There is always room for two.
     free : Out(1)
@@ -116,10 +116,10 @@ class Drain(wiring.Component):
         # Both ways read the line, in turn as groups want it, and share these.
         slot, half, partial = Signal(range(SLOTS)), Signal(), Signal()
         slot_end, end = Signal(), Signal()
-        held = Signal()  # a row of gradients is on show, from the line's output register
+        row_shown = Signal()  # a row of gradients is on show, from the line's output register
         bias = Signal()  # the row of gradients after the last slot's
-        output, output_end = self._outputs(m, groups.o, line, rows, partial, held, end)
-        gradient, gradient_end = self._gradients(m, groups.o, line, held, bias)
+        output, output_end = self._outputs(m, groups.o, line, rows, partial, row_shown, end)
+        gradient, gradient_end = self._gradients(m, groups.o, line, row_shown, bias)
         m.d.comb += [
             bias.eq(group.gradient & group.bias & (slot == group.count)),
             slot_end.eq(output_end | gradient_end),
@@ -132,7 +132,7 @@ class Drain(wiring.Component):
             line.write_data.eq(self.sums),
             line.read_enable.eq(output | gradient),
             line.read_address.eq(Cat(slot | partial.shift_left(len(slot) - 1), half)),
-            self.busy.eq((groups.level != 0) | rows.busy | held),
+            self.busy.eq((groups.level != 0) | rows.busy | row_shown),
         ]
         m.d.sync += self.free.eq(end)
         with m.If(end):
@@ -141,7 +141,7 @@ class Drain(wiring.Component):
             m.d.sync += slot.eq(slot + 1)
         return m
 
-    def _outputs(self, m, groups, line, rows, partial, held, end):
+    def _outputs(self, m, groups, line, rows, partial, row_shown, end):
         """Each place is read ``steps`` times, for other words of its row; returns the read enable
         and whether the slot is finished."""
         config, group = self.config, groups.p
@@ -153,7 +153,9 @@ class Drain(wiring.Component):
             begins.eq((step == 0) & (partial == 0)),
             operand.eq(Mux(group.mask, self.masks.valid, self.biases.valid)),
             # Only the beginning of a row waits.
-            read.eq(groups.valid & ~group.gradient & (~begins | (rows.room & operand & ~held))),
+            read.eq(
+                groups.valid & ~group.gradient & (~begins | (rows.room & operand & ~row_shown))
+            ),
             rows.begun.eq(read & begins),
             last_step.eq(step == steps - 1),
             last_partial.eq((partial == config.partials - 1) | ~group.split),
@@ -200,21 +202,21 @@ class Drain(wiring.Component):
         ]
         return read, slot_end
 
-    def _gradients(self, m, groups, line, held, bias):
+    def _gradients(self, m, groups, line, row_shown, bias):
         """Each place is read once for each lane; returns as ``_outputs``."""
         lanes = self.config.lanes
         lane = Signal(range(lanes))
         s1_lane = Signal.like(lane, reset_less=True)
         advance, read, last_lane = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.gradients.valid.eq(held),
+            self.gradients.valid.eq(row_shown),
             self.gradients.payload.eq(line.read_data.word_select(s1_lane, ROW_WIDTH)),
-            advance.eq(~held | self.gradients.ready),
+            advance.eq(~row_shown | self.gradients.ready),
             read.eq(groups.valid & groups.p.gradient & advance),
             last_lane.eq(bias | (lane == lanes - 1)),
         ]
         with m.If(advance):
-            m.d.sync += held.eq(read)
+            m.d.sync += row_shown.eq(read)
         with m.If(read):
             m.d.sync += [s1_lane.eq(lane), lane.eq(Mux(last_lane, 0, lane + 1))]
         return read, read & last_lane

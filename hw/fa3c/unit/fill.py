@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.line_buffer import LINE_ROW
-from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.loop_nest import LoopNest, Loops
 from hw.stream.queue import Queue
 
 __all__ = ["Fill"]
@@ -21,7 +21,7 @@ class Fill(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-    passes : sequence of nests.Pass
+    passes : sequence of pass_types.Pass
 
     Members
     -------

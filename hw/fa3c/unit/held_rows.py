@@ -9,9 +9,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
-from hw.fa3c.nests import Kind, Source
+from hw.fa3c.pass_types import Kind, Source
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.fa3c.unit.loops import LoopNest, Loops, of_pass
+from hw.fa3c.unit.loop_nest import LoopNest, Loops, of_pass
 from hw.fa3c.unit.parameter_buffer import OFFSET
 from hw.stream.queue import Queue
 from hw.stream.transpose import Transpose
@@ -28,7 +28,7 @@ class HeldRows(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-    passes : sequence of nests.Pass
+    passes : sequence of pass_types.Pass
 
     Members
     -------

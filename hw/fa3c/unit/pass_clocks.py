@@ -9,9 +9,9 @@ from collections import deque
 from itertools import product
 from typing import NamedTuple
 
-from hw.fa3c.nests import Kind, Source
+from hw.fa3c.pass_types import Kind, Source
 from hw.fa3c.rows import ROW
-from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import READ
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.line_buffer import LineBuffer
@@ -22,7 +22,7 @@ from hw.stream.transpose import Transpose
 __all__ = ["Sweeps", "pass_clocks", "sweeps"]
 
 #: Clocks from a group's last step to its place in the drain's queue, and on to its first reading.
-_TO_DRAIN = LineBuffer.LATENCY + Array.LATENCY + 1
+_TO_DRAIN = LineBuffer.LATENCY + PeArray.LATENCY + 1
 
 
 class Sweeps(NamedTuple):
@@ -48,7 +48,7 @@ def sweeps(config, p, batch):
     counts = [count or batch for count in p.words.counts]
     fill = [count or batch for count in p.fill.counts]
     gradient, lanes = p.kind == Kind.GC, config.lanes
-    held = 1 if p.source == Source.ERRORS else lanes
+    held_rows = 1 if p.source == Source.ERRORS else lanes
     outputs = 0 if gradient else (p.drain.counts[-1] or batch)
     for _, n5, n4 in product(*(range(count) for count in counts[:3])):
         turns = _tap_rows(p, n5) if p.taps else counts[3]
@@ -58,14 +58,14 @@ def sweeps(config, p, batch):
         line_rows = (block_ends and p.last_rows) or fill[5]
         for n3, n2, n1 in product(range(turns), range(counts[4]), range(counts[5])):
             whole = gradient or n2 == 0  # a line a turn of level 2 in GC, of level 3 else
-            over = n1 == counts[5] - 1
-            line_ends = over and (gradient or n2 == counts[4] - 1)
+            chunks_end = n1 == counts[5] - 1
+            line_ends = chunks_end and (gradient or n2 == counts[4] - 1)
             last = n3 == turns - 1
             group_ends = last and line_ends and n2 == counts[4] - 1
             rows = slots * lanes + bias if gradient else outputs
             yield Sweeps(
                 slots=slots + bias,
-                rows=held,
+                rows=held_rows,
                 line=line_rows if whole and n1 == 0 else 0,
                 line_ends=line_ends,
                 sums_end=last and n1 >= counts[5] - p.partials,
@@ -143,11 +143,11 @@ class _Drain:
                 clock = max(clock, masks.due[0])
                 masks.take(clock + each - 1)
             clock += each
-        over = clock - 1
+        last_read = clock - 1
         if p.kind != Kind.GC:
-            self.written = over + self.latency
-        self.ready = over + 1
-        self.free.append(over + 2)
+            self.written = last_read + self.latency
+        self.ready = last_read + 1
+        self.free.append(last_read + 2)
 
 
 def pass_clocks(config, passes, batch):

@@ -9,11 +9,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.fa3c.layouts import unit_task
-from hw.fa3c.nests import Kind
+from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.unit.mover import run_layout
-from hw.fa3c.unit.moves import Loads, Stores
 from hw.fa3c.unit.parameter_buffer import PASS, SEGMENT
+from hw.fa3c.unit.task_runs import LoadRuns, StoreRuns
 
 __all__ = ["Schedule", "unit_passes"]
 
@@ -93,8 +93,8 @@ class Schedule(wiring.Component):
                     m.next = "IDLE"
         self._segments(m, task, begin)
         self._passes(m, task, begin, loaded, made, passed)
-        m.submodules.loads = loads = Loads(self.config)
-        m.submodules.stores = stores = Stores(self.config)
+        m.submodules.loads = loads = LoadRuns(self.config)
+        m.submodules.stores = stores = StoreRuns(self.config)
         connect(m, loads.runs, flipped(self.loads))
         connect(m, stores.runs, flipped(self.stores))
         m.d.comb += [

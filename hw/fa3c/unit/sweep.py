@@ -9,18 +9,20 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fa3c.config import LINE_ROWS, SLOTS
-from hw.fa3c.nests import BATCH, Kind, Source
+from hw.fa3c.pass_types import BATCH, Kind, Source
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import GROUP
 from hw.fa3c.unit.line_buffer import LineBuffer
-from hw.fa3c.unit.loops import LoopNest, Loops, of_pass
+from hw.fa3c.unit.loop_nest import LoopNest, Loops, of_pass
 from hw.stream.delay import delay
 
 __all__ = ["Sweep"]
 
 #: Levels of a sweep's nest, by their place in it: those of ``plan`` are 6 to 0.
-_SAMPLE, _ROW, _GROUP, _LINE, _COLUMN, _CHUNK, _SLOT = range(7)
+_SAMPLE_LEVEL, _ROW_LEVEL, _GROUP_LEVEL, _LINE_LEVEL, _COLUMN_LEVEL, _CHUNK_LEVEL, _SLOT_LEVEL = (
+    range(7)
+)
 
 
 class Sweep(wiring.Component):
@@ -29,7 +31,7 @@ class Sweep(wiring.Component):
     Parameters
     ----------
     config : Fa3cConfig
-    passes : sequence of nests.Pass
+    passes : sequence of pass_types.Pass
 
     Members
     -------
@@ -104,7 +106,7 @@ class Sweep(wiring.Component):
             "tapped": lambda p: p.taps is not None,
             "stride": lambda p: p.taps.stride if p.taps else 0,
             "late": lambda p: p.taps.kernel - p.taps.stride if p.taps else 0,
-            "ending": lambda p: p.words.counts[_CHUNK] - p.partials,
+            "ending": lambda p: p.words.counts[_CHUNK_LEVEL] - p.partials,
             "partials": lambda p: p.partials,
             "hold": lambda p: p.hold,
             "gradient": lambda p: p.kind == Kind.GC,
@@ -123,8 +125,8 @@ class Sweep(wiring.Component):
         nest = self.nest
         nest.runs(m, self)
         p, turn = self._constants(m), nest.o.p
-        chunk, column = turn.index[f"level_{_CHUNK}"], turn.index[f"level_{_COLUMN}"]
-        elapsed = turn.index[f"level_{_SLOT}"]
+        chunk, column = turn.index[f"level_{_CHUNK_LEVEL}"], turn.index[f"level_{_COLUMN_LEVEL}"]
+        elapsed = turn.index[f"level_{_SLOT_LEVEL}"]
         step, begins, ends = Signal(), Signal(), Signal()
         started, loaded = Signal(), Signal(range(self.config.lanes + 1))
         full, wait = Signal(), Signal.like(p["hold"])
@@ -136,20 +138,26 @@ class Sweep(wiring.Component):
         group_ends, line_ends, bias = Signal(), Signal(), Signal()
         m.d.comb += [
             self.drained.eq(used == 0),
-            begins.eq(turn.first[_SLOT]),
-            ends.eq(turn.last[_SLOT]),
-            leftmost.eq(turn.first[_COLUMN] | (p["tapped"] & ((column < p["stride"]) | ends))),
-            rightmost.eq(turn.last[_COLUMN] | (p["tapped"] & ((column >= p["late"]) | begins))),
-            opens.eq(turn.first[_LINE] & (chunk < p["partials"]) & leftmost),
-            closes.eq(turn.last[_LINE] & (chunk >= p["ending"]) & rightmost),
-            group_ends.eq(turn.last[_LINE:].all()),
-            line_ends.eq(turn.last[_CHUNK:].all() & (p["lines_inside"] | turn.last[_COLUMN])),
-            bias.eq(p["gradient"] & turn.last[_ROW] & turn.last[_GROUP]),
+            begins.eq(turn.first[_SLOT_LEVEL]),
+            ends.eq(turn.last[_SLOT_LEVEL]),
+            leftmost.eq(
+                turn.first[_COLUMN_LEVEL] | (p["tapped"] & ((column < p["stride"]) | ends))
+            ),
+            rightmost.eq(
+                turn.last[_COLUMN_LEVEL] | (p["tapped"] & ((column >= p["late"]) | begins))
+            ),
+            opens.eq(turn.first[_LINE_LEVEL] & (chunk < p["partials"]) & leftmost),
+            closes.eq(turn.last[_LINE_LEVEL] & (chunk >= p["ending"]) & rightmost),
+            group_ends.eq(turn.last[_LINE_LEVEL:].all()),
+            line_ends.eq(
+                turn.last[_CHUNK_LEVEL:].all() & (p["lines_inside"] | turn.last[_COLUMN_LEVEL])
+            ),
+            bias.eq(p["gradient"] & turn.last[_ROW_LEVEL] & turn.last[_GROUP_LEVEL]),
             started.eq(
                 self.line_full
                 & full
                 & (wait == 0)
-                & ((used != 2) | ~(turn.last[_LINE] & (chunk >= p["ending"])))
+                & ((used != 2) | ~(turn.last[_LINE_LEVEL] & (chunk >= p["ending"])))
             ),
             nest.o.ready.eq(~begins | started),
             step.eq(nest.o.valid & nest.o.ready),
@@ -197,7 +205,7 @@ class Sweep(wiring.Component):
             self.valid.eq(delay(m, step, later, name="valid", reset=True)),
         ]
 
-    def _groups(self, m, p, over, bias, elapsed, used):
+    def _groups(self, m, p, ended, bias, elapsed, used):
         """A group's sums are in the output line when its last step has passed the array."""
         half, group = Signal(), Signal(GROUP)
         slots = Signal(range(SLOTS + 2))
@@ -210,10 +218,10 @@ class Sweep(wiring.Component):
             group.mask.eq(p["mask"]),
             group.split.eq(p["split"]),
         ]
-        m.d.sync += [half.eq(half ^ over), used.eq(used + over - self.free)]
-        clocks = LineBuffer.LATENCY + Array.LATENCY
+        m.d.sync += [half.eq(half ^ ended), used.eq(used + ended - self.free)]
+        clocks = LineBuffer.LATENCY + PeArray.LATENCY
         m.d.comb += [  # there is room: a group has a half of the output line
-            self.group.valid.eq(delay(m, over, clocks, name="over", reset=True)),
+            self.group.valid.eq(delay(m, ended, clocks, name="ended", reset=True)),
             self.group.payload.eq(delay(m, group, clocks, name="group")),
         ]
         return half

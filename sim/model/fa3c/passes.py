@@ -28,7 +28,7 @@ from sim.model.arith.float32_steps import (
 __all__ = ["Shape", "backward", "forward", "gradient"]
 
 #: Sums of a gradient that are worked on at a time: they stay in the first cache.
-_BLOCK = 256
+_CACHED_ROWS = 256
 
 _inlined = compiled(forceinline=True)
 _unsigned = np.uint64  # an index that cannot be negative: no test for that in the loops
@@ -53,22 +53,22 @@ class Shape(NamedTuple):
 
 
 @_inlined
-def _one(words, at, across, rows, row, total, to, over, width, size, flushing):
-    """``total[to + x * over] += words[at + x * across] * rows[row]``, 16 words each."""
+def _one(words, at, across, rows, row, total, to, spacing, width, size, flushing):
+    """``total[to + x * spacing] += words[at + x * across] * rows[row]``, 16 words each."""
     for x in range(_unsigned(width)):
-        s, t = words[at + x * across], to + x * over
+        s, t = words[at + x * across], to + x * spacing
         for r in range(_unsigned(size)):
             total[t + r] = add(total[t + r], multiply(s, rows[row + r], flushing), flushing)
 
 
 @_inlined
-def _four(words, at, along, across, rows, row, next_row, total, to, over, width, size, flushing):
+def _four(words, at, along, across, rows, row, next_row, total, to, spacing, width, size, flushing):
     """``_one`` four times: the words ``along``, the rows ``next_row`` apart."""
     row1 = row + next_row
     row2 = row1 + next_row
     row3 = row2 + next_row
     for x in range(_unsigned(width)):
-        w, t = at + x * across, to + x * over
+        w, t = at + x * across, to + x * spacing
         s0, s1 = words[w], words[w + along]
         w += along + along
         s2, s3 = words[w], words[w + along]
@@ -81,25 +81,27 @@ def _four(words, at, along, across, rows, row, next_row, total, to, over, width,
 
 @_inlined
 def _run(
-    words, at, along, across, rows, row, next_row, count, total, to, over, width, size, flushing
+    words, at, along, across, rows, row, next_row, count, total, to, spacing, width, size, flushing
 ):
     """``_one`` ``count`` times, from the left."""
     at, along, across = _unsigned(at), _unsigned(along), _unsigned(across)
     row, next_row = _unsigned(row), _unsigned(next_row)
-    to, over = _unsigned(to), _unsigned(over)
+    to, spacing = _unsigned(to), _unsigned(spacing)
     for _ in range(count // 4):
-        _four(words, at, along, across, rows, row, next_row, total, to, over, width, size, flushing)
+        _four(
+            words, at, along, across, rows, row, next_row, total, to, spacing, width, size, flushing
+        )
         at, row = at + _unsigned(4) * along, row + _unsigned(4) * next_row
     for _ in range(count % 4):
-        _one(words, at, across, rows, row, total, to, over, width, size, flushing)
+        _one(words, at, across, rows, row, total, to, spacing, width, size, flushing)
         at, row = at + along, row + next_row
 
 
 @_inlined
-def _chains(words, at, across, rows, row, count, total, first, over, width, size, flushing):
+def _chains(words, at, across, rows, row, count, total, first, spacing, width, size, flushing):
     """``count`` words of each pixel, by as many rows: word k to sum k mod the chains.
 
-    total : [chains, pixels * 16], from pixel ``first`` on, ``over`` pixels apart
+    total : [chains, pixels * 16], from pixel ``first`` on, ``spacing`` pixels apart
     """
     chains = len(total)
     each = count // chains
@@ -109,7 +111,7 @@ def _chains(words, at, across, rows, row, count, total, first, over, width, size
             k = begin * chains + chain
             _run(
                 words, at + k, chains, across, rows, row + k * ROW, chains * ROW,
-                min(4, each - begin), total[chain], first * ROW, over * ROW, width, size,
+                min(4, each - begin), total[chain], first * ROW, spacing * ROW, width, size,
                 flushing,
             )  # fmt: skip
 
@@ -175,8 +177,8 @@ def _gradient(shape, inputs, errors, out, flushing):
         total = out[g].reshape(-1)
         total[:] = MINUS_ZERO
         for tap in range(kernel):
-            for begin in range(0, taps, _BLOCK):
-                to, block = (tap * taps + begin) * ROW, min(_BLOCK, taps - begin)
+            for begin in range(0, taps, _CACHED_ROWS):
+                to, block = (tap * taps + begin) * ROW, min(_CACHED_ROWS, taps - begin)
                 for b in range(samples):
                     for y in range(height):
                         row = ((b * height + y) * width * groups + g) * ROW

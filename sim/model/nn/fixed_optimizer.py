@@ -20,7 +20,7 @@ _BLEND_SHIFT = BLEND_FORMAT.fraction
 _HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
 _NONE = np.zeros(0, np.uint32)
 #: Parameters at a time.
-_BLOCK = 4096
+_BLOCK_PARAMETERS = 4096
 _TABLES = parts(root_table()), parts(reciprocal_table())
 
 
@@ -61,8 +61,8 @@ def _in_blocks(c, gradient, largest, weight, target, first, second, limits, widt
     new_weight, new_target = np.empty_like(weight), np.empty_like(target)
     new_first, new_second = np.empty_like(first), np.empty_like(second)
     saturations = 0
-    for begin in range(0, gradient.size, _BLOCK):
-        block = slice(begin, begin + _BLOCK)
+    for begin in range(0, gradient.size, _BLOCK_PARAMETERS):
+        block = slice(begin, begin + _BLOCK_PARAMETERS)
         results = _update(
             c,
             gradient[block],

@@ -24,11 +24,11 @@ def patterns(rng, count):
     return floats(np.where(rng.random(count) < 0.3, rng.choice(CORNERS, count), words))
 
 
-def updated(coefficients, gradient, g, theta):
-    """New g and theta."""
-    g, theta = g.copy(), theta.copy()
-    update(coefficients, gradient, g, theta)
-    return g, theta
+def updated(coefficients, gradient, squares, theta):
+    """New squares and theta."""
+    squares, theta = squares.copy(), theta.copy()
+    update(coefficients, gradient, squares, theta)
+    return squares, theta
 
 
 def as_rows(numbers):

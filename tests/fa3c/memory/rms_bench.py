@@ -68,7 +68,7 @@ class Bench:
         """Of sources, memories and sinks."""
         dut, (source, memory, sink) = self.dut, pauses
         await start(dut, RmsTop(CONFIG))
-        dut.theta.value, dut.g.value = BASES["theta"], BASES["g"]
+        dut.theta.value, dut.squares.value = BASES["theta"], BASES["squares"]
         options = dict(latency=self.latency, held=self.held)
         self.reads = EarlyReads(
             dut, ROW_BYTES, pauses=Phases(f"{seed} reads", memory), port="reads", **options
@@ -117,7 +117,7 @@ class Bench:
             await within(source, 5, "end of what goes in")
         got = [word for (word,) in await within(self.reply, 5, "whole reply")]
         assert got == [int(word, 16) for word in PROGRAM["reply"]]
-        same(self.held, rows(PROGRAM["end"]), "theta and g")
+        same(self.held, rows(PROGRAM["end"]), "theta and squares")
         same(self.snapshots.written, rows(PROGRAM["snapshots"]), "snapshots")
         assert len(self.watch.high["done"]) == len(self.watch.high["command"]) == len(COMMANDS)
 
@@ -151,7 +151,7 @@ async def clocks_as_estimated(dut):
 @cocotb.test(skip="waits" not in CASE["kinds"], timeout_time=10, timeout_unit="ms")
 async def reads_wait_for_answers(dut):
     """A memory that does not answer a write: the next command is not taken, and nothing read; theta
-    and g first, then snapshots."""
+    and squares first, then snapshots."""
     bench = Bench(dut, 7)
     await bench.begin(CASE["pauses"][-1], seed=1)
     silent = {"writes": "UPDATE", "snapshots": "SYNC"}

@@ -11,8 +11,8 @@ from sim.model.fa3c.memory.rms import Coefficients, update_layer
 
 __all__ = ["BASES", "Program"]
 
-#: Byte addresses of theta, of g, and of the space of snapshots.
-BASES = {"theta": 0x1_0000_0000, "g": 0x2_0000_1000, "snapshot": 0}
+#: Byte addresses of theta, of squares, and of the space of snapshots.
+BASES = {"theta": 0x1_0000_0000, "squares": 0x2_0000_1000, "snapshot": 0}
 
 
 def _texts(numbers):
@@ -25,7 +25,7 @@ class Program:
     def __init__(self, config, seed):
         self.config, self.rng = config, np.random.default_rng(seed)
         shape = (config.theta_rows, ROW)
-        self.arrays = {name: self._numbers(shape) for name in ("theta", "g")}
+        self.arrays = {name: self._numbers(shape) for name in ("theta", "squares")}
         self.start = self._memory()
         self.snapshots = {}
         self.commands, self.kinds = [], []
@@ -39,7 +39,7 @@ class Program:
         return np.where(self.rng.random(count) < 0.1, odd, usual).reshape(shape)
 
     def _add(self, kind, **fields):
-        fields = {"unit": 0, "layer": 0, "snapshot": 0, "moments": 0} | fields
+        fields = {"unit": 0, "layer": 0, "snapshot": 0, "squares": 0} | fields
         c = fields.pop("coefficients", Coefficients(*patterns(self.rng, 4)))
         bits = dict(zip(c._fields, np.array(c, np.float32).view(np.uint32).tolist(), strict=True))
         const = RMS_COMMAND.const({"kind": kind, **bits, **fields})
@@ -52,7 +52,12 @@ class Program:
         self._add(RmsKind.UPDATE, unit=unit, layer=layer, coefficients=coefficients)
         self.gradients[unit] += _texts(gradients)
         update_layer(
-            self.config, layer, coefficients, gradients, self.arrays["g"], self.arrays["theta"]
+            self.config,
+            layer,
+            coefficients,
+            gradients,
+            self.arrays["squares"],
+            self.arrays["theta"],
         )
 
     def sync(self, snapshot):
@@ -60,12 +65,12 @@ class Program:
         self.snapshots[snapshot] = self.arrays["theta"].copy()
 
     def load(self, name):
-        self._add(RmsKind.LOAD, moments=name == "g")
+        self._add(RmsKind.LOAD, squares=name == "squares")
         self.arrays[name] = self._numbers(self.arrays[name].shape)
         self.words += _texts(self.arrays[name])
 
     def store(self, name):
-        self._add(RmsKind.STORE, moments=name == "g")
+        self._add(RmsKind.STORE, squares=name == "squares")
         self.reply += _texts(self.arrays[name])
 
     def random(self, count):
@@ -75,7 +80,7 @@ class Program:
             choice, layer, unit, snapshot = rng.integers(
                 [8, len(config.layers), len(config.units), config.snapshots]
             ).tolist()
-            name = ("theta", "g")[choice % 2]
+            name = ("theta", "squares")[choice % 2]
             if choice < 4:
                 c = Coefficients(*normals(rng, 4, -8, 0)) if choice else USUAL
                 self.update(unit, layer, c)
@@ -87,7 +92,7 @@ class Program:
                 self.store(name)
 
     def _memory(self):
-        """Address -> row, of theta and g."""
+        """Address -> row, of theta and squares."""
         return {
             BASES[name] + ROW_BYTES * row: word
             for name, array in self.arrays.items()

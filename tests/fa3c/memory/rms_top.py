@@ -1,4 +1,4 @@
-"""RMSProp with theta and g on one master, as in the core: what test_rms.py simulates."""
+"""RMSProp with theta and squares on one master, as in the core: what test_rms.py simulates."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -15,11 +15,11 @@ INTERCONNECT = InterconnectConfig(ports=2, depth=128, burst_beats=16, bursts=32)
 
 
 class RmsTop(wiring.Component):
-    """Members of ``Rms``, but ``reads`` and ``writes`` for the ports of theta and g."""
+    """Members of ``Rms``, but ``reads`` and ``writes`` for the ports of theta and squares."""
 
     def __init__(self, config):
         self.rms = Rms(config)
-        ports = {f"{name}_{kind}" for name in ("theta", "g") for kind in ("read", "write")}
+        ports = {f"{name}_{kind}" for name in ("theta", "squares") for kind in ("read", "write")}
         members = self.rms.signature.members
         self.same = [name for name in members if name not in ports]
         super().__init__(
@@ -35,7 +35,7 @@ class RmsTop(wiring.Component):
         m.submodules.rms = rms = self.rms
         m.submodules.reads = reads = ReadInterconnect(INTERCONNECT)
         m.submodules.writes = writes = WriteInterconnect(INTERCONNECT)
-        for number, name in enumerate(("theta", "g")):
+        for number, name in enumerate(("theta", "squares")):
             wiring.connect(m, getattr(rms, f"{name}_read"), reads.ports[number])
             wiring.connect(m, getattr(rms, f"{name}_write"), writes.ports[number])
         wiring.connect(m, wiring.flipped(self.reads), reads.memory)

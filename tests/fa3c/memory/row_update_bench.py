@@ -20,9 +20,9 @@ COEFFICIENTS = int(VECTORS["coefficients"])
 #: name -> rows
 ROWS = {name: [int(row, 16) for row in rows] for name, rows in VECTORS["rows"].items()}
 UNIT = RowUpdate(Fa3cConfig(**CASE["config"]))
-INPUTS, OUTPUTS = ("gradient", "g", "theta"), ("new_g", "new_theta")
+INPUTS, OUTPUTS = ("gradient", "squares", "theta"), ("new_squares", "new_theta")
 COUNT = len(ROWS["theta"])
-#: Pauses of gradient, g, theta, new_g and new_theta.
+#: Pauses of gradient, squares, theta, new_squares and new_theta.
 GAPS = [
     (0, 0, 0, 0, 0),
     (0.5, 0.5, 0.5, 0.5, 0.5),
@@ -48,10 +48,10 @@ def get(dut, name, count, gap=0, seed=0):
 
 
 class Infinite:
-    """``rows``: for new_theta and new_g, clocks of each row that has a word which is not finite."""
+    """``rows``: for either output the number of rows that have a word which is not finite."""
 
     def __init__(self, dut):
-        self.dut, self.rows = dut, {"new_theta": 0, "new_g": 0}
+        self.dut, self.rows = dut, {"new_theta": 0, "new_squares": 0}
         cocotb.start_soon(self._run())
 
     async def _run(self):
@@ -82,7 +82,7 @@ async def matches_twin(dut, gaps):
     tasks = {name: get(dut, name, COUNT, every[name], seed=1) for name in OUTPUTS}
     for name, task in tasks.items():
         await check(task, name)
-    watch = Watch(dut, "new_g__valid", "new_theta__valid")
+    watch = Watch(dut, "new_squares__valid", "new_theta__valid")
     await clocks(dut, UNIT.LATENCY + 20)
     assert not any(watch.high.values()), "a row too many"
     assert infinite.rows == VECTORS["infinite"]
@@ -101,7 +101,7 @@ async def keeps_pace(dut):
     taken = [CASE["interval"] * (k + 1) - 1 for k in range(COUNT)]
     for name in INPUTS:
         assert watch.high[name] == taken, name
-    assert watch.high["new_g"][0] == taken[0] + UNIT.G_LATENCY
+    assert watch.high["new_squares"][0] == taken[0] + UNIT.SQUARES_LATENCY
     assert watch.high["new_theta"][0] == taken[0] + CASE["latency"]
 
 
@@ -119,7 +119,9 @@ async def waits_for_room(dut, stalled):
     begun = len(watch.high["theta"])
     assert begun < COUNT and len(watch.high[other]) == begun
     # The places are those of the rows that are inside at full pace, and one.
-    inside = {"new_g": UNIT.G_LATENCY, "new_theta": UNIT.LATENCY}[stalled] + CASE["interval"]
+    inside = {"new_squares": UNIT.SQUARES_LATENCY, "new_theta": UNIT.LATENCY}[stalled] + CASE[
+        "interval"
+    ]
     assert begun == (inside - 1) // CASE["interval"] + 1
     await check(get(dut, stalled, COUNT), stalled)
     await check(task, other)
@@ -130,7 +132,7 @@ async def waits_for_room(dut, stalled):
 async def waits_for_all(dut, missing):
     """Two of three rows are there: none is taken."""
     await begin(dut)
-    dut.new_g__ready.value = dut.new_theta__ready.value = 1
+    dut.new_squares__ready.value = dut.new_theta__ready.value = 1
     for name in INPUTS:
         getattr(dut, f"{name}__valid").value = int(name != missing)
     watch = Watch(dut, *(f"{name}__ready" for name in INPUTS))

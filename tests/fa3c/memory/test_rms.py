@@ -48,34 +48,34 @@ def run(simulate, tmp_path, program, given, **case):
 def test_twin_of_a_layer():
     """Rows of each group in turn; those that fill it up, and other layers, stay."""
     config, rng = Fa3cConfig(**settings(3, 33, 3)), np.random.default_rng(1)
-    theta, g = (normals(rng, 112 * 16).reshape(112, 16) for _ in range(2))
+    theta, squares = (normals(rng, 112 * 16).reshape(112, 16) for _ in range(2))
     gradients = normals(rng, 12 * 16).reshape(12, 16)
     rows = [group * 16 + row for group in range(3) for row in range(4)]
-    new_g, new_theta = g.copy(), theta.copy()
-    new_g[rows], new_theta[rows] = updated(USUAL, gradients, g[rows], theta[rows])
-    update_layer(config, 0, USUAL, gradients, g, theta)
-    np.testing.assert_array_equal(g, new_g)
+    new_squares, new_theta = squares.copy(), theta.copy()
+    new_squares[rows], new_theta[rows] = updated(USUAL, gradients, squares[rows], theta[rows])
+    update_layer(config, 0, USUAL, gradients, squares, theta)
+    np.testing.assert_array_equal(squares, new_squares)
     np.testing.assert_array_equal(theta, new_theta)
     message = "gradients must be of shape (49, 16), not (12, 16)"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        update_layer(config, 1, USUAL, gradients, g, theta)
+        update_layer(config, 1, USUAL, gradients, squares, theta)
 
 
 def test_twin_says_what_is_not_finite():
-    """hw_arrays 5: bit 0 of theta, bit 1 of g; rows that fill up a group are nobody's."""
+    """hw_arrays 5: bit 0 of theta, bit 1 of squares; rows that fill up a group are nobody's."""
     config = Fa3cConfig(**settings(3, 33, 3))
-    theta, g = (np.zeros((112, 16), np.float32) for _ in range(2))
-    theta[4:16], g[4:16] = np.inf, np.nan
+    theta, squares = (np.zeros((112, 16), np.float32) for _ in range(2))
+    theta[4:16], squares[4:16] = np.inf, np.nan
     gradients = np.ones((12, 16), np.float32)
 
     def updated(row, word, gradient):
         gradients[row, word] = gradient
-        return update_layer(config, 0, USUAL, gradients, g, theta)
+        return update_layer(config, 0, USUAL, gradients, squares, theta)
 
     assert updated(0, 0, 1e15) == 0
     assert updated(11, 15, -1e20) == 0b10
-    assert np.isfinite(theta[:4]).all() and np.isinf(g[35, 15])
-    g[35, 15] = 0
+    assert np.isfinite(theta[:4]).all() and np.isinf(squares[35, 15])
+    squares[35, 15] = 0
     assert updated(11, 15, 1) == 0
     theta[0, 0] = -np.inf
     assert updated(11, 15, 1) == 0b01
@@ -93,12 +93,12 @@ def test_commands(simulate, tmp_path, kind):
     program.sync(0)
     program.update(2, 1)
     program.load("theta")
-    program.load("g")
+    program.load("squares")
     program.store("theta")
     program.sync(31)
     program.update(0, 0)
-    program.store("g")
-    # Each row of a layer is read twice, of theta and g.
+    program.store("squares")
+    # Each row of a layer is read twice, of theta and squares.
     before = dict(writes=2 * 4, snapshots=4 * 4 + 80)
     case = dict(clocks=dict(writes=250, snapshots=700), read=before)
     run(simulate, tmp_path, program, given, kinds=[kind], **case)
@@ -164,7 +164,7 @@ def test_clocks(simulate, tmp_path, rms_units, group, first, second):
     program.update(2, 1)
     program.load("theta")
     program.sync(2)
-    program.store("g")
+    program.store("squares")
     cycles = [estimate.cycles for estimate in estimates(config, program.kinds)]
     run(simulate, tmp_path, program, given, kinds=["pace"], cycles=cycles)
 

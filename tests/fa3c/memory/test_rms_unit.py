@@ -27,13 +27,13 @@ def exponents(rng, count):
 NUMBERS = [normals, patterns, exponents]
 
 
-def by_operations(c, gradient, g, theta):
+def by_operations(c, gradient, squares, theta):
     """As the docstring of ``rms_unit`` has it, by the float32 units' own twins."""
     multiply, add = float32.multiply, float32.add
     square = multiply(gradient, gradient)
-    g = add(multiply(c.decay, g), multiply(c.gain, square))
-    step = multiply(c.rate, multiply(gradient, float32.rsqrt(add(g, c.epsilon))))
-    return g, add(theta, -step)
+    squares = add(multiply(c.decay, squares), multiply(c.gain, square))
+    step = multiply(c.rate, multiply(gradient, float32.rsqrt(add(squares, c.epsilon))))
+    return squares, add(theta, -step)
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
@@ -48,14 +48,14 @@ def test_twin_is_its_operations(numbers):
 
 @pytest.mark.parametrize("c", [USUAL, HARD._replace(epsilon=1e-20)], ids=["usual", "hard"])
 def test_twin_is_near_real_numbers(c):
-    """Three roundings in g', five more of which a root halves three in the step, one in theta'."""
+    """Roundings: 3 in squares, 8 in the step (the root halves 3 of them), 1 in theta."""
     rng = np.random.default_rng(2)
     gradient, theta = normals(rng, 20_000, -20, 10), normals(rng, 20_000, -8, 3)
-    g = np.abs(normals(rng, 20_000, -16, 10))
-    new_g, new_theta = updated(c, gradient, g, theta)
+    squares = np.abs(normals(rng, 20_000, -16, 10))
+    new_squares, new_theta = updated(c, gradient, squares, theta)
     exact = Coefficients(*(np.float64(np.float32(value)) for value in c))
-    g_exact = exact.decay * g + exact.gain * np.square(gradient, dtype=np.float64)
-    assert (np.abs(new_g - g_exact) <= 3.001 * ROUNDING * g_exact).all()
+    g_exact = exact.decay * squares + exact.gain * np.square(gradient, dtype=np.float64)
+    assert (np.abs(new_squares - g_exact) <= 3.001 * ROUNDING * g_exact).all()
     step = exact.rate * gradient / np.sqrt(g_exact + exact.epsilon)
     bound = (4 / 2 + 3) * 1.001 * ROUNDING * np.abs(step) + ROUNDING * np.abs(theta - step)
     assert (np.abs(new_theta - (theta - step)) <= bound * 1.001).all()
@@ -66,16 +66,16 @@ def test_many_steps_of_rmsprop():
     steps down a bowl end where it ends."""
     rng = np.random.default_rng(3)
     theta = normals(rng, 1000, 0, 1)
-    scale, g = np.exp2(rng.uniform(-3, 3, 1000)), np.ones(1000, np.float32)
-    weight, square_avg = theta.astype(np.float64), g.astype(np.float64)
+    scale, squares = np.exp2(rng.uniform(-3, 3, 1000)), np.ones(1000, np.float32)
+    weight, square_avg = theta.astype(np.float64), squares.astype(np.float64)
     lr, alpha = 0.01, 0.9
     c = Coefficients(rate=lr, decay=alpha, gain=1 - alpha, epsilon=0.1)
     for _ in range(100):
-        update(c, (scale * theta).astype(np.float32), g, theta)
+        update(c, (scale * theta).astype(np.float32), squares, theta)
         grad = scale * weight
         square_avg = alpha * square_avg + (1 - alpha) * grad * grad
         weight = weight - lr * grad / np.sqrt(square_avg + 0.1)
-    np.testing.assert_allclose(g, square_avg, rtol=2e-5)
+    np.testing.assert_allclose(squares, square_avg, rtol=2e-5)
     np.testing.assert_allclose(theta, weight, atol=1e-6)
 
 
@@ -87,22 +87,22 @@ def test_twin_against_torch():
     except ImportError as error:
         pytest.fail(f"torch must be installed for this test (pip install -e '.[torch]'): {error}")
     rng = np.random.default_rng(4)
-    theta, g = normals(rng, 1000, -3, 1), np.zeros(1000, np.float32)
+    theta, squares = normals(rng, 1000, -3, 1), np.zeros(1000, np.float32)
     weight = torch.nn.Parameter(torch.tensor(theta, dtype=torch.float64))
     peer = torch.optim.RMSprop([weight], lr=7e-4, alpha=0.99, eps=0)
     for _ in range(20):
         gradient = normals(rng, 1000, -10, 2)
-        update(USUAL._replace(epsilon=0), gradient, g, theta)
+        update(USUAL._replace(epsilon=0), gradient, squares, theta)
         weight.grad = torch.tensor(gradient, dtype=torch.float64)
         peer.step()
-    np.testing.assert_allclose(g, peer.state[weight]["square_avg"], rtol=1e-5)
+    np.testing.assert_allclose(squares, peer.state[weight]["square_avg"], rtol=1e-5)
     np.testing.assert_allclose(theta, weight.detach(), atol=1e-6)
 
 
 def test_twin_takes_arrays_in_order():
     square = np.zeros((4, 4), np.float32)
-    for name in ("g", "theta"):
-        arrays = {"gradient": square, "g": square, "theta": square, name: square[:, ::2]}
+    for name in ("squares", "theta"):
+        arrays = {"gradient": square, "squares": square, "theta": square, name: square[:, ::2]}
         with pytest.raises(ValueError, match=rf"{name} must be in C order, not of strides \(16, 8"):
             update(USUAL, **arrays)
 
@@ -115,18 +115,20 @@ def test_hardware(simulate, tmp_path):
     for c, numbers in cases:
         c = Coefficients(*map(np.float32, c))
         operands = [numbers(rng, 260) for _ in range(3)]
-        g, theta = updated(c, *operands)
+        squares, theta = updated(c, *operands)
         begin = len(clocks.inputs)
-        for k in range(len(g) + RmsUnit.LATENCY):
+        for k in range(len(squares) + RmsUnit.LATENCY):
             # Behind the last one come any numbers.
-            words = operands if k < len(g) else [patterns(rng, len(g)) for _ in range(3)]
-            words = (array[k % len(g)] for array in words)
+            words = (
+                operands if k < len(squares) else [patterns(rng, len(squares)) for _ in range(3)]
+            )
+            words = (array[k % len(squares)] for array in words)
             clocks.add(
                 coefficients=c._asdict(),
-                **dict(zip(("gradient", "g", "theta"), words, strict=True)),
+                **dict(zip(("gradient", "squares", "theta"), words, strict=True)),
             )
-        for k in range(len(g)):
-            clocks.expect(begin + k + RmsUnit.G_LATENCY, new_g=g[k])
+        for k in range(len(squares)):
+            clocks.expect(begin + k + RmsUnit.SQUARES_LATENCY, new_squares=squares[k])
             clocks.expect(begin + k + RmsUnit.LATENCY, new_theta=theta[k])
     clocks.run(simulate, RmsUnit(), tmp_path)
 

@@ -28,12 +28,12 @@ def test_rows(simulate, tmp_path, rms_units):
         )
         for _ in range(3)
     ]
-    # hw_arrays 5: a row with a g that is infinite, or a theta, in its first word or its last.
+    # hw_arrays 5: a row whose first or last word of the squares, or of theta, is infinite.
     end = count * ROW
     operands[0][[end, end + 2 * ROW - 1]] = 1e20
     operands[2][[end + 2 * ROW, end + 4 * ROW - 1]] = np.inf
-    rows = dict(zip(("gradient", "g", "theta"), operands, strict=True))
-    new = dict(zip(("new_g", "new_theta"), updated(USUAL, *operands), strict=True))
+    rows = dict(zip(("gradient", "squares", "theta"), operands, strict=True))
+    new = dict(zip(("new_squares", "new_theta"), updated(USUAL, *operands), strict=True))
     rows |= new
     infinite = {name: ~np.isfinite(x.reshape(-1, ROW)).all(axis=1) for name, x in new.items()}
     assert [infinite[name][-4:].tolist() for name in new] == [

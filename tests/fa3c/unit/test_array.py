@@ -8,7 +8,7 @@ from fa3c.numbers import as_int, numbers
 from hw.fa3c.config import SLOTS, Fa3cConfig
 from hw.fa3c.plan import RETURN
 from hw.fa3c.rows import ROW
-from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.pe import PE
 from hw.verilog import to_verilog
 from sim.model.arith import float32
@@ -20,7 +20,7 @@ _LONG = pytest.mark.long
 
 
 class Timeline:
-    """Clocks of an ``Array``, and what each must show."""
+    """Clocks of an ``PeArray``, and what each must show."""
 
     def __init__(self, lanes, seed, corners=0.1):
         self.lanes, self.corners = lanes, corners
@@ -72,7 +72,7 @@ class Timeline:
 
     def run(self, simulate, directory):
         config = Fa3cConfig(lanes=self.lanes)
-        self.clocks.run(simulate, Array(config), directory)
+        self.clocks.run(simulate, PeArray(config), directory)
 
 
 @pytest.mark.parametrize("lanes", [pytest.param(1, marks=_LONG), 2, pytest.param(4, marks=_LONG)])
@@ -102,7 +102,7 @@ def test_steps(simulate, tmp_path, lanes):
 @pytest.mark.parametrize("gap", [0, pytest.param(3, marks=_LONG)])
 def test_slots_return_after_8_clocks(simulate, tmp_path, gap):
     """Slot after slot, as soon as each may come back; and with bubbles before they do."""
-    assert RETURN == Array.RETURN == PE.RETURN == 8
+    assert RETURN == PeArray.RETURN == PE.RETURN == 8
     timeline = Timeline(1, 3, corners=0)
     timeline.begin()
     slots = RETURN - gap
@@ -156,6 +156,6 @@ def test_a_first_sum_keeps_the_sign_of_zero(simulate, tmp_path):
 @pytest.mark.parametrize("lanes", [4, *(pytest.param(n, marks=_LONG) for n in (1, 8, 16))])
 def test_estimate(lanes):
     config = Fa3cConfig(lanes=lanes)
-    found = Array.estimate(config)
+    found = PeArray.estimate(config)
     assert (found.latency, found.interval, found.dsp) == (LATENCY, 1, 32 * lanes)
-    assert to_verilog(Array(config), name="array").count("rlfabric_pe pe_") == 16 * lanes
+    assert to_verilog(PeArray(config), name="array").count("rlfabric_pe pe_") == 16 * lanes

@@ -1,4 +1,4 @@
-"""Array and drain together: outputs of a fully connected layer, bit for bit and clock by clock.
+"""PeArray and drain together: outputs of a fully connected layer, bit for bit and clock by clock.
 
 Long: the quick tests have each by itself, and both in a compute unit.
 """
@@ -14,7 +14,7 @@ from fa3c.numbers import as_int
 from hw.fa3c.config import SLOTS, Fa3cConfig
 from hw.fa3c.plan import RETURN
 from hw.fa3c.rows import ROW
-from hw.fa3c.unit.array import Array
+from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import Drain
 from sim.model.nn.product import add_bias, product_float
 
@@ -22,18 +22,18 @@ _BETWEEN = {"sums", "place", "done"}
 
 
 class LayerTop(wiring.Component):
-    """An ``Array`` whose sums go to a ``Drain``."""
+    """An ``PeArray`` whose sums go to a ``Drain``."""
 
     def __init__(self, config):
         self.config = config
-        array, drain = Array(config).signature.members, Drain(config).signature.members
+        array, drain = PeArray(config).signature.members, Drain(config).signature.members
         self.array = {name: member for name, member in array.items() if name not in _BETWEEN}
         self.drain = {name: member for name, member in drain.items() if name not in _BETWEEN}
         super().__init__({**self.array, **self.drain})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.array = array = Array(self.config)
+        m.submodules.array = array = PeArray(self.config)
         m.submodules.drain = drain = Drain(self.config)
         for unit, members in ((array, self.array), (drain, self.drain)):
             for name, member in members.items():
@@ -75,7 +75,7 @@ def test_fully_connected(simulate, tmp_path, lanes):
                 valid=1,
                 **steady,
             )
-    sent += Array.LATENCY  # the clock of the last ``done``
+    sent += PeArray.LATENCY  # the clock of the last ``done``
     found = Drain.estimate(config)
     pace = found.interval * partials
     leaves = [sent + found.latency + pace - found.interval + pace * n for n in range(samples)]

@@ -26,29 +26,29 @@ class Coefficients(NamedTuple):
     epsilon: float
 
 
-def update(coefficients, gradient, g, theta):
-    """Replace ``g`` and ``theta`` by what ``hw.fa3c.memory.rms_unit`` makes of them; returns 1 if a
-    number of theta is then infinite or a NaN, plus 2 if one of g is.
+def update(coefficients, gradient, squares, theta):
+    """Replace ``squares`` and ``theta`` by the results of ``hw.fa3c.memory.rms_unit``. Returns bit
+    0: a number of theta is then infinite or a NaN; bit 1: a number of squares is.
 
     coefficients : Coefficients
-    gradient, g, theta : float32 arrays of one size, the latter two in C order
+    gradient, squares, theta : float32 arrays of one size, the last two in C order
     """
-    for name, array in (("g", g), ("theta", theta)):
+    for name, array in (("squares", squares), ("theta", theta)):
         if not array.flags.c_contiguous:
             raise UsageError(f"{name} must be in C order, not of strides {array.strides!r}")
     values = map(np.float32, coefficients)
-    _update(*values, np.ravel(gradient), g.reshape(-1), theta.reshape(-1))
-    return int(not np.isfinite(theta).all()) | int(not np.isfinite(g).all()) << 1
+    _update(*values, np.ravel(gradient), squares.reshape(-1), theta.reshape(-1))
+    return int(not np.isfinite(theta).all()) | int(not np.isfinite(squares).all()) << 1
 
 
-def update_layer(config, layer, coefficients, gradients, g, theta):
+def update_layer(config, layer, coefficients, gradients, squares, theta):
     """An UPDATE: ``gradients`` are the rows of a layer as they come; the rows that fill up a group
     are not touched. Returns what ``update`` says of any of the others.
 
     config : Fa3cConfig
     layer : int
     gradients : float32 [gradient_rows, 16]
-    g, theta : float32 [theta_rows, 16], which are changed
+    squares, theta : float32 [theta_rows, 16], which are changed
     """
     base, layer = config.parameter_bases[layer], config.layers[layer]
     rows = layer.depth + 1
@@ -59,17 +59,17 @@ def update_layer(config, layer, coefficients, gradients, g, theta):
     for group in range(layer.groups):
         here = slice(base + group * layer.group_rows, base + group * layer.group_rows + rows)
         mine = gradients[group * rows : (group + 1) * rows]
-        overflow |= update(coefficients, mine, g[here], theta[here])
+        overflow |= update(coefficients, mine, squares[here], theta[here])
     return overflow
 
 
 @compiled
-def _update(rate, decay, gain, epsilon, gradient, g, theta):
+def _update(rate, decay, gain, epsilon, gradient, squares, theta):
     rate, decay, gain, epsilon = flush(rate), flush(decay), flush(gain), flush(epsilon)
     for k in range(gradient.size):
         d = flush(gradient[k])
-        moment = flush(product(decay, flush(g[k])) + product(gain, product(d, d)))
+        new = flush(product(decay, flush(squares[k])) + product(gain, product(d, d)))
         # In float64 the reciprocal root rounds as if it were exact: see arith.float32.
-        root = flush(np.float32(1.0 / np.sqrt(np.float64(flush(moment + epsilon)))))
-        g[k] = leave(moment)
+        root = flush(np.float32(1.0 / np.sqrt(np.float64(flush(new + epsilon)))))
+        squares[k] = leave(new)
         theta[k] = leave(flush(flush(theta[k]) - product(rate, product(d, root))))

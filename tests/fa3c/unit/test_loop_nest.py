@@ -1,4 +1,4 @@
-"""hw.fa3c.unit.loops against nested loops in Python, for every nest of every pass."""
+"""hw.fa3c.unit.loop_nest against nested loops in Python, for every nest of every pass."""
 
 from itertools import product
 
@@ -26,7 +26,7 @@ def test_matches_loops(simulate, name, unit):
     loops = [dict(p._asdict(), levels=len(p.counts)) for p in nest.passes]
     simulate(
         nest,
-        "fa3c.unit.loops_bench",
+        "fa3c.unit.loop_nest_bench",
         loops=loops,
         names=nest.names,
         batch=nest.most,

@@ -11,7 +11,7 @@ from hw.fa3c.records import AGENTS
 from hw.fa3c.rows import ROW_BYTES
 from hw.fa3c.unit.mover import run_layout
 
-__all__ = ["Loads", "Stores"]
+__all__ = ["LoadRuns", "StoreRuns"]
 
 
 def _map_runs(m, unit, layer, place, sample, agent, step):
@@ -19,12 +19,12 @@ def _map_runs(m, unit, layer, place, sample, agent, step):
     of the task's samples, which ``sample`` counts from 0 on; then "MAP".
 
     ``place`` is set before, to that of the first. ``agent``, ``step``: of the rollout that has this
-    sample. Returns ``over``: the last is taken.
+    sample. Returns ``map_taken``: the last is taken.
     """
     config, out, task = unit.config, unit.runs, unit.task
     *sizes, _ = config.map_rows
     in_step = accumulate(sizes[:-1], initial=0)
-    row, over = Signal(range(config.local_rows)), Signal()
+    row, map_taken = Signal(range(config.local_rows)), Signal()
     rows = Signal(range(max(sizes) + 1))
     m.d.comb += rows.eq(Array(sizes)[layer])
     with m.State("ADDRESS"):
@@ -41,13 +41,13 @@ def _map_runs(m, unit, layer, place, sample, agent, step):
             m.d.sync += [place.eq(place + rows), sample.eq(sample + 1)]
             m.next = "ADDRESS"
             with m.If(sample == task.count - 1):
-                m.d.comb += over.eq(1)
+                m.d.comb += map_taken.eq(1)
                 m.d.sync += sample.eq(0)
                 m.next = "MAP"
-    return over
+    return map_taken
 
 
-class Loads(wiring.Component):
+class LoadRuns(wiring.Component):
     """Of the host: observations of an inference, or errors. Then a rollout's maps, that of the last
     layer's inputs first, since training begins there.
 
@@ -108,8 +108,8 @@ class Loads(wiring.Component):
                 m.next = "ADDRESS"
                 with m.If(left == 0):
                     m.next = "IDLE"
-            over = _map_runs(m, self, layer, place, sample, task.agents[0], step=sample)
-        with m.If(over):
+            map_taken = _map_runs(m, self, layer, place, sample, task.agents[0], step=sample)
+        with m.If(map_taken):
             m.d.sync += left.eq(left - 1)
         # The first run is a map by itself, and then each ``count`` of them.
         with m.If(self.begin):
@@ -121,7 +121,7 @@ class Loads(wiring.Component):
         return m
 
 
-class Stores(wiring.Component):
+class StoreRuns(wiring.Component):
     """Of an inference: every layer's inputs as soon as they are there, to the agents' rollouts but
     for a bootstrap; then the outputs, to the host.
 
@@ -131,9 +131,9 @@ class Stores(wiring.Component):
 
     Members
     -------
-    begin, task : as ``Loads``
+    begin, task : as ``LoadRuns``
     loaded : In
-        As ``Loads`` has it.
+        As ``LoadRuns`` has it.
     made : In
         Layers whose outputs are in the feature buffer.
     runs : Out(stream of runs), stored : In(1)
@@ -181,7 +181,7 @@ class Stores(wiring.Component):
                     m.d.sync += layer.eq(layers)
                 with m.Elif((self.loaded != 0) & (self.made >= layer)):
                     m.next = "ADDRESS"
-            over = _map_runs(m, self, layer, place, sample, agent, task.step)
+            map_taken = _map_runs(m, self, layer, place, sample, agent, task.step)
             with m.State("HOST"):
                 m.d.comb += [
                     out.valid.eq(1),
@@ -192,7 +192,7 @@ class Stores(wiring.Component):
                 ]
                 with m.If(out.ready):
                     m.next = "IDLE"
-        with m.If(over):
+        with m.If(map_taken):
             m.d.sync += layer.eq(layer + 1)
         m.d.comb += [issue.eq(out.valid & out.ready), self.kept.eq(idle & (waiting == 0))]
         m.d.sync += waiting.eq(waiting + issue - self.stored)

@@ -1,4 +1,4 @@
-"""Runs inside the simulator; started by test_loops.py."""
+"""Runs inside the simulator; started by test_loop_nest.py."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from driving import seen, start, within
 from streams import get_all
 
-from hw.fa3c.unit.loops import LoopNest, Loops
+from hw.fa3c.unit.loop_nest import LoopNest, Loops
 
 CASE = json.loads(os.environ["CASE"])
 PASSES = [

@@ -10,13 +10,13 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.nests import BATCH
+from hw.fa3c.pass_types import BATCH
 
 __all__ = ["LoopNest", "Loops", "of_pass"]
 
-#: Levels of a nest, counted from outside: the input rows and tap rows of ``nests.Taps``, the last
+#: Levels of a nest, counted from outside: input rows and tap rows of ``pass_types.Taps``, the last
 #: of which may differ in blocks, and that of a group's first turns.
-_ROW, _BLOCK, _TAP = 1, 2, 3
+_ROW_LEVEL, _BLOCK_LEVEL, _TAP_LEVEL = 1, 2, 3
 
 
 def of_pass(m, number, values, name):
@@ -36,7 +36,7 @@ class Loops(NamedTuple):
     addresses : (strides, base) of each address
     last : turns of the innermost level where level 4 is in its last turn; 0: as always
     extra : there is one turn more where level 5 is in its last turn as well
-    taps : (kernel, stride, height) of ``nests.Taps``, or None
+    taps : (kernel, stride, height) of ``pass_types.Taps``, or None
     rows : with taps, (later, wrapped) of each address
     """
 
@@ -52,7 +52,7 @@ class LoopNest(wiring.Component):
     """Every turn of the innermost level, in order.
 
     An address begins at its base; a turn of a level adds its stride to where the level's turn
-    before began. Levels 5 and 3 of a pass with taps turn as ``nests.Taps`` says.
+    before began. Levels 5 and 3 of a pass with taps turn as ``pass_types.Taps`` says.
 
     Parameters
     ----------
@@ -180,13 +180,13 @@ class LoopNest(wiring.Component):
             m.d.comb += limit[level].eq(count - 1 if count != BATCH else self.batch - 1)
             m.d.comb += last[level].eq(index[level] == limit[level])
         if loops.last:
-            with m.If(last[_BLOCK]):
+            with m.If(last[_BLOCK_LEVEL]):
                 m.d.comb += limit[-1].eq(loops.last - 1)
         if loops.extra:
-            with m.If(last[_BLOCK] & last[_ROW]):
+            with m.If(last[_BLOCK_LEVEL] & last[_ROW_LEVEL]):
                 m.d.comb += limit[-1].eq(loops.last or loops.counts[-1])
         if loops.taps:
-            m.d.comb += last[_TAP].eq(tap_last)
+            m.d.comb += last[_TAP_LEVEL].eq(tap_last)
 
     def _taps(self, m, turning, advance, tap_last, later):
         """Error row and tap row of the input row's first tap, and of this one."""
@@ -207,13 +207,13 @@ class LoopNest(wiring.Component):
             next_y.eq(Mux(later, first_y, first_y + 1)),
             next_ky.eq(Mux(later, first_ky + 1, 0)),
         ]
-        with m.If(self.start | (advance & Cat(turning[:_ROW]).any())):
+        with m.If(self.start | (advance & Cat(turning[:_ROW_LEVEL]).any())):
             m.d.sync += [signal.eq(0) for signal in (first_y, first_ky, y, ky)]
-        with m.Elif(advance & turning[_ROW]):
+        with m.Elif(advance & turning[_ROW_LEVEL]):
             m.d.sync += [first_y.eq(next_y), first_ky.eq(next_ky), y.eq(next_y), ky.eq(next_ky)]
-        with m.Elif(advance & Cat(turning[_ROW + 1 : _TAP]).any()):
+        with m.Elif(advance & Cat(turning[_ROW_LEVEL + 1 : _TAP_LEVEL]).any()):
             m.d.sync += [y.eq(first_y), ky.eq(first_ky)]
-        with m.Elif(advance & turning[_TAP]):
+        with m.Elif(advance & turning[_TAP_LEVEL]):
             m.d.sync += [y.eq(y - 1), ky.eq(ky + stride)]
 
     def _address(self, m, place, name, turning, advance, later):
@@ -236,7 +236,7 @@ class LoopNest(wiring.Component):
                     m.d.comb += base.eq(start)
                     for level in range(self.levels):
                         with m.If(turning[level]):
-                            if loops.taps and level == _ROW:
+                            if loops.taps and level == _ROW_LEVEL:
                                 m.d.comb += stride.eq(Mux(later, *loops.rows[place]))
                             else:
                                 m.d.comb += stride.eq(strides[level])
