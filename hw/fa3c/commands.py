@@ -1,4 +1,4 @@
-"""The commands of the kernel ``a3c``: each with its fields and limits, footprints and rules."""
+"""The commands of the kernel ``a3c``, with their fields and limits, footprints and rules."""
 
 from amaranth.lib import enum
 
@@ -9,10 +9,12 @@ from hw.shell.layout import Field
 
 __all__ = ["BUFFERS", "COMMANDS", "IMAGES", "Opcode"]
 
-#: What LOAD and STORE move, by number; each has a buffer of its name.
+#: The images that LOAD and STORE move: the number of an image is its place here, and its buffer
+#: has its name.
 IMAGES = ("theta", "squares")
 
-#: Beyond those of every kernel. Snapshots and rollouts are spread over both local masters.
+#: The buffers that other kernels do not have. Snapshots and rollouts are spread over both local
+#: masters.
 BUFFERS = (
     *(Buffer(name=name, master="global") for name in IMAGES),
     Buffer(name="local0", master="local0"),
@@ -21,16 +23,16 @@ BUFFERS = (
 
 
 class Opcode(enum.Enum, shape=8):
-    """What a command of ``a3c`` does; ``COMMANDS`` says how."""
+    """The operation of a command of ``a3c``; ``COMMANDS`` describes each."""
 
-    NONE = 0  #: no command has it
+    NONE = 0  #: not a command
     LOAD = 1
     STORE = 2
     ROUND = 3
 
 
 def _image(c, s):
-    """Bytes of theta, and of g."""
+    """Bytes of theta; squares have as many."""
     return s.config.theta_bytes
 
 
@@ -39,23 +41,27 @@ def _local(c, s):
 
 
 _THETA = Footprint("theta", _image, "theta, rows of 16 words")
-_SQUARES = Footprint("squares", _image, "g, the decayed mean of squared gradients, laid as theta")
-_LOCALS = (
-    Footprint("local0", _local, "snapshots and rollouts: every block of 16 rows with even number"),
-    Footprint("local1", _local, "the blocks with odd number"),
+_SQUARES = Footprint(
+    "squares", _image, "squares, the running mean of squared gradients, in the order of theta"
 )
-_WHICH = Field("image", "u32", "0: theta, 1: g", high=1)
+_LOCALS = (
+    Footprint(
+        "local0", _local, "snapshots and rollouts: the blocks of 16 rows with an even number"
+    ),
+    Footprint("local1", _local, "snapshots and rollouts: the blocks with an odd number"),
+)
+_WHICH = Field("image", "u32", "0: theta, 1: squares", high=1)
 
 _LOAD = Command(
     Opcode.LOAD,
-    "Take theta or g from operands. With theta all rollouts become empty, and no snapshot counts "
-    "as made. One that memory fails leaves the image missing.",
+    "Take theta or squares from operands. A LOAD of theta empties all rollouts, and no snapshot "
+    "counts as made. If memory fails during a LOAD, its image is missing.",
     (_WHICH,),
     footprints=(operands(_image, "the image"), _THETA, _SQUARES),
 )
 _STORE = Command(
     Opcode.STORE,
-    "Write theta or g to results.",
+    "Write theta or squares to results.",
     (_WHICH,),
     footprints=(results(_image, "the image"), _THETA, _SQUARES),
     rules=(
@@ -70,10 +76,10 @@ _STORE = Command(
 )
 _ROUND = Command(
     Opcode.ROUND,
-    "Execute `count` tasks, units side by side; the result is as if they ran one after the other. "
-    "All are checked before any starts. One that memory fails leaves what its tasks write in any "
-    "state: rollouts of its agents are empty, snapshots of its SYNCs are not made, and if it "
-    "trains, theta and g are missing.",
+    "Execute `count` tasks; units work side by side, and the result is as if the tasks ran one "
+    "after the other. All tasks are checked before any starts. If memory fails during a ROUND, "
+    "what its tasks write is undefined: the rollouts of its agents are empty, the snapshots of its "
+    "SYNCs are not made, and if it has a TRAIN, theta and squares are missing.",
     count=counted(lambda config: config.tasks, "tasks"),
     footprints=(
         operands(lambda c, s: c.count * TASK.size, "`count` TASKs"),
@@ -81,7 +87,7 @@ _ROUND = Command(
         _SQUARES,
         *_LOCALS,
     ),
-    rules=(Rule(Error.MISSING, lambda c, s: s.loaded != 3, "theta and g are loaded"),),
+    rules=(Rule(Error.MISSING, lambda c, s: s.loaded != 3, "theta and squares are loaded"),),
 )
 
 COMMANDS = CommandTable((_LOAD, _STORE, _ROUND))

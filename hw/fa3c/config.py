@@ -1,5 +1,5 @@
-"""Config of the kernel ``a3c``: a network of convolutions and fully connected layers, and the units
-that work on it."""
+"""Config of the kernel ``a3c``: a network of convolutions and fully connected layers, and the
+compute units that execute it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,39 +14,39 @@ from hw.shell.command import MAX_BEATS, round_up
 
 __all__ = ["LINE_ROWS", "ROLES", "SLOTS", "STRIPES", "Fa3cConfig"]
 
-#: Masters over which snapshots and rollouts are spread, in blocks of 16 rows.
+#: Number of masters over which snapshots and rollouts are spread, in blocks of 16 rows.
 STRIPES = 2
 #: Partial sums of a PE.
 SLOTS = 32
-#: Rows of the longest line of a feature map.
+#: Rows of a line of a feature map, at most.
 LINE_ROWS = 32
 
-#: What a compute unit may do.
+#: Roles of a compute unit: it executes inferences, trainings, or both.
 ROLES = ("infer", "train", "any")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fa3cConfig(ConfigBase):
-    """The whole kernel ``a3c``.
+    """The whole kernel ``a3c``. A field that breaks a rule raises ValueError.
 
-    height, width, channels : of an observation. ValueError where a rule below is broken.
-    binary32 : observations are binary32; else bytes.
-    input_exponent : a byte counts as byte * 2**input_exponent.
+    height, width, channels : shape of an observation.
+    binary32 : whether observations are binary32; otherwise they are bytes.
+    input_exponent : a byte stands for byte * 2**input_exponent.
     convolutions : 0 to 4 of (filters, kernel, stride), as a text 16:8:4,32:4:2, without padding,
         each followed by ReLU.
     hidden : widths of 0 to 2 fully connected layers with ReLU.
-    outputs : of the last layer, which is linear: logits of the actions, then the value.
+    outputs : outputs of the last layer, which is linear: logits of the actions, then the value.
     lanes : a compute unit has lanes x 16 PEs.
     units : the role of each compute unit, "infer", "train" or "any".
-    batch : agents of one inference at most.
-    steps : samples of a training task at most (t_max).
-    agents, snapshots : places for rollouts, and for local copies of theta.
-    tasks : of one ROUND at most.
-    rms_units : words that RMSProp works on at a time (RUs, FA3C 4.2.3).
+    batch : agents of one inference, at most.
+    steps : samples of a training task, at most (t_max).
+    agents, snapshots : number of agents that have a rollout, and of local copies of theta.
+    tasks : tasks of one ROUND, at most.
+    rms_units : parameters that RMSProp updates at a time (RUs, FA3C 4.2.3).
     drain_words : words of a row of outputs that leave a compute unit in a clock.
-    parameter_rows : rows that a unit's parameter buffer holds: the largest convolution fits.
+    parameter_rows : rows of a unit's parameter buffer; the largest convolution must fit.
     ultra_ram : whether memories of 2048 rows and more may be UltraRAM.
-    engine : of all masters.
+    engine : width and bursts of all masters.
     """
 
     height: int = 84
@@ -82,8 +82,8 @@ class Fa3cConfig(ConfigBase):
             self._check_layer(number, layer)
         most = MAX_BEATS * self.engine.beat_bytes // ROW_BYTES
         check_range("rows of parameters", self.theta_rows, 1, most, ", the beats of a request")
-        # Maps are shorter, a batch of them too: a convolution's have lines of LINE_ROWS, a dense
-        # layer has a row of parameters for each of its inputs.
+        # Requests for maps are shorter than that, also for a whole batch: a line of a convolution
+        # has at most LINE_ROWS rows, a dense layer has a row of parameters for each input.
 
     def _check_network(self):
         for name in ("height", "width", "channels"):
@@ -134,7 +134,7 @@ class Fa3cConfig(ConfigBase):
         check_range("parameter_rows", self.parameter_rows, 64, 1 << 16)
 
     def _check_layer(self, number, layer):
-        """Limits of a compute unit: slots, lines, rows of parameters."""
+        """The limits that a compute unit sets: slots, lines, rows of parameters."""
         name = f"layer {number}"
         if layer.out_height < 1 or layer.out_width < 1:
             raise UsageError(f"{name} must have an output, not a kernel larger than its input")
@@ -157,29 +157,29 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def in_channels(self):
-        """Channels of an observation, filled up so that lanes divide them."""
+        """Channels of an observation, rounded up to a multiple of ``lanes``."""
         return round_up(self.channels, self.lanes)
 
     @property
     def partials(self):
-        """Sums over which the inputs of a fully connected layer are spread in turn."""
+        """Partial sums of an output of a fully connected layer; its inputs go to them in turn."""
         return 2 if self.lanes < 8 else 1
 
     def units_for(self, work):
-        """Numbers of the units that can ``work``, "infer" or "train"."""
+        """Numbers of the units whose role allows ``work``, "infer" or "train"."""
         return tuple(n for n, role in enumerate(self.units) if role in (work, "any"))
 
     @property
     def samples(self):
-        """Samples that a feature buffer holds."""
+        """Samples for which a feature buffer has room."""
         return max(self.batch, self.steps)
 
     @cached_property
     def layers(self):
         """Every ``Layer``, first to last.
 
-        A convolution computes only the pixels that the next one's taps reach: the gradient of all
-        others is 0.
+        A convolution computes only the pixels that the taps of the next convolution reach: the
+        gradient of all other pixels is 0.
         """
         sizes, channels = [(self.height, self.width)], [self.in_channels]
         for filters, kernel, stride in self.convolutions:
@@ -231,12 +231,13 @@ class Fa3cConfig(ConfigBase):
 
     @cached_property
     def map_rows(self):
-        """Rows of one sample's input, of each layer's output, the network's last."""
+        """Rows of the maps of one sample: the observation, then the output of each layer."""
         return (self.layers[0].in_rows, *(layer.out_rows for layer in self.layers))
 
     @cached_property
     def map_bases(self):
-        """Where each of these maps begins in a feature buffer; sample b lies b maps further."""
+        """First row of each map (see ``map_rows``) of sample 0 in a feature buffer; the map of
+        sample b begins b times the map's rows later."""
         return tuple(accumulate((self.samples * rows for rows in self.map_rows), initial=0))[:-1]
 
     @property
@@ -251,7 +252,7 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def theta_rows(self):
-        """Rows of theta, of g, and of a snapshot."""
+        """Rows of theta; squares and a snapshot have as many."""
         return sum(layer.rows for layer in self.layers)
 
     @property
@@ -263,35 +264,35 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def theta_bytes(self):
-        """Of theta in memory, and of g."""
+        """Bytes of theta in memory; squares have as many."""
         return self.theta_rows * ROW_BYTES
 
     @property
     def step_rows(self):
-        """Rows of a step of an agent's rollout: the inputs of every layer."""
+        """Rows that one step of an agent's rollout takes: the inputs of every layer."""
         return sum(self.map_rows[:-1])
 
     @property
     def local_rows(self):
-        """Rows of local memory, both masters together: snapshots, then rollouts."""
+        """Rows of local memory on both masters together: first snapshots, then rollouts."""
         return self.snapshots * self.theta_rows + self.agents * self.steps * self.step_rows
 
     @property
     def local_bytes(self):
-        """Of one of the local masters."""
+        """Bytes of local memory on one master."""
         blocks = -(-self.local_rows // (ROW * STRIPES))
         return blocks * ROW * ROW_BYTES
 
     def rollout_row(self, agent, step):
-        """Where an agent's step begins in local memory."""
+        """First row of a step of an agent's rollout in local memory."""
         return self.snapshots * self.theta_rows + (agent * self.steps + step) * self.step_rows
 
     @property
     def screen_bytes(self):
-        """Of one observation in operands."""
+        """Bytes of one observation in operands."""
         return self.map_rows[0] * ROW_BYTES
 
     @property
     def output_bytes(self):
-        """Of one sample's outputs in results, and of its errors in operands."""
+        """Bytes of one sample's outputs in results; its errors in operands have as many."""
         return self.map_rows[-1] * ROW_BYTES

@@ -1,7 +1,7 @@
 """The core of ``a3c``: compute units, RMSProp and the rounds that give them work, on four masters.
 
-One command at a time; inside a ROUND units and RMSProp work side by side. LOAD and STORE move a row
-a clock.
+One command runs at a time; inside a ROUND compute units and RMSProp work side by side. LOAD and
+STORE move a row a clock.
 """
 
 from types import SimpleNamespace
@@ -29,9 +29,11 @@ __all__ = ["A3cCore"]
 
 
 class A3cCore(CommandCore):
-    """LOAD, STORE and ROUND. A ROUND that memory fails while its tasks are executed leaves the
-    rollouts of its agents empty and the snapshots of its SYNCs not made; theta and g count as
-    missing if it trains, and an image whose LOAD memory fails.
+    """Executes LOAD, STORE and ROUND.
+
+    If memory fails while the tasks of a ROUND are executed, the rollouts of its agents are empty
+    and the snapshots of its SYNCs are not made; if it has a TRAIN, theta and squares count as
+    missing. If memory fails during a LOAD, its image counts as missing.
 
     Parameters
     ----------
@@ -45,11 +47,12 @@ class A3cCore(CommandCore):
         return data.StructLayout({"loaded": 2})
 
     def make_unit(self, number):
-        """The compute unit of this place in ``config.units``."""
+        """The compute unit with this number in ``config.units``."""
         return ComputeUnit(self.config, number)
 
     def attach(self, m, run):
-        """The host's port is shared: ``execute``."""
+        """Connects commands and their outcome. The units share the host's master: see
+        ``execute``."""
         connect(m, flipped(self.command), run.command)
         connect(m, run.outcome, flipped(self.outcome))
 
@@ -87,13 +90,13 @@ class A3cCore(CommandCore):
         self._status(m, round_, rms, now)
 
     def _masters(self, m, run, round_, rms, units):
-        """Who reaches which memory."""
+        """Connects every unit to the masters whose memory it uses."""
         masters = Masters(m, self.config)
         bases = [getattr(self, f"local{number}") for number in range(STRIPES)]
         masters.add_beats(HOST, "read", run.read)
         masters.add_beats(HOST, "write", run.write)
         masters.add(HOST, "read", "errors", round_.read)
-        # A SYNC reads theta alone, and inferences wait for it.
+        # A SYNC reads only theta, a row a clock, and inferences wait for it.
         masters.add("global", "read", "theta", rms.theta_read, AHEAD)
         masters.add("global", "read", "squares", rms.squares_read)
         masters.add("global", "write", "new_theta", rms.theta_write)
@@ -117,7 +120,7 @@ class A3cCore(CommandCore):
         )
 
     def _words(self, m, run, round_, rms, now):
-        """Operands and results as rows: tasks or an image come, an image leaves."""
+        """Operands and results as rows: tasks or an image come in, an image goes out."""
         width = engine_of(self.config, HOST).data_width
         m.submodules.upsizer = upsizer = Upsizer(ROW_WIDTH, width)
         m.submodules.downsizer = downsizer = Downsizer(ROW_WIDTH, width)
@@ -134,7 +137,7 @@ class A3cCore(CommandCore):
         ]
 
     def _updates(self, m, run, round_, rms, now):
-        """What RMSProp is told: by a ROUND, or a LOAD or STORE as a whole."""
+        """Commands of RMSProp: a ROUND sends many; a LOAD or STORE is one command."""
         command, update, moving = rms.command.p, round_.updates, Signal()
         with m.If(run.start & ~run.selected.round):
             m.d.sync += moving.eq(1)
@@ -163,7 +166,7 @@ class A3cCore(CommandCore):
             round_.start.eq(run.start & run.selected.round),
             round_.count.eq(command[Opcode.ROUND].count),
             round_.failed.eq(run.failed),
-            # Rollouts and snapshots are of the theta that goes.
+            # Rollouts and snapshots belong to the theta that is replaced.
             round_.clear.eq(run.start & run.selected.load & (image == 0)),
             *(
                 getattr(round_, name).eq(getattr(self, name))
@@ -182,7 +185,7 @@ class A3cCore(CommandCore):
             with m.State("IDLE"):
                 m.d.sync += now.clock.eq(1)
                 with m.If(run.start & run.selected.load):
-                    # Rows stream into the only copy: until the last is in, it is not whole.
+                    # Rows overwrite the only copy: before the last is written it is not whole.
                     m.d.sync += [
                         each.bit_select(image, 1).eq(0) for each in (now.loaded, now.overflow)
                     ]
@@ -217,7 +220,7 @@ class A3cCore(CommandCore):
                         ]
 
     def _status(self, m, round_, rms, now):
-        """Clocks are those of the last ROUND that was executed."""
+        """Fields of the status block; clocks are those of the last ROUND that was executed."""
         working = Signal()
         m.d.sync += working.eq(round_.working)
         with m.If(round_.working):

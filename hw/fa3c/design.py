@@ -15,8 +15,8 @@ from hw.shell.program import PAGE_BYTES
 
 __all__ = ["DESIGN"]
 
-#: Of what a board has for a design, what this one may take by its own estimate, which is right
-#: within a tenth.
+#: Share of a board's resources that the default config may take by ``estimate``, whose error is
+#: below a tenth.
 _SHARE = 0.9
 _MINATAR = dict(
     height=10,
@@ -28,8 +28,8 @@ _MINATAR = dict(
     units=("infer", "train"),
     parameter_rows=1024,
 )
-#: FA3C's network on its two pairs of 64 PEs; one pair with the network of MinAtar (Young and Tian,
-#: 2019), of 64 PEs or of 32; one unit of 16 PEs with a network for CartPole.
+#: Largest first: FA3C's network on two pairs of units with 64 PEs; a network for MinAtar (Young and
+#: Tian, 2019) on one pair with 64 PEs, and with 32; a network for CartPole on one unit of 16 PEs.
 _SIZES = (
     dict(),
     _MINATAR,
@@ -54,7 +54,8 @@ _SIZES = (
 
 
 def _default(numbers):
-    """The largest of ``_SIZES`` with room to spare; the smallest if none has."""
+    """The largest of ``_SIZES`` that fits within ``_SHARE`` of the board; the smallest if none
+    does."""
     names = ("lut", "ff", "bram36", "uram", "dsp")
     limits = {name: _SHARE * numbers[name] for name in names if numbers.get(name) is not None}
     for sizes in _SIZES:
@@ -65,14 +66,15 @@ def _default(numbers):
 
 
 def _buffers(config):
-    """Whole pages of what a kernel always has; program, operands and results grow."""
+    """Bytes of the buffers of fixed size, in whole pages; program, operands and results grow."""
     sizes = dict.fromkeys(IMAGES, config.theta_bytes)
     sizes |= {name: config.local_bytes for name in ("local0", "local1")}
     return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
 
 
 def _identity(config):
-    """Rows of theta and g, of observations, outputs, errors and rollouts; kinds of tasks."""
+    """What decides the layout of data in memory: rows of theta, squares, observations, outputs,
+    errors and rollouts; the kinds of tasks."""
     names = ("out_channels", "groups", "line_rows", "depth", "group_rows", "rows")
     return {
         "row": ROW_BYTES,
@@ -87,7 +89,7 @@ def _identity(config):
     }
 
 
-#: Height, width, channels and actions -> an environment that has them.
+#: (height, width, channels, actions) -> an environment with these sizes.
 _ENVIRONMENTS = {
     (84, 84, 4, 18): "ALE/Seaquest-v5",
     (84, 84, 4, 6): "ALE/Pong-v5",
@@ -98,8 +100,11 @@ _ENVIRONMENTS = {
 
 
 def _settings(config):
-    """The most environments for which there are places, of two populations if one has no more: of
-    the last population's number, nobody is, and a snapshot is kept for evaluations."""
+    """Settings of a training run with as many environments as the kernel has places for.
+
+    Two populations are taken unless one alone has more environments. Besides the populations'
+    agents, as many agents as one population has are kept free for values that are wanted besides,
+    and one snapshot is kept for evaluations."""
     most = None
     for populations in (2, 1):
         group = min(config.batch, 8)

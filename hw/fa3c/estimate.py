@@ -1,7 +1,7 @@
-"""Resources of the whole kernel ``a3c``, and what would fit where it does not.
+"""Resources of the whole kernel ``a3c``, and changes of its config that would fit a smaller board.
 
-Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables and
-registers by kinds of parts, each fitted to what yosys maps it to for UltraScale+.
+Nothing is synthesized here. Multipliers and memory blocks are counted as the units use them; lookup
+tables and registers are counted by kinds of parts, each fitted to what yosys maps for UltraScale+.
 """
 
 from dataclasses import replace
@@ -34,23 +34,23 @@ def estimate(config):
 
 
 def _unit(config, role):
-    """Of a compute unit: what has an estimate of its own, and lines, loops and movers."""
+    """Parts of a compute unit: those with an ``estimate``, then lines, loops and movers."""
     parts = [each.estimate(config) for each in (PeArray, Drain, FeatureBuffer, ParameterBuffer)]
-    # Words of the line buffer and of the array are in three registers; addresses in rollouts and
-    # snapshots are products.
+    # Each word from the line buffer to the array passes three registers; addresses in rollouts
+    # and snapshots are products.
     rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
     if role == "infer":
         return [*parts, rest]
-    # The choice between the TLU's rows and memory's.
+    # The multiplexer between rows from the TLU and rows from memory.
     chosen = Estimate(lut=ROW_WIDTH)
     return [*parts, rest, Transpose.estimate(WIDTH, ROW), chosen, GradientQueue.estimate(config)]
 
 
 def _masters(config):
-    """Engines, interconnects and stripes, and the words of rows where beats are narrower."""
+    """Engines, interconnects, stripes, and the width converters if beats are narrower than rows."""
     infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
     units = len(config.units)
-    # Ports of each master: of commands, a task list's errors, RMSProp, units.
+    # Read and write ports of each master: for commands, error rows, RMSProp, units.
     ports = {"host": (2 + units, 1 + infer), "global": (2, 2)}
     ports |= {name: (units + train, 1 + infer) for name in MASTERS if name not in ports}
     result = []
@@ -58,7 +58,7 @@ def _masters(config):
         engine = engine_of(config, master)
         width = engine.data_width
         reads, writes = ports[master]
-        rows = reads + writes - 2 * (master == "host")  # the others are of beats
+        rows = reads + writes - 2 * (master == "host")  # the two ports for commands carry beats
         blocks = 2 * memory_blocks(width, engine.depth, style_of(engine.depth))
         result.append(
             Estimate(
@@ -77,7 +77,7 @@ def _masters(config):
 
 
 def _rounds(config):
-    """Commands, registers, the lists of tasks and what watches over them."""
+    """Commands, registers, the memories for lists of tasks, and the logic of a round."""
     units, style = len(config.units), style_of(config.tasks)
     lists = [8 * TASK.size, updating_task(config).size, *[queued_task(config).size] * units]
     blocks = sum(memory_blocks(width, config.tasks, style) for width in lists)
@@ -85,12 +85,15 @@ def _rounds(config):
 
 
 def _queue(width, depth):
-    """Lookup tables of a shallow queue: eight hold 14 bits of 32 words, or 7 of 64."""
+    """Lookup tables of a shallow queue: eight hold 32 words of 14 bits, or 64 words of 7."""
     return 8 * -(-width // (14 if depth <= 32 else 7)) + 15
 
 
 def suggest(config, fits):
-    """What would fit: texts, as ``hw.suggest.suggest``; ``fits(config)``: whether another does."""
+    """Changes of ``config`` that would fit, as texts of ``hw.suggest.suggest``.
+
+    ``fits(config)`` says whether a config fits.
+    """
 
     def halves(value):
         return [value >> k for k in range(1, value.bit_length())]

@@ -1,4 +1,4 @@
-"""A layer of the network as the card sees it: its shape, and how many rows of 16 words it takes."""
+"""A layer of the network in card memory: its shape, and the rows of 16 words that it takes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +11,15 @@ __all__ = ["Layer"]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A layer as the card sees it; a fully connected one is a convolution of one pixel.
+    """A layer in card memory; a fully connected layer is a convolution of one pixel.
 
-    kernel, stride : of a convolution; 1 of a fully connected layer
-    in_height, in_width : pixels that its taps reach
-    in_channels : channels of a pixel, filled up; all inputs of a fully connected layer
-    out_height, out_width : pixels
-    filters : outputs of a pixel as the network has them
-    per_row : inputs in a row of memory, 16 words or 64 bytes
+    convolution : whether it is a convolution; otherwise it is fully connected
+    kernel, stride : side of the square kernel and distance of its positions; 1 if fully connected
+    in_height, in_width : pixels of the input that the taps reach
+    in_channels : channels of an input pixel, with padding; all inputs of a fully connected layer
+    out_height, out_width : pixels of the output
+    filters : outputs of a pixel, without padding
+    per_row : inputs in a row of memory: 16 words, or 64 bytes
     """
 
     convolution: bool
@@ -34,7 +35,7 @@ class Layer:
 
     @cached_property
     def out_channels(self):
-        """Filters, filled up to whole rows."""
+        """Filters, rounded up to whole rows."""
         return round_up(self.filters, ROW)
 
     @cached_property
@@ -44,7 +45,7 @@ class Layer:
 
     @cached_property
     def line_rows(self):
-        """Rows of a line of inputs."""
+        """Rows of a line of inputs: the pixels side by side, with all their channels."""
         return -(-self.in_width * self.in_channels // self.per_row)
 
     @cached_property
@@ -59,25 +60,25 @@ class Layer:
 
     @cached_property
     def depth(self):
-        """Products of one output, and rows of weights of a group of 16 outputs."""
+        """Products of one output; a group of 16 outputs has as many rows of weights."""
         return self.kernel * self.kernel * self.in_channels
 
     @cached_property
     def group_rows(self):
-        """Rows of a group in memory: weights, the bias, zeros up to whole patches of 16 rows."""
+        """Rows of a group in memory: weights, the bias, zeros up to a multiple of 16 rows."""
         return round_up(self.depth + 1, ROW)
 
     @cached_property
     def rows(self):
-        """Rows of all parameters in memory."""
+        """Rows of all parameters of the layer in memory."""
         return self.groups * self.group_rows
 
     @cached_property
     def gradient_rows(self):
-        """Rows of its gradient: weights and biases, and nothing that only fills up."""
+        """Rows of the layer's gradient: weights and biases, without padding."""
         return self.groups * (self.depth + 1)
 
     @cached_property
     def products(self):
-        """Multiply-accumulates of one sample, forward."""
+        """Multiply-accumulates of FW for one sample."""
         return self.out_height * self.out_width * self.out_channels * self.depth

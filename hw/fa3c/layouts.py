@@ -9,8 +9,16 @@ __all__ = ["listed_task", "queued_task", "unit_task", "update", "updating_task"]
 
 
 def unit_task(config):
-    """What a compute unit gets: an INFER of the agents 0..count-1, or a TRAIN of agent 0 of them.
-    ``snapshot_row``: row of local memory; ``operands``, ``results``: addresses."""
+    """A task for a compute unit: an INFER of the first ``count`` entries of ``agents``, or a TRAIN
+    of agent ``agents[0]``.
+
+    train : 1 for a TRAIN
+    count : agents of an INFER, steps of a TRAIN
+    step : step of the rollouts that an INFER extends
+    agents : numbers of the agents
+    snapshot_row : first row of the snapshot in local memory
+    operands, results : byte addresses of the task's data
+    """
     return data.StructLayout(
         {
             "train": 1,
@@ -25,15 +33,15 @@ def unit_task(config):
 
 
 def listed_task(config):
-    """A task of a list and its place there."""
+    """A task of a list: its position there, and whether it is the last."""
     return data.StructLayout(
         {"task": TASK.shape, "position": range(max(2, config.tasks)), "last": 1}
     )
 
 
 def queued_task(config):
-    """An INFER or a TRAIN that waits for its unit: offsets instead of addresses. ``waits``: for the
-    SYNC of its snapshot."""
+    """An INFER or a TRAIN that waits for its unit: ``unit_task`` with the snapshot's number and
+    with offsets instead of addresses. ``waits``: it must wait for the SYNC of its snapshot."""
     unit = unit_task(config)
     return data.StructLayout(
         {
@@ -47,15 +55,15 @@ def queued_task(config):
 
 
 def updating_task(config):
-    """A TRAIN or a SYNC that waits for RMSProp."""
+    """A TRAIN or a SYNC that waits for RMSProp: ``update`` without the layer."""
     fields = dict(update(config))
     del fields["layer"]
     return data.StructLayout({name: field.shape for name, field in fields.items()})
 
 
 def update(config):
-    """What RMSProp does next: a SYNC of ``snapshot``, or an UPDATE of ``layer`` by the gradient of
-    ``unit``, with four binary32 constants."""
+    """The next work of RMSProp: if ``sync``, a SYNC of ``snapshot``, else an UPDATE of ``layer`` by
+    the gradient of compute unit ``unit``, with four binary32 constants."""
     return data.StructLayout(
         {
             "sync": 1,

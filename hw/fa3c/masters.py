@@ -1,6 +1,7 @@
 """How the parts of ``a3c`` share the masters: ports of whole rows, on beats of any width.
 
-Each master has an interconnect a direction, whose ports do not hold up each other.
+Each master has one interconnect for reads and one for writes; no port of an interconnect holds up
+another.
 """
 
 from amaranth.lib.wiring import connect
@@ -15,25 +16,28 @@ from hw.stream.ram import SHALLOW
 
 __all__ = ["AHEAD", "MASTERS", "Masters"]
 
-#: All of them; the last are the stripes.
+#: All masters; the last ones are the stripes of local memory.
 MASTERS = ("host", "global", *(f"local{number}" for number in range(STRIPES)))
 
-#: Beats that wait for a port: of the widest memory in lookup tables, a row a clock of two stripes.
+#: Places for beats in the queue of a port: the depth of a memory of lookup tables, which is enough
+#: for a row a clock from two stripes together.
 _READ, _WRITE = SHALLOW, SHALLOW // 2
-#: Of a port that alone should read a row a clock; a memory's latency is 64.
+#: Places for beats of a port that must read a row a clock by itself from a memory of 64 clocks'
+#: latency.
 AHEAD = 2 * SHALLOW
-#: Blocks of a striped port that are under way.
+#: Blocks of a striped port that may be under way.
 _STRIPES_UNDER_WAY = 16
-#: Rows of a block of stripes.
+#: Rows of a block, the unit in which rows go to the stripes in turn.
 _STRIPE_ROWS = ROW
 
 
 class Masters:
-    """Collects ports of rows by master and direction; ``join`` puts them on the masters.
+    """Collects ports of rows by master and direction; ``join`` connects them to the masters.
 
     Parameters
     ----------
     m : Module
+        Gets the interconnects and converters as submodules.
     config : Fa3cConfig
     """
 
@@ -42,7 +46,7 @@ class Masters:
         self.clients = {}
 
     def add(self, master, direction, name, port, depth=None):
-        """A port of rows of the master's own addresses. ``depth``: beats that wait for it."""
+        """A port of rows with the master's own addresses. ``depth``: places in its queue."""
         width = engine_of(self.config, master).data_width
         if width != ROW_WIDTH:
             narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](
@@ -54,7 +58,7 @@ class Masters:
         self.add_beats(master, direction, port, depth)
 
     def add_beats(self, master, direction, port, depth=None):
-        """A port of the master's own beats."""
+        """A port of beats of the master's own width."""
         depth = depth or {"read": _READ, "write": _WRITE}[direction]
         self.clients.setdefault((master, direction), []).append((port, depth))
 
@@ -70,7 +74,7 @@ class Masters:
             self.add(f"local{number}", direction, f"{name}_{number}", part)
 
     def join(self, ends):
-        """``ends``: {(master, direction): port of the core}."""
+        """Connects all ports. ``ends``: {(master, direction): port of the core}."""
         for (master, direction), end in ends.items():
             clients = self.clients[master, direction]
             config = _interconnect(self.config, master, [depth for _, depth in clients])

@@ -1,32 +1,33 @@
-"""What a pass of the table (``hw.fa3c.plan``) is made of: nests of loops, and what they mean."""
+"""The types of which the table of passes (``hw.fa3c.plan``) is made: a pass and its loop nests."""
 
 from enum import Enum
 from typing import NamedTuple
 
 __all__ = ["BATCH", "Kind", "Nest", "Pass", "Segments", "Source", "Taps"]
 
-#: A count that is the task's: its agents, or its samples.
+#: Stands for a count that depends on the task: its agents, or its samples.
 BATCH = 0
 
 
 class Kind(Enum):
-    """What a pass is."""
+    """What a pass computes for a layer (``hw.fa3c.plan``)."""
 
-    FW = 0
-    GC = 1
-    BW = 2
+    FW = 0  #: its outputs
+    GC = 1  #: its gradient
+    BW = 2  #: the errors of its inputs
 
 
 class Source(Enum):
     """Where the rows that stand in the PEs come from."""
 
-    PARAMETERS = 0  #: a row a lane, as in memory
-    TRANSPOSED = 1  #: a row a lane, through the TLU
+    PARAMETERS = 0  #: a row for each lane, as in memory
+    TRANSPOSED = 1  #: a row for each lane, transposed by the TLU
     ERRORS = 2  #: one row of the feature buffer for all lanes
 
 
 class Nest(NamedTuple):
-    """Loops, outermost first: how often each turns, and how far an address goes at each turn."""
+    """A loop nest: the turns of each loop, outermost first, and what a turn of each loop adds to an
+    address, which begins at ``base``."""
 
     counts: tuple
     strides: tuple
@@ -34,12 +35,18 @@ class Nest(NamedTuple):
 
 
 class Taps(NamedTuple):
-    """Levels 5 and 3 of BW: error rows y and tap rows ky with y * stride + ky = the input row.
+    """Which error rows meet an input row of BW, at levels 5 and 3.
 
-    The first of input row 0 is y = ky = 0; of the next, ky + 1 (``later``) if that is below the
-    stride or y is the last error row, else ky = 0 and y + 1 (``wrapped``). Within an input row,
-    ky + stride and y - 1 (level 3's stride) until the kernel or the map ends. ``later`` and
-    ``wrapped`` are what an address does at level 5.
+    Error row y reaches input row i through tap row ky if y * stride + ky == i. Level 3 visits these
+    pairs from the largest y down: ky grows by ``stride`` while y falls by 1, until the kernel or
+    the map ends. The first pair of input row 0 is y = ky = 0. If the first pair of an input row is
+    (y, ky), that of the next input row is (y, ky + 1) if ky + 1 < stride or y is the last error row
+    (``later``), else (y + 1, 0) (``wrapped``).
+
+    kernel, stride : of the layer
+    height : error rows
+    fill_later, fill_wrapped : what level 5 adds to the address of ``Pass.fill`` in either case
+    rows_later, rows_wrapped : what level 5 adds to the address of ``Pass.rows`` in either case
     """
 
     kernel: int
@@ -52,9 +59,13 @@ class Taps(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Runs of parameter rows in the order in which a pass wants them in its buffer: ``rows`` at
-    ``base + a * strides[0] + b * strides[1]`` for every b of every a. ``resident``: the pass reads
-    them in any order, and often; else once, as they come."""
+    """The runs of parameter rows that a pass needs, in the order of its parameter buffer.
+
+    base, counts, strides : for each a < counts[0], for each b < counts[1], a run begins at row
+        ``base + a * strides[0] + b * strides[1]``
+    rows : rows of a run
+    resident : the pass reads the rows in any order and repeatedly; otherwise once, in order
+    """
 
     base: int
     counts: tuple
@@ -64,25 +75,30 @@ class Segments(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """One pass: what it sweeps, holds, fills and drains.
+    """One pass: the words that it sweeps, the rows that it holds, the lines that it fills, the
+    outputs that it drains. Levels are those of ``hw.fa3c.plan``.
 
-    layer : its number
-    words : Nest of 7 levels; the address of a chunk in the line
+    kind, layer : what is computed, and for which layer
+    words : Nest of 7 levels: the address of a chunk in the line
     slots : strides of the slot, 7 levels
     partials : chunk n of level 1 goes to partial sum n mod partials
-    hold : clocks of a sweep at least, so that slots return late enough
-    last_slots : turns of level 0 where level 4 is in its last turn (0: as the others)
-    bias : GC: where levels 4 and 5 are in their last turns, one more slot, whose words are 1
-    line_level : the level at whose turn a new line begins
-    fill : Nest of 6 levels, 6 to 2 and the rows of a line: rows of the feature buffer
-    last_rows : rows of a line where level 4 is in its last turn (0: as the others)
-    source, rows : Nest of 7 levels, 6 to 1 and the rows side by side: rows of the parameter buffer,
-        counted from the pass's first, or of the feature buffer. FW has a row more at the end of
-        each round of levels 3 to 0, the biases.
-    segments : of the parameters, or None
-    drain : Nest of 4 levels, 6 to 4 and the outputs of a group: rows of the feature buffer; None:
-        rows leave for the gradient queue, ``lanes`` a slot and one for the bias
-    relu : FW: negative outputs become 0. BW has errors of inputs that are 0 become 0.
+    hold : a sweep takes at least so many clocks, so that its slots do not return too early
+    last_slots : turns of level 0 while level 4 is in its last turn; 0: as in the others
+    bias : only in GC: while levels 4 and 5 are in their last turns there is one slot more, for the
+        bias, whose words are 1
+    line_level : a new line begins at each turn of this level
+    fill : Nest of 6 levels (6 to 2, then the rows of a line): a row of the feature buffer
+    last_rows : rows of a line while level 4 is in its last turn; 0: as in the others
+    source : where the rows that the PEs hold come from
+    rows : Nest of 7 levels (6 to 1, then the rows of the lanes): a row of the parameter buffer,
+        counted from the first of the pass, or of the feature buffer. FW reads one row more, the
+        biases, at the end of each round of levels 3 to 0.
+    segments : the parameters that the pass reads, or None
+    drain : Nest of 4 levels (6 to 4, then the outputs of a group): a row of the feature buffer.
+        None: the sums are a gradient and leave for the gradient queue, ``lanes`` rows a slot and
+        one row for the bias
+    relu : in FW, negative outputs become 0; in BW, the errors of inputs that are 0 become 0
+    taps : Taps of BW of a convolution, else None
     """
 
     kind: Kind

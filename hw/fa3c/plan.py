@@ -1,9 +1,9 @@
 """The table of passes: what a compute unit does with each layer, as nests of loops.
 
-FW makes a layer's outputs, GC (gradient calculation) its gradient, BW the errors of its inputs
-(FA3C 4.3). A pass is a sequence of *sweeps*: rows of 16 words stand in the PEs while words of a
-line pass them, a slot each clock. Seven levels of loops, outermost first, are common to all that a
-pass reads and writes; from the table follow a unit's loops, its estimate, and the document.
+FW computes a layer's outputs, GC (gradient calculation) its gradient, BW the errors of its inputs
+(FA3C 4.3). A pass is a sequence of *sweeps*: the PEs hold rows of 16 words while the words of a
+line pass them, one slot each clock. All that a pass reads and writes follows the same seven levels
+of loops, outermost first. A unit's loops, its estimate and the document are made from this table.
 
 level   FW conv   FW fc       GC conv        GC fc     BW conv           BW fc
   6     sample    .           group          group     sample            .
@@ -14,9 +14,9 @@ level   FW conv   FW fc       GC conv        GC fc     BW conv           BW fc
   1     chunk     chunk       error column   .         chunk             chunk
   0     column    sample      chunk          chunk     column            sample
 
-A *chunk* is as many neighbouring words as a unit has lanes. Levels 3 to 1 add up, so that one round
-of them is a *group* of sums, which are drained. The tap rows of BW are those that meet an error
-(``Taps``): their number depends on the input row.
+A *chunk* is as many neighbouring words as a unit has lanes. Levels 3 to 1 add up: one round of them
+makes a *group* of sums, which is then drained. The tap rows of BW are those that meet an error row
+(``Taps``), so their number depends on the input row.
 """
 
 from hw.fa3c.pass_types import BATCH, Kind, Nest, Pass, Segments, Source, Taps
@@ -24,10 +24,10 @@ from hw.fa3c.rows import ROW
 
 __all__ = ["RETURN", "forward_passes", "layer_pass", "training_passes"]
 
-#: Clocks after which a PE has a slot's sum again: read, add, write.
+#: Clocks after which a PE can add to the same slot again: it reads, adds, and writes the sum.
 RETURN = 8
 
-#: Slots of one block of GC.
+#: Slots of a block of GC, if a tap row, or a layer's inputs, take more than one block.
 _GC_BLOCK_SLOTS = 24
 
 
@@ -171,14 +171,14 @@ def _backward(config, number, layer):
     stride, inner = layer.stride, layer.in_channels
     taps = layer.kernel * inner
     width, line = layer.out_width, layer.out_width * groups
-    turns = (BATCH, layer.in_height, channels, 1, layer.kernel)  # level 3 turns as Taps say
+    turns = (BATCH, layer.in_height, channels, 1, layer.kernel)  # level 3 turns as ``Taps`` says
     return Pass(
         words=Nest(
             (*turns, groups * chunks, width), (0, 0, 0, 0, 0, 1, layer.out_channels // lanes)
         ),
         slots=(0, 0, 0, 0, 1, 0, stride),
         partials=1,
-        # The next column of taps meets a slot a clock earlier in its sweep.
+        # In the sweep of the next tap column a slot comes a clock earlier.
         hold=RETURN + (stride < layer.kernel),
         fill=Nest((*turns[:4], 1, line), (layer.out_rows, 0, 0, -line, 0, 1), errors),
         rows=Nest(
@@ -205,18 +205,18 @@ def _backward(config, number, layer):
 
 
 def layer_pass(config, kind, number):
-    """The ``Pass`` of a kind for a layer; BW has none for the first."""
+    """The ``Pass`` of a ``Kind`` for layer ``number``; layer 0 has no BW."""
     make = {Kind.FW: _forward, Kind.GC: _gradient, Kind.BW: _backward}[kind]
     return make(config, number, config.layers[number])
 
 
 def forward_passes(config):
-    """Of an inference, in order."""
+    """The passes of an inference, in order."""
     return [layer_pass(config, Kind.FW, number) for number in range(len(config.layers))]
 
 
 def training_passes(config):
-    """Of a training task, in order: from the last layer down, GC before BW (FA3C 4.3)."""
+    """The passes of a training task, in order: last layer first, GC before BW (FA3C 4.3)."""
     kinds = [(Kind.GC, Kind.BW) if number else (Kind.GC,) for number in range(len(config.layers))]
     return [
         layer_pass(config, kind, number)

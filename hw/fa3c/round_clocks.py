@@ -1,7 +1,8 @@
-"""Clocks of a ROUND, worked out: units side by side, RMSProp behind them in the order of the list.
+"""Clocks of a ROUND, computed: units work side by side, RMSProp follows them in the order of the
+list.
 
-Passes are exact (``unit/pass_clocks.py``); what is around them is counted in whole waits for
-memory, so that a round is right to half a percent. Tests hold it to the simulated card.
+Passes are exact (``unit/pass_clocks.py``). The rest is counted in whole waits for memory, so that a
+round is right to half a percent. Tests compare it with the simulated card.
 """
 
 from functools import cache
@@ -18,14 +19,20 @@ from hw.stream.ram import SHALLOW
 
 __all__ = ["Work", "round_clocks", "task_clocks"]
 
-#: Clocks of an engine and an interconnect around a memory's latency.
+#: Clocks that an engine and an interconnect add to the latency of memory.
 _AROUND = 20
-#: Behind the last gradient row of a layer: through the RUs and back to memory.
+#: Clocks from the last gradient row of a layer, through the RUs, to the answer of memory.
 _UPDATE_TAIL = 160
 
 
 class Work(NamedTuple):
-    """A task as far as its clocks go. ``waits``: an INFER whose snapshot is made in its round."""
+    """The parts of a task that its clocks depend on.
+
+    kind : Task
+    unit : its compute unit
+    count : agents of an INFER, steps of a TRAIN
+    waits : it is an INFER whose snapshot is made in the same round
+    """
 
     kind: Task
     unit: int = 0
@@ -39,16 +46,18 @@ def _passes(config, train, count):
 
 
 def _host_rows(rows, latency, sharing):
-    """Clocks of rows from the host's master, whose ports hold ``SHALLOW`` of them, while so many
-    units read from it."""
+    """Clocks to read ``rows`` rows from the host's master while ``sharing`` units read from it; a
+    port of it holds ``SHALLOW`` rows."""
     wait = latency + _AROUND
     return wait + round(rows * max(sharing, wait / SHALLOW))
 
 
 def task_clocks(config, work, latency=64, sharing=1):
-    """``(all clocks of an INFER or TRAIN by itself, clocks until each layer's gradient has left)``.
+    """``(clocks, gradients)`` of an INFER or TRAIN alone: all its clocks, and for a TRAIN
+    {layer: clocks until the gradient of the layer has left}.
 
-    latency : of memory, from a request to its first beat
+    work : Work
+    latency : clocks of memory from a request to its first beat
     sharing : units that load observations at the same time
     """
     train = work.kind == Task.TRAIN
@@ -66,7 +75,7 @@ def task_clocks(config, work, latency=64, sharing=1):
 
 
 def _updates(config, tasks):
-    """RMSProp's commands: ``(None, None)`` of a SYNC, ``(layer, position of the TRAIN)``."""
+    """Commands of RMSProp in order, as ``(layer, position of the task)``; layer None is a SYNC."""
     wave, units = [], set()
 
     def layers():
@@ -87,12 +96,13 @@ def _updates(config, tasks):
 
 
 def round_clocks(config, tasks, latency=64):
-    """Clocks of a ROUND of ``Work``, from its start to its end."""
+    """Clocks of a ROUND from its start to its end; ``tasks`` are ``Work``."""
     interconnect = InterconnectConfig(depth=SHALLOW)
     begin = 2 * (latency + _AROUND) + 4 * len(tasks)
     begin += (latency + _AROUND) * sum(work.kind == Task.TRAIN for work in tasks)
     free, gradients, synced = {}, {}, begin
-    # Units begin at once, but for what waits for a snapshot; the module goes through its list.
+    # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
+    # commands in order.
     for position, work in enumerate(tasks):
         if work.kind == Task.TRAIN:
             start = free.get(work.unit, begin)
@@ -115,7 +125,7 @@ def round_clocks(config, tasks, latency=64):
             synced = now
         else:
             now = max(now, gradients[position][layer] + _UPDATE_TAIL)
-    # Units load together unless some of them wait.
+    # Units load observations at the same time, except those that wait.
     inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for work in tasks:
         if work.kind == Task.INFER:

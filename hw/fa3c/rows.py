@@ -1,19 +1,19 @@
-"""Rows of 16 words: what lies side by side in memory, and what memories of them are made of."""
+"""Rows of 16 words, the unit of card memory and buffers, and the resources of memories of rows."""
 
 from hw.arith.float32.format import WIDTH
 from hw.stream.ram import memory_blocks, memory_joint, style_of
 
 __all__ = ["ROW", "ROW_BYTES", "ROW_WIDTH", "row_blocks"]
 
-#: Words of a row, and the PEs of a lane; its bits; its bytes.
+#: Words of a row, which are as many as the PEs of a lane; bits of a row; bytes of a row.
 ROW = 16
 ROW_WIDTH = ROW * WIDTH
 ROW_BYTES = ROW_WIDTH // 8
 
 
 def row_blocks(rows, ultra_ram):
-    """``bram36``, ``uram`` and ``lut`` of an ``Estimate``: of a memory of so many rows, whose style
-    ``style_of`` says."""
+    """``lut``, ``bram36`` and ``uram`` of an ``Estimate``, for a memory of ``rows`` rows in the
+    style that ``style_of`` chooses."""
     style = style_of(rows, ultra_ram)
     blocks = memory_blocks(ROW_WIDTH, rows, style)
     return {

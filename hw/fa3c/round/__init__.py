@@ -1,4 +1,5 @@
-"""A ROUND: its list of tasks is taken, checked as a whole, executed, and what it changed is noted.
+"""The command ROUND: takes a list of tasks, checks all of it, executes it, and notes what it
+changed.
 
-Read ``round.py`` first.
+Read ``round.py`` first, then the units that it joins.
 """

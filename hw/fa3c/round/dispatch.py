@@ -1,6 +1,7 @@
-"""The tasks of a list to the compute units and to RMSProp, each of which takes its own in order.
+"""Sends the tasks of a list to the compute units and to RMSProp; each takes its tasks in order.
 
-A task a clock; all that waits has room here, so nobody holds up anybody else.
+It takes a task a clock. The queue of each unit has room for a whole list, so no unit waits for
+another unit's tasks.
 """
 
 from amaranth import *
@@ -16,8 +17,9 @@ __all__ = ["Dispatch"]
 
 
 class Dispatch(wiring.Component):
-    """An INFER waits for a SYNC of its snapshot that stands before it; a TRAIN is the unit's, and
-    RMSProp's as well.
+    """Sends an INFER to its unit, a TRAIN to its unit and to RMSProp, a SYNC to RMSProp.
+
+    An INFER waits if a SYNC of its snapshot stands before it in the list.
 
     Parameters
     ----------
@@ -28,17 +30,21 @@ class Dispatch(wiring.Component):
     clear : In(1)
         One clock: a new list begins.
     i : In(stream of ``listed_task``)
-        Of a list that keeps all rules.
+        The tasks of a list that has passed all checks.
     operands, results : In(64)
         Addresses of these buffers.
-    tasks : Out(stream of ``unit_task``).array(units), finished : In(units)
-        To each unit; one clock: it has finished a task.
-    updates : Out(stream of ``update``), updated : In(1)
-        To RMSProp, one at a time; one clock: it is done.
+    tasks : Out(stream of ``unit_task``).array(units)
+        Tasks for each unit.
+    finished : In(units)
+        One clock for each task: the unit has finished it.
+    updates : Out(stream of ``update``)
+        Work for RMSProp, one piece at a time.
+    updated : In(1)
+        One clock: RMSProp has finished this work.
     trains : Out(1)
-        There was a TRAIN among the tasks.
+        The list has a TRAIN among its tasks so far.
     done : Out(1)
-        The whole list is done; until ``clear``.
+        The whole list is executed; high until ``clear``.
     """
 
     def __init__(self, config):
@@ -64,11 +70,11 @@ class Dispatch(wiring.Component):
         infer, train, sync = (task.kind == kind.value for kind in Task)
         m.submodules.waves = waves = Waves(config)
         connect(m, waves.o, flipped(self.updates))
-        listed = Signal(config.snapshots)  # snapshots with a SYNC so far
+        listed = Signal(config.snapshots)  # snapshots that have a SYNC in the list so far
         snapshot = task.snapshot[: max(1, (config.snapshots - 1).bit_length())]
         taken, closed = self.i.valid & self.i.ready, Signal()
         m.d.comb += [
-            self.i.ready.eq(1),  # every queue holds a whole list
+            self.i.ready.eq(1),  # every queue has room for a whole list
             waves.clear.eq(self.clear),
             waves.closed.eq(closed),
             waves.updated.eq(self.updated),

@@ -1,6 +1,6 @@
-"""The error rows of every TRAIN of a list: whether all of their numbers are finite.
+"""Checks the error rows of every TRAIN of a list: all of their numbers must be finite.
 
-A row a clock; rows of later tasks are asked for while earlier ones come.
+It checks a row a clock; rows of later tasks are requested while rows of earlier tasks come.
 """
 
 from amaranth import *
@@ -17,13 +17,15 @@ from hw.stream.queue import Queue
 
 __all__ = ["ErrorRows"]
 
-#: TRAINs whose rows may be under way.
+#: TRAINs whose rows may be requested and not yet checked.
 _UNDER_WAY = 4
 
 
 class ErrorRows(wiring.Component):
-    """``broken`` if a word of these rows, those beyond the network's outputs among them, has an
-    exponent of all ones; ``detail`` is the place of the first TRAIN that has one.
+    """Finds the first TRAIN with a number in its error rows that is infinite or a NaN.
+
+    Such a number has an exponent of all ones. All 16 words of a row are checked, also those beyond
+    the outputs of the network.
 
     Parameters
     ----------
@@ -34,14 +36,17 @@ class ErrorRows(wiring.Component):
     clear : In(1)
         One clock: a new list begins.
     i : In(stream of ``listed_task``)
-        Of tasks that keep all other rules.
+        Tasks that have passed all other checks.
     operands : In(64)
-        Address of this buffer.
+        Address of the buffer in which the error rows are.
     read : Out(read_port(512))
+        Reads the error rows.
     done : Out(1)
-        All of the list, to its last row, has been looked at; from then on until ``clear``.
-    broken, detail : Out
-        Right when ``done``.
+        All error rows of the list are checked; high until ``clear``.
+    broken : Out(1)
+        Valid with ``done``: a number is not finite.
+    detail : Out
+        Position of the first task that has such a number, if ``broken``.
     """
 
     def __init__(self, config):

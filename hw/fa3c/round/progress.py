@@ -1,6 +1,6 @@
-"""What rounds leave behind: steps of every agent's rollout, and which snapshots were made.
+"""What rounds leave behind: the steps of every agent's rollout, and which snapshots were made.
 
-A clock for each agent of a task, at least one a task.
+It takes a clock for each agent of a task, and at least one for each task.
 """
 
 from amaranth import *
@@ -15,11 +15,12 @@ __all__ = ["Progress"]
 
 
 class Progress(wiring.Component):
-    """Goes through the tasks of a ROUND after its end.
+    """Goes through the tasks of a ROUND after its end, and notes what they have changed.
 
-    An INFER of step k has made its agents' rollouts k + 1 steps long, one of a bootstrap changes
-    nothing, a TRAIN has emptied its agent's, a SYNC has made its snapshot. If memory has failed,
-    the rollouts of all agents are empty, and the snapshots of all SYNCs are not made.
+    An INFER of step k makes the rollouts of its agents k + 1 steps long; an INFER of a bootstrap
+    changes nothing; a TRAIN empties the rollout of its agent; a SYNC makes its snapshot. If memory
+    has failed, the rollouts of all agents of the ROUND are empty, and the snapshots of all its
+    SYNCs are not made.
 
     Parameters
     ----------
@@ -28,15 +29,19 @@ class Progress(wiring.Component):
     Members
     -------
     clear : In(1)
-        One clock, between ROUNDs: all rollouts are empty, and no snapshot is made.
-    i : In(stream of ``listed_task``), failed : In(1)
-        Tasks of the ROUND, and whether memory has failed.
+        One clock, between ROUNDs: all rollouts become empty, and no snapshot counts as made.
+    i : In(stream of ``listed_task``)
+        The tasks of the ROUND.
+    failed : In(1)
+        Memory has failed during the ROUND.
     done : Out(1)
         One clock: the last task has been taken.
-    agent : In(8), length : Out
-        An agent; a clock later, steps of its rollout. Not while tasks come.
+    agent : In(8)
+        Number of an agent. Not used while tasks are taken.
+    length : Out
+        Steps of the rollout of the ``agent`` of a clock ago.
     synced : Out(snapshots)
-        A bit for each snapshot that was made.
+        A bit for each snapshot: it was made.
     """
 
     LATENCY = 1
@@ -60,7 +65,7 @@ class Progress(wiring.Component):
         config, task = self.config, self.i.p.task
         ram = Ram(width=len(self.length), depth=config.agents, style=style_of(config.agents))
         m.submodules.lengths = ram
-        # Only of an agent whose bit is set does the memory hold a length: so a reset empties all.
+        # The memory holds a length only for an agent whose bit is set, so a reset empties all.
         begun, known = Signal(config.agents), Signal()
         number = self.agent[: ram.address_width]
         m.d.sync += known.eq(begun.bit_select(number, 1))

@@ -1,7 +1,7 @@
-"""A whole ROUND, from the beats of its list to what it leaves behind.
+"""A whole ROUND, from the beats of its list of tasks to what it leaves behind.
 
-The list is gone through four times: for its rules, for the numbers of its error rows, to hand it
-out, and to note what it has done. Before it is handed out nothing changes.
+The list is read four times: to check its rules, to check the numbers of its error rows, to execute
+it, and to note what it has done. Nothing changes before it is executed.
 """
 
 from amaranth import *
@@ -22,7 +22,7 @@ __all__ = ["Round"]
 
 
 class Round(wiring.Component):
-    """Takes one list of tasks after the other, and holds what rounds leave behind.
+    """Takes one list of tasks after the other, and holds the state that lasts from round to round.
 
     Parameters
     ----------
@@ -30,28 +30,36 @@ class Round(wiring.Component):
 
     Members
     -------
-    start : In(1), count : In
-        One clock: a ROUND of so many tasks begins; the count is steady until ``done``.
+    start : In(1)
+        One clock: a ROUND begins.
+    count : In
+        Tasks of this ROUND; steady until ``done``.
     clear : In(1)
-        One clock, between ROUNDs: what they have left behind is forgotten.
+        One clock, between ROUNDs: rollouts become empty, and no snapshot counts as made.
     i : In(stream of 512 bits)
-        Its tasks.
-    operands, results : In(64), operands_bytes, results_bytes : In(32)
-        Addresses and sizes of these buffers.
+        The tasks.
+    operands, results : In(64)
+        Addresses of these buffers.
+    operands_bytes, results_bytes : In(32)
+        Sizes of these buffers.
     failed : In(1)
-        Memory has failed since ``start``, before this clock.
+        Memory has failed since ``start``, in an earlier clock.
     read : Out(read_port(512))
-        Error rows, by address.
+        Reads error rows; byte addresses.
     tasks, finished, updates, updated :
-        As of ``Dispatch``.
+        As in ``Dispatch``.
     synced : Out(snapshots)
-        A bit for each snapshot that was made.
+        A bit for each snapshot: it was made.
     working : Out(1)
-        Tasks are executed.
-    done : Out(1), error, detail : Out(32)
-        One clock: it has ended; so.
-    started, trained : Out(1)
-        With ``done``: its tasks were executed, a TRAIN among them, be it that memory failed.
+        Tasks are being executed.
+    done : Out(1)
+        One clock: the ROUND has ended.
+    error, detail : Out(32)
+        With ``done``: the error, 0 for none, and the position of the task that has it.
+    started : Out(1)
+        With ``done``: the tasks were executed, even if memory has failed.
+    trained : Out(1)
+        With ``done``: the tasks were executed, and a TRAIN was among them.
     """
 
     def __init__(self, config):
@@ -119,7 +127,7 @@ class Round(wiring.Component):
 
     def _run(self, m, memory, rules, rows, dispatch, progress):
         def following(state):
-            """The list goes by once more."""
+            """Reads the list once more, in the next state."""
             m.d.comb += memory.replay.eq(1)
             m.next = state
 
@@ -153,8 +161,8 @@ class Round(wiring.Component):
                 with m.If(rows.done):
                     m.next = "COUNTED"
             with m.State("COUNTED"):
-                # Memory that failed the list is looked at here as well: offsets in what came in its
-                # place have been checked.
+                # ``failed`` also says that memory failed while the list was read. What came instead
+                # has passed the checks of its offsets, so reading error rows did no harm.
                 with m.If(self.failed | rows.broken):
                     m.next = "END"
                 with m.Else():

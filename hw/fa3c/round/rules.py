@@ -1,6 +1,6 @@
-"""The rules of a list of tasks: which of them is the first to be broken, and by which task.
+"""Checks the rules of a list of tasks, and finds the first broken rule and the task that breaks it.
 
-Three clocks a task, and two for each of its agents.
+It takes three clocks a task, and two for each agent of a task.
 """
 
 from types import SimpleNamespace
@@ -16,8 +16,10 @@ __all__ = ["Rules"]
 
 
 class Rules(wiring.Component):
-    """Tasks are checked in the order of the list, each for TASK, UNIT, SNAPSHOT, AGENT, STEP,
-    OPERANDS, RESULTS in this order; ``hw.fa3c.records`` says what these are.
+    """Checks the tasks in the order of the list, each for TASK, UNIT, SNAPSHOT, AGENT, STEP,
+    OPERANDS, RESULTS in this order.
+
+    ``hw.fa3c.records`` explains these errors.
 
     Parameters
     ----------
@@ -28,13 +30,15 @@ class Rules(wiring.Component):
     clear : In(1)
         One clock: a new list begins.
     i : In(stream of ``listed_task``)
-        All of them are taken, also behind a task that breaks a rule.
+        The list. All tasks are taken, also those behind a task that breaks a rule.
     operands_bytes, results_bytes : In(32)
         Sizes of these buffers.
     synced : In(snapshots)
-        A bit for each snapshot that was made before this list.
-    agent : Out(8), length : In
-        Number of an agent; a clock later, steps of its rollout before this list.
+        A bit for each snapshot: it was made before this list.
+    agent : Out(8)
+        Number of an agent.
+    length : In
+        A clock later: steps of this agent's rollout before this list.
     done : Out(1)
         One clock: the last task has been taken.
     error, detail : Out
@@ -64,7 +68,7 @@ class Rules(wiring.Component):
         kinds = SimpleNamespace(
             **{kind.name.lower(): task.kind == kind.value for kind in Task},
         )
-        #: What this list has done so far.
+        #: Agents that were named, snapshots that were made or used by earlier tasks of this list.
         so_far = SimpleNamespace(
             taken=Signal(self.config.agents),
             made=Signal(self.config.snapshots),
@@ -100,7 +104,7 @@ class Rules(wiring.Component):
                     broken.operands.eq(task.operands[:6].any() | (ends[0] > self.operands_bytes)),
                     broken.results.eq(task.results[:6].any() | (ends[1] > self.results_bytes)),
                 ]
-                # A count that is out of range would go around.
+                # The loop over agents needs a count within its range.
                 with m.If((count == 0) | broken.task):
                     m.next = "END"
                 with m.Else():
@@ -138,14 +142,14 @@ class Rules(wiring.Component):
         return m
 
     def _end(self, m, broken):
-        """The first of the broken rules."""
+        """Takes the first of the broken rules."""
         m.d.sync += self.detail.eq(self.i.p.position)
         for name, signal in reversed(vars(broken).items()):
             with m.If(signal):
                 m.d.sync += self.error.eq(Error[name.upper()])
 
     def _fields(self, task, kinds):
-        """A field is out of its range, or should be 0."""
+        """Whether a field is out of its range, or is not 0 although the kind does not use it."""
         config, agents = self.config, task.agents.as_value()
         constants = Cat(getattr(task, name) for name in CONSTANTS).any()
         behind = task.as_value()[8 * TASK.used :].any()
@@ -166,7 +170,7 @@ class Rules(wiring.Component):
         )
 
     def _unit(self, task, kinds):
-        """The unit does not exist or has another role."""
+        """Whether the unit does not exist or has a role that does not allow the task."""
 
         def able(work):
             return Cat(task.unit == number for number in self.config.units_for(work)).any()
@@ -174,7 +178,7 @@ class Rules(wiring.Component):
         return (kinds.infer & ~able("infer")) | (kinds.train & ~able("train"))
 
     def _snapshot(self, task, kinds, so_far):
-        """The snapshot does not exist, or its SYNC and its use are in the wrong order."""
+        """Whether the snapshot does not exist, or its SYNC and its use are in the wrong order."""
         snapshots = self.config.snapshots
         number = task.snapshot[: max(1, (snapshots - 1).bit_length())]
         made, used, synced = (
@@ -188,7 +192,7 @@ class Rules(wiring.Component):
         )
 
     def _ends(self, m, task, kinds):
-        """Registers: where operands and results of the task end."""
+        """Registers with the offsets at which operands and results of the task end."""
         config, ends = self.config, (Signal(34), Signal(34))
         count = task.count[:5]
         needs = (

@@ -1,6 +1,6 @@
-"""The tasks of a ROUND: taken once, gone through as often as wanted.
+"""The memory for the tasks of a ROUND: written once, read as often as needed.
 
-A task a clock in either direction; the first leaves two clocks after ``replay``.
+It takes and gives a task a clock; the first task leaves two clocks after ``replay``.
 """
 
 from amaranth import *
@@ -15,7 +15,7 @@ __all__ = ["TaskMemory"]
 
 
 class TaskMemory(wiring.Component):
-    """The list of one ROUND, up to ``config.tasks`` of them.
+    """Holds the list of one ROUND, up to ``config.tasks`` tasks.
 
     Parameters
     ----------
@@ -25,10 +25,16 @@ class TaskMemory(wiring.Component):
     -------
     count : In
         Tasks of the list, at least 1; steady from ``fill`` on.
-    fill : In(1), i : In(stream of 512 bits), filling : Out(1)
-        One clock: take a new list; its tasks, as in memory; they are not all in yet.
-    replay : In(1), o : Out(stream of ``listed_task``)
-        One clock, while nothing is left of an earlier replay: go through the whole list.
+    fill : In(1)
+        One clock: take a new list.
+    i : In(stream of 512 bits)
+        Its tasks, as they are in memory.
+    filling : Out(1)
+        Tasks of the list are still missing.
+    replay : In(1)
+        One clock, when the replay before it has ended: send the whole list.
+    o : Out(stream of ``listed_task``)
+        The tasks of a replay.
     """
 
     LATENCY = 2
@@ -51,7 +57,7 @@ class TaskMemory(wiring.Component):
         depth = self.config.tasks
         m.submodules.ram = ram = Ram(width=8 * TASK.size, depth=depth, style=style_of(depth))
         written = Signal(range(depth + 1))
-        read = Signal(range(depth + 1))  # tasks of this replay that were fetched
+        read = Signal(range(depth + 1))  # tasks fetched in this replay
         replaying, fetch = Signal(), Signal()
         m.d.comb += [
             self.i.ready.eq(self.filling),

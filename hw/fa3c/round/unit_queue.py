@@ -1,6 +1,6 @@
 """The tasks of one compute unit, from the list to the unit, in order.
 
-A task leaves three clocks after it came, if it waits for nothing.
+A task that need not wait leaves three clocks after it came.
 """
 
 from amaranth import *
@@ -15,7 +15,7 @@ __all__ = ["UnitQueue"]
 
 
 class UnitQueue(wiring.Component):
-    """Holds a whole list, so that what waits here never holds up the tasks of others.
+    """Has room for a whole list, so that a waiting task never holds up the tasks of other units.
 
     Parameters
     ----------
@@ -24,14 +24,18 @@ class UnitQueue(wiring.Component):
     Members
     -------
     i : In(stream of ``queued_task``)
+        Tasks of this unit.
     made : In(snapshots)
-        A bit for each snapshot whose SYNC in this list is done: a task with ``waits`` needs it.
+        A bit for each snapshot: its SYNC in this list is done. A task with ``waits`` leaves only
+        when the bit of its snapshot is set.
     operands, results : In(64)
         Addresses of these buffers.
-    o : Out(stream of ``unit_task``), finished : In(1)
-        To the unit; one clock: it has finished a task.
+    o : Out(stream of ``unit_task``)
+        Tasks for the unit.
+    finished : In(1)
+        One clock: the unit has finished a task.
     busy : Out(1)
-        A task came that is not finished.
+        A task has come that is not finished.
     """
 
     def __init__(self, config):

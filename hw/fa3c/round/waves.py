@@ -1,8 +1,8 @@
-"""The order of RMSProp: updates of several units side by side, layer by layer.
+"""The order of the work of RMSProp: updates of several units side by side, layer by layer.
 
-Per parameter it is the order of the list; it is another only between parameters that have nothing
-to do with each other. So the update of a unit's last layers does not wait until another unit has
-made its gradient of the first ones.
+For each parameter, the order of its updates is that of the list; only updates of different
+parameters change places. So the last layers of a unit are updated before another unit has computed
+the gradient of its first layers.
 """
 
 from amaranth import *
@@ -17,8 +17,11 @@ __all__ = ["Waves"]
 
 
 class Waves(wiring.Component):
-    """A wave is one SYNC, or TRAINs that follow each other, SYNCs between them counted, of units
-    that differ: for each layer, the last first, an update of each of them in the list's order.
+    """Collects tasks in waves, and issues the updates of one wave after the other.
+
+    A wave is one SYNC, or a run of consecutive TRAINs on different units: a SYNC, or a second TRAIN
+    of a unit, ends it. A wave of TRAINs issues for each layer, the last layer first, one update for
+    each TRAIN, in the order of the list.
 
     Parameters
     ----------
@@ -27,17 +30,19 @@ class Waves(wiring.Component):
     Members
     -------
     i : In(stream of ``updating_task``)
-        All TRAINs and SYNCs of a list; a whole list has room.
+        All TRAINs and SYNCs of a list; there is room for a whole list.
     closed : In(1)
-        The list has ended: nothing comes.
+        All tasks of the list have come.
     clear : In(1)
         One clock: a new list begins.
-    o : Out(stream of ``update``), updated : In(1)
-        One at a time; one clock: it is done.
+    o : Out(stream of ``update``)
+        Work for RMSProp, one piece at a time.
+    updated : In(1)
+        One clock: RMSProp has finished this work.
     made : Out(snapshots)
-        A bit for each snapshot whose SYNC of this list is done.
+        A bit for each snapshot: its SYNC in this list is done.
     busy : Out(1)
-        Something came that is not done.
+        A task has come that is not done.
     """
 
     def __init__(self, config):
@@ -62,11 +67,11 @@ class Waves(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), queue.i)
         wave = Signal(data.ArrayLayout(entry, units), reset_less=True)
         count = Signal(range(units + 1))
-        there = Signal(units)  # units of the wave
+        there = Signal(units)  # units that have a TRAIN in the wave
         index = Signal(range(max(2, units)))
         layer = Signal(range(max(2, layers)))
         entered, final = Signal(entry), Signal()
-        list_ended = self.closed & (queue.level == 0)  # a deep queue shows its word later
+        list_ended = self.closed & (queue.level == 0)  # a deep queue shows a word late
         again = there.bit_select(queue.o.p.unit, 1)
         m.d.comb += [
             entered.eq(wave[index]),

@@ -1,5 +1,5 @@
-"""A compute unit of ``hw.fa3c``: its memories, its lines, its array of PEs, and what its sums go
-through.
+"""A compute unit of ``hw.fa3c``: buffers, lines, an array of PEs, and the additions behind the
+array.
 
 Read ``compute_unit.py``, which wires all others, from memory to the PEs and back.
 """

@@ -1,6 +1,6 @@
-"""The PEs of a compute unit, ``lanes`` x 16, and the control that they share.
+"""The ``lanes`` x 16 PEs of a compute unit, and the control that they share.
 
-Interval 1; LATENCY clocks from a step to ``done``, a register more than a PE has.
+Interval 1; ``LATENCY`` clocks from a step to ``done``, one more than in a PE, for a register.
 """
 
 from amaranth import *
@@ -17,18 +17,18 @@ from hw.stream.delay import delay
 
 __all__ = ["PLACES", "PeArray"]
 
-#: Places of sums behind the array: two halves of a place for each slot.
+#: Places for sums behind the array: two halves, each with a place for every slot.
 PLACES = 2 * SLOTS
 
 
 class PeArray(wiring.Component):
-    """A step multiplies the row that each lane holds by the lane's word, and adds to a slot::
+    """A step multiplies the row that each lane holds by the word of the lane, and adds to a slot::
 
         sum[lane][r][slot] = (first ? -0 : sum[lane][r][slot]) + held[lane][r] * words[lane]
 
-    for the 16 words r of a row. Free-running: a step a clock, or none. A step may have the slot of
-    one that is at least ``RETURN`` clocks ago, whatever the steps between the two; sooner, its sum
-    is undefined.
+    for the 16 words r of a row. Free-running: in each clock there is a step or none. A step may use
+    the slot of an earlier step if it comes at least ``RETURN`` clocks later, whatever steps come
+    between. If it comes sooner, its sum is undefined.
 
     Parameters
     ----------
@@ -37,24 +37,29 @@ class PeArray(wiring.Component):
     Members
     -------
     row : In(512)
-        Word r is for PE r of a lane.
+        A row to load: word r is for PE r of a lane.
     load : In(lanes)
-        Bit l: ``row`` is what lane l holds next. Any number of lanes at once.
+        Bit l: ``row`` becomes the next row of lane l. Any number of lanes may load in one clock.
     swap : In(1)
-        Each lane holds what it was to hold next, for the step of this clock on. A ``load`` in the
-        same clock comes after it.
+        Each lane holds its next row from the step of this clock on. A ``load`` in the same clock is
+        for the row after that.
     words : In [lanes]
-    slot, half : In(5), In(1)
+        The word of each lane, for the step of this clock.
+    slot : In(5)
+        The slot to which the step adds.
+    half : In(1)
+        The half of the places in which the sums of the step go, if ``last``.
     first, last : In(1)
-        A step that begins a sum; one whose sums leave, and may still be added to.
+        ``first``: the step begins a sum. ``last``: the sums leave after the step; later steps may
+        still add to them.
     valid : In(1)
-        There is a step.
+        There is a step in this clock.
     sums : Out(lanes * 512)
-        Lane l has the bits from 512 * l.
+        The sums of the step of ``LATENCY`` clocks ago; lane l has the 512 bits from 512 * l.
     place : Out(6)
-        half * 32 + slot.
+        half * 32 + slot, of the same step.
     done : Out(1)
-        ``LATENCY`` clocks after a step with ``last``: ``sums`` and ``place`` are those of it.
+        That step had ``last``.
     """
 
     LATENCY = 1 + PE.LATENCY
@@ -82,7 +87,7 @@ class PeArray(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Resources of the PEs alone: they are nearly all."""
+        """Resources of the PEs; the rest of the array takes little and is not counted."""
         pes, pe = config.lanes * ROW, PE.estimate(config)
         return Estimate(
             latency=cls.LATENCY,
@@ -94,7 +99,7 @@ class PeArray(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # Delays that several users share are made once: read_slot lies on the way to write_slot.
+        # Delays are shared: ``write_slot`` is ``read_slot``, delayed further.
         read_slot = delay(m, self.slot, 1 + PE.READ_DELAY, name="slot")
         write_slot = delay(m, read_slot, PE.LATENCY - PE.READ_DELAY, name="read_slot")
         first = delay(m, self.first, 1 + PE.FIRST_DELAY, name="first")

@@ -1,9 +1,9 @@
 """A compute unit: executes one task after the other, an inference or the gradient of a rollout.
 
-Read it from memory to the PEs: movers and parameter buffer bring rows, ``Schedule`` says which;
-``Fill`` and ``HeldRows`` (FA3C's buffer control unit) stitch lines and bring what stands in the
-PEs; ``Sweep`` drives the array; ``Drain`` adds up the lanes, and rows of outputs are scattered to
-their places in the feature buffer.
+Read it from memory to the PEs. ``Load``, ``Store`` and the parameter buffer move rows, as
+``Schedule`` tells them. ``Fill`` stitches lines and ``HeldRows`` brings the rows that the PEs hold;
+both together are FA3C's buffer control unit. ``Sweep`` drives the array. ``Drain`` adds up the
+lanes, and rows of outputs are scattered to their places in the feature buffer.
 """
 
 from amaranth import *
@@ -28,18 +28,18 @@ from hw.stream.queue import Queue
 
 __all__ = ["ComputeUnit"]
 
-#: Rows of biases that wait for their groups.
+#: Places for rows of biases that wait for their groups.
 _BIASES = 2
 
 
 class ComputeUnit(wiring.Component):
-    """``lanes`` x 16 PEs with their buffers.
+    """The ``lanes`` x 16 PEs with their buffers.
 
     Parameters
     ----------
     config : Fa3cConfig
     number : int
-        Its place in ``config.units``, which has its role.
+        Number of the unit; ``config.units[number]`` is its role.
 
     Members
     -------
@@ -47,19 +47,22 @@ class ComputeUnit(wiring.Component):
     done : Out(1)
         One clock: memory has acknowledged all that the task writes, and all rows of its gradient
         were taken.
-    parameters, features : Out(read_port(512))
-        Of local memory, offsets in bytes: a snapshot, rollouts.
+    parameters : Out(read_port(512))
+        Reads a snapshot in local memory; byte offsets.
+    features : Out(read_port(512))
+        Reads rollouts in local memory; byte offsets.
     screens : Out(read_port(512))
-        Of operands: observations, or errors.
+        Reads observations, or errors, from operands.
     rollout : Out(write_port(512))
-        Of local memory.
+        Writes rollouts to local memory.
     outputs : Out(write_port(512))
-        Of results.
+        Writes outputs to results.
     gradients : Out(stream of 512 bits)
-        Rows of weights and of biases, layer by layer from the last, each in memory's order.
-    begun, number : Out
-        For those who count clocks: one clock, a pass begins; its place among the role's
-        (``unit_passes``).
+        Rows of weights and of biases, the last layer first, each layer in the order of memory.
+    begun : Out(1)
+        One clock: a pass begins. For measurements of clocks.
+    number : Out
+        Number of this pass in ``unit_passes`` of the role.
     """
 
     def __init__(self, config, number):
@@ -123,7 +126,7 @@ class ComputeUnit(wiring.Component):
         return m
 
     def _begin(self, m, schedule, *units):
-        """Units that run the loops of the pass under way."""
+        """Connects units that run loops to the pass that ``schedule`` begins."""
         for unit in units:
             m.d.comb += [
                 unit.start.eq(schedule.start),
@@ -132,11 +135,11 @@ class ComputeUnit(wiring.Component):
             ]
 
     def _lines(self, m, schedule, features, parameters, sweep, drain):
-        """Lines and rows for the sweeps."""
+        """The way of lines and held rows to the sweeps."""
         m.submodules.fill = fill = Fill(self.config, schedule.table)
         m.submodules.held = held = HeldRows(self.config, schedule.table)
         m.submodules.line = line = LineBuffer(self.config)
-        # So that the rows behind a bias do not wait until its group is drained.
+        # The rows behind a row of biases must not wait until the group of the biases is drained.
         m.submodules.biases = biases = Queue(unsigned(ROW_WIDTH), _BIASES)
         self._begin(m, schedule, fill, held, sweep)
         connect(m, held.error_request, features.reads[0].request)
@@ -160,7 +163,7 @@ class ComputeUnit(wiring.Component):
         self.line = line
 
     def _sums(self, m, sweep, drain):
-        """Steps of the array, whose sums go to the output line."""
+        """The way from the sweeps through the array to the output line of ``drain``."""
         m.submodules.array = array = PeArray(self.config)
         connect(m, sweep.group, drain.group)
         m.d.comb += [
@@ -176,14 +179,13 @@ class ComputeUnit(wiring.Component):
         ]
 
     def _scatter(self, m, schedule, features, drain):
-        """Outputs go to their places; those of BW take the place of what masks them.
-
-        Returns whether all rows of the pass are written.
+        """Outputs go to their places in the feature buffer; the errors that BW computes overwrite
+        the features that mask them. Returns a signal: all rows of the pass are written.
         """
         table = [
             (number, p.drain) for number, p in enumerate(schedule.table) if p.drain is not None
         ]
-        if not table:  # a unit that trains one layer makes its gradient and nothing else
+        if not table:  # a unit that only trains a network of one layer has no outputs
             return C(1)
         nests = [drain_nest for _, drain_nest in table]
         loops = [Loops(nest.counts, ((nest.strides, nest.base),)) for nest in nests]

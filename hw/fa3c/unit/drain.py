@@ -1,6 +1,6 @@
-"""What becomes of sums: the output line keeps them; a group's leave as outputs or as gradients.
+"""Keeps the sums of the array, and sends the sums of a group as outputs or as gradients.
 
-A row of outputs every 16 / drain_words clocks for each partial sum, a row of gradients a clock.
+A row of outputs takes 16 / drain_words clocks for each partial sum, a row of gradients one clock.
 """
 
 from amaranth import *
@@ -20,31 +20,32 @@ from hw.stream.ram import Ram
 
 __all__ = ["GROUP", "READ", "Drain"]
 
-#: What is to be done with a half of the output line, whose sums are all there.
-#: ``gradient``: its rows go to ``gradients`` as they are, those of ``count`` slots and, with
-#: ``bias``, the first lane's of one more. Else ``count`` outputs go to ``o``: ``split`` into the
-#: config's partial sums; with ``mask``, those stay whose word of the mask is not zero, and there
-#: is no bias; else with ``relu``, negative ones become +0.
+#: A group: how the sums in one half of the output line leave, when all of them are there.
+#: If ``gradient``, rows go to ``gradients`` unchanged: the rows of ``count`` slots for every lane,
+#: and if ``bias``, the first lane's row of one more slot. Otherwise ``count`` outputs go to ``o``.
+#: ``split``: each output is the total of the config's partial sums. ``mask``: an output whose word
+#: of the mask is zero becomes +0, and there is no bias. ``relu``, without ``mask``: a negative
+#: output becomes +0.
 GROUP = data.StructLayout(
     {"gradient": 1, "count": range(SLOTS + 1), "bias": 1, "relu": 1, "mask": 1, "split": 1}
 )
 
-#: Clocks from the address of a sum to the words that are taken of it.
+#: Clocks from the address of a sum to its words.
 READ = 2
 
 _MINUS_ZERO = Binary32().zero
 
 
 class Drain(wiring.Component):
-    """The output line: 64 places of all lanes' sums, of which groups take half 0, 1, 0, ...
+    """The output line: 64 places for the sums of all lanes. Groups use half 0, half 1, half 0, ...
 
-    Output n of a group is, over the partial sums p (one, or ``config.partials`` where ``split``)
-    and the lanes l, of slots ``n + p * 32 / partials``::
+    Output n of a group adds up all lanes l and all partial sums p (one, or ``config.partials`` if
+    ``split``). Partial sum p of output n is in slot ``n + p * 32 / partials``::
 
         tree over p * lanes + l of sums, + bias[r], ReLU or mask        (``OutputRows``)
 
-    Its rows leave ``o`` in order, r = 0..15 in each. Gradients leave as rows of slot 0, lane 0;
-    slot 0, lane 1; ... Source: FA3C 4.5, the scatter of PE outputs over rows.
+    The rows of outputs leave ``o`` in order; a row has r = 0..15. Gradients leave as rows of slot
+    0, lane 0; slot 0, lane 1; ... Source: FA3C 4.5, the scatter of PE outputs over rows.
 
     Parameters
     ----------
@@ -53,19 +54,22 @@ class Drain(wiring.Component):
     Members
     -------
     sums : In(lanes * 512), place : In(6), done : In(1)
-        Of ``PeArray``.
-    group : In(stream.Signature(GROUP))
-        In the clock of its last ``done``, or later. There is always room for two.
+        As the outputs of ``PeArray``.
+    group : In(stream of GROUP)
+        A group, in the clock of its last ``done`` or later. There is always room for two.
     free : Out(1)
-        One clock: the half of the oldest group may be written, in this clock already.
-    biases : In(stream.Signature(512))
-        One row for each group that has neither ``gradient`` nor ``mask``; it goes with the last.
-    masks : In(stream.Signature(512))
-        One row for each output of a group with ``mask``. Subnormal words are zeros.
-    o : Out(stream.Signature(512))
-    gradients : Out(stream.Signature(512))
+        One clock: the half of the oldest group is free, and may be written in this clock already.
+    biases : In(stream of 512 bits)
+        A row of biases for each group that has neither ``gradient`` nor ``mask``; taken with the
+        last output of the group.
+    masks : In(stream of 512 bits)
+        A row for each output of a group with ``mask``. Subnormal words count as zero.
+    o : Out(stream of 512 bits)
+        Rows of outputs.
+    gradients : Out(stream of 512 bits)
+        Rows of a gradient.
     busy : Out(1)
-        From the clock after a group was taken to the one in which its last row leaves.
+        From the clock after a group was taken to the clock in which its last row leaves.
     """
 
     def __init__(self, config):
@@ -88,10 +92,10 @@ class Drain(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """``latency`` from a group to its first row of outputs, ``interval`` between rows: where
-        there is one partial sum, as of ``OutputRows``.
+        """``latency`` from a group to its first row of outputs, ``interval`` between rows, both for
+        one partial sum, as in ``OutputRows``.
 
-        Resources are fitted to what yosys maps to UltraScale+: adders with the delays beside them;
+        Resources are fitted to what yosys maps for UltraScale+: adders with the delays beside them;
         for each lane its places in the line and the multiplexers behind them.
         """
         rows, lanes, words = OutputRows.estimate(config), config.lanes, config.drain_words
@@ -113,11 +117,11 @@ class Drain(wiring.Component):
         wiring.connect(m, wiring.flipped(self.group), groups.i)
         group = groups.o.p
 
-        # Both ways read the line, in turn as groups want it, and share these.
+        # Outputs and gradients read the line in turn, as groups ask, and share these signals.
         slot, half, partial = Signal(range(SLOTS)), Signal(), Signal()
         slot_end, end = Signal(), Signal()
-        row_shown = Signal()  # a row of gradients is on show, from the line's output register
-        bias = Signal()  # the row of gradients after the last slot's
+        row_shown = Signal()  # the line's output register has a row for ``gradients``
+        bias = Signal()  # the row of gradients of biases, behind the last slot
         output, output_end = self._outputs(m, groups.o, line, rows, partial, row_shown, end)
         gradient, gradient_end = self._gradients(m, groups.o, line, row_shown, bias)
         m.d.comb += [
@@ -142,8 +146,8 @@ class Drain(wiring.Component):
         return m
 
     def _outputs(self, m, groups, line, rows, partial, row_shown, end):
-        """Each place is read ``steps`` times, for other words of its row; returns the read enable
-        and whether the slot is finished."""
+        """Reads each place ``steps`` times, each time for other words of its rows. Returns the read
+        enable and whether the slot is finished."""
         config, group = self.config, groups.p
         steps = OutputRows.steps_of(config)
         step = Signal(range(steps))
@@ -152,7 +156,7 @@ class Drain(wiring.Component):
         m.d.comb += [
             begins.eq((step == 0) & (partial == 0)),
             operand.eq(Mux(group.mask, self.masks.valid, self.biases.valid)),
-            # Only the beginning of a row waits.
+            # Only the first step of a row may wait.
             read.eq(
                 groups.valid & ~group.gradient & (~begins | (rows.room & operand & ~row_shown))
             ),
@@ -168,7 +172,7 @@ class Drain(wiring.Component):
             with m.If(last_step):
                 m.d.sync += partial.eq(~last_partial)
 
-        # The words of this step, all ``READ`` clocks later.
+        # The words of this step, ``READ`` clocks later.
         width = config.drain_words * WIDTH
         s1_step = delay(m, step, 1, name="step")
         s2_words = Signal(sums_layout(config), reset_less=True)
@@ -203,7 +207,7 @@ class Drain(wiring.Component):
         return read, slot_end
 
     def _gradients(self, m, groups, line, row_shown, bias):
-        """Each place is read once for each lane; returns as ``_outputs``."""
+        """Reads each place once for each lane; returns the same as ``_outputs``."""
         lanes = self.config.lanes
         lane = Signal(range(lanes))
         s1_lane = Signal.like(lane, reset_less=True)

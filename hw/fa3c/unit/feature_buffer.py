@@ -1,6 +1,7 @@
-"""Feature maps on chip: one memory, of which four units read and two write.
+"""Feature maps on chip: one memory with four ports that read and two that write.
 
-A row a clock each way; a row leaves ``LATENCY`` clocks after its request was taken.
+It reads a row and writes a row each clock; a row leaves ``LATENCY`` clocks after its request was
+taken.
 """
 
 from amaranth import *
@@ -16,7 +17,7 @@ __all__ = ["FeatureBuffer", "feature_read", "feature_write"]
 
 
 def feature_read(config):
-    """A port that reads: ``request`` is the number of a row, ``data`` the rows in that order."""
+    """A read port: ``request`` is the number of a row, ``data`` gives the rows in that order."""
     return wiring.Signature(
         {
             "request": Out(stream.Signature(range(config.feature_rows))),
@@ -26,16 +27,17 @@ def feature_read(config):
 
 
 def feature_write(config):
-    """A row and where it goes."""
+    """A row to write: its number ``row`` and its 512 bits ``data``."""
     return data.StructLayout({"row": range(config.feature_rows), "data": ROW_WIDTH})
 
 
 class FeatureBuffer(wiring.Component):
-    """Rows of 16 words, read and written by fixed priority, the first port first.
+    """Rows of 16 words. If several ports ask in one clock, the port with the lowest number is
+    first.
 
-    A port that does not take its rows has no more fetched than it may hold, and keeps up no other.
-    A row may be read from the clock after its write was taken on; a read that is taken in that
-    clock itself gets an undefined row, and users do not make it.
+    If a port does not take its rows, it gets no more than its queue holds, and the other ports go
+    on. A row may be read from the clock after its write was taken. A read of the row in the clock
+    in which the write is taken gives an undefined row; users avoid it.
 
     Parameters
     ----------
@@ -44,11 +46,11 @@ class FeatureBuffer(wiring.Component):
     Members
     -------
     reads : In(feature_read(config)).array(4)
-    writes : In(stream.Signature(feature_write(config))).array(2)
+    writes : In(stream of feature_write(config)).array(2)
     """
 
     READS, WRITES = 4, 2
-    #: Rows of one port that are under way or not taken; 3 would do for a row a clock.
+    #: Rows of a port that are requested and not yet taken, at most; 3 are enough for a row a clock.
     AHEAD = 4
     INTERVAL = 1
     LATENCY = 1 + Queue.latency_of(AHEAD)
@@ -65,7 +67,7 @@ class FeatureBuffer(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Clocks from a request, taken at once, to its row; and the blocks of the rows."""
+        """Clocks from a request that is taken at once to its row, and the memory blocks."""
         blocks = row_blocks(config.feature_rows, config.ultra_ram)
         return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
 
@@ -98,7 +100,7 @@ class FeatureBuffer(wiring.Component):
                 port.request.ready.eq(room & ~wanted[:number].any()),
                 fetch.eq(port.request.valid & port.request.ready),
                 queue.i.payload.eq(ram.read_data),
-                queue.i.valid.eq(fetched),  # there is room: it was kept at the fetch
+                queue.i.valid.eq(fetched),  # there is room: the fetch has reserved it
             ]
             with m.If(fetch):
                 m.d.comb += ram.read_address.eq(port.request.payload)

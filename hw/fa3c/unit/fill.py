@@ -1,4 +1,5 @@
-"""Fills lines: asks the feature buffer for the rows of one line after the other (FA3C 4.5)."""
+"""Asks the feature buffer for the rows of one line after the other, to fill the line buffer (FA3C
+4.5)."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -11,12 +12,13 @@ from hw.stream.queue import Queue
 
 __all__ = ["Fill"]
 
-#: Rows that may be on their way from the feature buffer.
+#: Rows that may be requested from the feature buffer and not yet taken.
 _UNDER_WAY = 16
 
 
 class Fill(wiring.Component):
-    """The rows of every line of a pass, in order, as long as the line buffer has a place for them.
+    """Brings the rows of every line of a pass, in order. A line begins when the line buffer has a
+    place.
 
     Parameters
     ----------
@@ -25,11 +27,14 @@ class Fill(wiring.Component):
 
     Members
     -------
-    start, number, batch, busy : as ``LoopNest``
-    request : Out(stream of rows of the feature buffer), data : In(stream of 512 bits)
-    o : Out(stream.Signature(LINE_ROW))
+    start, number, batch, busy : as in ``LoopNest``
+    request : Out(stream of row numbers of the feature buffer)
+    data : In(stream of 512 bits)
+        The requested rows.
+    o : Out(stream of LINE_ROW)
+        The rows, for the line buffer.
     release : In(1)
-        One clock: a line is through, its place is free.
+        One clock: a line has been swept, its place is free.
     """
 
     INTERVAL = 1
@@ -61,7 +66,7 @@ class Fill(wiring.Component):
         nest = self.nest
         nest.runs(m, self)
         m.submodules.ends = ends = Queue(unsigned(1), _UNDER_WAY)
-        claimed = Signal(range(3))  # lines asked for and not released
+        claimed = Signal(range(3))  # lines whose rows were requested and that are not released
         begins, may, issue = Signal(), Signal(), Signal()
         m.d.comb += [
             begins.eq(nest.o.p.first[-1]),

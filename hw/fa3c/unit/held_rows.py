@@ -1,7 +1,7 @@
-"""Brings the rows that stand in the PEs: parameters, transposed for BW, or errors.
+"""Brings the rows that the PEs hold: parameters, transposed for BW, or errors.
 
-The TLU, FA3C's transposing load unit (4.4.3), is a ``Transpose``: patches of 16 x 16 words turn
-over on their way, a row in and a row out every clock.
+The TLU, FA3C's transposing load unit (4.4.3), is a ``Transpose``: patches of 16 x 16 words are
+transposed on their way, a row in and a row out every clock.
 """
 
 from amaranth import *
@@ -18,12 +18,12 @@ from hw.stream.transpose import Transpose
 
 __all__ = ["HeldRows"]
 
-#: Rows that may be on their way from a buffer.
+#: Rows that may be requested from a buffer and not yet taken.
 _UNDER_WAY = 16
 
 
 class HeldRows(wiring.Component):
-    """Every row of a pass, in order; behind those of a group of FW comes its row of biases.
+    """Brings every row of a pass, in order. In FW, a row of biases ends each group.
 
     Parameters
     ----------
@@ -32,12 +32,19 @@ class HeldRows(wiring.Component):
 
     Members
     -------
-    start, number, batch, busy : as ``LoopNest``; all rows must have been taken before ``start``
-    parameter_request : Out(stream of rows of the parameter buffer, from the pass's first on)
+    start, number, batch, busy : as in ``LoopNest``; all rows of the pass before must have been
+        taken before ``start``
+    parameter_request : Out(stream of row numbers)
+        Rows of the parameter buffer; 0 is the first row of the pass.
     parameters : In(stream of 512 bits)
-    error_request : Out(stream of rows of the feature buffer), errors : In(stream of 512 bits)
+        The requested rows of parameters.
+    error_request : Out(stream of row numbers of the feature buffer)
+    errors : In(stream of 512 bits)
+        The requested rows of errors.
     o : Out(stream of 512 bits)
+        The rows for the PEs.
     biases : Out(stream of 512 bits)
+        The rows of biases.
     """
 
     INTERVAL = 1
@@ -68,7 +75,7 @@ class HeldRows(wiring.Component):
         )
 
     def _is(self, m, name, test):
-        """High in a pass for which ``test`` holds."""
+        """A signal: ``test`` holds for the running pass."""
         return of_pass(m, self.number, [test(p) for p in self.passes], name)
 
     def elaborate(self, platform):
@@ -78,7 +85,7 @@ class HeldRows(wiring.Component):
         forward = self._is(m, "forward", lambda p: p.kind == Kind.FW)
         errors = self._is(m, "from_errors", lambda p: p.source == Source.ERRORS)
 
-        # Which of the rows under way are biases.
+        # For each row of parameters under way: whether it is a row of biases.
         m.submodules.kinds = kinds = Queue(unsigned(1), _UNDER_WAY)
         bias, bias_row = Signal(), Signal(nest.spans[0])
         issue = Signal()
@@ -98,7 +105,7 @@ class HeldRows(wiring.Component):
                 bias_row.eq(nest.o.p.row + 1),
             ]
 
-        ready = Signal()  # of whoever takes the row of parameters
+        ready = Signal()  # the stream that gets this row of parameters is ready
         arrived = Signal()
         m.d.comb += [
             arrived.eq(self.parameters.valid & kinds.o.valid),

@@ -1,8 +1,8 @@
 """The line buffer: rows from several places of a feature map become one line of words (FA3C 4.5).
 
-*Stitch*: rows that follow each other here may lie far apart in the feature buffer. *Shift*: the
-sweeps move through a line in chunks of ``lanes`` words, one a clock, in any order. Two lines: one
-is swept while the other is filled.
+*Stitch*: rows that are neighbours here may be far apart in the feature buffer. *Shift*: sweeps read
+a line in chunks of ``lanes`` words, one a clock, in any order. There are two lines: one is swept
+while the other is filled.
 """
 
 from amaranth import *
@@ -18,11 +18,11 @@ from hw.stream.ram import Ram
 
 __all__ = ["LINE_ROW", "LineBuffer", "byte_to_float"]
 
-#: A row on its way into a line; ``last`` ends the line.
+#: A row for the line that is filled; ``last``: it is the last row of the line.
 LINE_ROW = data.StructLayout({"row": ROW_WIDTH, "last": 1})
 
 _BYTE = 8
-#: binary32 1.0, which stands in for the words of a bias.
+#: binary32 1.0: in GC, the gradient of a bias is the sum of 1 * error.
 _ONE = BIAS << 23
 
 
@@ -37,7 +37,7 @@ def byte_to_float(m, byte, exponent, *, name):
 
 
 class LineBuffer(wiring.Component):
-    """Words of the line that is swept.
+    """Gives words of the line that is swept, and takes rows of the next line.
 
     Parameters
     ----------
@@ -45,21 +45,21 @@ class LineBuffer(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(LINE_ROW))
-        Rows of the next line. Always taken: a line may begin when at most one is
-        in here or on its way, which whoever asks for its rows counts.
+    i : In(stream of LINE_ROW)
+        Rows of the next line. Always ready. There is room for two lines; ``Fill`` begins a line
+        only while fewer than two are here or on their way.
     full : Out(1)
         A whole line is here.
     release : In(1)
-        One clock, with the last address of a line: the next addresses are of the next.
-    address : In(chunks)
-        In the line, in chunks of ``lanes`` words, or bytes.
+        One clock, with the last address of a line: later addresses are in the next line.
+    address : In
+        A chunk of the line: ``lanes`` words, or ``lanes`` bytes if ``wide``.
     wide : In(1)
-        Rows hold 64 bytes, not 16 words.
+        Rows hold 64 bytes instead of 16 words; each byte becomes byte * 2**input_exponent.
     one : In(1)
-        The words are 1.
+        All words are 1.
     words : Out(lanes x 32)
-        Of the address of ``LATENCY`` clocks ago.
+        The chunk of the address of ``LATENCY`` clocks ago.
     """
 
     INTERVAL = 1
@@ -86,7 +86,7 @@ class LineBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=2 * LINE_ROWS, style="distributed")
-        writing, reading = Signal(), Signal()  # halves
+        writing, reading = Signal(), Signal()  # which half is filled, and which is swept
         row, lines = Signal(range(LINE_ROWS)), Signal(range(3))
         ends = Signal()
         m.d.comb += [
@@ -102,7 +102,9 @@ class LineBuffer(wiring.Component):
         m.d.sync += [lines.eq(lines + ends - self.release), reading.eq(reading ^ self.release)]
 
         lanes = self.config.lanes
-        word_bits = (ROW // lanes - 1).bit_length()  # of an address: chunk in a row of words
+        word_bits = (
+            ROW // lanes - 1
+        ).bit_length()  # bits of an address that choose a chunk in a row of words
         byte_bits = (4 * ROW // lanes - 1).bit_length()
         place = Signal(range(LINE_ROWS))
         m.d.comb += [

@@ -1,7 +1,7 @@
-"""A nest of loops in hardware: counters with addresses that move with them, one turn a clock.
+"""A nest of loops in hardware: counters, and addresses that move with them, one turn a clock.
 
-What a unit does with a layer is a row of the table of passes (``hw.fa3c.plan``); a nest holds the
-rows of all passes that its unit can do, and runs the one it is told to.
+The table of passes (``hw.fa3c.plan``) describes what a unit does with a layer. A nest holds the
+loops of all passes that its unit can execute, and runs the one that it is told.
 """
 
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from hw.fa3c.pass_types import BATCH
 
 __all__ = ["LoopNest", "Loops", "of_pass"]
 
-#: Levels of a nest, counted from outside: input rows and tap rows of ``pass_types.Taps``, the last
-#: of which may differ in blocks, and that of a group's first turns.
+#: Positions, 0 outermost, of the levels with rules of their own: input rows (level 5 of ``plan``),
+#: blocks (level 4; the last may have another inner count), and tap rows (level 3).
 _ROW_LEVEL, _BLOCK_LEVEL, _TAP_LEVEL = 1, 2, 3
 
 
 def of_pass(m, number, values, name):
-    """The one of ``values``, a number or a bool for each pass, that pass ``number`` has."""
+    """``values[number]`` as a signal; ``values`` has a number or a bool for each pass."""
     signal = Signal(range(max(1, *values) + 1), name=name)
     with m.Switch(number):
         for place, value in enumerate(values):
@@ -30,14 +30,14 @@ def of_pass(m, number, values, name):
 
 
 class Loops(NamedTuple):
-    """One pass in a nest.
+    """The loops of one pass in a nest.
 
-    counts : turns of each level, outermost first; BATCH: the task's
+    counts : turns of each level, outermost first; BATCH stands for the task's count
     addresses : (strides, base) of each address
-    last : turns of the innermost level where level 4 is in its last turn; 0: as always
-    extra : there is one turn more where level 5 is in its last turn as well
+    last : turns of the innermost level while level 4 is in its last turn; 0: as always
+    extra : the innermost level has one turn more while levels 4 and 5 are in their last turns
     taps : (kernel, stride, height) of ``pass_types.Taps``, or None
-    rows : with taps, (later, wrapped) of each address
+    rows : (later, wrapped) of each address, if there are taps
     """
 
     counts: tuple
@@ -49,28 +49,32 @@ class Loops(NamedTuple):
 
 
 class LoopNest(wiring.Component):
-    """Every turn of the innermost level, in order.
+    """Gives every turn of the innermost level, in order.
 
-    An address begins at its base; a turn of a level adds its stride to where the level's turn
-    before began. Levels 5 and 3 of a pass with taps turn as ``pass_types.Taps`` says.
+    An address begins at its base. When a level begins its next turn, the address is its value at
+    the beginning of the level's turn before, plus the level's stride. Levels 5 and 3 of a pass with
+    taps turn as ``pass_types.Taps`` says.
 
     Parameters
     ----------
     passes : sequence of Loops
     names : names of the addresses
     batch : int
-        The largest batch.
+        The largest count of a task.
 
     Members
     -------
     start : In(1)
-        One clock: begin; not before the nest is through.
-    number, batch : In
-        The pass, and the task's count; steady from ``start`` on.
+        One clock: begin. Not while ``busy``.
+    number : In
+        Number of the pass in ``passes``; steady from ``start`` on.
+    batch : In
+        The task's count; steady from ``start`` on.
     o : Out(stream of {<address>, first, last, index})
-        ``first``, ``last``: a bit a level, outermost at bit 0: it is in its first, its last turn;
-        ``index``: the turns of each level.
+        The addresses; ``first`` and ``last``: a bit for each level, outermost at bit 0: it is in
+        its first turn, in its last turn; ``index``: the number of the turn of each level, from 0.
     busy : Out(1)
+        Turns are left.
     """
 
     INTERVAL = 1
@@ -107,12 +111,12 @@ class LoopNest(wiring.Component):
 
     @property
     def control(self):
-        """Members by which a nest is begun: a unit that ``runs`` one has them too."""
+        """The members that begin a nest; a unit whose nest ``runs`` has these members too."""
         members = self.signature.members
         return {name: members[name] for name in ("start", "number", "batch", "busy")}
 
     def runs(self, m, unit):
-        """Becomes the nest of ``unit``, begun with it and as long busy."""
+        """Adds the nest to ``unit``, which begins the nest and is busy as long as the nest."""
         m.submodules.nest = self
         m.d.comb += [
             self.start.eq(unit.start),
@@ -122,7 +126,7 @@ class LoopNest(wiring.Component):
         ]
 
     def _span(self, place):
-        """Shape of an address: of the farthest that any pass comes to."""
+        """Shape of an address: it holds the largest address of any pass."""
         far = 1
         for loops in self.passes:
             strides, base = loops.addresses[place]
@@ -139,7 +143,7 @@ class LoopNest(wiring.Component):
         m = Module()
         index = [Signal(shape, name=f"index_{n}") for n, shape in enumerate(self.counts)]
         limit = [Signal(shape, name=f"limit_{n}") for n, shape in enumerate(self.counts)]
-        # Of each level: it is in its first, in its last turn; it turns, or none at the end.
+        # For each level: it is in its first turn, it is in its last turn, it begins its next turn.
         first, last, turning = (
             [Signal(name=f"{name}_{n}") for n in range(self.levels)]
             for name in ("first", "last", "turning")
@@ -175,7 +179,7 @@ class LoopNest(wiring.Component):
         return m
 
     def _limits(self, m, loops, index, limit, last, tap_last):
-        """The last turn of each level of one pass."""
+        """Limits the turns of each level in one pass."""
         for level, count in enumerate(loops.counts):
             m.d.comb += limit[level].eq(count - 1 if count != BATCH else self.batch - 1)
             m.d.comb += last[level].eq(index[level] == limit[level])
@@ -189,7 +193,7 @@ class LoopNest(wiring.Component):
             m.d.comb += last[_TAP_LEVEL].eq(tap_last)
 
     def _taps(self, m, turning, advance, tap_last, later):
-        """Error row and tap row of the input row's first tap, and of this one."""
+        """Error row and tap row of the first pair of an input row, and of this turn."""
         if not any(p.taps for p in self.passes):
             return
         kernels, strides, heights = zip(*(p.taps or (0, 0, 1) for p in self.passes), strict=True)
@@ -217,7 +221,7 @@ class LoopNest(wiring.Component):
             m.d.sync += [y.eq(y - 1), ky.eq(ky + stride)]
 
     def _address(self, m, place, name, turning, advance, later):
-        """Where the turn of each level began; that of the innermost is the address."""
+        """The address at which the turn of each level began; the innermost is the address."""
         shape = self.spans[place]
         begun = [
             Signal(shape, name=f"{name}_{level}", reset_less=True) for level in range(self.levels)

@@ -1,7 +1,7 @@
-"""Runs of rows between card memory and the feature buffer: what comes in, and what is kept.
+"""Moves runs of rows between card memory and the feature buffer, in both directions.
 
-A row a clock each way; runs follow each other without a gap. A run lies in the local memory or in
-the host's.
+It moves a row a clock each way; runs follow each other without a gap. A run is in local memory or
+in the host's memory.
 """
 
 from amaranth import *
@@ -16,13 +16,18 @@ from hw.stream.queue import Queue
 
 __all__ = ["Load", "Store", "run_layout"]
 
-#: Runs that may be under way; each is a request, so that 16 rows a run cover 256 clocks.
+#: Runs that may be under way. Each is a request, so runs of 16 rows cover 256 clocks of latency.
 _RUNS = 16
 
 
 def run_layout(config):
-    """``rows`` rows, at least one: of the feature buffer from ``place`` on, of memory from the byte
-    ``address`` on, which is the host's if ``host`` is 1, else the local one's."""
+    """A run of rows.
+
+    place : its first row in the feature buffer
+    address : its byte address in memory
+    rows : number of rows, at least 1
+    host : 1 if it is in the host's memory, else 0 for local memory
+    """
     return data.StructLayout(
         {
             "place": range(config.feature_rows),
@@ -34,7 +39,7 @@ def run_layout(config):
 
 
 def _announce(m, unit, *queues):
-    """A run goes to its memory as a request when every queue has a place to remember it."""
+    """Sends a run as a request to its memory, when every queue has a place for a note of it."""
     room = Signal(name="room")
     run = unit.runs.p
     m.d.comb += room.eq(Cat(queue.i.ready for queue in queues).all())
@@ -53,7 +58,7 @@ def _announce(m, unit, *queues):
 
 
 def _walk(m, queue, moved, name):
-    """The row of the first run in ``queue``, from 0, and whether it is the last of it."""
+    """The number of the current row in the oldest run of ``queue``, and whether it is its last."""
     row = Signal.like(queue.o.p.rows, name=f"{name}_row")
     last = Signal(name=f"{name}_last")
     m.d.comb += [last.eq(row == queue.o.p.rows - 1), queue.o.ready.eq(moved & last)]
@@ -67,10 +72,10 @@ def _fields(config, *names):
 
 
 class Load(wiring.Component):
-    """Rows of memory go to the feature buffer, run after run.
+    """Moves rows from memory to the feature buffer, run after run.
 
-    The requests of 16 runs may be under way; their rows wait in front of ``local`` and ``host``
-    until their turn comes. A row leaves in the clock in which it comes.
+    The requests of 16 runs may be under way; their rows wait at ``local`` and ``host`` until it is
+    their turn. A row leaves in the clock in which it comes.
 
     Parameters
     ----------
@@ -78,13 +83,14 @@ class Load(wiring.Component):
 
     Members
     -------
-    runs : In(stream.Signature(run_layout(config)))
+    runs : In(stream of run_layout(config))
     local, host : Out(read_port(512))
-        ``error`` is not looked at.
-    o : Out(stream.Signature(feature_write(config)))
+        The two memories. ``error`` is ignored.
+    o : Out(stream of feature_write(config))
+        Rows for the feature buffer.
     moved : Out(1)
-        Strobe: a run is in the feature buffer. In the clock after its last row was taken, from
-        which on it may be read.
+        One clock: a run is in the feature buffer and may be read. It is the clock after its last
+        row was taken.
     """
 
     INTERVAL = 1
@@ -104,8 +110,8 @@ class Load(wiring.Component):
 
     @classmethod
     def estimate(cls, config, rows=1, memory_latency=0):
-        """Clocks from the taking of a run to ``moved``, if memory brings its rows from
-        ``memory_latency`` clocks after its request on, a row a clock."""
+        """Clocks from the taking of a run to ``moved``, if memory sends its rows from
+        ``memory_latency`` clocks after the request on, a row a clock."""
         latency = max(memory_latency, Queue.latency_of(_RUNS)) + rows - 1 + cls.LATENCY
         return Estimate(latency=latency, interval=cls.INTERVAL, bram36=0, uram=0)
 
@@ -119,7 +125,7 @@ class Load(wiring.Component):
             moved.eq(self.o.valid & self.o.ready),
             self.o.p.row.eq(notes.o.p.place + row),
         ]
-        # A row comes after its request, and then the note of it is there.
+        # A row comes after its request, so the note of its run is already there.
         for port, mine in ((self.local, ~notes.o.p.host), (self.host, notes.o.p.host)):
             with m.If(mine):
                 m.d.comb += [
@@ -132,9 +138,9 @@ class Load(wiring.Component):
 
 
 class Store(wiring.Component):
-    """Rows of the feature buffer go to memory, run after run.
+    """Moves rows from the feature buffer to memory, run after run.
 
-    16 runs may be under way until memory has acknowledged them, those of both memories together.
+    Up to 16 runs, of both memories together, may be under way until memory has acknowledged them.
 
     Parameters
     ----------
@@ -142,12 +148,13 @@ class Store(wiring.Component):
 
     Members
     -------
-    runs : In(stream.Signature(run_layout(config)))
+    runs : In(stream of run_layout(config))
     request, data : a ``feature_read(config)`` port of the feature buffer
     local, host : Out(write_port(512))
-        Errors are not looked at.
+        The two memories. Errors are ignored.
     stored : Out(1)
-        Strobe: memory has acknowledged a run; in the clock after its token, in the order of runs.
+        One clock: memory has acknowledged a run, in the order of runs. It is the clock after the
+        token.
     """
 
     INTERVAL = 1
@@ -168,7 +175,7 @@ class Store(wiring.Component):
 
     @classmethod
     def estimate(cls, config, rows=1, memory_latency=0):
-        """Clocks from the taking of a run to ``stored``, if nobody else reads the feature buffer
+        """Clocks from the taking of a run to ``stored``, if no other port reads the feature buffer
         and memory answers ``memory_latency`` clocks after the last row."""
         first = Queue.latency_of(_RUNS) + FeatureBuffer.LATENCY
         latency = first + rows - 1 + memory_latency + cls.LATENCY
@@ -176,7 +183,7 @@ class Store(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # What is to be fetched, where fetched rows go, and whose token comes next.
+        # Rows to fetch, memories for fetched rows, and the memory whose token comes next.
         m.submodules.places = places = Queue(_fields(self.config, "place", "rows"), _RUNS)
         m.submodules.targets = targets = Queue(_fields(self.config, "rows", "host"), _RUNS)
         m.submodules.answers = answers = Queue(_fields(self.config, "host"), _RUNS)
@@ -192,7 +199,7 @@ class Store(wiring.Component):
             answers.o.ready.eq(answered),
         ]
         to, of = targets.o.p.host, answers.o.p.host
-        # Rows and tokens come after the requests, and then the notes of them are there.
+        # Rows and tokens come after the requests, so the notes of their runs are already there.
         for port, takes, answers_now in ((self.local, ~to, ~of), (self.host, to, of)):
             m.d.comb += [
                 port.data.payload.eq(self.data.payload),

@@ -1,6 +1,6 @@
-"""From sums of each lane to rows of outputs: additions, bias, ReLU or its mask, and a row's words.
+"""From the sums of each lane to rows of outputs: additions, bias, ReLU or a mask.
 
-The additions run freely, ``drain_words`` outputs in a clock; rows wait behind them.
+The additions are free-running, ``drain_words`` outputs a clock; a queue for rows is behind them.
 """
 
 from amaranth import *
@@ -19,41 +19,50 @@ __all__ = ["SUMS", "OutputRows", "sums_layout"]
 
 _ARITHMETIC = Binary32()
 
-#: What rides beside the sums. ``valid``: of the last partial sum. ``partial``: its number.
-#: ``relu``: a negative output becomes +0.
+#: Control that comes with the sums. ``valid``: they are of the last partial sum. ``partial``: the
+#: number of the partial sum. ``relu``: a negative output becomes +0.
 SUMS = data.StructLayout({"valid": 1, "partial": 1, "relu": 1})
 
 
 def sums_layout(config):
-    """Sums of each lane for some neighbouring outputs: ``[drain_words][lanes]``."""
+    """Sums of each lane for ``drain_words`` neighbouring outputs: ``[drain_words][lanes]``."""
     return data.ArrayLayout(data.ArrayLayout(WIDTH, config.lanes), config.drain_words)
 
 
 class OutputRows(wiring.Component):
-    """For each of ``drain_words`` outputs side by side, in binary32::
+    """Adds up sums to outputs, and collects outputs to rows.
+
+    For each of ``drain_words`` outputs side by side, in binary32::
 
         sum = tree over p and l of  words[l] of partial p,  neighbours first, l the faster
         output = keep ? (relu ? max(+0, sum + bias) : sum + bias) : +0
 
-    where max leaves a NaN, and +0 of -0. A row takes ``steps`` = 16 / drain_words clocks in a
-    row for each partial sum, all of the first one before the second. A row is begun only with
-    ``room``, and then not held up: see docs/flow_control.md.
+    where max leaves a NaN, and turns -0 into +0. The words of a row come in ``steps`` = 16 /
+    drain_words consecutive clocks for each partial sum, all of the first partial sum before the
+    second. A row may begin only with ``room``, and is then never held up: see docs/flow_control.md.
 
     Parameters
     ----------
     config : Fa3cConfig
     ahead : int
-        Clocks from ``begun`` to a row's first words.
+        Clocks from ``begun`` to the first words of the row.
 
     Members
     -------
-    room : Out(1), begun : In(1)
-        There is a place for a row; it is taken.
+    room : Out(1)
+        There is a place for a row.
+    begun : In(1)
+        A row begins, and takes a place.
     control : In(SUMS)
+        Comes with ``words``.
     words : In(sums_layout)
-    biases : In [drain_words], -0 where there is none; keep : In(drain_words)
-        With the last partial sum.
-    o : Out(stream.Signature(512))
+        Sums of each lane.
+    biases : In [drain_words]
+        With the last partial sum: the bias of each output; -0 if there is none.
+    keep : In(drain_words)
+        With the last partial sum: a bit for each output; if 0, the output is +0.
+    o : Out(stream of 512 bits)
+        Rows of outputs.
     busy : Out(1)
         A row was begun in an earlier clock and has not left.
     """
@@ -75,7 +84,7 @@ class OutputRows(wiring.Component):
 
     @staticmethod
     def steps_of(config):
-        """Clocks that the 16 words of a partial sum take."""
+        """Clocks in which the 16 words of a partial sum come."""
         return ROW // config.drain_words
 
     @staticmethod
@@ -84,14 +93,14 @@ class OutputRows(wiring.Component):
 
     @classmethod
     def sum_latency_of(cls, config):
-        """Clocks from the words of the last partial sum to the sum of all."""
+        """Clocks from the words of the last partial sum to the total."""
         across = interleaved_sum_latency(_ARITHMETIC, config.partials)
         return cls.tree_latency_of(config) + across
 
     @classmethod
     def estimate(cls, config):
-        """``latency`` from a row's first words to the row, ``interval`` between rows: where there
-        is one partial sum. A second one makes both ``steps`` longer."""
+        """``latency`` from a row's first words to the row, ``interval`` between rows, both for one
+        partial sum. A second partial sum makes both ``steps`` longer."""
         steps = cls.steps_of(config)
         queue = Queue.latency_of(1)
         return Estimate(
@@ -102,8 +111,8 @@ class OutputRows(wiring.Component):
 
     @property
     def places(self):
-        """Rows begun and not gone, so that none waits for another that leaves at once: a place is
-        free again a clock after its row has left."""
+        """Rows that have begun and not left, at most: enough that no row waits if each row leaves
+        at once. A place is free a clock after its row has left."""
         found = self.estimate(self.config)
         return -(-(self.ahead + found.latency + 1) // found.interval)
 
@@ -133,10 +142,10 @@ class OutputRows(wiring.Component):
             )
             bias = delay(m, self.biases[k], sum_latency, name=f"bias_{k}")
             total = _ARITHMETIC.add(m, total, bias, name=f"biased_{k}")
-            # A NaN that leaves an adder has no sign.
+            # The sign of a NaN from an adder is 0, so ReLU leaves it.
             m.d.comb += outputs[k].eq(Mux(keep[k] & ~(relu & total[-1]), total, 0))
 
-        # The last place is where a row's words come together.
+        # The last place is the register in which the words of a row are collected.
         m.submodules.queue = queue = Queue(config.drain_words * WIDTH, (places - 1) * steps)
         m.d.comb += [queue.i.payload.eq(outputs), queue.i.valid.eq(valid)]
         self._row(m, queue.o, steps)
@@ -147,7 +156,7 @@ class OutputRows(wiring.Component):
         return m
 
     def _row(self, m, words, steps):
-        """``o`` of ``steps`` of the stream ``words``, the first lowest."""
+        """Collects ``steps`` payloads of ``words`` to a row of ``o``, the first one lowest."""
         row = Signal(ROW_WIDTH, reset_less=True)
         step = Signal(range(steps))
         m.d.comb += [

@@ -1,6 +1,7 @@
 """Parameters on their way into a compute unit: a ring of rows, filled ahead from card memory.
 
-A row a clock each side; a row leaves ``LATENCY`` clocks after its request was taken if it is there.
+It takes and gives a row a clock. A row that is in the ring leaves ``LATENCY`` clocks after its
+request was taken.
 """
 
 from amaranth import *
@@ -14,49 +15,52 @@ from hw.stream.ram import Ram, style_of
 
 __all__ = ["OFFSET", "PASS", "SEGMENT", "ParameterBuffer"]
 
-#: Runs of ``rows`` rows at base + a * stride_a + b * stride_b: for a < count_a, for b < count_b.
+#: Runs of rows. For each a < count_a, for each b < count_b, a run of ``rows`` rows begins at row
+#: base + a * stride_a + b * stride_b.
 SEGMENT = data.StructLayout(
     {"base": 32, "count_a": 32, "count_b": 32, "stride_a": 32, "stride_b": 32, "rows": 32}
 )
-#: Rows of a pass, of all its runs; ``resident``: it reads them in any order, and often.
+#: A pass. ``total``: rows of all its runs. ``resident``: it reads them in any order, repeatedly.
 PASS = data.StructLayout({"total": 32, "resident": 1})
-#: A row of a pass.
+#: Number of a row of a pass, from 0.
 OFFSET = unsigned(32)
 
-#: Rows of a request: a block of the striped space, where base and strides are multiples of one.
+#: Rows of a request. If base and strides are multiples of 16, a request is one block of a stripe.
 _PIECE = 16
 
 
 class ParameterBuffer(wiring.Component):
-    """Rows of the running pass, while those of the next ones arrive behind them.
+    """Holds rows of the running pass, while rows of the next passes arrive behind them.
 
-    Every count of a segment is at least 1. The rows of a resident pass stay until it is over: it
-    has no more than the ring. Another pass reads each of its rows once, in order, and frees it.
+    Every count of a segment is at least 1. The rows of a resident pass stay until the pass is over,
+    and must fit the ring. Another pass reads each of its rows once, in order; a row that was read
+    is free.
 
     Parameters
     ----------
     config : Fa3cConfig
-        ``parameter_rows`` is the ring.
+        ``parameter_rows`` is the size of the ring.
 
     Members
     -------
-    segments : In(stream.Signature(SEGMENT))
-        Of passes one after the other; read ahead as far as there is room.
+    segments : In(stream of SEGMENT)
+        The runs of one pass after the other; their rows are read ahead as far as there is room.
     read : Out(read_port(512))
-        Byte addresses: 64 times a row. ``error`` is not looked at. Its data never waits.
-    passes : In(stream.Signature(PASS))
-        One a pass that reads parameters, in the order of the segments; taken when it begins.
+        Byte addresses: 64 times the row. ``error`` is ignored. Its data never waits.
+    passes : In(stream of PASS)
+        One for each pass that reads parameters, in the order of the segments; taken when it begins.
     done : In(1)
-        Strobe: all requests of the running pass have been taken.
-    request : In(stream.Signature(OFFSET))
-        A row of the running pass, which waits until it is there. Of a pass that is not resident
-        the rows are those from 0 on, whatever ``request`` says.
-    data : Out(stream.Signature(512))
+        One clock: all requests of the running pass have been taken.
+    request : In(stream of OFFSET)
+        A row of the running pass; the request waits until the row is there. If the pass is not
+        resident, rows are given in order from 0 on, whatever ``request`` says.
+    data : Out(stream of 512 bits)
+        The requested rows.
     """
 
     INTERVAL = 1
     LATENCY = 2
-    #: Clocks from ``done`` to the taking of a request of the next pass.
+    #: Clocks from ``done`` until a request of the next pass is taken.
     TURN = 3
 
     def __init__(self, config):
@@ -74,7 +78,7 @@ class ParameterBuffer(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Clocks from a request to its row, which is there; and the blocks of the ring."""
+        """Clocks from a request to its row, if it is in the ring; the memory blocks of the ring."""
         blocks = row_blocks(config.parameter_rows, config.ultra_ram)
         return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
 
@@ -84,8 +88,8 @@ class ParameterBuffer(wiring.Component):
         style = style_of(rows, self.config.ultra_ram)
         m.submodules.ram = ram = Ram(width=ROW_WIDTH, depth=rows, style=style)
         produce = Signal(range(rows))
-        there = Signal(range(rows + 1))  # rows that have come and are not free again
-        room = Signal(range(rows + 1), init=rows)  # rows that have not been asked for
+        there = Signal(range(rows + 1))  # rows that have come and are not free yet
+        room = Signal(range(rows + 1), init=rows)  # places for which no row is requested
         asked, freed = Signal(range(_PIECE + 1)), Signal(range(rows + 1))
         beat = self.read.data
         self._ask(m, room, asked)
@@ -105,13 +109,13 @@ class ParameterBuffer(wiring.Component):
         return m
 
     def _moved(self, pointer, by):
-        """A place in the ring, ``by`` rows further: at most once around."""
+        """The place ``by`` rows behind ``pointer``; ``by`` is at most the whole ring."""
         rows = self.config.parameter_rows
         further = pointer + by
         return Mux(further >= rows, further - rows, further)[: len(pointer)]
 
     def _ask(self, m, room, asked):
-        """Requests of the segments, a piece a clock, each once there is room for all of it."""
+        """Requests for the segments, 16 rows or fewer a clock, when there is room."""
         segment = Signal(SEGMENT, reset_less=True)
         active = Signal()
         row, run, turn = (Signal(32, reset_less=True) for _ in range(3))
@@ -148,13 +152,15 @@ class ParameterBuffer(wiring.Component):
             m.d.sync += [left.eq(new.rows), left_a.eq(new.count_a), left_b.eq(new.count_b)]
 
     def _serve(self, m, ram, there, freed):
-        """Rows of the running pass, and their places back when it needs them no more."""
-        head = Signal.like(ram.read_address)  # row 0 of the pass, or the next one to read
+        """Gives rows of the running pass, and frees their places after use."""
+        head = Signal.like(
+            ram.read_address
+        )  # place of row 0 of a resident pass, or of the next row to read
         resident = Signal()
-        size = Signal.like(there)  # rows that the end of the pass frees
+        size = Signal.like(there)  # rows that become free at the end of the pass
         s1_valid, taken, fetch = Signal(), Signal(), Signal()
         s1_address = Signal.like(head, reset_less=True)
-        s1_before = Signal.like(head, reset_less=True)  # rows of the pass that come before it
+        s1_before = Signal.like(head, reset_less=True)  # rows of the pass that are in front of it
         offset = Signal.like(head)
         m.d.comb += [
             offset.eq(Mux(resident, self.request.payload, 0)),
@@ -194,7 +200,7 @@ class ParameterBuffer(wiring.Component):
                 with m.If(self.done):
                     m.next = "FREE"
             with m.State("FREE"):
-                # Also rows that nobody reads, such as the padding behind a bias, must have come.
+                # Rows that are never read, such as the padding behind a bias, must have come too.
                 with m.If(~s1_valid & (there >= size)):
                     m.d.comb += freed.eq(size)
                     m.d.sync += head.eq(self._moved(head, size))

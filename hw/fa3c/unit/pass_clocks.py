@@ -1,8 +1,8 @@
-"""Clocks of passes, worked out sweep by sweep from the table of passes: what the RTL takes.
+"""Clocks of passes, computed sweep by sweep from the table of passes; they equal those of the RTL.
 
-A sweep begins when the one before is over, its line and its rows are there and, if it ends sums, a
-half of the output line is free. Each of these is a clock that follows from earlier ones, so that no
-data and no gate is needed to find them. Parameters and maps are taken as loaded before.
+A sweep begins when the sweep before it is over, its line and its rows are there and, if it ends
+sums, a half of the output line is free. Each of these clocks follows from earlier ones, so neither
+data nor a simulation is needed. Parameters and maps are assumed to be loaded before.
 """
 
 from collections import deque
@@ -21,13 +21,20 @@ from hw.stream.transpose import Transpose
 
 __all__ = ["Sweeps", "pass_clocks", "sweeps"]
 
-#: Clocks from a group's last step to its place in the drain's queue, and on to its first reading.
+#: Clocks from the last step of a group to the first reading of its sums by the drain.
 _TO_DRAIN = LineBuffer.LATENCY + PeArray.LATENCY + 1
 
 
 class Sweeps(NamedTuple):
-    """A sweep: ``slots`` turns, ``rows`` that it holds; where a line begins its rows, else 0;
-    whether the line ends; whether sums end; where a group ends its outputs (GC: rows), else 0."""
+    """One sweep.
+
+    slots : clocks that it takes
+    rows : rows that the PEs hold for it
+    line : if it begins a line, the rows of the line, else 0
+    line_ends : it is the last sweep of its line
+    sums_end : it ends sums
+    outputs : if it ends a group, the outputs of the group (in GC the rows), else 0
+    """
 
     slots: int
     rows: int
@@ -38,7 +45,7 @@ class Sweeps(NamedTuple):
 
 
 def _tap_rows(p, row):
-    """Tap rows of an input row that meet an error."""
+    """Number of tap rows of input row ``row`` that meet an error row."""
     kernel, stride, height = p.taps[:3]
     return sum((row - ky) % stride == 0 and 0 <= row - ky < height * stride for ky in range(kernel))
 
@@ -57,7 +64,9 @@ def sweeps(config, p, batch):
         slots = (block_ends and p.last_slots) or counts[6]
         line_rows = (block_ends and p.last_rows) or fill[5]
         for n3, n2, n1 in product(range(turns), range(counts[4]), range(counts[5])):
-            whole = gradient or n2 == 0  # a line a turn of level 2 in GC, of level 3 else
+            whole = (
+                gradient or n2 == 0
+            )  # a line begins at each turn of level 2 in GC, of level 3 otherwise
             chunks_end = n1 == counts[5] - 1
             line_ends = chunks_end and (gradient or n2 == counts[4] - 1)
             last = n3 == turns - 1
@@ -74,9 +83,10 @@ def sweeps(config, p, batch):
 
 
 class _Asked:
-    """Requests of one port of the feature buffer, a row a clock, as long as it has room for them.
+    """Requests of one port of the feature buffer: a row a clock, while the port has room.
 
-    ``clocks`` are those in which requests go out; a port of lower rank gets nothing then.
+    ``clocks`` are the clocks in which a request goes out; a port of lower priority waits in them.
+    ``due`` are the clocks in which the requested rows come.
     """
 
     def __init__(self, start, total):
@@ -92,17 +102,17 @@ class _Asked:
             self.due.append(self.latest + FeatureBuffer.LATENCY)
 
     def take(self, clock):
-        """The next row is taken: there is room for one more request."""
+        """The next row is taken in ``clock``: there is room for one more request."""
         self.due.popleft()
         self._ask(clock + 1)
 
 
 class _Rows:
-    """Clocks in which the rows that the PEs hold are taken, one after the other."""
+    """Clocks in which the rows for the PEs are taken, one after the other."""
 
     def __init__(self, p, start, asked):
         self.asked = asked if p.source == Source.ERRORS else None
-        self.last = start  # the clock in which the row before was taken
+        self.last = start  # the clock in which the latest row was taken
         self.first = start + 1 + ParameterBuffer.LATENCY
         if p.source == Source.TRANSPOSED:
             self.first += ROW - 1 + Transpose.LATENCY
@@ -116,25 +126,25 @@ class _Rows:
         return self.last
 
     def pass_bias(self):
-        """A row of biases, which comes in the row of the others."""
+        """A row of biases passes, in order with the other rows."""
         self.last = max(self.last + 1, self.first)
 
 
 class _Drain:
-    """Clocks in which a half of the output line is free again."""
+    """Clocks in which the halves of the output line become free."""
 
     def __init__(self, config):
         rows = OutputRows.estimate(config)
         self.steps = rows.interval
-        # From the last reading of a row to the row.
+        # From the last reading of the sums of a row to the row.
         self.latency = READ + rows.latency - (self.steps - 1)
         self.ready, self.free = 0, deque([0, 0], maxlen=2)
-        self.gradient = False  # the group before was one
+        self.gradient = False  # the group before was a gradient
         self.written = 0  # the clock in which the last row of outputs is written
 
     def group(self, p, end, count, masks):
-        """A group ends with a step in clock ``end``; ``masks`` are asked for."""
-        # The last row of a gradient is on show for a clock before outputs begin.
+        """A group of ``count`` rows ends in clock ``end``; ``masks``: requests for masks."""
+        # The last row of a gradient stays for a clock before outputs begin.
         shown = self.gradient and p.kind != Kind.GC
         clock, self.gradient = max(end + _TO_DRAIN, self.ready + shown), p.kind == Kind.GC
         each = 1 if p.kind == Kind.GC else self.steps * p.partials
@@ -151,8 +161,8 @@ class _Drain:
 
 
 def pass_clocks(config, passes, batch):
-    """For each of ``passes``, in order: clocks from its start to the next one's. Of the last: until
-    its outputs are in the feature buffer, or its gradient was taken."""
+    """Clocks of each of ``passes``, in order: from its start to the start of the next. The last
+    pass ends when its outputs are in the feature buffer, or its gradient was taken."""
     clocks, start, drain = [], 0, _Drain(config)
     for position, p in enumerate(passes):
         last = _run(config, p, batch, start, drain)
@@ -161,7 +171,7 @@ def pass_clocks(config, passes, batch):
             following = last + 2 if follower else drain.ready + 1
         else:
             following = drain.written + 2
-            # The parameter buffer frees this pass's rows before it begins with the next.
+            # The parameter buffer frees the rows of this pass before it begins the next pass.
             following += follower is not None and follower.segments is not None
         clocks.append(following - start)
         start = following
@@ -169,9 +179,9 @@ def pass_clocks(config, passes, batch):
 
 
 def _run(config, p, batch, start, drain):
-    """The clock of the last step."""
+    """The clock of the last step of pass ``p``."""
     every = list(sweeps(config, p, batch))
-    # Errors of GC, or masks of BW; both come before lines.
+    # Errors of GC, or masks of BW; both have priority over lines.
     total = {Kind.FW: 0, Kind.GC: len(every), Kind.BW: sum(sweep.outputs for sweep in every)}
     asked = _Asked(start, total[p.kind])
     rows = _Rows(p, start, asked)

@@ -1,6 +1,7 @@
 """One PE of a compute unit: products of a held word, each added to one of 32 sums.
 
-Interval 1; LATENCY clocks from a word to its slot's sum. A slot may come back after RETURN clocks.
+Interval 1; ``LATENCY`` clocks from a word to the sum of its slot. A slot may be used again after
+``RETURN`` clocks.
 """
 
 from amaranth import *
@@ -20,29 +21,34 @@ _ARITHMETIC = Binary32()
 
 
 class PE(wiring.Component):
-    """In each clock, in binary32::
+    """Computes in each clock, in binary32::
 
         sum[slot] = (first ? -0 : sum[slot]) + held * word
 
-    The slot's number and the flags are those of all PEs, so they come from outside, each when it
-    is due. A slot's sum is read in one clock, added to in the next ones and written back: the step
-    that reads it in the clock after the write is ``RETURN`` clocks behind. One that comes sooner
-    finds an older sum, or an undefined one.
+    All PEs share the number of the slot and the flags, so these come from outside, each in the
+    clock in which the PE needs it. The sum of a slot is read in one clock, added to in the next
+    clocks, and written back. A step that reads it in the clock after the write is ``RETURN`` clocks
+    behind the step that wrote. A step that comes sooner finds an older sum, or an undefined one.
 
     Source: FA3C 4.2.1, a multiplier and an accumulator with feedback.
 
     Members
     -------
-    row, load : In(32), In(1)
-        ``load`` makes ``row`` the word that is held next.
+    row : In(32), load : In(1)
+        ``load``: ``row`` becomes the next word to hold.
     swap : In(1)
-        What was to be held next is held, for ``word`` of the next clock on. A ``load`` in the same
-        clock comes after it.
+        The next word is held, for ``word`` of the next clock on. A ``load`` in the same clock is
+        for the word after that.
     word : In(32)
-    read_slot : In(5), READ_DELAY clocks after its ``word``
-    first : In(1), FIRST_DELAY clocks after
-    write, write_slot : In(1), In(5), LATENCY clocks after
-    sum : Out(32), LATENCY clocks after
+        The other factor.
+    read_slot : In(5)
+        ``READ_DELAY`` clocks after ``word``: the slot whose sum is read.
+    first : In(1)
+        ``FIRST_DELAY`` clocks after ``word``: the sum begins at -0.
+    write, write_slot : In(1), In(5)
+        ``LATENCY`` clocks after ``word``: the sum is written to this slot.
+    sum : Out(32)
+        ``LATENCY`` clocks after ``word``: the new sum.
     """
 
     FIRST_DELAY = _ARITHMETIC.multiply_latency

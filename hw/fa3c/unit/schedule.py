@@ -1,7 +1,7 @@
-"""What a compute unit does for a task, in order: rows to bring, passes, rows to keep.
+"""What a compute unit does for a task, in order: rows to load, passes, rows to store.
 
-Three sequences run side by side, each as far as the others let it: what is loaded, the passes, and
-what is stored. Parameters of later passes are asked for from the task's start on.
+Three sequences run side by side, each as far as the others allow: loads, passes, and stores. The
+parameters of later passes are requested from the start of the task on.
 """
 
 from amaranth import *
@@ -19,35 +19,40 @@ __all__ = ["Schedule", "unit_passes"]
 
 
 def unit_passes(config, role):
-    """``(passes, first)`` of a role; ``first``: position of the first of a training task."""
+    """``(passes, first)``: all passes of a role, and the position of the first pass of a TRAIN."""
     forward = forward_passes(config) if role != "train" else []
     training = training_passes(config) if role != "infer" else []
     return forward + training, len(forward)
 
 
 class Schedule(wiring.Component):
-    """One task after the other.
+    """Executes one task after the other.
 
     Parameters
     ----------
     config : Fa3cConfig
-    role : of ``ROLES``
+    role : one of ``ROLES``
 
     Members
     -------
-    task : In(stream of unit_task(config)), done : Out(1)
-        ``done``: one clock, all that the task writes is acknowledged.
-    loads, stores : Out(stream of runs), moved, stored : In(1)
-        As of ``mover``.
-    segments : Out(stream), passes : Out(stream), parameters_done : Out(1)
-        As of the parameter buffer.
+    task : In(stream of unit_task(config))
+    done : Out(1)
+        One clock: all that the task writes is acknowledged.
+    loads, stores : Out(stream of run_layout(config))
+        Runs for ``mover.Load`` and ``mover.Store``.
+    moved, stored : In(1)
+        From ``mover.Load`` and ``mover.Store``.
+    segments, passes, parameters_done : Out
+        For the parameter buffer: ``segments``, ``passes``, ``done``.
     start, number, batch : Out
-        Of the passes: as ``LoopNest``.
-    swept, written : In(1)
-        No sweep is under way; all rows of outputs are in the feature buffer. From the second clock
-        after ``start`` on.
+        Begin a pass, as in ``LoopNest``.
+    swept : In(1)
+        No sweep is under way. Valid from the second clock after ``start`` on.
+    written : In(1)
+        All rows of outputs are in the feature buffer. Valid from the second clock after ``start``
+        on.
     drained : In(1)
-        Nothing of any group is under way.
+        No sums of any group are left in the array or the drain.
     """
 
     def __init__(self, config, role):
@@ -77,7 +82,7 @@ class Schedule(wiring.Component):
         m = Module()
         task = Signal(unit_task(self.config), reset_less=True)
         layers = len(self.config.layers)
-        # Maps that have been loaded whole; passes that are over.
+        # Number of maps that are loaded; number of passes that are over.
         loaded, made = Signal(range(layers + 2)), Signal(range(2 * layers))
         begin, passed, kept = Signal(), Signal(), Signal()
         m.d.comb += self.batch.eq(task.count)
@@ -112,15 +117,15 @@ class Schedule(wiring.Component):
         return m
 
     def _first(self, task):
-        """Position of the task's first pass."""
+        """Position of the first pass of the task."""
         return Mux(task.train, self.training, 0)
 
     def _is_last(self, number):
-        """The pass ends its task."""
+        """Whether pass ``number`` is the last of its task."""
         return (number == self.training - 1) | (number == len(self.table) - 1)
 
     def _segments(self, m, task, begin):
-        """All parameters of the task, in the order of its passes."""
+        """Sends the segments of all passes of the task, in order."""
         at, out = Signal.like(self.number), self.segments
         going, wanted = Signal(), Signal()
         with m.Switch(at):

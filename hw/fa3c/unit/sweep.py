@@ -1,7 +1,8 @@
-"""Sweeps: words of a line pass the rows that stand in the PEs, a slot each clock.
+"""Sweeps: the words of a line pass the rows that the PEs hold, one slot each clock.
 
-The one place where a compute unit waits: a sweep begins when its line, its rows and, if it ends
-sums, a half of the output line are there. What has begun is never held up (docs/flow_control.md).
+This is the only place where a compute unit waits: a sweep begins when its line, its rows and, if it
+ends sums, a half of the output line are there. A sweep that has begun is never held up
+(docs/flow_control.md).
 """
 
 from amaranth import *
@@ -19,14 +20,14 @@ from hw.stream.delay import delay
 
 __all__ = ["Sweep"]
 
-#: Levels of a sweep's nest, by their place in it: those of ``plan`` are 6 to 0.
+#: Position of each level in the nest of a sweep, 0 outermost; ``plan`` numbers them from 6 to 0.
 _SAMPLE_LEVEL, _ROW_LEVEL, _GROUP_LEVEL, _LINE_LEVEL, _COLUMN_LEVEL, _CHUNK_LEVEL, _SLOT_LEVEL = (
     range(7)
 )
 
 
 class Sweep(wiring.Component):
-    """Steps of the array, addresses of the line buffer, and groups for the drain.
+    """Drives the array and the line buffer, and sends groups to the drain.
 
     Parameters
     ----------
@@ -35,18 +36,19 @@ class Sweep(wiring.Component):
 
     Members
     -------
-    start, number, batch, busy : as ``LoopNest``
+    start, number, batch, busy : as in ``LoopNest``
     rows : In(stream of 512 bits)
-        ``lanes`` of them for each sweep; of GC one, for all lanes.
-    line_full, line_release, line_address, line_wide, line_one : of the line buffer
-    row, load, swap, slot, first, last, half, valid : of the array, ``LineBuffer.LATENCY`` clocks
-        after the address of their words
+        The rows for the PEs: ``lanes`` rows for each sweep; in GC one row, for all lanes.
+    line_full, line_release, line_address, line_wide, line_one :
+        ``full``, ``release``, ``address``, ``wide`` and ``one`` of the line buffer.
+    row, load, swap, slot, first, last, half, valid :
+        Inputs of the array, ``LineBuffer.LATENCY`` clocks after the address of their words.
     group : Out(stream of GROUP)
-        As soon as all sums of a group are in the output line.
+        A group, as soon as all its sums are in the output line.
     free : In(1)
         One clock: a half of the output line is free again.
     drained : Out(1)
-        All sums of groups that have ended were taken.
+        The drain has freed the halves of all groups that have ended.
     """
 
     INTERVAL = 1
@@ -89,7 +91,7 @@ class Sweep(wiring.Component):
         )
 
     def _constants(self, m):
-        """What the running pass says, by name."""
+        """Constants of the running pass, by name."""
         config = self.config
 
         def split(p):
@@ -130,9 +132,9 @@ class Sweep(wiring.Component):
         step, begins, ends = Signal(), Signal(), Signal()
         started, loaded = Signal(), Signal(range(self.config.lanes + 1))
         full, wait = Signal(), Signal.like(p["hold"])
-        used = Signal(range(3))  # halves of the output line that hold sums
-        # Chains begin and end: levels 3 to 1 are in their first or last turn. Of the taps of BW, a
-        # slot's first and last are those of the columns at the ends.
+        used = Signal(range(3))  # halves of the output line that are in use
+        # ``opens``, ``closes``: levels 3 to 1 are in their first or last turn, so sums begin or
+        # end. In BW with taps, the columns at the two ends have the first and last tap of a slot.
         opens, closes = Signal(), Signal()
         leftmost, rightmost = Signal(), Signal()
         group_ends, line_ends, bias = Signal(), Signal(), Signal()
@@ -178,7 +180,7 @@ class Sweep(wiring.Component):
         return m
 
     def _rows(self, m, p, swap, full, loaded):
-        """The next rows enter the array, in the clock of a swap at the earliest."""
+        """Loads the next rows into the array, in the clock of a swap at the earliest."""
         lanes, later = self.config.lanes, LineBuffer.LATENCY
         take, load = Signal(), Signal(lanes)
         place = Signal.like(loaded)
@@ -206,7 +208,7 @@ class Sweep(wiring.Component):
         ]
 
     def _groups(self, m, p, ended, bias, elapsed, used):
-        """A group's sums are in the output line when its last step has passed the array."""
+        """Sends a group when its last step has passed the array, so all its sums are there."""
         half, group = Signal(), Signal(GROUP)
         slots = Signal(range(SLOTS + 2))
         m.d.comb += [
@@ -220,7 +222,7 @@ class Sweep(wiring.Component):
         ]
         m.d.sync += [half.eq(half ^ ended), used.eq(used + ended - self.free)]
         clocks = LineBuffer.LATENCY + PeArray.LATENCY
-        m.d.comb += [  # there is room: a group has a half of the output line
+        m.d.comb += [  # there is room: a group owns a half of the output line
             self.group.valid.eq(delay(m, ended, clocks, name="ended", reset=True)),
             self.group.payload.eq(delay(m, group, clocks, name="group")),
         ]

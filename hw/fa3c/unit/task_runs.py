@@ -1,4 +1,5 @@
-"""The runs of rows that a task brings into a unit's feature buffer, and keeps from it."""
+"""The runs of rows that a task needs: those that a unit loads into its feature buffer, and those
+that it stores."""
 
 from itertools import accumulate
 
@@ -15,11 +16,12 @@ __all__ = ["LoadRuns", "StoreRuns"]
 
 
 def _map_runs(m, unit, layer, place, sample, agent, step):
-    """States "ADDRESS" and "RUN" of an FSM: the inputs of ``layer`` as ``unit.runs``, one for each
-    of the task's samples, which ``sample`` counts from 0 on; then "MAP".
+    """Adds the states "ADDRESS" and "RUN" to an FSM; the state "MAP" follows them.
 
-    ``place`` is set before, to that of the first. ``agent``, ``step``: of the rollout that has this
-    sample. Returns ``map_taken``: the last is taken.
+    They send the inputs of ``layer`` as ``unit.runs``, one run for each sample of the task, which
+    ``sample`` counts from 0. The caller sets ``place`` to the row of the first sample before.
+    ``agent`` and ``step`` name the step of a rollout that has this sample. Returns ``map_taken``:
+    the last run was taken.
     """
     config, out, task = unit.config, unit.runs, unit.task
     *sizes, _ = config.map_rows
@@ -48,8 +50,11 @@ def _map_runs(m, unit, layer, place, sample, agent, step):
 
 
 class LoadRuns(wiring.Component):
-    """Of the host: observations of an inference, or errors. Then a rollout's maps, that of the last
-    layer's inputs first, since training begins there.
+    """The runs that a task loads.
+
+    The first run comes from the host: the observations of an INFER, or the errors of a TRAIN. A
+    TRAIN then loads the maps of its rollout, the inputs of the last layer first, since training
+    begins there.
 
     Parameters
     ----------
@@ -57,12 +62,16 @@ class LoadRuns(wiring.Component):
 
     Members
     -------
-    begin : In(1), task : In(unit_task(config))
-        One clock; the task is there from the next clock on.
-    runs : Out(stream of runs), moved : In(1)
-        As of ``mover.Load``.
+    begin : In(1)
+        One clock: a task begins.
+    task : In(unit_task(config))
+        The task, from the clock after ``begin`` on.
+    runs : Out(stream of run_layout(config))
+        Runs for ``mover.Load``.
+    moved : In(1)
+        ``moved`` of ``mover.Load``.
     loaded : Out
-        Maps that are there: the host's, then one for each layer.
+        Number of maps that are loaded: the one from the host, then one for each layer.
     """
 
     def __init__(self, config):
@@ -81,7 +90,10 @@ class LoadRuns(wiring.Component):
         config, out, task = self.config, self.runs, self.task
         m = Module()
         layers = len(config.layers)
-        left, layer = Signal(range(layers + 1)), Signal(range(layers))  # maps to come; the next one
+        left, layer = (
+            Signal(range(layers + 1)),
+            Signal(range(layers)),
+        )  # maps to load; the layer of the next one
         place, sample = Signal(range(config.feature_rows + 1)), Signal(range(config.samples))
         moves = Signal(range(config.samples + 1))
         m.d.comb += layer.eq(left - 1)
@@ -111,7 +123,7 @@ class LoadRuns(wiring.Component):
             map_taken = _map_runs(m, self, layer, place, sample, task.agents[0], step=sample)
         with m.If(map_taken):
             m.d.sync += left.eq(left - 1)
-        # The first run is a map by itself, and then each ``count`` of them.
+        # The first run is a whole map; later, ``count`` runs are a map.
         with m.If(self.begin):
             m.d.sync += [self.loaded.eq(0), moves.eq(0)]
         with m.Elif(self.moved):
@@ -122,8 +134,10 @@ class LoadRuns(wiring.Component):
 
 
 class StoreRuns(wiring.Component):
-    """Of an inference: every layer's inputs as soon as they are there, to the agents' rollouts but
-    for a bootstrap; then the outputs, to the host.
+    """The runs that an INFER stores.
+
+    As soon as the inputs of a layer are there, they go to the rollouts of the agents, except for a
+    bootstrap. At the end the outputs go to the host.
 
     Parameters
     ----------
@@ -131,15 +145,17 @@ class StoreRuns(wiring.Component):
 
     Members
     -------
-    begin, task : as ``LoadRuns``
+    begin, task : as in ``LoadRuns``
     loaded : In
-        As ``LoadRuns`` has it.
+        As in ``LoadRuns``.
     made : In
-        Layers whose outputs are in the feature buffer.
-    runs : Out(stream of runs), stored : In(1)
-        As of ``mover.Store``.
+        Number of layers whose outputs are in the feature buffer.
+    runs : Out(stream of run_layout(config))
+        Runs for ``mover.Store``.
+    stored : In(1)
+        ``stored`` of ``mover.Store``.
     kept : Out(1)
-        Nothing is to be stored or under way.
+        No run is left to send or under way.
     """
 
     def __init__(self, config):
