@@ -23,7 +23,7 @@ def derivative_latency(arithmetic, activation):
 def activate(m, arithmetic, activation, value, *, name):
     """``activation(value)`` of numbers of the kind "activation"; returns ``(result, latency)``.
 
-    relu leaves a NaN as it is, and gives +0 for -0. ``name`` is of the module's submodules too.
+    relu leaves a NaN as it is, and gives +0 for -0. ``name`` is also the name of submodules.
     """
     latency = activation_latency(arithmetic, activation)
     if activation == "linear":
@@ -31,7 +31,7 @@ def activate(m, arithmetic, activation, value, *, name):
     if activation == "tanh":
         return arithmetic.tanh(m, value, name=name), latency
     result = Signal(arithmetic.shape("activation"), name=name, reset_less=True)
-    # In binary32 too: the one NaN that units give has no sign.
+    # This is right in binary32 too: the sign of the only NaN that units give is 0.
     m.d.sync += result.eq(Mux(value[-1], 0, value))
     return result, latency
 
@@ -39,9 +39,9 @@ def activate(m, arithmetic, activation, value, *, name):
 def derivative(m, arithmetic, activation, dx, x, *, name):
     """``dx`` times the derivative of ``activation`` where its result is ``x``.
 
-    ``dx`` is a gradient, ``x`` an activation of the same clock. linear: ``dx``. relu: ``dx`` where
-    ``x > 0``, else +0. tanh: ``dx * (1 - x**2)``, in fixed point with ``1 - x**2`` cut so that each
-    product is one DSP block, rounded half up. Returns ``(result, latency)``.
+    ``dx`` is a gradient, ``x`` an activation of the same clock. linear: ``dx``. relu: ``dx`` if ``x
+    > 0``, else +0. tanh: ``dx * (1 - x**2)``; in fixed point, ``1 - x**2`` is cut so that each
+    product fits one DSP block, and the result is rounded half up. Returns ``(result, latency)``.
     """
     latency = derivative_latency(arithmetic, activation)
     if activation == "linear":

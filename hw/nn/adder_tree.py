@@ -1,7 +1,8 @@
-"""Sums by trees of adders: of numbers side by side, and of a window of numbers one a clock.
+"""Sums by trees of adders: of numbers side by side, and of a window of numbers that come one a
+clock.
 
-A window takes ``log2`` additions for each number however many it sums, and nothing waits; its
-latency is ``interleaved_sum_latency``.
+A window of any length takes ``log2`` additions for each number, and nothing waits; its latency is
+``interleaved_sum_latency``.
 """
 
 from amaranth import *
@@ -12,7 +13,7 @@ __all__ = ["adder_tree", "interleaved_sum_latency", "interleaved_sum"]
 
 
 def adder_tree(m, arithmetic, values, *, name):
-    """Sum of a power of two of values: neighbours first, then pairs of their sums."""
+    """Sum of ``values``, whose number is a power of two: neighbours first, then pairs of sums."""
     while len(values) > 1:
         values = [
             arithmetic.add(m, *values[k : k + 2], name=f"{name}_{len(values)}_{k}")
@@ -38,21 +39,21 @@ def interleaved_sum(m, arithmetic, value, position, count, stride, *, name, shap
 
         s(q) at level k + 1 = s(q) at level k + (s(q - 2**k) at level k, or zero if q < 2**k)
 
-    so that ``s(count - 1)`` of the last level is the sum. ``stride`` windows may be under way side
-    by side, one a clock in turn, and any number of clocks may lie between two windows.
+    so that ``s(count - 1)`` of the last level is the sum. ``stride`` windows may be interleaved,
+    each with a number in every ``stride``-th clock; any number of clocks may lie between windows.
 
     m : Module, which gets the registers and adders (``<name>_...``)
     arithmetic : Arithmetic
     value : Value, a number of the arithmetic, or in fixed point any signed sum
-    position : Value, q of ``value``, 0..count - 1; anything between two windows
+    position : Value, q of ``value``, 0..count - 1; ignored between two windows
     count, stride : int
-    shape : ShapeLike, of the sums in fixed point; by default a bit more with every level
+    shape : ShapeLike of the sums in fixed point; by default they get one bit more with every level
 
     Returns
     -------
     (Value, int)
-        Sum, and its latency: it belongs to the number of that many clocks ago, and is a window's
-        where that number was the last of one.
+        Sum, and its latency in clocks. The sum is the sum of a window if the number of that many
+        clocks ago was the last of the window.
     """
     for level in range(_levels(count)):
         reach = 1 << level

@@ -1,7 +1,7 @@
-"""What a step says, of one network, as the optimizers of fixed arithmetic need it.
+"""Converts the coefficients of a step to the form that the optimizers of fixed arithmetic need.
 
-Once for all parameters of the network: they multiply by mantissas of 17 bits, and by no ``scale``,
-which the gains have in them.
+This is done once for all parameters of a network. The optimizers multiply by mantissas of 17 bits,
+and need no ``scale``, since the gains include it.
 """
 
 from amaranth import *
@@ -22,14 +22,15 @@ __all__ = ["FIXED_COEFFICIENTS", "FLOOR_WIDTH", "LARGEST_EXPONENT", "FixedCoeffi
 #: Bits of the floor's mantissa.
 FLOOR_WIDTH = 20
 
-#: Of what a gain adds to a moment, as binary32 has it: so moments never pass binary32's range, for
-#: a sum stands still where its addend is below half a unit.
+#: Largest biased exponent of what a gain adds to a moment. It keeps moments in the range of
+#: binary32: a moment grows no more when the addend is below half a unit of its last place.
 LARGEST_EXPONENT = 228
 
 _EXPONENT = signed(10)
 
-#: Mantissas have a leading one, or are zero. ``*_loss``: 1 - decay, of as many fraction bits as
-#: binary32 has of a decay of 1/2 or more; without ``kept``, decay is 0. Origins: see ``origins``.
+#: Mantissas (gains, rate, floor) have a leading one, or are zero. ``*_origin``: see ``origins``.
+#: ``*_loss``: 1 - decay, with 24 fraction bits, as many as a decay of 1/2 has in binary32.
+#: ``*_kept``: 0 if decay counts as 0. ``blend``: in ``BLEND_FORMAT``.
 FIXED_COEFFICIENTS = data.StructLayout(
     {
         "first_gain": B_LIMB,
@@ -50,11 +51,12 @@ FIXED_COEFFICIENTS = data.StructLayout(
 
 
 def origins(config, sum_shape):
-    """``{coefficient: what is added to its exponent}``, for gains and rate.
+    """``{coefficient: what is added to its exponent}``, for gains and rate; the sums are the
+    origins.
 
-    A gain's origin is the biased exponent of its product with the largest gradient, at most
-    ``LARGEST_EXPONENT``; the rate's, less moment's and divisor's exponents, is how far the step has
-    to move to the left.
+    The origin of a gain is the biased exponent of its product with the largest gradient, at most
+    ``LARGEST_EXPONENT``. The origin of the rate, plus the exponent of the moment, less that of the
+    divisor, is the number of places by which the step moves to the left.
     """
     fraction = config.arithmetic.gradient_sum_fraction
     largest = Shape.cast(sum_shape).width - 1
@@ -68,23 +70,24 @@ def origins(config, sum_shape):
 
 
 class FixedCoefficients(wiring.Component):
-    """``FIXED_COEFFICIENTS`` of ``COEFFICIENTS`` that have been steady for ``LATENCY`` clocks.
+    """Converts ``COEFFICIENTS`` that have been steady for ``LATENCY`` clocks to
+    ``FIXED_COEFFICIENTS``.
 
-    Gains are ``scale * first_gain`` (rmsprop: ``scale``) and ``scale**2 * second_gain``, each
-    product rounded to binary32. Gains and rate are then rounded to 17 bits, the floor to 20, half
-    up; a floor below 2^-126 counts as 2^-126. A decay of more than 1 counts as 1, a second decay
-    below 1/2 as 0. ``blend`` is rounded half up, and more than 1 counts as 1.
+    Gains become ``scale * first_gain`` (rmsprop: ``scale``) and ``scale**2 * second_gain``, each
+    product rounded to binary32. Gains and rate are then rounded to 17 bits, the floor to 20 bits,
+    half up; a floor below 2^-126 counts as 2^-126. A decay of more than 1 counts as 1, a second
+    decay below 1/2 as 0. ``blend`` is rounded half up, and more than 1 counts as 1.
 
     Parameters
     ----------
     config : OptimizerConfig
     sum_shape : Shape
-        Of a gradient.
+        Shape of a gradient.
 
     Members
     -------
     i : In(COEFFICIENTS)
-        No number is negative or NaN; an infinity counts as 2^128.
+        No number is negative or a NaN; infinity counts as 2^128.
     o : Out(FIXED_COEFFICIENTS)
     """
 
@@ -103,7 +106,7 @@ class FixedCoefficients(wiring.Component):
             return Binary32().multiply(m, a, b, name=name)
 
         def decay(name, least):
-            """1 - decay, and whether it counts."""
+            """1 - decay, and whether decay is not 0."""
             one = 1 << PRECISION
             raw, _ = quantize(m, given[f"{name}_decay"], SQ(2, PRECISION), name=f"{name}_raw")
             kept = (raw >= least) & (raw > 0)
@@ -111,7 +114,7 @@ class FixedCoefficients(wiring.Component):
             m.d.sync += [result[f"{name}_loss"].eq(loss), result[f"{name}_kept"].eq(kept)]
 
         def mantissa(word, width):
-            """Its mantissa and exponent; 0 and 0 of a zero."""
+            """Mantissa and exponent of a word; of a zero both are 0."""
             drop = PRECISION - width
             rounded = Signal(32 - drop, name="rounded")
             m.d.comb += rounded.eq((word[:31] + (1 << (drop - 1))) >> drop)

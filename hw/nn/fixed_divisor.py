@@ -25,8 +25,11 @@ _CONTEXT = Context(prec=40)
 
 @cache
 def root_table():
-    """``floor`` of sqrt(v) in UQ(1, 19): the first half of ``x`` is v = 1 + x / 2^23, the second,
-    with its own ``x`` from 0, v = 2 + x / 2^22."""
+    """Table of sqrt(v), rounded down to UQ(1, 19).
+
+    In the first half of its argument v = 1 + x / 2^23. In the second half, where x begins at 0
+    again, v = 2 + x / 2^22.
+    """
     half = 1 << (_ROOT_POINT - FLOOR_WIDTH)
     whole = _SEGMENTS // 2
     values = [Decimal(1) + Decimal(k) / whole for k in range(whole)]
@@ -41,7 +44,7 @@ def root_table():
 
 @cache
 def reciprocal_table():
-    """1 / d in UQ(0, 17), below 1, over a falling argument: d = 2 - (x + 1) / 2^19."""
+    """Table of 1 / d in UQ(0, 17), below 1. d falls while x rises: d = 2 - (x + 1) / 2^19."""
     remainder_width = FLOOR_WIDTH - 1 - 9
     unit = 1 << (FLOOR_WIDTH - 1)
     points = [
@@ -54,20 +57,22 @@ def reciprocal_table():
 
 
 class FixedDivisor(wiring.Component):
-    """``1 / (sqrt(second) + floor)``, of which the product is ``reciprocal * 2**(127 - exponent -
-    17)``.
+    """``1 / (sqrt(second) + floor)``, as ``reciprocal * 2**(127 - exponent - 17)``.
 
-    The root is at most 2^-18.5 too small, relatively; a sum, which drops what lies below 2^-19 of
-    it, at most 2^-18; the reciprocal at most 2^-16.4 too small or 2^-16.9 too large.
+    Relative errors: of the root -2^-18.5 to 0; of the sum of root and floor, which drops bits below
+    2^-19 of it, -2^-18 to 0; of the reciprocal -2^-16.4 to +2^-16.9.
 
     Members
     -------
     second : In(31)
-        A word of ``FixedMoment``.
+        A word of ``FixedMoment``, without sign.
     floor : In(20), floor_exponent : In(8)
-        As ``FIXED_COEFFICIENTS`` has them.
-    reciprocal : Out(17), exponent : Out(9)
-        ``LATENCY`` clocks later: of a number of [2^16, 2^17); the sum's exponent, biased.
+        As in ``FIXED_COEFFICIENTS``.
+    reciprocal : Out(17)
+        ``LATENCY`` clocks later: 2^17 / d, where d in [1, 2) is the mantissa of the sum. The top
+        bit is set.
+    exponent : Out(9)
+        In the same clock: the biased exponent of the sum.
     """
 
     INTERVAL = 1
@@ -88,7 +93,7 @@ class FixedDivisor(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         fraction, biased = self.second[: PRECISION - 1], self.second[PRECISION - 1 :]
-        # The bias is odd: an even field is an odd exponent, and v is 2 or more.
+        # The bias is odd: an even exponent field means an odd exponent, and then v is 2 or more.
         root = self._look_up(m, root_table(), Cat(fraction, ~biased[0]), "root")
         s1_exponent = Signal(8, reset_less=True)
         s1_zero = Signal(reset_less=True)
@@ -102,7 +107,8 @@ class FixedDivisor(wiring.Component):
         s3_zero = delay(m, s1_zero, 2, name="zero")
         s3_exponent = delay(m, s1_exponent, 2, name="root_exponent")
 
-        # Align: of a distance below zero the complement is one less than it should be.
+        # Align the smaller number. The complement of a negative distance is one too small, so the
+        # root is shifted by one more before.
         rooted = Signal()
         m.d.comb += rooted.eq(~s3_distance[-1] & ~s3_zero)
         amount = s3_distance[:5] ^ s3_distance[-1].replicate(5)

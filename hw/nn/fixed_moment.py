@@ -1,7 +1,7 @@
 """A moment of an optimizer in fixed arithmetic: ``new = decay * old + gained``, free-running.
 
-Words are binary32 numbers without infinities, NaNs and subnormals: whatever has an exponent of 0
-is zero. So a moment stands in memory and in images as it does where arithmetic is binary32.
+Words are binary32 numbers without infinities, NaNs and subnormals: a word with an exponent of 0 is
+zero. So memory and images hold moments in the same form as with binary32 arithmetic.
 """
 
 from amaranth import *
@@ -14,11 +14,11 @@ from hw.stream.delay import delay
 
 __all__ = ["GUARD", "SUM_WIDTH", "FixedMoment"]
 
-#: Bits below a word's mantissa that a sum has.
+#: Bits of a sum below the mantissa of a word.
 GUARD = 4
 SUM_WIDTH = PRECISION + GUARD
 
-#: Bits of the mantissa that a loss is taken of, and its bits below those of a sum.
+#: Bits of the mantissa by which a loss is multiplied, and bits of the product below those of a sum.
 _LOSSY = 17
 _LOSS_DROP = _LOSSY - GUARD
 
@@ -26,31 +26,37 @@ _LOSS_DROP = _LOSSY - GUARD
 class FixedMoment(wiring.Component):
     """``new = old - loss * old + gained``, rounded to a word: half away from zero.
 
-    ``loss * old`` is of 16 bits of the mantissa and a 1 behind them: at most 2^-16 of it off, to
-    either side. Of the smaller of the two numbers, bits below 2^-28 of the larger are dropped.
-    Below 2^-125, or if one of them is 0 and the sum no word, ``new`` is 0.
+    ``loss * old`` uses the upper 16 bits of the mantissa of ``old``, with a 1 behind them: its
+    relative error is at most 2^-16, of either sign. In the sum of the two numbers, bits of the
+    smaller one below 2^-28 of the larger are dropped. ``new`` is 0 if it would be below 2^-125, or
+    if one of the numbers is 0 and the sum is too small for a word.
 
     Parameters
     ----------
     is_signed : bool
-        Else all numbers are positive and ``kept`` says that decay is at least 1/2.
+        Whether the moment has a sign. If not, all numbers are positive, and decay is at least 1/2
+        if ``kept``.
 
     Members
     -------
-    word : In(32), kept : In(1), loss : In(24)
-        Old word; without ``kept`` it counts as 0. 1 - decay, 24 fraction bits.
+    word : In(32)
+        The old word.
+    kept : In(1)
+        If 0, the old word counts as 0.
+    loss : In(24)
+        1 - decay, 24 fraction bits.
     shift : In(7), origin : In(signed(10))
-        ``origin - shift`` is the exponent of what is gained, biased as a word's, its leading one
-        being at the top of ``gained``. ``shift`` comes ``GAINED - 1`` clocks after ``word``.
+        ``origin - shift`` is the biased exponent of the gained number, if its leading one is at the
+        top of ``gained``. ``shift`` comes ``gained_clock - 1`` clocks after ``word``.
     gained : In(28), negative : In(1), nothing : In(1)
-        ``gained_clock`` after ``word``. Magnitude, below 2^28 and, if not 0, at least 2^25; its
-        sign; whether it is 0.
+        The gained number, ``gained_clock`` clocks after ``word``: magnitude, below 2^28 and, if not
+        0, at least 2^25; its sign; whether it is 0.
     new : Out(32)
         ``latency`` clocks after ``word``.
     """
 
     INTERVAL = 1
-    #: A signed one's first, then the other's: from ``word`` to ``gained``, to ``new``.
+    #: Clocks from ``word`` to ``gained``, and to ``new``, of a signed and of an unsigned moment.
     SIGNED, UNSIGNED = (4, 10), (5, 9)
 
     def __init__(self, is_signed):
@@ -81,8 +87,8 @@ class FixedMoment(wiring.Component):
         return m
 
     def _kept(self, m):
-        """``old - loss * old`` with its sign and exponent, and how far that lies above the gained
-        one, as ``gained`` comes."""
+        """``old - loss * old``, its sign, its exponent, and how far this exponent is above that of
+        the gained number; all in the clock of ``gained``."""
         word = delay(m, self.word, self.gained_clock - 4, name="word")
         fields = data.View(FIELDS, word)
         exponent = Signal(8)
@@ -112,13 +118,13 @@ class FixedMoment(wiring.Component):
         )
 
     def _sum(self, m, kept, sign, exponent, distance):
-        """Three clocks later the sum, and the exponent of its topmost bit but one."""
+        """Three clocks later: the sum, and the exponent of its second highest bit."""
         old = ~distance[-1] | self.nothing
         flip = Const(0, 1)
         if self.is_signed:
             flip = Signal()
             m.d.comb += flip.eq((self.negative ^ sign) & ~self.nothing)
-        # The complement of a distance below zero is one less than it should be.
+        # The complement of a negative distance is one too small, so ``kept`` is shifted once more.
         amount = distance[:5] ^ (~old).replicate(5)
         far = distance[5:-1] != distance[-1].replicate(len(distance) - 6)
         gained = Cat(self.gained ^ flip.replicate(SUM_WIDTH), flip).as_signed()
@@ -165,8 +171,9 @@ class FixedMoment(wiring.Component):
         self._word(m, Const(0, 1), exponent, ~digit, Mux(digit[1], high, low), lost)
 
     def _word(self, m, sign, exponent, more, mantissa, lost):
-        """``exponent + more``, with a mantissa that has one bit to round by."""
-        # A carry out of the fraction is the carry into the exponent; that of 1 + 1 rounds.
+        """The word with exponent ``exponent + more``; the lowest bit of ``mantissa`` rounds it."""
+        # The lowest bits carry if both are 1, which rounds up; a carry out of the fraction goes
+        # into the exponent.
         base = Cat(C(1, 1), mantissa[1:PRECISION], exponent[:8])
         addend = Cat(mantissa[0], C(0, PRECISION - 1), more)
         new = Signal(WIDTH, reset_less=True)

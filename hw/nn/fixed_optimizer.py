@@ -6,12 +6,13 @@
     weight' = clip(weight - rate * u)
     target' = target + blend * (weight' - target)
 
-rmsprop has ``scale * gradient`` in place of first'. Numbers are mantissas with exponents of their
-own: a gradient of 24 bits, moments are binary32 words, products are cut to 26 to 30 bits. The step
-is rounded half away from zero, weight and target have the weight's format. A step is at most 2^-15
-of itself and half a unit of the weight from the formula, apart from what moments are: see
-``FixedMoment``; what one gains is at most 2^-17 off, a square 2^-15.4. A step beyond all weights
-clips, whatever its exponent is.
+rmsprop has ``scale * gradient`` in place of first'. Every number has a mantissa and an exponent:
+the gradient's mantissa has 24 bits, moments are binary32 words, products are cut to 26 to 30 bits.
+The step is rounded half away from zero; weight and target have the weight's format. The error of a
+step, given its moments, is at most 2^-15 of the step plus half a unit of the weight. For the errors
+of moments see ``FixedMoment``; in addition, the relative error of what the first moment gains is at
+most 2^-17, and of what the second moment gains at most 2^-15.4. A step beyond all weights clips,
+whatever its exponent is.
 
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 """
@@ -33,41 +34,45 @@ from hw.stream.delay import delay
 
 __all__ = ["FixedOptimizer"]
 
-#: Shifts of a gradient, and the clock in which its mantissa is there.
+#: Steps of the shift that normalises a gradient, and the clock in which the mantissa is there.
 _STEPS = (16, 4, 1)
 _GRADIENT = len(_STEPS)
 
-#: Lookup tables, as yosys maps them to UltraScale+.
+#: Lookup tables that yosys maps for UltraScale+.
 _LUT = {"sgd": 916, "rmsprop": 1093, "adam": 1512}
 
 
 class FixedOptimizer(wiring.Component):
-    """``new_* = f(gradient, first, second, weight, target)`` by the formulas above, one parameter a
-    cycle, without back-pressure.
+    """New moments, weight and target by the formulas above, one parameter a clock, without
+    back-pressure.
 
     Parameters
     ----------
     config : OptimizerConfig
     sum_shape : Shape
-        Of a gradient, at most 48 bits.
+        Shape of a gradient, at most 48 bits.
 
     Members
     -------
     coefficients : In(FIXED_COEFFICIENTS)
         Steady while parameters pass.
-    gradient, first, second : In
-        Sum over the batch; moments, words of ``FixedMoment`` (where the optimizer has none, of no
-        effect).
+    gradient : In(sum_shape)
+        Sum over the batch.
+    first, second : In(32)
+        Old moments, words of ``FixedMoment``; ignored if the optimizer does not have the moment.
     new_first, new_second : Out(32)
-        ``timing.moments`` later; 0 where the optimizer has none.
+        New moments, ``timing.moments`` clocks after the gradient; 0 if the optimizer does not have
+        the moment.
     weight, target : In
-        ``timing.weights`` after the gradient.
-    new_weight, new_target, saturated : Out
-        ``timing.latency`` after the gradient; whether the weight was clipped.
+        ``timing.weights`` clocks after the gradient.
+    new_weight, new_target : Out
+        ``timing.latency`` clocks after the gradient.
+    saturated : Out(1)
+        In the same clock: the new weight was clipped.
     """
 
     INTERVAL = 1
-    #: Says, in a saved state, by which arithmetic its moments go on.
+    #: Name of the arithmetic in a saved state; its moments can only be continued in the same one.
     NAME = "fixed point with exponents"
     COEFFICIENTS = FIXED_COEFFICIENTS
     LEAST_DECAYS = {"first_decay": 0, "second_decay": 0.5}
@@ -80,8 +85,7 @@ class FixedOptimizer(wiring.Component):
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):
-        """``coefficients`` as the optimizers of a network take them, ``FixedCoefficients.LATENCY``
-        clocks ago."""
+        """``coefficients`` as FIXED_COEFFICIENTS, ``FixedCoefficients.LATENCY`` clocks later."""
         unit = FixedCoefficients(config, sum_shape)
         m.submodules += unit
         m.d.comb += unit.i.eq(coefficients)
@@ -100,9 +104,9 @@ class FixedOptimizer(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Latency, DSP blocks, lookup tables, and halves of a RAMB36 with tables."""
+        """Latency, DSP blocks, lookup tables, and the memory block of the divisor's tables."""
         first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
-        # Gain and rate; a loss; square, gain, loss, divisor and quotient.
+        # Multipliers: gain and rate; a loss; square, gain, loss, divisor and quotient.
         dsp = 2 + first + (4 + FixedDivisor.DSP) * second + FixedStep.DSP
         return Estimate(
             latency=cls.timing(config).latency,
@@ -163,7 +167,7 @@ class FixedOptimizer(wiring.Component):
         return product
 
     def _gradient(self, m):
-        """Mantissa and, a clock before them all, shift; sign; whether it is zero."""
+        """Mantissa, shift, sign, and whether the gradient is zero; all in clock ``_GRADIENT``."""
         negative = self.gradient[-1]
         magnitude = self.gradient[:-1] ^ negative.replicate(len(self.gradient) - 1)
         mantissa, shift = normalise(

@@ -1,5 +1,5 @@
-"""The step of a parameter in fixed arithmetic: aligned with its weight, which moves and clips; then
-the target's.
+"""Applies a step in fixed arithmetic: it is aligned with its weight, the weight moves and clips,
+and the target follows.
 
     weight' = clip(weight - step)
     target' = target + blend * (weight' - target)
@@ -17,18 +17,18 @@ from hw.stream.delay import delay
 
 __all__ = ["FixedStep", "step_width"]
 
-#: Bits of a step, at least.
+#: Least width of a step in bits.
 _LEAST_WIDTH = 30
 
 
 def step_width(weight_format):
-    """Bits of a step: if not 0 it has a one among the upper four, so that moved to the left it is
-    beyond every weight."""
+    """Bits of a step. A step that is not 0 has a one in its top four bits, so any shift to the left
+    takes it beyond the weight format, and the weight clips."""
     return max(_LEAST_WIDTH, weight_format.width + 3)
 
 
 class FixedStep(wiring.Component):
-    """A step moves its weight, which clips at its limits, and the target follows.
+    """Moves a weight by its step, clips it at its limits, and lets the target follow.
 
     Parameters
     ----------
@@ -38,12 +38,16 @@ class FixedStep(wiring.Component):
     Members
     -------
     step : In(step_width(weight_format)), negative : In(1), right : In(signed(10))
-        ``step * 2**-right`` units of the weight, rounded half away from zero.
+        The step is ``step * 2**-right`` units of the weight, rounded half away from zero, and is
+        below zero if ``negative``.
     weight, target : In(weight)
-        ``WEIGHTS`` clocks later.
+        ``WEIGHTS`` clocks after the step.
     blend : In(BLEND_FORMAT.shape)
-    new_weight, new_target : Out(weight), saturated : Out(1)
-        ``LATENCY`` clocks after the step; whether the weight was clipped.
+        Steady.
+    new_weight, new_target : Out(weight)
+        ``LATENCY`` clocks after the step.
+    saturated : Out(1)
+        In the same clock: the new weight was clipped.
     """
 
     INTERVAL = 1
@@ -71,7 +75,7 @@ class FixedStep(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         weight_format, width = self.weight_format, self.width
-        places = width.bit_length()  # of an amount that leaves something
+        places = width.bit_length()  # bits of a shift amount that leaves some of the step
         overflow = self.right[-1] & self.step[-4:].any()
         s1_step = Signal(width + 1, reset_less=True)
         s1_amount = Signal(3, reset_less=True)
@@ -89,8 +93,8 @@ class FixedStep(wiring.Component):
             s2_up.eq(shifted[0] & ~s1_far),
         ]
 
-        # weight - (step + up), where the carry in is all that there is to add: minus a number is
-        # its complement and one.
+        # weight - (step + up). To subtract is to add the complement and one, so ``up`` only
+        # changes the carry in.
         s2_plus = delay(m, self.negative, 2, name="negative")
         carry = s2_up ^ ~s2_plus
         addend = Cat(carry, s2_step ^ (~s2_plus).replicate(width), ~s2_plus).as_signed()
@@ -111,9 +115,9 @@ class FixedStep(wiring.Component):
         return m
 
     def _blend(self, m, weight, target):
-        # A blend of 1, the one with its top bit set, is a copy: a DSP block has no room for it.
+        # Only a blend of 1 has its top bit set. It is a copy: the bit does not fit the DSP block.
         copy, part = self.blend[BLEND_FORMAT.fraction], self.blend[: BLEND_FORMAT.fraction]
-        # At least a limb and the sign, of which narrow weights leave some bits without use.
+        # At least a limb and a sign bit; with narrow weights some of these bits are not used.
         distance_width = max(self.weight_format.width + 1, B_LIMB + 1)
         s5_distance = Signal(signed(distance_width), reset_less=True)
         s6_low = Signal(B_LIMB + len(part), reset_less=True)

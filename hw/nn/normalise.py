@@ -1,4 +1,4 @@
-"""Shifts a number to the left until its leading one is at the top, in steps of a clock each."""
+"""Shifts a number to the left until its leading one is at the top, in steps of one clock each."""
 
 from amaranth import *
 
@@ -6,18 +6,22 @@ __all__ = ["leading", "normalise"]
 
 
 def leading(value, step):
-    """How many times ``step`` zeros are at the top of ``value``, three at most: two bits."""
+    """The number of blocks of ``step`` zeros at the top of ``value``, at most three: two bits."""
     empty = [~value[-count * step :].any() for count in range(1, 4)]
     return Cat((empty[0] & ~empty[1]) | empty[2], empty[1])
 
 
 def normalise(m, value, fill, *, steps, width, name):
-    """``(value, shift)``: the upper ``width`` bits, ``len(steps)`` clocks later, and a clock before
-    them how many times the last step they were shifted.
+    """Shifts ``value`` to the left; returns ``(value, shift)``.
 
-    A step takes a clock and shifts by up to three times itself; each is a quarter of the one
-    before. ``fill`` enters from below: ones behind the complement of a number make its magnitude
-    of it, less a trifle.
+    The returned value is the upper ``width`` bits, with the leading one at the top, ``len(steps)``
+    clocks later. ``shift`` comes a clock before it, in units of ``steps[-1]``.
+
+    steps : each step takes a clock and shifts by 0 to 3 times its size; each is a quarter of the
+        one before
+    fill : the bit that enters from below. For a negative number x given as its complement, fill
+        with ones: the result is |x|, less one unit of the lowest bit that was filled in.
+    name : prefix of the signals
     """
     reach, digits = 3 * sum(steps), []
     value = Cat(fill.replicate(max(0, width + reach - len(value))), value)

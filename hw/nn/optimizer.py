@@ -10,8 +10,9 @@
 rounded at every step; ``second' * rsqrt(second')`` is +0 where ``second'`` is zero.
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 
-A weight enters ``timing.weights`` clocks after its gradient, and moments leave before it does: the
-memories are read where the numbers are needed, rather than all at once into long delay lines.
+A weight enters ``timing.weights`` clocks after its gradient, and moments leave before the weight
+does: each memory is read in the clock in which its number is needed, so no long delay lines are
+necessary.
 """
 
 from amaranth import *
@@ -31,42 +32,48 @@ __all__ = ["Optimizer"]
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 
-#: Of reciprocal and root, as yosys maps them to UltraScale+.
+#: Lookup tables of reciprocal and root, as yosys maps them for UltraScale+.
 _INVERSE_LUT = 1028 + 485
 
 
 class Optimizer(wiring.Component):
-    """``new_* = f(gradient, first, second, weight, target)`` by the formulas above, one parameter a
-    cycle, without back-pressure.
+    """New moments, weight and target by the formulas above, one parameter a clock, without
+    back-pressure.
 
-    Operands and results have times of their own: gradient and moments in cycle 0, new moments in
-    ``timing.moments``, weight and target in ``timing.weights``, new ones in ``timing.latency``.
+    Inputs and outputs of a parameter have different clocks, which ``timing`` counts from its
+    gradient.
 
     Parameters
     ----------
     config : OptimizerConfig
     sum_shape : Shape
-        Of a gradient: 32 bits.
+        Shape of a gradient: 32 bits.
 
     Members
     -------
     coefficients : In(COEFFICIENTS)
         Steady while parameters pass.
-    gradient, first, second : In
-        Sum over the batch, moments (32 bits; where the optimizer has none, of no effect).
+    gradient : In(sum_shape)
+        Sum over the batch.
+    first, second : In(32)
+        Old moments, in the clock of the gradient; ignored if the optimizer does not have the
+        moment.
     new_first, new_second : Out(32)
-        ``timing.moments`` later; 0 where the optimizer has none.
+        New moments, ``timing.moments`` clocks after the gradient; 0 if the optimizer does not have
+        the moment.
     weight, target : In
-        ``timing.weights`` after the gradient.
-    new_weight, new_target, saturated : Out
-        ``timing.latency`` after the gradient; ``saturated`` is 0.
+        ``timing.weights`` clocks after the gradient.
+    new_weight, new_target : Out
+        ``timing.latency`` clocks after the gradient.
+    saturated : Out(1)
+        Always 0.
     """
 
     INTERVAL = 1
-    #: Says, in a saved state, by which arithmetic its moments go on.
+    #: Name of the arithmetic in a saved state; its moments can only be continued in the same one.
     NAME = "binary32"
     COEFFICIENTS = COEFFICIENTS
-    #: Decays that it takes, by name: 0, or from here to 1.
+    #: Allowed decays, {name: least}: 0, or from ``least`` to 1. Other decays have no limit.
     LEAST_DECAYS = {}
 
     def __init__(self, config, sum_shape):
@@ -75,7 +82,7 @@ class Optimizer(wiring.Component):
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):
-        """``coefficients`` as the optimizers of a network take them: as they are."""
+        """``coefficients`` as ``COEFFICIENTS`` of this class: unchanged."""
         return coefficients
 
     @staticmethod
@@ -132,7 +139,7 @@ class Optimizer(wiring.Component):
         return result
 
     def _decayed(self, m, kind, old, addend, clocks):
-        """``decay * old + gain * addend``; ``addend`` is there ``clocks`` after ``old`` came."""
+        """``decay * old + gain * addend``; ``addend`` comes ``clocks`` clocks after ``old``."""
         coefficients = self.coefficients
         kept = self._multiply(m, coefficients[f"{kind}_decay"], old, f"{kind}_kept")
         kept = delay(m, kept, clocks, name=f"{kind}_kept")
@@ -140,7 +147,7 @@ class Optimizer(wiring.Component):
         return self._add(m, kept, gained, f"{kind}_moment")
 
     def _moments(self, m, g):
-        """``u`` of a scaled gradient."""
+        """``u`` for the scaled gradient ``g``."""
         config = self.config
         at = self.timing(config)
         u_clock = at.weights - _MULTIPLY

@@ -1,4 +1,4 @@
-"""What an optimizer is given, and when its numbers come and go; formulas in ``hw.nn.optimizer``."""
+"""Config, coefficients, ports and timing of optimizers; the formulas are in ``hw.nn.optimizer``."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from hw.errors import UsageError
 __all__ = ["BLEND_FORMAT", "COEFFICIENTS", "OPTIMIZERS", "OptimizerConfig", "Timing"]
 __all__ += ["optimizer_ports"]
 
-#: Stochastic gradient descent has momentum.
+#: The optimizers; "sgd" is stochastic gradient descent with momentum.
 OPTIMIZERS = ("sgd", "rmsprop", "adam")
 
-#: What a step says, of one network: binary32.
+#: The coefficients of a step, for one network: binary32.
 COEFFICIENTS = data.StructLayout(
     dict.fromkeys(
         (
@@ -55,7 +55,8 @@ class OptimizerConfig(ConfigBase):
 
 
 class Timing(NamedTuple):
-    """Clocks from a gradient: its moments leave, its weight enters, its weight leaves."""
+    """Clocks from the gradient of a parameter until its new moments leave (``moments``), its old
+    weight enters (``weights``) and its new weight leaves (``latency``)."""
 
     moments: int
     weights: int
@@ -63,8 +64,12 @@ class Timing(NamedTuple):
 
 
 def optimizer_ports(config, coefficients, sum_shape):
-    """Members of any optimizer, described in ``hw.nn.optimizer``: of a layout of coefficients and
-    the shape of a gradient."""
+    """Members of any optimizer, which ``hw.nn.optimizer`` describes.
+
+    config : OptimizerConfig
+    coefficients : layout of the coefficients
+    sum_shape : shape of a gradient
+    """
     weight = config.arithmetic.shape("weight")
     return {
         "coefficients": In(coefficients),

@@ -1,8 +1,8 @@
-"""Which optimizer an arithmetic has.
+"""Chooses the class of optimizers for an arithmetic.
 
-Each class has ``timing(config)`` and ``estimate(config)``, the layout ``COEFFICIENTS`` of what it
-is given, ``convert``, which makes that of ``optimizer_config.COEFFICIENTS``, and ``LEAST_DECAYS``,
-its rules for these.
+Each class has ``timing(config)`` and ``estimate(config)``; the layout ``COEFFICIENTS`` of its
+coefficients; ``convert``, which makes these from ``optimizer_config.COEFFICIENTS``; and
+``LEAST_DECAYS``, the limits of the decays.
 """
 
 from hw.nn.fixed_optimizer import FixedOptimizer
@@ -14,5 +14,5 @@ _OPTIMIZERS = {"float32": Optimizer, "fixed": FixedOptimizer, "dual": FixedOptim
 
 
 def optimizer_of(arithmetic):
-    """The class of optimizers of an ``Arithmetic``."""
+    """The class of optimizers for an ``Arithmetic``."""
     return _OPTIMIZERS[arithmetic.kind]

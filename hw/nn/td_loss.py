@@ -1,12 +1,12 @@
 """TD error, its gradient and the Huber loss: one binary32 pipeline, free-running, for all lanes.
 
-With q, q' (the bootstrap value), the reward r, the discount d and the weight p, limit c:
+For q, the bootstrap value q', the reward r, the discount d, the weight p and the limit c:
 
     td = q - (r + d * q');  w = p * inverse;  clipped = td limited to -c..c
     gradient = clipped * w;  loss = clipped * (td - clipped / 2) * w
 
-Every operation is rounded, in the order as written. Samples come ``GAP`` clocks apart or more, so
-that the running sums are plain adders with a register.
+Every operation is rounded, in the written order. Samples come at least ``GAP`` clocks apart, so a
+running sum needs only an adder and a register.
 """
 
 from amaranth import *
@@ -23,34 +23,38 @@ _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
 
-#: Clocks between samples, at least: an adder and the register of its sum.
+#: Least clocks from a sample to the next: those of an adder and the register of its sum.
 GAP = _ADD + 1
 
 
 class TdLoss(wiring.Component):
-    """The pipeline of the module's docstring.
+    """TD error, gradient and loss of one sample, by the formulas of this module, and their sums.
 
     Parameters
     ----------
     arithmetic : Arithmetic
-        Of q, q' and value (kind "activation") and of the gradient; all else is binary32.
+        Of q, bootstrap and value (kind "activation") and of the gradient; all other numbers are
+        binary32.
 
     Members
     -------
     i : In({valid, q, bootstrap, value, weight, reward, discount})
-        ``value`` is what ``value_sum`` sums.
-    inverse, clip : In(32)
-        Reciprocal of the largest weight; limit of the TD error, infinity for none.
+        A sample if ``valid``: q, q', the number that ``value_sum`` adds up, p, r, d.
+    inverse : In(32)
+        Reciprocal of the largest weight.
+    clip : In(32)
+        Limit c of the TD error; infinity for no limit.
     clear : In(1)
-        Sums to +0; nothing is under way.
+        Sets the sums to +0. Not while samples are inside.
     td : Out({valid, value})
-        ``td_latency`` clocks after ``i``.
+        The TD error, ``td_latency`` clocks after ``i``.
     gradient : Out({valid, value, saturated})
-        ``gradient_latency`` clocks after ``i``.
+        The gradient, and whether it was clipped to its format, ``gradient_latency`` clocks after
+        ``i``.
     done : Out(1)
         ``latency`` clocks after ``i``: this sample is in all sums.
     loss_sum, td_sum, value_sum : Out(32)
-        Sums since ``clear`` in order: loss, absolute TD error, value.
+        Sums since ``clear``, in the order of samples: of losses, of absolute TD errors, of values.
     """
 
     DSP = 10  # five products; a half needs none
@@ -107,7 +111,7 @@ class TdLoss(wiring.Component):
         late_q = delay(m, q, _MULTIPLY + _ADD, name="late_q")
         td = _FLOAT.add(m, late_q, y ^ _SIGN, name="td_error")
 
-        # Limited; as integers, magnitudes have the order of the numbers.
+        # Limited to the clip. As integers, magnitudes have the same order as the numbers.
         clipped = Signal(WIDTH, reset_less=True)
         beyond = td[:-1] > self.clip[:-1]
         m.d.sync += clipped.eq(Mux(beyond, Cat(self.clip[:-1], td[-1]), td))
@@ -152,7 +156,8 @@ def halved(number):
     x = data.View(FIELDS, number)
     ones = x.fraction.all()
     less = (x.exponent - 1)[:8]
-    # What is below twice the smallest normal goes to zero, but for the tie just below.
+    # A half below the smallest normal number becomes zero, except the largest one, a tie, which
+    # rounds up to it.
     small = Cat(Const(0, PRECISION - 1), (x.exponent == 1) & ones, Const(0, 7))
     half = Mux(x.exponent <= 1, small, Cat(x.fraction, less))
     half = Mux(x.exponent == EXPONENT_MAX, number[:-1], half)
