@@ -1,5 +1,5 @@
-"""FA3C's network: clocks of its passes and rounds, the simulated card, A3C with its host, area of
-the kernel."""
+"""Benchmarks of FA3C's network: clocks of passes and rounds, the simulated card, A3C with its host,
+and the area of the kernel."""
 
 from bench.fa3c import area as area_rows
 from bench.fa3c import card, passes, platform, rounds
@@ -8,6 +8,6 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows, half an hour of one core; ``area`` adds what yosys maps, a quarter of one."""
+    """All rows: half an hour on one core. ``area`` adds what yosys maps: a quarter of an hour."""
     measured = [*passes.rows(), *rounds.rows(), *card.rows(), *platform.rows()]
     return [*measured, *(area_rows.rows() if area else [])]

@@ -1,12 +1,12 @@
-"""Resources of the whole kernel ``a3c``, by the rows of FA3C's Table 4: what yosys maps it to, what
-it estimates, and what the paper's takes."""
+"""Resources of the whole kernel ``a3c``, in the rows of FA3C's Table 4: what yosys maps, what
+``estimate`` says, and what the paper's kernel takes."""
 
 from bench import area, row
 from hw.fa3c.config import Fa3cConfig
 
 __all__ = ["BARS", "TABLE_4", "mapped", "rows"]
 
-#: FA3C, Table 4, of a VU9P: LUTs, registers, memory blocks of either kind, DSP blocks.
+#: FA3C, Table 4, for a VU9P: LUTs, registers, memory blocks of both kinds together, DSP blocks.
 TABLE_4 = {
     "PEs": (188_800, 252_600, 0, 2048),
     "parameter buffer": (20_800, 1_700, 256, 0),
@@ -18,16 +18,17 @@ TABLE_4 = {
     "TLU": (17_000, 35_100, 16, 0),
     "DDR-CU interconnect": (83_300, 136_200, 263, 0),
 }
-#: What the whole kernel may take.
+#: Limits for the whole kernel.
 BARS = {"lut": 350_000, "ff": 450_000, "bram36": 200, "uram": 300, "dsp": 700}
 
 _TABLE = "FA3C, Table 4"
 _SHELL = f"{_TABLE}, less DDR4 controllers and PCIe DMA"
 _SOURCE = "estimate: yosys for UltraScale+, module by module"
-#: What has no row there: commands, registers, the order of a round.
+#: Name of the row for all that Table 4 does not have: commands, registers, the order of a round.
 _ROUND = "rounds and commands"
-#: Module, by its path in the kernel -> the row that has it and what is in it. ``Schedule`` and the
-#: places of outputs belong to the BCU's loops; the array less its PEs is what drives them.
+#: Module, by its path in the kernel -> the row in which it and its submodules are counted.
+#: ``Schedule`` and the loops for the places of outputs count as BCU. The array without its PEs
+#: drives the PEs, and counts as muxes.
 _ROWS = {
     r"rlfabric_pe": "PEs",
     r"core\.unit_\d\.array": "muxes",
@@ -45,12 +46,12 @@ _ROWS = {
 
 
 def mapped(config):
-    """``{row of Table 4: {lut, ff, bram36, uram, dsp}}``; minutes."""
+    """``{row of Table 4: {lut, ff, bram36, uram, dsp}}``; takes minutes."""
     return area.mapped("a3c", config, _ROWS, _ROUND)
 
 
 def rows():
-    """Of the default kernel, whole and by rows of Table 4."""
+    """Rows for the default kernel: the whole, then each row of Table 4."""
     config = Fa3cConfig()
     case = f"{len(config.units) // 2} pairs x {16 * config.lanes} PEs, Atari network"
     units = mapped(config)
@@ -64,7 +65,7 @@ def rows():
 
 
 def _compared(case, cells, paper, reference):
-    """Rows of each resource, and of the blocks of both kinds together, which Table 4 counts."""
+    """A row for each resource, and one for memory blocks of both kinds, as Table 4 counts them."""
     cells = cells | {"blocks": cells["bram36"] + cells["uram"]}
     paper = dict(zip(("lut", "ff", "blocks", "dsp"), paper or (), strict=bool(paper)))
     return [

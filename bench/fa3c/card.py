@@ -1,7 +1,8 @@
-"""The simulated card: seconds to generate and to compile the kernel, clocks a second, each beside
-those of the kernel ``replay`` in the same run.
+"""The simulated card: seconds to generate and to compile the kernel, clocks a second; each beside
+the number for the kernel ``replay`` in the same run.
 
-Run as a module it measures one design in the build folder of the environment, an empty one.
+Run as a module, it measures one design in the build folder that the environment names; the folder
+must be empty.
 """
 
 import json
@@ -30,7 +31,7 @@ _BATCH = 512
 
 
 def _actor_critic(kernel):
-    """A launch of 43 k clocks, a SYNC, and one of 190 k, an inference of four agents."""
+    """Loads and syncs a network; returns a launch of 190 k clocks, an inference of four agents."""
     network, rng = ActorCritic(kernel), np.random.default_rng(0)
     config = network.config
     network.load(random_parameters(config, rng))
@@ -47,7 +48,7 @@ def _actor_critic(kernel):
 
 
 def _replay(kernel):
-    """Launches of 64 draws of 512 experiences."""
+    """Fills a buffer; returns a launch of 64 draws of 512 experiences each."""
     buffer = PrioritizedReplayBuffer(kernel, {"x": ("<f4", (10,))}, capacity=4096)
     buffer.add(x=np.zeros((4096, 10), np.float32))
     program = [(Opcode.SAMPLE, {"count": _BATCH, "stratum_width": (1 << 48) // _BATCH})] * 64
@@ -80,7 +81,7 @@ def _measure(design):
 
 
 def rows():
-    """generate_seconds, build_seconds, clocks_per_second of both kernels."""
+    """generate_seconds, build_seconds and clocks_per_second, with ``replay`` as the reference."""
     found = {}
     for design in ("a3c", "replay"):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Clocks of each pass of one compute unit in the RTL, and how much of them its PEs work."""
+"""Clocks of each pass of one compute unit in the RTL, and the share of them in which PEs work."""
 
 from amaranth import C, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
@@ -22,8 +22,8 @@ __all__ = ["PAPER", "measure", "rows"]
 
 _SOURCE = "RTL under Verilator, one unit of 64 PEs, memory that answers after 64 clocks"
 
-#: Clocks of FA3C's own mapping on 64 PEs, computed from its sections 4.2 to 4.5: (kind, layer).
-#: Inferences are of one agent, trainings of 5 samples.
+#: (kind, layer) -> clocks of FA3C's own mapping on 64 PEs, computed from its sections 4.2 to 4.5.
+#: An inference has one agent, a training 5 samples.
 PAPER = {
     (Kind.FW, 0): 25_600,
     (Kind.FW, 1): 11_520,
@@ -43,7 +43,7 @@ _EVENT = data.StructLayout({"clock": 32, "done": 1})
 
 
 def _answer_reads(m, port, name):
-    """Ones, a beat a clock, ``_LATENCY`` clocks after each request."""
+    """Answers each request after ``_LATENCY`` clocks with ones, a beat a clock."""
     m.submodules[f"{name}_owed"] = owed = Queue(unsigned(24), 512)
     left = Signal(24, name=f"{name}_left")
     asked = port.request.valid
@@ -62,7 +62,7 @@ def _answer_reads(m, port, name):
 
 
 def _answer_writes(m, port, name):
-    """A token for each request, some clocks after it."""
+    """Answers each request with a token, some clocks after it."""
     m.submodules[f"{name}_owed"] = owed = Queue(unsigned(24), 64)
     m.submodules[f"{name}_tokens"] = tokens = Queue(unsigned(1), 64)
     written = Signal(24, name=f"{name}_written")
@@ -81,8 +81,8 @@ def _answer_writes(m, port, name):
 
 
 class _Clocks(wiring.Component):
-    """A compute unit on memories of ones: ``response`` is the clock of each pass's start, and of
-    the task's end."""
+    """A compute unit with memories full of ones: ``response`` gives the clock in which each pass
+    begins, and the clock in which the task ends."""
 
     def __init__(self, config):
         self.config = config
@@ -124,7 +124,8 @@ class _Clocks(wiring.Component):
 
 
 def measure(unit, config, *, train, count):
-    """``(clocks of the whole task, clocks of each pass)`` of a ``StreamUnit`` of ``_Clocks``."""
+    """``(clocks of the whole task, clocks of each pass)``; ``unit``: a ``StreamUnit`` of
+    ``_Clocks``."""
     passes = training_passes(config) if train else forward_passes(config)
     task = unit_task(config).const({"train": train, "count": count, "agents": [0] * 8})
     found, _ = unit.run([task.as_value().value], responses=len(passes) + 1, max_idle=2_000_000)
@@ -138,7 +139,7 @@ def _name(p):
 
 
 def rows():
-    """infer_cycles, train_cycles, and of each pass pass_cycles and pe_use."""
+    """infer_cycles and train_cycles; pass_cycles and pe_use of each pass."""
     config, result = Fa3cConfig(units=("any",)), []
     unit = StreamUnit(_Clocks(config), name="fa3c_unit")
     bars = {(0, 4): 190_000, (0, 1): 80_000, (1, 5): 345_000}
@@ -169,7 +170,7 @@ def rows():
                     reference_value=round(work / (PAPER[p.kind, p.layer] * ideal), 2),
                     source="products of the pass over clocks and PEs"),
             ]  # fmt: skip
-            # The end of an inference is that of its stores.
+            # The last pass of an inference is not compared: it ends with the stores of the task.
             if (train or position + 1 < len(passes)) and cycles != expected[position]:
                 raise Failure(
                     f"clocks of {_name(p)} must be as estimated ({expected[position]}), "

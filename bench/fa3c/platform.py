@@ -1,9 +1,9 @@
-"""A3C with its host: Pong's environments and the host's side of a round beside the device's clocks,
-and torch of the same rounds on one thread, all in this run.
+"""A3C with its host: Pong's environments and the host's work for a round, compared with the
+device's clocks; and torch on the same rounds with one thread, all in this run.
 
-FA3C's 2 550 inferences a second (5.2) are with its host. Here the device is worked out by
-``hw.fa3c.round_clocks``, which ``bench.fa3c.rounds`` holds to the Verilog; the host is measured,
-with an executor that answers at once.
+FA3C's 2 550 inferences a second (5.2) include its host. Here the time of the device is computed by
+``hw.fa3c.round_clocks``, which ``bench.fa3c.rounds`` compares with the Verilog. The host is
+measured with an executor that answers at once.
 """
 
 import sys
@@ -28,13 +28,13 @@ from sim.tools import BUILD_DIRECTORY
 __all__ = ["InTurn", "rows"]
 
 _ENV = "ALE/Pong-v5"
-#: Periods of 8 rounds of each population: before it is timed, and of a turn.
+#: Periods of 8 rounds for each population: before the timing begins, and in a turn. Then: turns.
 _WARM, _PERIODS, _TURNS = 2, 3, 7
 _SOURCE = f"this run, median of {_TURNS}, taken in turn"
 
 
 class _Answers:
-    """An executor that does nothing, at once."""
+    """An executor that does nothing and answers at once."""
 
     device_cycles = None
 
@@ -60,7 +60,7 @@ class _Answers:
 
 
 class InTurn:
-    """``host.learners.learner.Background`` without a thread: nothing runs beside anything."""
+    """``host.learners.learner.Background`` without a thread: it runs each function at once."""
 
     def submit(self, function, *arguments):
         future = Future()
@@ -72,19 +72,19 @@ class InTurn:
 
 
 def _host(session):
-    """The host alone: environments, actions, errors, rounds as the card takes them."""
+    """Leaves only the host's work: environments, actions, errors, rounds in the card's form."""
     session.learner.executor = _Answers(session.policy)
     return session
 
 
 def _torch(session):
-    """All of it on one thread."""
+    """Lets the whole session run on one thread."""
     session.learner._card = InTurn()
     return session
 
 
 def _seconds(session, periods, schedule):
-    """Seconds and environment steps of a round, over whole periods of all populations."""
+    """Seconds and environment steps of a round: means over whole periods of all populations."""
     rounds = periods * schedule.period * session.config.populations
     steps, began = session.clock.steps, time.perf_counter()
     for _ in range(rounds):
@@ -93,14 +93,14 @@ def _seconds(session, periods, schedule):
 
 
 def _clocks(config, schedule):
-    """Mean clocks of a round, when all groups have begun."""
+    """Mean clocks of a round, once all groups have begun."""
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
     return float(np.mean([round_clocks(config, works_of(config, plan)) for plan in plans]))
 
 
 def _measure():
-    """``{name: seconds a round}``, steps a round, seconds that the device takes for one, and the
-    environments' share of the host's time."""
+    """``{name: seconds of a round}``, steps of a round, seconds of the device for a round, and the
+    share of the environments in the host's time."""
     config = preset("a3c", "card", env=_ENV)
     family, cpu_config = family_of(config), preset("a3c", "cpu", env=_ENV)
     work = BUILD_DIRECTORY / "bench" / "platform"
@@ -129,8 +129,8 @@ def _measure():
 
 
 def rows():
-    """platform_ips of two populations and of one, what of the host is not hidden; software_ips of
-    torch; steps a second on card model."""
+    """platform_ips with two populations and with one, the part of the host's time that is not
+    hidden behind the device, software_ips of torch, and model_ips of card model."""
     try:
         import ale_py  # noqa: F401
     except ImportError as error:

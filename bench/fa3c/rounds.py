@@ -27,7 +27,7 @@ __all__ += ["expected", "random_parameters", "works_of"]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
-#: Two pairs of 64 PEs as in the paper, and one unit of 256 (its SingleCU).
+#: Two pairs of units with 64 PEs, as in the paper, and one unit with 256 PEs (its SingleCU).
 PAIRS = dict(agents=32, snapshots=8)
 SINGLE = dict(agents=32, snapshots=8, units=("any",), lanes=16)
 
@@ -35,7 +35,8 @@ _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 M
 
 
 class Measured(NamedTuple):
-    """Of a period: clocks of its launches, bytes read and written, the status of each launch."""
+    """A period of rounds: ``clocks`` of its launches, bytes that they read (``loads``) and wrote
+    (``stores``), and the status after each launch."""
 
     clocks: int
     loads: int
@@ -45,13 +46,13 @@ class Measured(NamedTuple):
 
 @cache
 def kernel(**settings):
-    """Folder of the U200's kernel with these settings beside the defaults."""
+    """Folder of the kernel for the U200 with ``settings``, and defaults for all others."""
     name = sha256(repr(sorted(settings.items())).encode()).hexdigest()[:12]
     return generate("a3c", "u200", BUILD_DIRECTORY / "bench" / f"a3c-{name}", **settings)
 
 
 def random_parameters(config, rng):
-    """As torch makes them: uniform, by the inputs of each layer."""
+    """Initial parameters as in torch: uniform, with a range that depends on the layer's inputs."""
     shapes = parameter_shapes(config)
     fans = {name: np.prod(shapes[name.split(".")[0] + ".weight"][1:]) for name in shapes}
     return {
@@ -61,7 +62,7 @@ def random_parameters(config, rng):
 
 
 def tasks_of(config, schedule, plan, rng):
-    """A round's tasks, on random observations and errors."""
+    """The tasks of a round, with random observations and errors."""
     tasks = [Sync(snapshot=group) for group in plan.syncs]
     for task in plan.trainings:
         errors = rng.normal(size=(config.steps, config.outputs)).astype(np.float32) / 100
@@ -84,7 +85,7 @@ def tasks_of(config, schedule, plan, rng):
 
 
 def _bytes(card):
-    """Read and written so far, by all masters."""
+    """Bytes read and bytes written so far, by all masters."""
     traffic = card.device.traffic()
     return tuple(
         sum(size for (_, channel), size in traffic.items() if channel == wanted)
@@ -93,7 +94,7 @@ def _bytes(card):
 
 
 def measure(folder, agents, memory=None):
-    """``Measured`` of one period, after one in which all groups have begun."""
+    """``Measured`` of one period, after a period in which all groups have begun."""
     rng = np.random.default_rng(0)
     with open_card("sim", **({} if memory is None else {"memory": memory})) as card:
         network = ActorCritic(card.load(folder / "kernel.json"))
@@ -113,7 +114,7 @@ def measure(folder, agents, memory=None):
 
 
 def works_of(config, plan):
-    """A round's tasks as ``round_clocks`` takes them."""
+    """The tasks of a round as ``Work``, for ``round_clocks``."""
     works = [Work(Task.SYNC)] * len(plan.syncs)
     works += [Work(Task.TRAIN, task.unit, config.steps) for task in plan.trainings]
     works += [
@@ -124,24 +125,24 @@ def works_of(config, plan):
 
 
 def expected(config, agents):
-    """Clocks of each round of a period, worked out."""
+    """Clocks of each round of a period, computed."""
     schedule = Schedule(config, agents)
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
     return [round_clocks(config, works_of(config, plan)) for plan in plans]
 
 
 def _ips(agents, clocks, steps=5):
-    """Inferences a second; bootstraps and trainings are in their time (FA3C 5.2)."""
+    """Inferences a second. Their time includes bootstraps and trainings (FA3C 5.2)."""
     return round(agents * steps * CLOCK / clocks)
 
 
-#: FA3C 5.2: at 16 agents and more, with its host; and the bound of two pairs that split their work.
+#: FA3C 5.2: inferences a second with 16 agents or more, its host included.
 _PAPER = dict(reference="FA3C 5.2", reference_value=2550)
 
 
 def rows():
-    """Measured: 16 agents, on slower memory, one agent. Worked out: other numbers of agents, one
-    unit of 256 PEs, and the paper's alternatives without its TLU."""
+    """Measured: 16 agents, the same on slower memory, one agent. Computed: other numbers of agents,
+    one unit of 256 PEs, and the paper's alternatives to its TLU."""
     pairs = Fa3cConfig(**PAIRS)
     folder, result = kernel(**PAIRS), []
     sixteen = measure(folder, 16)
@@ -192,7 +193,7 @@ def rows():
 
 
 def _worked_out(pairs):
-    """Rows of ``round_clocks``, which the measured ones hold to half a percent."""
+    """Rows computed by ``round_clocks``, which is right to half a percent."""
     result, source = [], "worked out, hw.fa3c.round_clocks, at 180 MHz"
     single = Fa3cConfig(**SINGLE)
     for agents in (1, 2, 4, 8, 16, 32):
@@ -204,14 +205,14 @@ def _worked_out(pairs):
             )  # fmt: skip
     period = len(expected(pairs, 16))
     train = round_clocks(pairs, [Work(Task.TRAIN, 1, 5)])
-    # Alt1, weights in the layout of FW alone: a transposed row is 16 rows read, each PE's row a
-    # word of them, where a sweep of a patch otherwise takes less.
+    # Alt1 has weights only in the layout of FW: for one transposed row it reads 16 rows and uses a
+    # word of each, so a patch takes 256 clocks.
     backward = [p for p in training_passes(pairs) if p.kind == Kind.BW]
     clocks = pass_clocks(pairs, training_passes(pairs), 5)
     usual = sum(n for p, n in zip(training_passes(pairs), clocks, strict=True) if p.kind == Kind.BW)
     patches = sum(_patches(pairs, p) for p in backward)
     slower = train - usual + 256 * patches
-    # Alt2, both layouts in memory: RMSProp writes theta twice, and a SYNC copies twice.
+    # Alt2 has both layouts in memory: RMSProp writes theta twice, and a SYNC copies twice.
     rows_ = sum(layer.gradient_rows for layer in pairs.layers)
     memory = 2 * 3 * rows_ + 2 * pairs.theta_rows
     for case, cycles in (("Alt1, no TLU", slower), ("Alt2, both layouts", max(train, memory))):

@@ -1,7 +1,7 @@
 """Bit-exact twin of the kernel ``a3c``: ``hw.fa3c.core`` with its units.
 
-Tasks of a ROUND are executed one after the other; the hardware, which works on several at a time,
-leaves the same.
+It executes the tasks of a ROUND one after the other. The hardware works on several tasks at a time,
+and leaves the same memory.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ __all__ = ["A3cCore", "A3cKernel"]
 
 
 class A3cCore(CommandTwin):
-    """The commands of ``hw.fa3c.commands`` on card memory."""
+    """Executes the commands of ``hw.fa3c.commands`` on card memory."""
 
     COMMANDS, BUFFERS = COMMANDS, BUFFERS
 
@@ -31,7 +31,7 @@ class A3cCore(CommandTwin):
         self.loaded = self.synced = self.rounds = self.tasks = self.overflow = 0
 
     def status(self):
-        """Bytes of A3C_STATUS; clock counts are 0."""
+        """Bytes of A3C_STATUS; its counts of clocks are 0."""
         record = np.zeros((), A3C_STATUS.dtype)
         for name in ("loaded", "synced", "rounds", "tasks", "overflow"):
             record[name] = getattr(self, name)
@@ -112,13 +112,13 @@ class A3cCore(CommandTwin):
         return self.memory.view(self.arguments[buffer] + int(task[buffer]), size)
 
     def _errors(self, task):
-        """Of a TRAIN: float32 [count, words]."""
+        """Error rows of a TRAIN: float32 [count, words]."""
         count = int(task["count"])
         raw = self._view("operands", task, count * self.config.output_bytes)
         return raw.view(np.float32).reshape(count, -1)
 
     def _parameters(self, task, twin):
-        """Of the task's snapshot."""
+        """Parameters of the layer of ``twin`` in the task's snapshot."""
         layer, begin = twin.layer, int(task["snapshot"]) * self.config.theta_rows
         begin += self.config.parameter_bases[twin.number]
         rows = self._local.read(begin, layer.rows).view(np.float32)
@@ -126,7 +126,7 @@ class A3cCore(CommandTwin):
 
 
 class A3cKernel(ProgramTwin):
-    """Twin of the whole kernel."""
+    """Twin of the whole kernel ``a3c``."""
 
     def make_core(self, description):
         return A3cCore(Fa3cConfig.from_dict(description.config))

@@ -1,15 +1,14 @@
 """Bit-exact twins of the passes of one layer (``hw.fa3c.plan``), for all samples at once.
 
-Each output is a tree over neighbours of ``chains`` sums; sum q is of the products k with k mod
-chains = q, from the left, and begins with its first product. Then
+The products of an output are added in ``chains`` chains: chain q has the products k with k mod
+chains = q, from the left, and begins with its first product. The chains are then added in a tree
+over neighbours. chains is the number of lanes; in a fully connected layer, lanes * partials.
 
 FW   output o of a pixel: k = (ky, kx, c); + bias; ReLU in all layers but the last
-GC   weight (o, k): one chain over (sample, row, column) of input * error; bias: of the errors
-BW   channel c of an input pixel: k = o in a fully connected layer. In a convolution each of its
-     chains, o mod chains = q, runs over (ky, kx, o) of the taps that meet an error, and over no
-     other. An error of an input that is 0 becomes +0.
-
-chains are the lanes; in a fully connected layer, lanes * partials.
+GC   weight (o, k): one chain over (sample, row, column) of input * error; a bias: one of the errors
+BW   channel c of an input pixel: k = o in a fully connected layer. In a convolution chain q
+     has the outputs o mod chains = q, and runs over (ky, kx, o) of only those taps that meet an
+     error. The error of an input that is 0 becomes +0.
 """
 
 import numpy as np
@@ -21,10 +20,11 @@ __all__ = ["LayerTwin"]
 
 
 class LayerTwin:
-    """Passes of layer ``number`` of a ``Fa3cConfig``; arrays are float32, of words as in memory.
+    """The passes of layer ``number`` of a ``Fa3cConfig``. Arrays are float32, in the order of
+    memory.
 
     parameters : [groups, group_rows, 16]
-    inputs : [samples, in_rows * per_row], of bytes as ``numbers`` gives them
+    inputs : [samples, in_rows * per_row]; ``numbers`` makes them from memory
     outputs, errors : [samples, out_rows * 16]
     """
 
@@ -35,27 +35,27 @@ class LayerTwin:
         self.has_bytes = self.layer.per_row > ROW
 
     def numbers(self, raw):
-        """float32 [samples, words] of the layer's inputs as in memory, uint8 [samples, bytes]."""
+        """float32 [samples, words] from ``raw``, the inputs in memory: uint8 [samples, bytes]."""
         if not self.has_bytes:
             return np.ascontiguousarray(raw).view(np.float32)
         return raw * np.float32(2.0**self.config.input_exponent)
 
     def forward(self, parameters, inputs):
-        """outputs."""
+        """FW: the outputs."""
         out = self._pixels(np.empty((len(inputs), self.layer.out_rows * ROW), np.float32))
         shape = self._shape(len(inputs))
         passes.forward(shape, self.chains, self.relu, self._lines(inputs), parameters, out)
         return out.reshape(len(inputs), -1)
 
     def gradient(self, inputs, errors):
-        """[groups, depth + 1, 16]: rows of weights and the bias, in the order of memory."""
+        """GC: [groups, depth + 1, 16], rows of weights and of the bias in the order of memory."""
         layer = self.layer
         out = np.empty((layer.groups, layer.depth + 1, ROW), np.float32)
         passes.gradient(self._shape(len(inputs)), self._lines(inputs), self._pixels(errors), out)
         return out
 
     def backward(self, parameters, errors, inputs):
-        """Errors of the inputs, in their shape; ``inputs`` are outputs of the layer before."""
+        """BW: errors of ``inputs``, in their shape; the inputs are outputs of the layer before."""
         layer, shape = self.layer, self._shape(len(inputs))
         pixels = (layer.in_height, layer.in_width) if layer.convolution else (1, len(inputs))
         inputs = inputs.reshape(shape.samples, *pixels, -1, ROW)
@@ -83,11 +83,11 @@ class LayerTwin:
         )
 
     def _lines(self, words):
-        """Samples of a fully connected layer lie in one line."""
+        """[samples, words]. The samples of a fully connected layer are the pixels of one line."""
         return words if self.layer.convolution else words.reshape(1, -1)
 
     def _pixels(self, words):
-        """[samples, height, width, groups, 16] of outputs; see ``_lines``."""
+        """Outputs as [samples, height, width, groups, 16]; see ``_lines``."""
         layer = self.layer
         pixels = (layer.out_height, layer.out_width) if layer.convolution else (1, len(words))
         return words.reshape(-1, *pixels, layer.groups, ROW)

@@ -1,11 +1,11 @@
 """Loops of the passes, compiled: products of words by rows of 16, added in the order of the PEs.
 
 All three passes are the same step: ``total[x] += words[x] * row`` for pixels x and the 16 words of
-a row, four rows at once, by the operations of ``float32_steps``. Where the magnitudes allow no
-product and no sum below the smallest normal number, nothing is flushed.
+a row, four rows at once, with the operations of ``float32_steps``. If the magnitudes exclude that a
+product or a sum is below the smallest normal number, nothing is flushed.
 
-A layer is a ``Shape``, a tuple of numbers; a fully connected one is a line of as many pixels as
-there are samples.
+A layer is a ``Shape``, a tuple of numbers. A fully connected layer is a line with a pixel for each
+sample.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from sim.model.arith.float32_steps import (
 
 __all__ = ["Shape", "backward", "forward", "gradient"]
 
-#: Sums of a gradient that are worked on at a time: they stay in the first cache.
+#: Rows of sums of a gradient that are computed at a time, few enough to stay in the first cache.
 _CACHED_ROWS = 256
 
 _inlined = compiled(forceinline=True)
@@ -35,9 +35,16 @@ _unsigned = np.uint64  # an index that cannot be negative: no test for that in t
 
 
 class Shape(NamedTuple):
-    """Of a layer, in words: ``taps`` of a tap row, ``line`` of inputs; from one line, and from one
-    pixel, of outputs to the next inputs go ``down`` and ``across``. ``size``: words of a row, a
-    variable in the eyes of the compiler, which would unroll a constant rather than vectorize."""
+    """A layer; lengths and distances are in words.
+
+    samples, kernel, stride, groups : of the layer
+    height, width : of the output
+    taps : words of a tap row
+    line : words of a line of inputs
+    down, across : distance of the inputs of two outputs that are neighbours in a column, in a row
+    size : words of a row. It is a variable for the compiler, which would unroll loops over a
+        constant instead of vectorizing them.
+    """
 
     samples: int
     kernel: int
@@ -63,7 +70,7 @@ def _one(words, at, across, rows, row, total, to, spacing, width, size, flushing
 
 @_inlined
 def _four(words, at, along, across, rows, row, next_row, total, to, spacing, width, size, flushing):
-    """``_one`` four times: the words ``along``, the rows ``next_row`` apart."""
+    """``_one`` four times: words are ``along`` apart, rows ``next_row``."""
     row1 = row + next_row
     row2 = row1 + next_row
     row3 = row2 + next_row
@@ -99,14 +106,15 @@ def _run(
 
 @_inlined
 def _chains(words, at, across, rows, row, count, total, first, spacing, width, size, flushing):
-    """``count`` words of each pixel, by as many rows: word k to sum k mod the chains.
+    """Multiplies ``count`` words of each pixel by as many rows; product k goes to chain k mod
+    the number of chains.
 
-    total : [chains, pixels * 16], from pixel ``first`` on, ``spacing`` pixels apart
+    total : [chains, pixels * 16]; the pixels begin at ``first`` and are ``spacing`` apart
     """
     chains = len(total)
     each = count // chains
     for begin in range(0, each, 4):
-        # Rows as they come, not chain by chain: they are read from far away.
+        # In the order of rows, not chain by chain: rows are read from distant memory.
         for chain in range(chains):
             k = begin * chains + chain
             _run(
@@ -118,7 +126,7 @@ def _chains(words, at, across, rows, row, count, total, first, spacing, width, s
 
 @compiled
 def _tree(total, flushing):
-    """``total[0]`` = tree over the neighbours of ``total`` [a power of two, width]."""
+    """``total[0]`` = tree over neighbouring rows of ``total``, whose number is a power of two."""
     count = len(total) // 2
     while count:
         for k in range(count):
@@ -129,8 +137,8 @@ def _tree(total, flushing):
 
 
 def forward(shape, chains, relu, inputs, weights, out):
-    """``out`` [samples, height, width, groups, 16] of ``inputs`` [samples, words] and ``weights``
-    [groups, rows, 16]."""
+    """``out`` [samples, height, width, groups, 16] from ``inputs`` [samples, words] and
+    ``weights`` [groups, rows, 16]."""
     _forward(shape, chains, relu, inputs, weights, out, None if is_safe(inputs, weights) else True)
 
 
@@ -164,7 +172,7 @@ def _finish(total, bias, relu, out):
 
 
 def gradient(shape, inputs, errors, out):
-    """``out`` [groups, weights and a bias, 16] of ``inputs`` [samples, words] and ``errors``
+    """``out`` [groups, weights and a bias, 16] from ``inputs`` [samples, words] and ``errors``
     [samples, height, width, groups, 16]."""
     _gradient(shape, inputs, errors, out, None if is_safe(inputs, errors) else True)
 
@@ -195,7 +203,7 @@ def _gradient(shape, inputs, errors, out, flushing):
 
 
 def backward(shape, chains, weights, errors, inputs, out):
-    """``out``, errors of ``inputs`` [samples, in_height, in_width, channel groups, 16], of
+    """``out``, the errors of ``inputs`` [samples, in_height, in_width, channel groups, 16], from
     ``weights`` [groups, rows, 16] and ``errors`` [samples, words]."""
     _backward(
         shape, chains, weights, errors, inputs, out, None if is_safe(errors, weights) else True
@@ -229,7 +237,7 @@ def _backward(shape, chains, weights, errors, inputs, out, flushing):
 
 @compiled
 def _turn(weights, taps, channels, c, rows):
-    """``rows`` [ky, kx, outputs * 16]: channel group ``c`` of the weights, a row an output."""
+    """``rows`` [ky, kx, outputs * 16]: weights of channel group ``c``, a row for each output."""
     for tap in range(len(rows)):
         for column in range(len(rows)):
             patch = rows[tap, column].reshape(len(weights), ROW, ROW)
@@ -242,7 +250,7 @@ def _turn(weights, taps, channels, c, rows):
 
 @compiled
 def _mask(total, features, out):
-    """Errors of a line of one group: 0 where the input is."""
+    """Errors of a line of one group: 0 where the input is 0."""
     for x in range(len(out)):
         for r in range(ROW):
             keep = abs(features[x, r]) >= TINY or features[x, r] != features[x, r]

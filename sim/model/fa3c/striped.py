@@ -8,7 +8,7 @@ __all__ = ["Striped"]
 
 
 class Striped:
-    """One space of rows; block b lies on part b mod n of n.
+    """One space of rows, spread over n parts: block b is on part b mod n.
 
     parts : arrays of uint32, the words of each master from its first row on
     """
@@ -28,7 +28,7 @@ class Striped:
         """``rows`` : uint32 [count, 16]."""
         first, begin = divmod(row, ROW)
         count = -(-(begin + len(rows)) // ROW)
-        if begin or len(rows) % ROW:  # in the middle of a block, of which the rest stays
+        if begin or len(rows) % ROW:  # begins or ends inside a block, whose other rows stay
             blocks = self.read(first * ROW, count * ROW)
             blocks[begin : begin + len(rows)] = rows
             rows = blocks
@@ -37,7 +37,7 @@ class Striped:
             held[:] = blocks[own]
 
     def _shares(self, first, count):
-        """For each part: which of ``count`` blocks it holds, and where."""
+        """For each part: which of ``count`` blocks from ``first`` on it holds, and their view."""
         stripes = len(self._parts)
         for offset in range(min(stripes, count)):
             here = slice(offset, count, stripes)

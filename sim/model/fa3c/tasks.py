@@ -1,4 +1,4 @@
-"""The check of a ROUND's list, as ``hw.fa3c.round`` makes it: before any task starts."""
+"""The check of the list of a ROUND, before any task starts: the twin of ``hw.fa3c.round.rules``."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Error, Task
 
 __all__ = ["TaskCheck", "agents_of", "kind_of"]
 
-#: Kind to the fields that it does not have.
+#: Kind -> the fields that it does not use.
 _FOREIGN = {
     Task.INFER: tuple(CONSTANTS),
     Task.TRAIN: ("step", "results"),
@@ -19,7 +19,7 @@ _KINDS = {kind.value: kind for kind in Task}
 
 
 def _foreign(kind):
-    """Which bytes of a TASK of this kind are 0: bool [TASK.size]."""
+    """Which bytes of a TASK of this kind must be 0: bool [TASK.size]."""
     found = np.zeros(TASK.size, bool)
     found[TASK.used :] = True
     for name in _FOREIGN[kind]:
@@ -32,7 +32,7 @@ _ZEROS = {kind: _foreign(kind) for kind in Task}
 
 
 def kind_of(task):
-    """``Task`` of a TASK record."""
+    """The ``Task`` of a TASK record: its kind."""
     return _KINDS[int(task["kind"])]
 
 
@@ -43,17 +43,17 @@ def agents_of(task):
 
 
 class TaskCheck:
-    """One list against the state before it.
+    """Checks one list, given the state before it.
 
     Parameters
     ----------
     config : Fa3cConfig
     lengths : int array [agents]
-        Steps of each rollout.
+        Steps of the rollout of each agent.
     synced : int
-        A bit for each snapshot that was made.
+        A bit for each snapshot: it was made.
     room : callable
-        Buffer name to its bytes.
+        Returns the bytes of the buffer with this name.
     """
 
     def __init__(self, config, lengths, synced, room):
@@ -61,7 +61,7 @@ class TaskCheck:
         self.made, self.used, self.taken = 0, 0, set()
 
     def __call__(self, tasks):
-        """Error and detail of ``tasks`` (TASK records): of the first that breaks a rule."""
+        """Error of the first of ``tasks`` (TASK records) that breaks a rule, and its position."""
         for position, task in enumerate(tasks):
             error = next(self._broken(task), None)
             if error:
@@ -75,7 +75,7 @@ class TaskCheck:
         return Error.NONE, 0
 
     def _broken(self, task):
-        """Errors of a task, in the order in which they count; behind one of TASK none is right."""
+        """Errors of a task; the first counts. After an Error.TASK the others have no meaning."""
         if not self._is_task(task):
             yield Error.TASK
         kind, config = kind_of(task), self.config
@@ -103,7 +103,7 @@ class TaskCheck:
                 yield error
 
     def _is_task(self, task):
-        """Kind, fields and what lies behind them."""
+        """Whether kind and fields are in range, and the unused bytes are 0."""
         if int(task["kind"]) not in _KINDS:
             return False
         kind, config = kind_of(task), self.config

@@ -1,4 +1,4 @@
-"""Bit-exact reference for ``hw.nn.activation``; numbers as of ``sim.model.arith.arithmetic``."""
+"""Bit-exact reference for ``hw.nn.activation``, on arrays of ``sim.model.arith.arithmetic``."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ __all__ = ["activate", "derivative"]
 
 
 def activate(arithmetic, activation, y):
-    """``activation(y)``; relu leaves a NaN, and gives +0 for -0."""
+    """``activation(y)``; relu leaves a NaN as it is, and gives +0 for -0."""
     if activation == "linear":
         return y
     return getattr(twin_of(arithmetic), activation)(y)

@@ -15,7 +15,8 @@ _BLEND_SHIFT = BLEND_FORMAT.fraction
 
 
 class FixedCoefficients(NamedTuple):
-    """``hw.nn.fixed_coefficients.FIXED_COEFFICIENTS`` as integers; 0 where there is none."""
+    """The fields of ``hw.nn.fixed_coefficients.FIXED_COEFFICIENTS`` as integers; 0 if the optimizer
+    does not use the field."""
 
     first_gain: int
     first_origin: int
@@ -33,7 +34,7 @@ class FixedCoefficients(NamedTuple):
 
 
 def fixed_coefficients(config, values):
-    """``FixedCoefficients`` of float32 ``COEFFICIENTS``."""
+    """``FixedCoefficients`` from ``values``, the float32 ``COEFFICIENTS``."""
     added = origins(config, config.arithmetic.gradient_sum_shape(config.batch))
     first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
     numbers = _coefficients(
@@ -45,7 +46,7 @@ def fixed_coefficients(config, values):
 
 @compiled
 def _mantissa(value, width):
-    """Mantissa and exponent, rounded half up; 0 and 0 of a zero."""
+    """Mantissa and exponent, rounded half up; of a zero both are 0."""
     drop = 24 - width
     bits = np.int64(np.array([value], np.float32).view(np.uint32)[0])
     word = ((bits & 0x7FFFFFFF) + (1 << (drop - 1))) >> drop
@@ -56,7 +57,7 @@ def _mantissa(value, width):
 
 @compiled
 def _decay(value, least):
-    """1 - decay, and whether it counts."""
+    """1 - decay, and whether decay is not 0."""
     one = 1 << 24
     raw = np.int64(min(np.floor(np.float64(value) * one + 0.5), np.float64(one)))
     return (one - raw) & (one - 1), np.int64(raw >= least and raw > 0)

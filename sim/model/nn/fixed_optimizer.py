@@ -1,8 +1,8 @@
-"""Bit-exact reference for ``hw.nn.fixed_optimizer``: integers.
+"""Bit-exact reference for ``hw.nn.fixed_optimizer``, in integers.
 
-Moments are float32 arrays, whose bits are the words. Compiled loops over the parameters, one after
-the other and without branches, as processors take several parameters at a time through them: the
-length of an integer is the exponent of its float64.
+Moments are float32 arrays, whose bits are the words. The code is a sequence of compiled loops over
+the parameters. The loops have no branches, so that processors execute them for several parameters
+at a time. The length of an integer is taken from the exponent of its float64.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ __all__ = ["fixed_update"]
 _BLEND_SHIFT = BLEND_FORMAT.fraction
 _HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
 _NONE = np.zeros(0, np.uint32)
-#: Parameters at a time.
+#: Parameters that are updated at a time.
 _BLOCK_PARAMETERS = 4096
 _TABLES = parts(root_table()), parts(reciprocal_table())
 
@@ -29,7 +29,7 @@ def fixed_update(config, values, gradient, weight, target, first, second):
 
     gradient : int array, raw sums over the batch.
     weight, target : int64 raw, of the same size.
-    first, second : float32 arrays, not read where the optimizer has none.
+    first, second : float32 arrays, ignored if the optimizer does not have the moment.
     values : ``COEFFICIENTS`` as float32.
     """
     shape, limits = np.shape(gradient), config.arithmetic.weight
@@ -57,7 +57,7 @@ def fixed_update(config, values, gradient, weight, target, first, second):
 
 @compiled
 def _in_blocks(c, gradient, largest, weight, target, first, second, limits, width, tables):
-    """``_update`` of as many parameters at a time as stay in a processor's cache."""
+    """``_update`` of blocks of parameters that stay in a processor's cache."""
     new_weight, new_target = np.empty_like(weight), np.empty_like(target)
     new_first, new_second = np.empty_like(first), np.empty_like(second)
     saturations = 0
@@ -107,7 +107,7 @@ def _update(c, gradient, largest, weight, target, first, second, limits, width, 
 
 @compiled
 def _normal(gradient, largest):
-    """Mantissa of 24 bits, how far it was shifted, and the sign: -1 or 0."""
+    """Mantissa of 24 bits, how far it was shifted, and the sign (-1 or 0)."""
     count = gradient.size
     real = np.empty(count)
     bits = real.view(np.int64)
@@ -117,7 +117,7 @@ def _normal(gradient, largest):
     for k in range(count):
         length = max((bits[k] >> 52) - 1022, 0)
         up = max(24 - length, 0)
-        # Behind the complement are ones.
+        # Ones follow the complement, as in ``hw.nn.normalise``.
         wide = ((gradient[k] ^ negative[k]) << up) | (negative[k] & ((1 << up) - 1))
         g[k] = wide >> max(length - 24, 0)
         shift[k] = largest - length
@@ -126,7 +126,7 @@ def _normal(gradient, largest):
 
 @compiled
 def _kept(word, kept, loss):
-    """Mantissa of 28 bits less its loss, exponent; 0 and 0 of zero."""
+    """Mantissa of 28 bits less its loss, and exponent; of a zero both are 0."""
     exponent = ((word >> 23) & 255) * kept
     a = word & 0x7FFFFF | 0x800000
     left = (a << 4) - ((loss * (a >> 8 << 1 | 1)) >> 13)
@@ -135,7 +135,7 @@ def _kept(word, kept, loss):
 
 @compiled
 def _aligned(kept, exponent, gained, other, nothing):
-    """Sum, and the exponent of the greater, which nothing is never."""
+    """Sum, and the exponent of the greater number; ``nothing``: the gained number is 0."""
     distance = exponent - other
     small = gained >> min(max(distance, 0), 63)
     small = small if distance < 32 else 0
@@ -146,7 +146,7 @@ def _aligned(kept, exponent, gained, other, nothing):
 
 @compiled
 def _first_sum(words, g, shift, negative, c):
-    """Magnitudes, whether they were complements (-1 or 0), and exponents."""
+    """Magnitudes of the sums, whether a sum was negative (-1 or 0), and exponents."""
     count = g.size
     y, below, exponents = np.empty_like(g), np.empty_like(g), np.empty_like(g)
     for k in range(count):
@@ -163,7 +163,8 @@ def _first_sum(words, g, shift, negative, c):
 
 @compiled
 def _first(words, y, below, exponents, c):
-    """New words, their signs, and their products with the rate; ``exponents`` become theirs."""
+    """New words, their signs, and their products with the rate. ``exponents`` become those of the
+    new words."""
     count = y.size
     real = y.astype(np.float64)
     bits = real.view(np.int64)
@@ -194,7 +195,7 @@ def _without_first(g, shift, c):
 
 @compiled
 def _second(words, g, shift, c):
-    """New words, and where the table has their roots."""
+    """New words, and the arguments for the table of roots."""
     new, x = np.empty(g.size, np.uint32), np.empty_like(g)
     for k in range(g.size):
         nothing = (g[k] == 0) | (c.second_gain == 0)
@@ -213,7 +214,7 @@ def _second(words, g, shift, c):
 
 @compiled
 def _divisor(words, roots, c):
-    """Where the table has the divisors' reciprocals, and their exponents."""
+    """Arguments for the table of reciprocals, and the exponents of the divisors."""
     x, exponents = np.empty_like(roots), np.empty_like(roots)
     for k in range(roots.size):
         biased = np.int64(words[k] >> np.uint32(23))
@@ -231,7 +232,7 @@ def _divisor(words, roots, c):
 
 @compiled
 def _quotient(products, cut, exponents, inverses, divisor_exponents, c, width):
-    """Steps, and how far they have to move to the right."""
+    """Steps, and how far each moves to the right."""
     steps, right = np.empty_like(products), np.empty_like(products)
     for k in range(products.size):
         steps[k] = ((products[k] >> cut) * inverses[k]) >> (43 - width)

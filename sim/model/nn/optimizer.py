@@ -1,8 +1,9 @@
-"""Bit-exact reference for the optimizers: of ``hw.nn.optimizer``, binary32 in its order, flushed at
-every step; that of ``hw.nn.fixed_optimizer`` is beside.
+"""Bit-exact reference for the optimizers.
 
-A compiled loop over the parameters, of the operations of ``float32_steps``. NaNs leave as
-0x7fc00000.
+For ``hw.nn.optimizer`` it uses binary32 operations in the same order, with subnormal results
+flushed at every step: a compiled loop over the parameters, with the operations of
+``float32_steps``. A NaN leaves as 0x7fc00000. For ``hw.nn.fixed_optimizer`` it calls
+``fixed_update``.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,8 @@ __all__ = ["Updated", "coefficients", "update"]
 
 
 class Updated(NamedTuple):
-    """Arrays as they were given, float32 or int64 raw; None for what the optimizer has not."""
+    """New arrays, float32 or int64 raw like the given ones; a moment that the optimizer does not
+    have is None. ``saturations``: number of weights that were clipped."""
 
     weight: np.ndarray
     target: np.ndarray
@@ -44,11 +46,11 @@ def update(config, values, gradient, weight, target, first=None, second=None):
     values : tuple of np.float32
         ``coefficients(step, network)``.
     gradient : array
-        Sum over the batch: float32, of a fixed-point learner raw integers.
+        Sum over the batch: float32, or raw integers in fixed point.
     weight, target : arrays of the same shape
-        float32; int64 raw of ``config.arithmetic.weight`` in fixed point.
+        float32, or int64 raw of ``config.arithmetic.weight`` in fixed point.
     first, second : float32 arrays
-        Moments, not read where the optimizer has none.
+        Moments; ignored if the optimizer does not have them.
     """
     return Updated(
         *_UPDATES[config.arithmetic.kind](config, values, gradient, weight, target, first, second)

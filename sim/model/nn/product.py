@@ -1,15 +1,16 @@
-"""The one operation of a tensor unit's twin: products, summed in the order of its adders.
+"""The one operation of a tensor unit's twin: products, added in the order of its adders.
 
     out[n, m] = tree over t of ( dot_t + dot_(t + interleave) + dot_(t + 2 interleave) + ... ),
     dot_w = tree over a < group of  scale[n, w * group + a] * rows[w * group + a, m]
 
-over t < interleave, each chain from the left; the tree over t pads in front to a power of two and
-adds adjacent pairs. Forward, the group is a word of inputs; for a weight gradient it is the lanes
-of a super-sample; for an input gradient it is 1, and the interleave is a PE's rows.
+for t < interleave. Each chain is added from the left. The tree over t has -0 in front, up to a
+power of two, and adds adjacent pairs. In forward passes the group is a word of inputs; for a weight
+gradient it is the lanes of a super-sample; for an input gradient it is 1, and the interleave is the
+rows of a PE.
 
-float32 operations are those of ``float32_steps``: where the magnitudes allow no product and no sum
-below the smallest normal number, nothing is flushed. Fixed-point sums are exact, in whatever order:
-integers below 2**53, in float64.
+float32 operations are those of ``float32_steps``. If the magnitudes exclude that a product or a sum
+is below the smallest normal number, nothing is flushed. Fixed-point sums are exact in any order:
+they are integers below 2**53, in float64.
 """
 
 import numpy as np
@@ -74,7 +75,7 @@ def _chain(scale, rows, group, first, step, total, flushing):
     if group == 1 and w + np.uint64(3) * step < words:
         _singles(scale, rows, w, step, total, None, flushing)
         w += np.uint64(4) * step
-        # Four words a pass: a pass costs a load and a store of the sums.
+        # Four words at a time, since each time costs a load and a store of the sums.
         while w + np.uint64(3) * step < words:
             _singles(scale, rows, w, step, total, True, flushing)
             w += np.uint64(4) * step
@@ -88,7 +89,7 @@ def _chain(scale, rows, group, first, step, total, flushing):
 
 @compiled
 def _pass(scale, rows, w, group, total, going, flushing):
-    """``total`` = the dot of word ``w`` + ``total`` where the chain is ``going``."""
+    """``total`` = the dot of word ``w``, plus ``total`` if the chain is already ``going``."""
     k = w * np.uint64(group)
     if group == 1:
         for m in range(total.size):
@@ -110,7 +111,7 @@ def _pass(scale, rows, w, group, total, going, flushing):
 
 @compiled
 def _singles(scale, rows, w, step, total, going, flushing):
-    """Four words of one each."""
+    """``_pass`` for four words, if a group is one number."""
     w1, w2, w3 = w + step, w + np.uint64(2) * step, w + np.uint64(3) * step
     for m in range(total.size):
         x = _after(multiply(scale[w], rows[w, m], flushing), total, m, going, flushing)
@@ -128,7 +129,7 @@ def _after(dot, total, m, going, flushing):
 
 @compiled
 def _window(values, total, flushing):
-    """``total`` = tree over the rows of ``values``, which it spoils: four a pass."""
+    """``total`` = tree over the rows of ``values``, four at a time; it overwrites ``values``."""
     distance, width = 1, total.size
     while 4 * distance < len(values):
         for t in range(0, len(values), 4 * distance):

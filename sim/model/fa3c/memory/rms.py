@@ -1,7 +1,7 @@
-"""Bit-exact reference for ``hw.fa3c.memory``'s RMSProp: binary32 in its order, flushed at every
-step.
+"""Bit-exact reference for the RMSProp of ``hw.fa3c.memory``: binary32 operations in the same order,
+with subnormal results flushed at every step.
 
-A compiled loop over the parameters, of the operations of ``float32_steps``. NaNs leave as
+It is a compiled loop over the parameters, with the operations of ``float32_steps``. A NaN leaves as
 0x7fc00000.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["Coefficients", "update", "update_layer"]
 
 
 class Coefficients(NamedTuple):
-    """``RMS_COEFFICIENTS`` as numbers."""
+    """The fields of ``RMS_COEFFICIENTS`` as numbers."""
 
     rate: float
     decay: float
@@ -42,12 +42,12 @@ def update(coefficients, gradient, squares, theta):
 
 
 def update_layer(config, layer, coefficients, gradients, squares, theta):
-    """An UPDATE: ``gradients`` are the rows of a layer as they come; the rows that fill up a group
-    are not touched. Returns what ``update`` says of any of the others.
+    """An UPDATE of one layer; rows that are padding at the end of a group do not change. Returns
+    the result of ``update`` for all other rows.
 
     config : Fa3cConfig
     layer : int
-    gradients : float32 [gradient_rows, 16]
+    gradients : float32 [gradient_rows, 16], in the order of the gradient queue
     squares, theta : float32 [theta_rows, 16], which are changed
     """
     base, layer = config.parameter_bases[layer], config.layers[layer]
