@@ -21,8 +21,8 @@ _CONSTANTS = dict(rate=0.01, decay=0.9, gain=0.1, epsilon=0.05)
 
 
 class Rig(programs.Rig):
-    """A kernel with buffers of the size that its config needs, and 64 bytes more, of which launches
-    say nothing."""
+    """A kernel whose buffers have the size that its config needs, plus 64 bytes that no launch
+    names."""
 
     def __init__(self, kernel, config, timeout_s=60.0):
         image = config.theta_rows * ROW_BYTES
@@ -37,16 +37,16 @@ class Rig(programs.Rig):
 
 
 def records(tasks):
-    """Tasks, as of ``fa3c.tasks``, as memory has them."""
+    """The bytes of ``tasks``, which are dicts as in ``fa3c.tasks``, in the form of memory."""
     raw = b"".join(task_bits(task).to_bytes(TASK.size, "little") for task in tasks)
     return np.frombuffer(raw, np.uint8)
 
 
 class RandomRounds:
-    """Launches one after the other; ``reference`` knows the state that they find, once whoever
-    runs a ROUND has told it.
+    """Random launches, one after the other. ``reference`` knows the state before a launch; whoever
+    runs a ROUND must tell the reference.
 
-    Tasks and what they read share operands: a number of either kind may be any bytes.
+    Tasks and the data that they read share operands, so either may consist of any bytes.
     """
 
     def __init__(self, config, seed):

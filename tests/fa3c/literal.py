@@ -1,4 +1,5 @@
-"""Tasks of a ROUND as their documents have them, on the slow walk of the table of passes."""
+"""Executes the tasks of a ROUND literally as ``hw.fa3c.records`` describes them, with the slow walk
+through the table of passes."""
 
 import numpy as np
 from fa3c.plan_walk import Walk

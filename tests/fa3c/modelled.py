@@ -31,12 +31,13 @@ def opened(config):
 
 
 class Card:
-    """Programs of a ``kernel`` and what they leave; tasks are dicts of TASK's fields.
+    """Runs programs on a ``kernel`` and keeps what they leave; tasks are dicts of the fields of
+    TASK.
 
     Attributes
     ----------
     left : dict of str to uint8 array
-        All that the last program could have written.
+        All bytes that the last program could have written.
     """
 
     def __init__(self, kernel, config):

@@ -1,6 +1,7 @@
-"""``hw.fa3c.plan`` taken literally: a unit that walks the nests step by step, as slow as can be.
+"""``hw.fa3c.plan`` taken literally: a unit that walks through the nests step by step, without any
+speed.
 
-It knows loops, lines, slots and drains, but nothing of layers: what a pass computes is the table's.
+It knows loops, lines, slots and drains, but no layers: only the table says what a pass computes.
 """
 
 import itertools
@@ -22,7 +23,7 @@ def _at(nest, turns):
 
 
 class Walk:
-    """A compute unit.
+    """A compute unit that executes one pass after the other in Python.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""Random rounds of ``host.runtime.a3c`` in which errors come of the outputs before, as an agent's
-do: what differs once stays different."""
+"""Random rounds of ``host.runtime.a3c`` whose errors depend on earlier outputs, as those of an
+agent do: if outputs differ once, all later ones differ."""
 
 import numpy as np
 from fa3c.rounds import screens_of
@@ -14,12 +14,12 @@ _INFER, _TRAIN, _SYNC = range(3)
 
 
 class Player:
-    """Plays on an ``ActorCritic`` whose parameters are loaded, and of which nothing else is known.
+    """Plays on an ``ActorCritic`` whose parameters are loaded; it needs to know nothing else.
 
     Attributes
     ----------
     played : int
-        Tasks so far.
+        Number of tasks so far.
     """
 
     def __init__(self, card, seed):

@@ -1,4 +1,4 @@
-"""What a compute unit does with a task, by the twins of its layers; rows as they lie in memory."""
+"""What a compute unit makes of a task, by the twins of its layers, in rows as in memory."""
 
 import numpy as np
 

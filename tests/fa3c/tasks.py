@@ -1,5 +1,5 @@
-"""Lists of tasks for tests of ``a3c``: what the rules say of them, written once more, and lists
-that keep or just break them."""
+"""Lists of tasks for tests of ``a3c``: a second implementation of the rules, and random lists that
+keep the rules or just break them."""
 
 import random
 
@@ -55,7 +55,7 @@ def task_bits(task):
 
 
 def blank_task(kind, **fields):
-    """A task whose other fields are the least."""
+    """A task whose fields have the least allowed values, except ``fields``."""
     names = ("unit", "snapshot", "step", "count", "operands", "results", *_CONSTANTS)
     task = {"kind": kind, **dict.fromkeys(names, 0), "agents": [0] * 8}
     if kind == TRAIN:
@@ -64,14 +64,14 @@ def blank_task(kind, **fields):
 
 
 class Reference:
-    """What a kernel knows of rollouts and snapshots, and what it says of a list."""
+    """The state of rollouts and snapshots in a kernel, and the error that it reports for a list."""
 
     def __init__(self, config):
         self.config = config
         self.load()
 
     def load(self):
-        """theta anew: nothing is left of what was before."""
+        """A LOAD of theta: all rollouts are empty, and no snapshot is made."""
         self.lengths, self.synced = [0] * self.config.agents, set()
 
     def check(self, tasks, operands_bytes, results_bytes, bad_rows=()):
@@ -197,8 +197,8 @@ class Reference:
 
 
 class Lists:
-    """Random lists for a ``Reference``: ``good()`` keeps the rules, ``spoilt(tasks)`` is likely to
-    break one."""
+    """Random lists for a ``Reference``: ``good()`` keeps the rules, ``spoilt(tasks)`` probably
+    breaks one."""
 
     def __init__(self, reference, seed, operands_bytes, results_bytes):
         self.reference, self.config = reference, reference.config

@@ -1,6 +1,6 @@
-"""The kernel ``a3c`` on AXI models that nobody here wrote, under back-pressure on four masters.
+"""The kernel ``a3c`` on AXI models of another project, under back-pressure on four masters.
 
-Long, whatever the network: half a minute goes by before the first clock.
+Long for any network: half a minute passes before the first clock.
 """
 
 import axi

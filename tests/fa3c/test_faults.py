@@ -1,10 +1,10 @@
-"""Memory that fails one answer of a ROUND, or of a LOAD: what is left, and what is not.
+"""Memory that fails one answer of a ROUND or of a LOAD: which state is left, and which is not.
 
-Launches of ``training``: both images; a ROUND that makes snapshots and rollouts; the ROUND of which
-an answer fails; it once more, which is as if it had not failed where its list was still checked;
-all anew, which after tasks that failed comes to what the twin does that never saw them; an INFER.
-Those of ``inferring`` fail a ROUND without a TRAIN, behind which theta and g are whole, and ask
-what else there is.
+Launches of ``training``: a LOAD of both images; a ROUND that makes snapshots and rollouts; the
+ROUND in which an answer fails; this ROUND again, which must be as the first time if the fault came
+while its list was still checked; all of it from the start, which after executed tasks must give the
+same as a twin that never saw the failed ROUND; an INFER. ``inferring`` fails a ROUND without a
+TRAIN, after which theta and squares are whole, and checks all other state.
 """
 
 import functools

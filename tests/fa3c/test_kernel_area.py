@@ -1,4 +1,5 @@
-"""What the whole kernel says it takes is what yosys maps it to, and no more than it should be."""
+"""The resources that the kernel estimates for itself equal those that yosys maps, and keep their
+limits."""
 
 import pytest
 

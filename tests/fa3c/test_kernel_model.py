@@ -1,5 +1,5 @@
-"""Kernel ``a3c`` on card ``model``: rounds against their documents, taken literally, every byte;
-and which lists are refused, against the rules as ``fa3c.tasks`` has them."""
+"""Kernel ``a3c`` on card ``model``: rounds against the literal execution of their tasks, every
+byte; and which lists are refused, against the rules in ``fa3c.tasks``."""
 
 import random
 
@@ -31,7 +31,7 @@ def records_of(tasks):
 
 
 class Both:
-    """A card and a ``Literal``, which do the same."""
+    """A card and a ``Literal``, on which every test does the same."""
 
     def __init__(self, kernel, config, seed=0):
         self.config, self.rng = config, np.random.default_rng(seed)

@@ -1,11 +1,13 @@
-"""Every limit of the commands of ``a3c``, and of the numbers of a TRAIN, on the cards ``model`` and
-``sim``; those of a task's other fields are in ``round/`` and in ``test_kernel.py``.
+"""Every limit of the commands of ``a3c`` and of the numbers of a TRAIN, on the cards ``model`` and
+``sim``. The limits of the other fields of a task are tested in ``round/`` and in
+``test_kernel.py``.
 
-Worked out by hand for ``SMALL``: an observation of 8 lines of a row, 16 filters of 4 x 4
-pixels with 65 parameters, filled up to 80 rows; 3 x 3 pixels of 16 are 144 inputs and a bias, 160
-rows; 16 inputs and a bias are 32 rows for each of two groups of 17 outputs. So theta has 304 rows,
-19456 bytes. Local memory has three of them, and 7 agents with 3 steps of 8 + 9 + 1 rows: 1290 rows
-in 81 blocks of 16, at most 41 a master: 41984 bytes. A beat has 16 bytes.
+Computed by hand for ``SMALL``: an observation has 8 lines of one row. The first layer has 16
+filters of 4 x 4 pixels, 65 parameters each, padded to 80 rows. Its 3 x 3 pixels of 16 are the 144
+inputs of the second layer, which with the bias takes 160 rows. Its 16 outputs are the inputs of the
+third: with a bias 17, padded to 32 rows, for each of two groups of outputs. So theta has 304 rows,
+19456 bytes. Local memory holds three copies of it, and 7 agents with 3 steps of 8 + 9 + 1 rows:
+1290 rows in 81 blocks of 16, at most 41 on a master: 41984 bytes. A beat has 16 bytes.
 """
 
 import launch_limits

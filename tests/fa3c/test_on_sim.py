@@ -1,5 +1,6 @@
-"""``host.runtime.a3c`` on card ``sim``: rounds prepared side by side, the clocks of a round, memory
-that stands still in one, and Ctrl-C; the launch ends, says why, and the card can be used again."""
+"""``host.runtime.a3c`` on card ``sim``: rounds prepared while others run, the clocks of a round,
+memory that stops answering during a round, and Ctrl-C. The launch ends with a reason, and the card
+can be used again."""
 
 import itertools
 import signal

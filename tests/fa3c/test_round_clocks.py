@@ -1,4 +1,4 @@
-"""hw.fa3c.round_clocks: the paper's network, with clocks of the RTL taken down once."""
+"""hw.fa3c.round_clocks for the paper's network, against recorded clocks of the RTL."""
 
 import pytest
 

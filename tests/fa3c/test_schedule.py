@@ -1,4 +1,4 @@
-"""host.runtime.a3c_schedule: what every period of rounds has, and who waits for whom."""
+"""host.runtime.a3c_schedule: what a period of rounds contains, and which tasks wait for which."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,5 +1,6 @@
-"""What a kernel ``a3c`` knows of earlier commands, on the cards ``model`` and ``sim``: numbers that
-are not finite, rollouts and snapshots of a theta that is replaced, clocks of the last ROUND."""
+"""What a kernel ``a3c`` remembers of earlier commands, on the cards ``model`` and ``sim``:
+numbers that are not finite, rollouts and snapshots of a theta that is replaced, clocks of the
+last ROUND."""
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ CONSTANTS = dict(rate=0x3C23D70A, decay=0x3F666666, gain=0x3DCCCCCD, epsilon=0x3
 
 
 class Kernel:
-    """Launches of one command each; ``status``: the kernel's own after the last."""
+    """Launches of one command each; ``status``: the A3C status after the last launch."""
 
     def __init__(self, kernel):
         self.rig, self.rng = Rig(kernel, SMALL), np.random.default_rng(1)

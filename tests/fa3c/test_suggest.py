@@ -1,4 +1,5 @@
-"""What the kernel ``a3c`` takes of a board, counted by hand; what is said where it does not fit."""
+"""The resources of the kernel ``a3c``, counted by hand; and the hints for a board on which it does
+not fit."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
 """The twin against torch in float64: outputs, gradients of every layer, and whole updates.
 
-The bound is that of any order of additions: n * 2**-24 times the sum of the magnitudes of all
-terms, which is the same network of all magnitudes. n counts the roundings on the longest way.
+The bound holds for any order of additions: n * 2**-24 times the sum of the magnitudes of all terms.
+The same network on magnitudes computes this sum. n is the number of roundings on the longest path.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ each_network = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 
 
 class Network:
-    """The same in torch, float64; ``parameters`` can be trained."""
+    """The same network in torch, in float64; ``parameters`` can be trained."""
 
     def __init__(self, config, parameters):
         self.config = config
@@ -132,8 +132,8 @@ def test_outputs_and_gradients(config):
 
 
 class Pair:
-    """An ``ActorCritic`` on a kernel, and the same in torch with RMSProp written out. The objective
-    is half the square of the distance of the outputs from random targets."""
+    """An ``ActorCritic`` on a kernel, and the same network in torch with RMSProp written out. The
+    objective is half of the squared distance of the outputs from random targets."""
 
     VALUES = dict(rate=0.01, decay=0.9, epsilon=0.01)
 

@@ -27,7 +27,8 @@ def rows(pairs):
 
 
 class LateWrites(WriteMemory):
-    """``held``: what memory has answered; the beats of a burst are there with its answer."""
+    """``held`` is what memory has acknowledged: the rows of a burst appear there with the answer to
+    it."""
 
     def __init__(self, *arguments, held, **options):
         self.held, self.answered = held, 0
@@ -43,7 +44,7 @@ class LateWrites(WriteMemory):
 
 
 class EarlyReads(ReadMemory):
-    """A burst brings what ``held`` has when it is asked for."""
+    """A burst gets the rows that ``held`` has in the clock of its request."""
 
     def __init__(self, *arguments, held, **options):
         self.held, self.caught = held, {}
@@ -59,7 +60,7 @@ class EarlyReads(ReadMemory):
 
 
 class Bench:
-    """The module with its memories, and everything on its way."""
+    """The module, its memories, and drivers for all its streams."""
 
     def __init__(self, dut, latency):
         self.dut, self.latency, self.held = dut, latency, rows(PROGRAM["start"])

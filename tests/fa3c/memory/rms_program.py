@@ -1,4 +1,4 @@
-"""Commands of RMSProp, what goes in beside them, and what the twin makes of memory."""
+"""Commands of RMSProp, their gradients and words, and the memory that the twin makes of them."""
 
 import json
 
@@ -20,7 +20,8 @@ def _texts(numbers):
 
 
 class Program:
-    """``update``, ``sync``, ``load``, ``store`` add a command each; ``save`` writes all of them."""
+    """``update``, ``sync``, ``load`` and ``store`` add a command each; ``save`` writes all of them
+    to a file."""
 
     def __init__(self, config, seed):
         self.config, self.rng = config, np.random.default_rng(seed)

@@ -15,7 +15,8 @@ INTERCONNECT = InterconnectConfig(ports=2, depth=128, burst_beats=16, bursts=32)
 
 
 class RmsTop(wiring.Component):
-    """Members of ``Rms``, but ``reads`` and ``writes`` for the ports of theta and squares."""
+    """Has the members of ``Rms``, except that ``reads`` and ``writes`` replace the ports of theta
+    and squares."""
 
     def __init__(self, config):
         self.rms = Rms(config)

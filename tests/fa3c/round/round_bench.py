@@ -35,8 +35,8 @@ def fields(layout, bits):
 
 
 class Drive:
-    """Units and RMSProp that take ``pace`` clocks at most for anything; ``events``: what happened,
-    in order."""
+    """Plays the units and RMSProp, which take at most ``pace`` clocks for each piece of work.
+    ``events`` records what happened, in order."""
 
     def __init__(self, dut):
         self.dut, self.events, self.bad = dut, [], set()

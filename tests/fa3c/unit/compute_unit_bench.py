@@ -29,7 +29,7 @@ OPERANDS, RESULTS = 0x12_3456_7000, 0x65_4321_0000
 
 
 class Bench:
-    """A unit with memories, whose contents are rows by byte address; what nobody put there is X."""
+    """A unit with memories: rows by byte address. A row that nobody has written reads as X."""
 
     def __init__(self, dut, seed, longest):
         rng = np.random.default_rng(seed)

@@ -28,7 +28,7 @@ async def begin(dut):
 
 
 class Monitor:
-    """Counts groups and rows, and holds ``busy`` and ``free`` to them."""
+    """Counts groups and rows, and checks ``busy`` and ``free`` against these counts."""
 
     def __init__(self, dut):
         self.dut, self.taken, self.freed, self.rows = dut, 0, 0, 0

@@ -34,7 +34,7 @@ async def fill(dut, rows, gap, rng):
 
 
 def chunk(line, address, wide, one):
-    """What the words of an address mean, as bits."""
+    """The words that an address stands for, as bits."""
     if one:
         return np.full(LANES, 1.0, "<f4").view("<u4")
     raw = b"".join(line)

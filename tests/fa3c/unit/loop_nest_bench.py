@@ -21,7 +21,7 @@ NEST = LoopNest(PASSES, CASE["names"], CASE["batch"])
 
 
 def tap_rows(loops, row):
-    """``(error row, tap row)`` of an input row, by what they mean."""
+    """Every ``(error row, tap row)`` of an input row, by the definition."""
     kernel, stride, height = loops.taps
     pairs = [((row - ky) // stride, ky) for ky in range(kernel) if (row - ky) % stride == 0]
     return [(y, ky) for y, ky in pairs if 0 <= y < height]

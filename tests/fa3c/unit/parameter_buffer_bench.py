@@ -1,6 +1,6 @@
 """Runs inside the simulator; started by test_parameter_buffer.py.
 
-A pass is ``(segments, total, offsets)``; ``offsets`` of a resident one, None of another.
+A pass is ``(segments, total, offsets)``; ``offsets`` is None for a pass that is not resident.
 """
 
 import json
@@ -59,7 +59,7 @@ def packed(layout, value):
 
 
 class Bench:
-    """``pauses``: paces of requests and of data, longest pause of memory."""
+    """``pauses``: paces of requests and of data, and the longest pause of memory."""
 
     def __init__(self, dut, passes, pauses=("steady", "steady", 0), latency=3):
         self.dut, self.passes, self.pauses, self.latency = dut, passes, pauses, latency

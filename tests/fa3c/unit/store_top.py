@@ -11,7 +11,7 @@ __all__ = ["StoreTop"]
 
 
 class StoreTop(wiring.Component):
-    """All of the Store but its ``request`` and ``data``; ``fill`` writes the feature buffer."""
+    """A Store without ``request`` and ``data``; ``fill`` writes the feature buffer."""
 
     def __init__(self, config):
         self.config = config

@@ -1,4 +1,4 @@
-"""The lookup tables and registers that units say they take are those that yosys maps."""
+"""The lookup tables and registers that units estimate are those that yosys maps."""
 
 import pytest
 

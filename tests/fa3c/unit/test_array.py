@@ -20,7 +20,7 @@ _LONG = pytest.mark.long
 
 
 class Timeline:
-    """Clocks of an ``PeArray``, and what each must show."""
+    """Inputs of a ``PeArray`` for each clock, and the outputs that each clock must show."""
 
     def __init__(self, lanes, seed, corners=0.1):
         self.lanes, self.corners = lanes, corners

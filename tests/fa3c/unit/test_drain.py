@@ -46,7 +46,7 @@ def outputs(sums, count, partials, *, bias=_MINUS_ZERO, mask=None, relu=False):
 
 
 class Groups:
-    """Groups one after the other, and all that goes with them."""
+    """Groups one after the other, with their sums, biases and masks."""
 
     def __init__(self, config, seed):
         self.config, self.rng = config, np.random.default_rng(seed)

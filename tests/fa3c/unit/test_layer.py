@@ -1,6 +1,6 @@
 """PeArray and drain together: outputs of a fully connected layer, bit for bit and clock by clock.
 
-Long: the quick tests have each by itself, and both in a compute unit.
+Long: the quick tests check each of the two alone, and both in a compute unit.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ _BETWEEN = {"sums", "place", "done"}
 
 
 class LayerTop(wiring.Component):
-    """An ``PeArray`` whose sums go to a ``Drain``."""
+    """A ``PeArray`` whose sums go to a ``Drain``."""
 
     def __init__(self, config):
         self.config = config
