@@ -26,7 +26,7 @@ _TO_DRAIN = LineBuffer.LATENCY + PeArray.LATENCY + 1
 
 
 class Sweeps(NamedTuple):
-    """One sweep.
+    """One sweep of a pass, with what its clocks depend on.
 
     slots : clocks that it takes
     rows : rows that the PEs hold for it
