@@ -59,8 +59,8 @@ def reciprocal_table():
 class FixedDivisor(wiring.Component):
     """``1 / (sqrt(second) + floor)``, as ``reciprocal * 2**(127 - exponent - 17)``.
 
-    Relative errors: of the root -2^-18.5 to 0; of the sum of root and floor, which drops bits below
-    2^-19 of it, -2^-18 to 0; of the reciprocal -2^-16.4 to +2^-16.9.
+    Relative errors: of the root, -2^-18.5 to 0; of the sum, which drops bits below 2^-19 of its
+    value, -2^-18 to 0; of the reciprocal, -2^-16.4 to +2^-16.9.
 
     Members
     -------

@@ -152,7 +152,7 @@ class TdLoss(wiring.Component):
 
 
 def halved(number):
-    """32 bits: ``number / 2`` as ``Float32Multiply`` rounds it. Combinational."""
+    """``number / 2`` as ``Float32Multiply`` rounds it, 32 bits. Combinational."""
     x = data.View(FIELDS, number)
     ones = x.fraction.all()
     less = (x.exponent - 1)[:8]

@@ -1,5 +1,5 @@
-"""The command ROUND: takes a list of tasks, checks all of it, executes it, and notes what it
-changed.
+"""The command ROUND: a list of tasks is taken, checked as a whole and executed; its effects are
+noted.
 
 Read ``round.py`` first, then the units that it joins.
 """

@@ -131,7 +131,7 @@ class TaskCheck:
         return bool(allowed >> snapshot & 1)
 
     def _sizes(self, kind, count):
-        """Bytes of operands and of results."""
+        """Bytes that the task has in operands, and in results."""
         config = self.config
         return {
             Task.INFER: (count * config.screen_bytes, count * config.output_bytes),
