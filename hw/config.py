@@ -26,8 +26,8 @@ def check_flag(name, value):
 
 
 def freeze_lists(config, *names):
-    """Make the lists that fields ``names`` of a frozen config have, and those in them, tuples: from
-    JSON they come as lists."""
+    """Turns lists in the fields ``names`` of a frozen config into tuples, nested ones too, since
+    JSON gives lists."""
     for name in names:
         object.__setattr__(config, name, _frozen(getattr(config, name)))
 

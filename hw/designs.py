@@ -1,7 +1,7 @@
 """Every design that can be generated, by name; card, host, boards and command line find it here.
 
-A new kernel's package has its ``DESIGN``, and adds its line; or, where it is no folder of ours, an
-entry point of group ``rlfabric.designs``.
+A kernel in this repository has a ``DESIGN`` in its package, and a line here. A kernel in another
+package has an entry point of group ``rlfabric.designs``.
 """
 
 from hw.extension import Registry

@@ -1,6 +1,8 @@
-"""What a unit says that it takes: cycles and resources. ``None`` is unknown; 0 is known to be none.
+"""Estimates of units and kernels: clocks and resources. ``None`` means unknown; 0 means that none
+is used.
 
-Tests hold the cycles to the simulation; the resources are counted or mapped, and not the vendor's.
+Tests compare the clocks with the simulation. The resources are counted or mapped by yosys; they are
+not the vendor's.
 """
 
 from dataclasses import dataclass
@@ -13,11 +15,11 @@ RESOURCES = ("lut", "ff", "bram36", "uram", "dsp")
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Cycles and resources of a unit or a whole kernel; each is None where it is unknown.
+    """Clocks and resources of a unit or a whole kernel; each is None if it is unknown.
 
-    latency : cycles from an operand to its result.
-    interval : cycles from one operand to the next.
-    cycles : of a whole operation, as the ``estimate`` that gives it says.
+    latency : clocks from an operand to its result.
+    interval : clocks from one operand to the next.
+    cycles : clocks of a whole operation; the ``estimate`` that gives them says of which.
     lut, ff, bram36, uram, dsp : resources.
     """
 
@@ -32,7 +34,7 @@ class Estimate:
 
     @property
     def resources(self):
-        """name -> count or None, of ``RESOURCES``."""
+        """``{name: count or None}`` of ``RESOURCES``."""
         return {name: getattr(self, name) for name in RESOURCES}
 
 
@@ -42,16 +44,16 @@ def total(*numbers):
 
 
 def together(estimates):
-    """Resources of all of ``estimates``, a sequence; what says nothing of one takes none of it."""
+    """Resources of all of ``estimates``, a sequence, added up; None counts as 0."""
     return Estimate(
         **{name: sum(getattr(each, name) or 0 for each in estimates) for name in RESOURCES}
     )
 
 
 def exceeded(need, limits):
-    """``(name, limit, need)`` of each resource of which ``need``, a dict, has more than ``limits``.
+    """``(name, limit, need)`` of each resource of which the dict ``need`` has more than ``limits``.
 
-    What is None or absent on either side is unknown and passes.
+    A resource that is None or absent on either side is unknown, and passes.
     """
     for name, limit in limits.items():
         wanted = need.get(name)

@@ -1,15 +1,15 @@
 """What installed packages add to ours: algorithms, designs, twins and boards, by entry points.
 
-A package names what it has in its ``pyproject.toml``, and says for which API it was written in the
-outermost of its modules that is on the way there:
+A package names its objects in its ``pyproject.toml``. The outermost module on the path to an object
+says for which version of this API it was written:
 
     [project.entry-points."rlfabric.designs"]
     clip = "my_package.clip:DESIGN"
 
     RLFABRIC_API = 1
 
-Nothing is imported before somebody asks for the name, or for all names. What cannot be used is left
-out with a warning of one line, once, and everything else goes on.
+Nothing is imported before somebody asks for the name, or for all names. An object that cannot be
+used is left out, with one warning of one line; everything else works.
 """
 
 import importlib
@@ -30,24 +30,24 @@ _NAME = re.compile("[a-z][a-z0-9_]*")
 
 
 class Registry(MutableMapping):
-    """``{name: object}``: ours, and behind them those of installed packages.
+    """``{name: object}``: first ours, then those of installed packages.
 
-    A name of ours stays ours. Where two packages have one name, it means that of the package whose
-    own name comes first, unless this cannot be used.
+    A name of ours stays ours. If two packages have the same name for an object, the package whose
+    own name comes first counts, unless its object cannot be used.
 
     Parameters
     ----------
     group : str
-        Of the entry points. What an entry point names has its name as attribute ``name``, if
-        objects of ``kind`` have that.
+        The group of the entry points. If objects of ``kind`` have an attribute ``name``, it must
+        equal the entry point's name.
     kind : type
-        What each must be; ``type`` is any class.
+        The type that every object must have; ``type`` stands for any class.
     ours : dict
 
     Attributes
     ----------
     modules : dict
-        Name -> the module that has it, of those of packages that were asked for.
+        ``{name: module}`` of the packages' objects that were asked for.
     """
 
     def __init__(self, group, kind, ours):
@@ -100,7 +100,7 @@ class Registry(MutableMapping):
         warnings.warn(f"{what} is left out: {why}", RuntimeWarning, stacklevel=4)
 
     def _loaded(self, entry):
-        """The object that ``entry`` names; UsageError unless it is one that can be used."""
+        """The object that ``entry`` names; UsageError if it cannot be used."""
         if not _NAME.fullmatch(entry.name):
             raise UsageError(f"its name must be {_NAME.pattern}, not {entry.name!r}")
         _check_api(entry.module)
@@ -122,7 +122,8 @@ def _package(entry):
 def _check_api(module):
     """UsageError unless ``module``, or a package that it is in, says that it is for our API.
 
-    The outermost is asked first: what lies inside is not imported if that is of another API.
+    The outermost module is checked first; modules inside it are not imported if it is of another
+    API.
     """
     parts = module.split(".")
     for end in range(1, len(parts) + 1):

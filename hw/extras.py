@@ -1,4 +1,4 @@
-"""Extras of this package: what is imported from them, and the command that installs one."""
+"""Extras of this package: imports from them, and the command that installs one."""
 
 import importlib
 from pathlib import Path
@@ -22,8 +22,8 @@ def install(extra):
 
 
 def needed(module, extra, purpose):
-    """The ``module`` of a package of ``extra``; MissingTool, with the command that installs it,
-    where it is not there to do what ``purpose`` says ("to write an mp4")."""
+    """The ``module`` of a package of ``extra``; if it is missing, MissingTool, whose message has
+    ``purpose`` ("to write an mp4") and the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

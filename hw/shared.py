@@ -42,10 +42,10 @@ class SharedModule(wiring.Component):
     ----------
     cls : type
         A Component with registers that are reset, in the domain ``sync`` alone.
-    arguments : hashable values whose ``repr`` says all, such as configs
+    arguments : hashable values, such as configs, whose ``repr`` describes them completely
 
-    Attributes of the class, latencies for example, are the class's: an instance has its ports.
-    ValueError where another class of this name has the module's name already.
+    An instance has the ports of the class, but not its attributes: read latencies from the class.
+    ValueError if another class of the same name has taken the module's name.
     """
 
     def __init__(self, cls, *arguments):

@@ -1,11 +1,11 @@
-"""What would fit where a config does not: smaller values of its fields."""
+"""If a config does not fit: smaller values of its fields with which it would."""
 
 __all__ = ["suggest", "written"]
 
 
 def written(value):
-    """A field's value as ``--set`` reads it: commas between the parts of a tuple, colons in one
-    that is a part itself."""
+    """A field's value as ``--set`` reads it: commas separate the parts of a tuple, colons those of
+    a tuple inside a tuple."""
     if not isinstance(value, (list, tuple)):
         return str(value)
     parts = (
@@ -15,7 +15,8 @@ def written(value):
 
 
 def suggest(smaller, holds):
-    """Texts, each a change by itself; if none alone does, several together.
+    """Texts of changes, each of which is enough by itself. If none is, texts of several changes
+    together.
 
     smaller : dict of a field to its smaller values, largest first.
     holds(changes) : whether the config with these values fits, by field; ValueError if there is no
@@ -32,7 +33,8 @@ def suggest(smaller, holds):
 
 
 def _alone(smaller, holds):
-    """``[(field, value)]``: of each field of which one suffices, the first such value."""
+    """For each field that makes the config fit when changed alone: ``(field, largest value that
+    fits)``."""
     first = (
         (name, next((value for value in values if _holds(holds, {name: value})), None))
         for name, values in smaller.items()

@@ -41,8 +41,8 @@ def to_verilog(component, *, name):
 
 @contextmanager
 def no_collection():
-    """No search for garbage meanwhile: a netlist is millions of objects, of which none is garbage
-    before its end, and looking through them took two fifths of the time."""
+    """Switches Python's garbage collection off. A netlist is millions of objects, none of which
+    becomes garbage meanwhile, and searching them took two fifths of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -58,11 +58,13 @@ def _convert(component, name):
 
 
 def _started(module):
-    """A module of which every ``always @*`` runs at time 0, whatever runs first there.
+    """The module's text, changed so that every ``always @*`` runs at time 0, in whichever order a
+    simulator starts.
 
-    It waits for a change of what it reads. The trigger that yosys has it read for that has its
-    value before anything waits, where declarations come first, as in SystemVerilog: what then
-    depends on constants alone stays X. Ours changes when all that is to be done at once is done.
+    yosys gives each ``always @*`` a dummy register so that the block runs once at time 0. In
+    SystemVerilog that register has its value before the block waits, so the block never runs, and
+    outputs that depend on constants alone stay X. We replace these registers by one that a
+    non-blocking assignment sets, which happens after all blocks wait.
     """
     head, body = module.groups()
     body = re.sub(_TRIGGER, lambda found: _START, _BEGUN.sub("", body))

@@ -1,4 +1,4 @@
-"""Fixed-point formats, and the way from one to another: two registers (round, clip)."""
+"""Fixed-point formats, and conversion from one to another in two registers (round, clip)."""
 
 from dataclasses import dataclass
 
@@ -97,9 +97,9 @@ def UQ(integer, fraction):
 
 
 def requantize(m, value, fraction, target, *, name):
-    """``(result, saturated)`` of ``value``, which has ``fraction`` fraction bits, of
-    ``REQUANTIZE_LATENCY`` clocks ago: ``floor(value * 2**(target.fraction - fraction) + 1/2)``,
-    clipped to the limits of ``target``.
+    """``(result, saturated)`` of the ``value`` of ``REQUANTIZE_LATENCY`` clocks ago, which has
+    ``fraction`` fraction bits: ``floor(value * 2**(target.fraction - fraction) + 1/2)``, clipped to
+    the limits of ``target``.
     """
     shift = fraction - target.fraction
     rounded = (value + (1 << (shift - 1))) >> shift if shift > 0 else value << -shift

@@ -25,8 +25,8 @@ __all__ = ["DualPrecision", "FixedPoint"]
 class FixedPoint(Arithmetic):
     """Products and sums are exact, and rounded (half up, saturating) once at their end.
 
-    By the derivative of tanh a gradient is multiplied in fixed point with ``1 - x**2`` cut to 25
-    fraction bits, so that each product is one DSP block.
+    For the derivative of tanh, a gradient is multiplied with ``1 - x**2`` cut to 25 fraction bits,
+    so that each product is one DSP block.
     """
 
     kind: str = "fixed"
@@ -118,9 +118,9 @@ class FixedPoint(Arithmetic):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DualPrecision(FixedPoint):
-    """Formats of an array whose operands are wide, or narrow and twice as many.
+    """Formats of an array whose operands are wide, or half as wide and twice as many.
 
-    operand : SQ format of what the array multiplies by: a weight less some of its fraction.
+    operand : SQ format of the array's weights: a weight without some of its fraction bits.
 
     The sum of a gradient is cut to 48 bits, as many as an optimizer takes, by 8 fraction bits. tanh
     is that of SQ(4, 14), beyond which it is 1; its derivative has 16 fraction bits, as the gradient
@@ -157,12 +157,13 @@ class DualPrecision(FixedPoint):
 
     @property
     def tanh_format(self):
-        """Of what tanh takes and gives: 14 fraction bits, or as many as an activation has."""
+        """The format of tanh's input and output: 14 fraction bits, or as many as an activation has
+        if these are fewer."""
         return SQ(4, min(14, self.activation.fraction))
 
     @property
     def tanh_cut(self):
-        """Fraction bits that it lacks of an activation's."""
+        """How many fraction bits of an activation this format lacks."""
         return self.activation.fraction - self.tanh_format.fraction
 
     def tanh(self, m, value, *, name):

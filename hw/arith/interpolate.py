@@ -80,7 +80,7 @@ class Interpolate(wiring.Component):
     ----------
     table : Table
     tag_width : int
-        Bits of whatever belongs to the operand, 0 for nothing.
+        Bits of the tag that accompanies the operand; 0 for none.
 
     Members
     -------

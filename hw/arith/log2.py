@@ -75,8 +75,8 @@ class Log2Config(ConfigBase):
 class Log2(wiring.Component):
     """``log2 = log2(x)`` in UQ(6, 20) with an error of at most 2^-18; exact at powers of two.
 
-    ``x = 0`` gives 0 with ``zero`` set. The result never falls as ``x`` rises. Of the error, chords
-    of 256 segments take [-2^-18.47, 0] and rounding 2^-21.
+    ``x = 0`` gives 0 with ``zero`` set. The result never falls as ``x`` rises. The chords of 256
+    segments give an error in [-2^-18.47, 0], rounding adds 2^-21.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class Multiply(wiring.Component):
 
     @classmethod
     def estimate(cls, a_width, b_width):
-        """Cycles, and DSP blocks; the LUTs and FFs of the adders are not modelled (None).
+        """Clocks and DSP blocks; the LUTs and FFs of the adders are not modelled, so they are None.
 
         ValueError names a width that is out of range.
         """

@@ -88,7 +88,7 @@ def tanh_table():
 
 
 def _ratio(m, x, advance):
-    """The ratio at ``x``, a register, six clocks later."""
+    """The ratio at ``x`` in a register, six clocks later."""
     table = tanh_table()
     rest_width = table.rest_width
     m.submodules.rom = rom = memory.Memory(
@@ -210,7 +210,7 @@ class TanhFixed(wiring.Component):
     Parameters
     ----------
     target : FixedFormat
-        SQ of at most 18 bits, a DSP block's narrow operand; ValueError for another.
+        An SQ format of at most 18 bits, a DSP block's narrow operand; ValueError for any other.
 
     Members
     -------

@@ -63,7 +63,7 @@ class Masters:
         self.clients.setdefault((master, direction), []).append((port, depth))
 
     def add_striped(self, direction, name, port, bases):
-        """A port of rows of the striped space, which begins at address ``bases[n]`` of local master n."""
+        """A port of rows of the striped space, which begins at ``bases[n]`` of local master n."""
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
             ROW_WIDTH, STRIPES, _STRIPE_ROWS, _STRIPES_UNDER_WAY
         )

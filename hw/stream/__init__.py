@@ -1,4 +1,4 @@
-"""Streams: queues, memories and width changers, which no kernel is without.
+"""Streams, as every kernel uses them: queues, memories and width changers.
 
 Read ``ram.py`` (the deep memories, which ``ram.v`` and ``ram_dual.v`` hold), ``queue.py``,
 ``skid.py`` (registers on a stream), ``delay.py``; then the width changers: ``split.py`` for lists

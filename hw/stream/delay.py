@@ -1,4 +1,4 @@
-"""A value some clocks later: what rides along a pipeline."""
+"""A value some clocks later, for values that accompany a pipeline."""
 
 from amaranth import *
 
@@ -8,8 +8,8 @@ __all__ = ["delay"]
 def delay(m, value, clocks, *, name, enable=None, reset=False):
     """``value`` delayed by ``clocks`` registers; ``clocks`` = 0 gives ``value`` itself.
 
-    ``enable`` moves the registers, where the pipeline can stall. ``reset`` = True is for control
-    bits, which must be 0 after reset; data needs none.
+    If the pipeline can stall, ``enable`` moves the registers. ``reset`` = True is for control bits,
+    which must be 0 after reset; data needs no reset.
     """
     for clock in range(1, clocks + 1):
         register = Signal(value.shape(), name=f"{name}_{clock}", reset_less=not reset)

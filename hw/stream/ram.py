@@ -30,10 +30,10 @@ _SHAPES = {
 
 
 def style_of(depth, ultra_ram=False):
-    """The style of a memory or queue of ``depth`` words, of any design.
+    """The style of a memory or queue of ``depth`` words, the same rule in every design.
 
-    ``ultra_ram`` : those of ``DEEP`` words and more are UltraRAM, which the part has, and of which
-    a memory's rules allow it.
+    ``ultra_ram`` : whether memories of ``DEEP`` words or more are UltraRAM; the part must have it,
+    and the memory's collision rules must allow it.
     """
     if depth <= SHALLOW:
         return "distributed"
@@ -47,13 +47,13 @@ def memory_blocks(width, depth, style, *, dual=False):
 
 
 def memory_joint(width, depth, style):
-    """Lookup tables that choose among blocks of a ``Ram`` one behind the other, as yosys has it:
-    the vendor's tools have the blocks do it."""
+    """Lookup tables that choose among the blocks of a deep ``Ram``, as yosys maps them; the
+    vendor's tools use the blocks' own cascade."""
     return width * (_shape(width, depth, style)[1] // 2)
 
 
 def _shape(width, depth, style, dual=False):
-    """Blocks beside each other, and one behind the other."""
+    """The number of blocks in width and in depth."""
     if style == "distributed":
         return 0, 0
     shapes = _SHAPES[style][1:] if dual and style == "block" else _SHAPES[style]
@@ -61,8 +61,8 @@ def _shape(width, depth, style, dual=False):
 
 
 def memory_tables(width, depth, style):
-    """Lookup tables of which a ``Ram`` is made, of 14 bits of 32 words or 7 bits of 64; 0 where it
-    is made of blocks."""
+    """Lookup tables of a distributed ``Ram`` (one holds 14 bits of 32 words, or 7 bits of 64); 0 if
+    it is made of blocks."""
     if style != "distributed":
         return 0
     bits, words = (14, 32) if depth <= 32 else (7, 64)
@@ -127,7 +127,7 @@ class Ram(wiring.Component):
 
 
 class RamDual(wiring.Component):
-    """``a_read_data`` is ``memory[a_address]`` of the last clock; port b writes, or else reads.
+    """``a_read_data`` is ``memory[a_address]`` of the last clock; port b writes or reads.
 
     ``b_read_data`` is ``memory[b_address]`` of the last clock without ``b_write_enable``. As in
     ``Ram``, a read by port a of an address that port b writes in the same clock is undefined, and

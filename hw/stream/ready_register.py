@@ -1,4 +1,4 @@
-"""A register on a stream's ready alone: cuts a long way back, and costs a word no clock.
+"""A register on a stream's ready alone: it cuts a long path back, and adds no latency.
 
 One word a clock; a word passes in the clock in which it comes.
 """
@@ -13,7 +13,8 @@ __all__ = ["ReadyRegister"]
 class ReadyRegister(wiring.Component):
     """``o`` repeats ``i``; no combinational path from ready to ready, one from valid to valid.
 
-    Half of a ``SkidBuffer``: for where ready comes from far and the latency counts.
+    It is half of a ``SkidBuffer``, for streams whose ready comes from far and whose latency
+    matters.
 
     Parameters
     ----------

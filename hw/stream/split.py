@@ -1,4 +1,4 @@
-"""Wide words into narrow ones: lists of items that lie densely in beats of memory.
+"""Splits wide words into narrow ones, for lists of items that lie without gaps in beats of memory.
 
 One narrow word a clock without bubbles; a narrow word leaves one clock after its wide word came.
 """

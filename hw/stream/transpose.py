@@ -1,4 +1,4 @@
-"""Blocks of words, turned over: rows become columns.
+"""Transposes blocks of words: rows become columns.
 
 Interval 1; latency 2 from the last word of a block to the first of its transpose.
 """
@@ -16,11 +16,12 @@ __all__ = ["Transpose"]
 
 
 class Transpose(wiring.Component):
-    """Element j of word k that leaves is element k of word j that came, in each ``size`` words.
+    """Transposes each block of ``size`` words: element j of leaving word k is element k of arriving
+    word j.
 
-    Two blocks are there at once, one that enters and one that leaves. Lane l of a word j lies in
-    memory (l + j) mod ``size``, so that a word's elements lie in one memory each, and those of a
-    lane as well.
+    It holds two blocks at once, one that enters and one that leaves. Lane l of word j lies in
+    memory (l + j) mod ``size``, so that the elements of a word lie in different memories, and so do
+    those of a lane.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Transpose(wiring.Component):
 
     @classmethod
     def estimate(cls, width, size):
-        """Cycles, and what yosys maps to UltraScale+."""
+        """Clocks, and resources as yosys maps them to UltraScale+."""
         bits, memory = width * size, memory_tables(width, 2 * size, "distributed")
         return Estimate(
             latency=cls.LATENCY,

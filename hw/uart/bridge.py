@@ -1,6 +1,7 @@
 """Requests of a serial line, as ``hw.uart.protocol`` has them, executed byte by byte on a port.
 
-A request is executed once all of it has come and its CRC is right; the next one waits meanwhile.
+A request is executed when all of it has come and its CRC is right; the next request waits
+meanwhile.
 """
 
 from types import SimpleNamespace
@@ -30,7 +31,7 @@ _RESET = 16
 
 
 class Bridge(wiring.Component):
-    """Frames in, frames out, and between them accesses to ``port`` at ``target`` and ``address``.
+    """Takes frames, makes accesses to ``port`` at ``target`` and ``address``, and sends frames.
 
     After STALLED every READ and WRITE is STALLED at once, until RESET: an answer that comes late
     must not be taken for that of another request.
@@ -139,7 +140,7 @@ class Bridge(wiring.Component):
         return m
 
     def _request_states(self, m, r):
-        """A frame comes, and is checked."""
+        """The states in which a frame comes and is checked."""
         with m.State("COLLECT"):
             m.d.comb += r.decoder.o.ready.eq(1)
             m.d.sync += r.index.eq(0)
@@ -177,7 +178,7 @@ class Bridge(wiring.Component):
                 m.d.sync += [r.headed.eq(r.headed), r.length.eq(r.length)]
 
     def _access_states(self, m, r):
-        """Its bytes go to the port or come from there, one by one."""
+        """The states in which bytes go to the port or come from it, one by one."""
         with m.State("FETCH"):
             m.d.sync += [r.clock.eq(0), r.address.eq(r.header.address + r.index)]
             m.next = "REQUEST"
@@ -208,7 +209,7 @@ class Bridge(wiring.Component):
                 m.next = "STATUS"
 
     def _answer_states(self, m, r):
-        """What follows the bytes of an answer."""
+        """The states that end an answer."""
         with m.State("RESET"):
             m.d.comb += self.reset.eq(1)
             m.d.sync += r.stalled.eq(0)

@@ -20,7 +20,7 @@ _TOLERANCE = 0.02
 class UartConfig(ConfigBase):
     """A kernel with block RAM behind its masters and a bridge from a serial line.
 
-    clock_hz : of the kernel and all around it.
+    clock_hz : clock of the kernel and of everything around it.
     baud : bits a second on the line; the clock over it rounds to ``divisor``, within 2 %.
     banks : bytes of the memory behind each master, in the masters' order.
     payload : largest count of bytes of one request.

@@ -1,4 +1,4 @@
-"""Frames to bytes of the line and back: stuffing and CRC of ``hw.uart.protocol``.
+"""Converts frames to bytes of the line and back: stuffing and CRC of ``hw.uart.protocol``.
 
 A byte a clock, without latency; the encoder takes another clock for a stuffed byte and for each
 byte of the CRC.
@@ -14,7 +14,8 @@ __all__ = ["FrameDecoder", "FrameEncoder"]
 
 
 class FrameEncoder(wiring.Component):
-    """The bytes of a frame, then at ``end`` (whose ``data`` does not count) its CRC and END.
+    """Sends the bytes of a frame; at ``end``, whose ``data`` does not count, it sends the CRC and
+    END.
 
     Members
     -------
@@ -65,7 +66,8 @@ class FrameEncoder(wiring.Component):
 
 
 class FrameDecoder(wiring.Component):
-    """The bytes of a frame, its CRC included, then ``end``, with whether the CRC was ``good``.
+    """Gives the bytes of a frame with its CRC, then ``end`` with ``good``: whether the CRC was
+    right.
 
     Members
     -------

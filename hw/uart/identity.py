@@ -1,4 +1,5 @@
-"""What a board is, as bytes to read: IDENTITY of ``hw.uart.protocol``, answered a clock later."""
+"""The board's description as bytes that can be read: IDENTITY of ``hw.uart.protocol``. Answers come
+a clock later."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -10,7 +11,7 @@ __all__ = ["Identity"]
 
 
 class Identity(wiring.Component):
-    """``record[address]``; writes fail, and so do reads beyond its end.
+    """Reads give ``record[address]``. Writes fail, and so do reads past the end.
 
     Parameters
     ----------

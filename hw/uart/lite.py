@@ -17,7 +17,8 @@ _ADDRESS_WIDTH = 12
 
 
 class LiteMaster(wiring.Component):
-    """An address of 4096 or more fails, and so does an access that the slave answers with an error.
+    """Turns byte accesses into AXI4-Lite accesses. An address of 4096 or more fails, and so does an
+    access that the slave answers with an error.
 
     Members
     -------

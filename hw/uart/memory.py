@@ -1,8 +1,8 @@
 """Block RAM as the memory behind an AXI4 master, with a port for single bytes beside it.
 
 A beat a clock in each direction, and a clock between bursts; a read's first beat comes
-``READ_LATENCY`` clocks after its address, a write's answer a clock after its last beat. A byte
-takes the memory from the bursts for a clock.
+``READ_LATENCY`` clocks after its address, a write's answer a clock after its last beat. An access
+to a byte stops the bursts for a clock.
 """
 
 from amaranth import *
@@ -39,7 +39,7 @@ class AxiMemory(wiring.Component):
     -------
     ar, r, aw, w, b : streams of ADDRESS, ``read_beat``, ADDRESS, ``write_beat``, RESPONSE
     port : In(BYTE_PORT)
-        Addresses from ``base``; beyond ``size`` they fail.
+        Addresses count from ``base``; accesses at ``size`` or above fail.
     """
 
     READ_LATENCY = 3
@@ -77,8 +77,8 @@ class AxiMemory(wiring.Component):
         return m
 
     def _bytes(self, m, rams):
-        """The byte port, which goes first: registers that say whether it reads or writes in this
-        clock, at which address, and what. So no path leads from the port into the bursts."""
+        """The byte port, which has priority. Registers hold its access of this clock, so no
+        combinational path leads from the port into the bursts."""
         request, response = self.port.request, self.port.response
         address = Signal(TARGET_SHIFT, reset_less=True)
         byte = Signal(8, reset_less=True)
@@ -114,8 +114,8 @@ class AxiMemory(wiring.Component):
         return byte_read, byte_write, address, byte
 
     def _burst(self, channel, name):
-        """Registers of a burst under way: beat number, one bit more for those beyond, and whether
-        the burst began in this memory's part of the address space."""
+        """Registers of a burst under way: the beat number, with one bit more for beats past the
+        end, and whether the burst began in this memory's part of the address space."""
         width = TARGET_SHIFT - exact_log2(self.data_width // 8)
         beat = Signal(width + 1, name=f"{name}_beat", reset_less=True)
         ours = Signal(name=f"{name}_ours", reset_less=True)

@@ -1,8 +1,8 @@
-"""What travels on the serial line between a host and a board: frames, requests, replies, addresses.
+"""The protocol of the serial line between host and board: frames, requests, replies, addresses.
 
 A frame is its bytes, then their CRC-32 (Ethernet's, low byte first), stuffed as in SLIP (RFC
-1055): END ends a frame, and END and ESCAPE inside of one are two bytes each. So a receiver is in
-step again after the next END, whatever came before it. Frames with a wrong CRC count as not sent.
+1055): END ends a frame, and END and ESCAPE inside of one are two bytes each. So a receiver finds
+the next frame after the next END, whatever came before it. Frames with a wrong CRC are ignored.
 
 A request is HEADER and, for WRITE, ``count`` bytes. A reply is the request's sequence number, for
 READ ``count`` bytes, and a ``Status``. A WRITE with the sequence number of the request that was
@@ -62,7 +62,7 @@ HEADER_BYTES = HEADER.size // 8
 
 
 class Status(IntEnum):
-    """What a reply says of its request; ``STATUS_WORDS`` has the rule that was broken."""
+    """How a request ended; ``STATUS_WORDS`` has the rule that was broken."""
 
     DONE, OPCODE, COUNT, ADDRESS, STALLED = range(5)
 

@@ -1,4 +1,4 @@
-"""A serial line's bytes: start bit, eight data bits from the lowest, stop bit.
+"""Receives bytes from a serial line: start bit, eight data bits from the lowest, stop bit.
 
 A byte leaves half a bit before its stop bit ends; interval 10 bits.
 """
@@ -22,9 +22,9 @@ class Receiver(wiring.Component):
     Members
     -------
     rx : In(1)
-        The line, asynchronous; 1 while it rests.
+        The line, asynchronous; 1 while idle.
     o : Out(stream.Signature(8))
-        A line cannot wait: a byte that is not taken before the next one has come is lost.
+        A byte that is not taken before the next one has come is lost, because the line cannot wait.
     """
 
     def __init__(self, divisor):

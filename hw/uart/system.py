@@ -50,7 +50,7 @@ def identity(config, description):
 
 
 class System(wiring.Component):
-    """``kernel`` between ``rx`` and ``tx``.
+    """A kernel with its memories and its bridge between ``rx`` and ``tx``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class System(wiring.Component):
     Members
     -------
     rx : In(1), tx : Out(1)
-        The line; 1 while it rests.
+        The line; 1 while idle.
     """
 
     def __init__(self, kernel, config):
@@ -148,7 +148,8 @@ class System(wiring.Component):
 
     @staticmethod
     def _route(m, bridge, targets):
-        """The bridge's port to the target that it names; a request to none fails at once."""
+        """Wires the bridge's port to the target that a request names; a request to an unknown
+        target fails at once."""
         request, response = bridge.port.request, bridge.port.response
         nowhere = Signal()
         with m.If(nowhere):

@@ -11,7 +11,7 @@ __all__ = ["Transmitter"]
 
 
 class Transmitter(wiring.Component):
-    """``tx`` is registered; it rests at 1.
+    """Sends bytes. ``tx`` is a register, 1 while idle.
 
     Parameters
     ----------

@@ -2,8 +2,9 @@
 
 Stages: order by exponent, difference, shift in two stages, sum, normalise by one and round.
 
-Either the smaller operand goes far to the right, or the difference of two that nearly cancel, which
-is exact, far to the left. So there is one shifter: the difference passes through it mirrored.
+Either the smaller operand is shifted far to the right, or the exact difference of two nearly equal
+operands is shifted far to the left, never both. So there is one shifter; the difference passes it
+mirrored.
 """
 
 from types import SimpleNamespace
@@ -85,7 +86,8 @@ class Float32Add(Float32Unit):
         return m
 
     def _ordered(self, m, register):
-        """Stages 1 and 2: the larger exponent first; the difference of numbers that are near."""
+        """Stages 1 and 2: puts the larger exponent first, and computes the difference of near
+        numbers."""
         # A swapped operand comes a bit further down: the difference's complement is one less. The
         # last bit of the distance, which is known before the order, is gone at once.
         a, b = (data.View(FIELDS, operand) for operand in (self.i.p.a, self.i.p.b))
@@ -135,7 +137,7 @@ class Float32Add(Float32Unit):
         )
 
     def _shifted(self, m, register, s2):
-        """Stages 3 and 4: the small number down, or the difference, mirrored, up.
+        """Stages 3 and 4: shifts the small number down, or the mirrored difference up.
 
         By even distances: the difference's leading one may stay one bit below the top.
         """

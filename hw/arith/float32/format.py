@@ -1,4 +1,4 @@
-"""IEEE-754 binary32: fields, operands taken apart, and the last step of every unit, rounding.
+"""IEEE-754 binary32: its fields, decoding of operands, and rounding, the last step of every unit.
 
 All float32 units follow one rule: ``result = flush(round(f(flush(operands))))``, where ``round``
 is IEEE's round to nearest even and ``flush`` makes zeros of subnormals and keeps their sign. So a
@@ -62,10 +62,11 @@ def decode(m, bits, *, name):
 
 
 def normalise(m, value, steps):
-    """Shift out the zeros at the top of ``value``, of each number of ``steps`` if all are zero.
+    """Shifts leading zeros out of ``value``: for each number of ``steps`` in turn, by that number
+    if as many upper bits are 0.
 
-    Returns the value, and how far it went where the steps are powers of two, halved from one to
-    the next: a bit a step, the last step's lowest. Combinational.
+    Returns the value and, if the steps are powers of two that halve from one to the next, the
+    distance: a bit for each step, the last step's lowest. Combinational.
     """
     far = []
     for step in steps:

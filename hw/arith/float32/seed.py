@@ -38,7 +38,8 @@ def seed_table(points):
 
 
 def seed(m, unit, table, *, x, argument, side, clocks):
-    """Look up ``table`` at ``x`` for what enters ``unit``; ``argument`` and ``side`` go beside.
+    """Looks up ``table`` at ``x`` for the operand that enters ``unit``; ``argument`` and ``side``
+    accompany it.
 
     Returns ``(advance, seed, argument, side)`` as they come out, followed by ``clocks`` more
     stages of ``unit`` with the enable ``advance``.

@@ -62,9 +62,9 @@ class Float32Unit(wiring.Component):
         return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def last_stages(self, m, valid, tag, clocks):
-        """Bring ``valid`` and ``tag`` to ``o`` in ``clocks`` registers; returns their enable.
+        """Brings ``valid`` and ``tag`` to ``o`` in ``clocks`` registers; returns their enable.
 
-        The enable is also the ready of whoever feeds these stages.
+        The enable is also the ready of the stage before.
         """
         advance = Signal()
         m.d.comb += [
@@ -76,7 +76,7 @@ class Float32Unit(wiring.Component):
 
 
 def free_running(m, cls, a, b, *, name):
-    """Result of a ``Float32Unit`` with the operands a and b of ``cls.LATENCY`` clocks ago."""
+    """The result of the unit ``cls`` for the operands a and b of ``cls.LATENCY`` clocks ago."""
     m.submodules[f"{name}_unit"] = unit = SharedModule(cls)
     result = Signal(WIDTH, name=name)
     m.d.comb += [
