@@ -26,7 +26,7 @@ _READ, _WRITE = SHALLOW, SHALLOW // 2
 #: latency.
 AHEAD = 2 * SHALLOW
 #: Blocks of a striped port that may be under way.
-_STRIPES_UNDER_WAY = 16
+_PIECES = 16
 #: Rows of a block, the unit in which rows go to the stripes in turn.
 _STRIPE_ROWS = ROW
 
@@ -63,9 +63,9 @@ class Masters:
         self.clients.setdefault((master, direction), []).append((port, depth))
 
     def add_striped(self, direction, name, port, bases):
-        """A port of rows of the striped space, which begins at ``bases[n]`` of local master n."""
+        """A port of rows of the striped space; ``bases``: its address on each local master."""
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
-            ROW_WIDTH, STRIPES, _STRIPE_ROWS, _STRIPES_UNDER_WAY
+            ROW_WIDTH, STRIPES, _STRIPE_ROWS, _PIECES
         )
         self.m.submodules[f"{name}_stripes"] = striped
         connect(self.m, port, striped.port)

@@ -77,7 +77,7 @@ def test_a_part_of_fa3cs_area_has_blocks_of_both_kinds(part):
     """Which Table 4 counts alike; it has no row for what orders a round."""
     cells = dict(lut=1, ff=2, bram36=3.5, uram=4, dsp=5)
     paper = area.TABLE_4.get(part)
-    found = {row["metric"]: row for row in area._beside("a", cells, paper, "Table 4")}
+    found = {row["metric"]: row for row in area._compared("a", cells, paper, "Table 4")}
     assert found["blocks"]["value"] == 7.5 and found["bram36"]["reference"] is None
     beside = [found[name]["reference_value"] for name in ("lut", "ff", "blocks", "dsp")]
     assert beside == list(paper or [None] * 4)
