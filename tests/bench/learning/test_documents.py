@@ -132,7 +132,7 @@ def test_a_fresh_clone_judges_that_what_is_claimed_holds(judged):
 
 
 def test_readme_says_which_claims_hold(judged):
-    """host 12: README did not say that two of 25 fail."""
+    """README says how many claims hold, and how many do not."""
     assert claimed(ROOT / "README.md") == summary(judged[0], names=False)
 
 

@@ -1,0 +1,98 @@
+"""README stays short, no fact stands in two documents, and CITATION.cff can be read."""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+(VERSION,) = re.findall(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.M)
+
+#: Sentences of so many words stand in one place.
+LONG = 12
+
+
+def documents():
+    """The documents that persons write. Pages of single claims are printed by one program."""
+    pages = [path for path in ROOT.glob("docs/**/*.md") if path.parent.name != "learning"]
+    return sorted([*ROOT.glob("*.md"), *pages, ROOT / "docs" / "learning" / "README.md"])
+
+
+def sentences(text):
+    """Sentences of a document's prose as lists of words, without tables, code and link targets."""
+    text = re.sub(r"```.*?```|<!--.*?-->|^\|.*?$", "\n\n", text, flags=re.S | re.M)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    for paragraph in re.split(r"\n\s*\n|^#.*$|^\s*(?:[-*]|\d+\.) ", text, flags=re.M):
+        for sentence in re.split(r"[.!?:;](?=\s|$)", paragraph):
+            yield re.findall(r"[\w'+*/-]+", sentence.lower())
+
+
+def repeated(texts):
+    """``{sentence: documents}`` of the long sentences that stand more than once in ``texts``."""
+    found = defaultdict(list)
+    for name, text in texts.items():
+        for words in sentences(text):
+            if len(words) >= LONG:
+                found[" ".join(words)].append(name)
+    return {sentence: names for sentence, names in found.items() if len(names) > 1}
+
+
+def test_no_long_sentence_stands_twice():
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in documents()}
+    assert len(texts) > 20
+    assert not repeated(texts)
+
+
+@pytest.mark.parametrize(
+    "other, found",
+    [
+        ("A [tree](b.md) is read, changed and written in every clock\nby each of its levels.", 1),
+        ("- A tree is read, changed and written in every clock by each of its levels: so", 1),
+        ("A tree is read, changed and written in every clock by each of its `levels`", 1),
+        ("A tree is read, changed and written in every clock by each of its memories.", 0),
+        ("| A tree is read, changed and written in every clock by each of its levels. |", 0),
+        ("```\nA tree is read, changed and written in every clock by each of its levels.\n```", 0),
+    ],
+)
+def test_the_check_of_repetition_itself(other, found):
+    one = "Short. A tree is read, changed and written in every clock by each of its levels. Short."
+    assert len(repeated({"one": one, "other": other})) == found
+
+
+def test_readme_is_short():
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert not [line for line in lines if len(line) > 160]
+
+
+def test_links_lead_somewhere():
+    """A file, and in a Markdown file the heading behind the #."""
+    for path in documents():
+        text = re.sub(r"```.*?```", "", path.read_text(), flags=re.S)
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)", text):
+            to = (path.parent / target).resolve() if target else path
+            assert to.exists(), f"{path.name} must link to a file, not to {target}"
+            if anchor:
+                assert anchor in anchors(to.read_text()), f"{path.name}: {target}#{anchor}"
+
+
+def anchors(text):
+    """The anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_citation():
+    """The repository, and the five papers with their authors."""
+    found = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert found["cff-version"] == "1.2.0" and found["version"] == VERSION
+    assert {"message", "title", "authors", "license", "abstract"} <= set(found)
+    papers = found["references"]
+    assert len(papers) == 5
+    for paper in papers:
+        assert {"type", "title", "authors", "year"} <= set(paper)
+        assert all({"family-names", "given-names"} <= set(author) for author in paper["authors"])
+    assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()
