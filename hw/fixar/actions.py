@@ -1,4 +1,4 @@
-"""What an agent does: the actor's tanh with exploration noise, observation by observation.
+"""The actions of an ACT: the actor's tanh with exploration noise, observation by observation.
 
 A number every three clocks, as the noise comes.
 """
@@ -24,7 +24,7 @@ __all__ = ["Actions", "action_format", "read_layout"]
 
 
 def action_format(config):
-    """Of an action in its cell."""
+    """The format of an action in its cell."""
     fraction = config.arithmetic.tanh_format.fraction
     return SQ(CODE_WIDTH - fraction, fraction)
 
@@ -33,7 +33,7 @@ _ONE = BIAS << FIELDS["exponent"].offset
 
 
 def read_layout(config):
-    """A word of the memory of actions of a core, version mu."""
+    """The address of a word in a core's memory of actions, version mu."""
     return data.StructLayout(
         {
             "core": range(config.cores),
@@ -46,8 +46,7 @@ def read_layout(config):
 class Actions(wiring.Component):
     """``clip(action + noise * g, -1, 1)`` in binary32, g the numbers of ``Noise`` in order.
 
-    The last beat is there ``interval * count + LATENCY`` clocks after ``start``, if ``o`` never
-    waits.
+    If ``o`` never waits, the last beat comes ``interval * count + LATENCY`` clocks after ``start``.
 
     Parameters
     ----------
@@ -58,23 +57,23 @@ class Actions(wiring.Component):
     Attributes
     ----------
     interval : int
-        Clocks an observation: three an action, and one for each zero behind them.
+        Clocks of an observation: three for each action, and one for each zero that pads them.
 
     Members
     -------
     start : In(1), count : In
-        So many observations' actions, at least one, are to leave: their cells are written. Not
-        while ``busy``.
+        ``start``: send the actions of ``count`` observations, at least one, whose cells have been
+        written. Not while ``busy``.
     half : In(1), noise : In(32), seed : In(64)
-        Precision of the cells: half has the sample's action in its half of a cell, full in the
-        lower one. Standard deviation of the noise, binary32. Steady from ``start`` on, as
-        ``count``, while ``busy``; ``seed`` with ``start``.
+        ``half``: the precision of the cells; in half precision an action is in its sample's half of
+        a cell, else in the lower half. ``noise``: standard deviation, binary32. Both, and
+        ``count``, are steady from ``start`` until ``busy`` falls; ``seed`` is read with ``start``.
     read : Out(read_layout(config)), word : In
-        The cells of this word, two clocks later.
+        The cells of a word, two clocks after ``read``.
     o : Out(stream.Signature(data_width))
-        Each observation's actions, rounded up to granules; dense; zeros behind them.
+        Each observation's actions, rounded up to granules; without gaps, zeros after the last.
     busy : Out(1)
-        Until the last beat was taken.
+        High until the last beat is taken.
     """
 
     # To the first number of the generator; through the units of ``_noisy``, and into a beat. The
@@ -164,7 +163,7 @@ class Actions(wiring.Component):
         return m
 
     def _noisy(self, m, item):
-        """Actions with their noise, as one number after the other to the beats."""
+        """Adds the noise to actions, and sends them one number after the other."""
         flags = len(item.p.flags)
         units = {
             "noise_to_float": (

@@ -21,13 +21,13 @@ RANGE_SLOTS = 9, 10
 
 
 class FixarOpcode(enum.Enum, shape=8):
-    """Beside the opcodes of the learner."""
+    """FIXAR's opcodes, besides those of the learner."""
 
     FORMAT = 37
 
 
 class FixarError(enum.IntEnum, shape=32):
-    """Behind the learner's errors."""
+    """FIXAR's errors, after the learner's."""
 
     SHIFT = 38
     PRECISION = 39
@@ -65,7 +65,7 @@ FIXAR_STATUS = Layout(
 
 
 def shift_bytes(words):
-    """The shifts in the words of a field, first to last: integers or Amaranth values."""
+    """The shifts in the words of a field, in order: integers or Amaranth values."""
     return [(word >> 8 * k) & 0xFF for word in words for k in range(4)]
 
 

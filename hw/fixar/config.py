@@ -26,15 +26,15 @@ class TileLayer(ConfigBase):
     """A fully connected layer in tiles of ``side`` x ``side`` weights.
 
     A word of the weight memory is ``side`` weights, from one input to outputs side by side; tile
-    column c begins at ``base + c * (inputs + 1)``: a word an input, and the biases last.
-    What is beyond the outputs is padding: its weights are zero and stay zero.
+    column c begins at ``base + c * (inputs + 1)``: a word for each input, then one for the biases.
+    Outputs beyond the layer's are padding, whose weights are zero and stay zero.
 
     Inputs come in a frame of ``first + inputs`` features.
 
-    inputs, outputs : of the weights.
-    activation : behind the layer: "relu", "linear" or "tanh".
-    first : so many features of the frame have no weights: the actions, to an actor.
-    last : so many inputs are the host's last, and come first here: the actions, to a critic.
+    inputs, outputs : sizes of the weight matrix.
+    activation : the function after the layer: "relu", "linear" or "tanh".
+    first : how many features of the frame have no weights: for an actor, the actions.
+    last : how many inputs are last in the host's order and first here: for a critic, the actions.
     base : first word of the layer in the weight memory.
     """
 
@@ -61,7 +61,7 @@ class TileLayer(ConfigBase):
 
     @property
     def words(self):
-        """Of the weight memory."""
+        """Words of the layer in the weight memory."""
         return self.output_tiles * (self.inputs + 1)
 
     @property
@@ -98,8 +98,8 @@ class FixarConfig(ConfigBase):
     cores : adaptive array cores, each with its share of the batch.
     side : rows and columns of an array: 4, 8 or 16.
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
-    arithmetic : formats of full precision: those of ``DualPrecision``, for which arrays, psum and
-        the host's plan of precision are made.
+    arithmetic : formats of full precision; they must be ``DualPrecision``'s, because arrays, psum
+    and the host's plan of precision are made for them.
     """
 
     observation: int = 17
@@ -138,13 +138,13 @@ class FixarConfig(ConfigBase):
 
     @property
     def widest(self):
-        """Inputs of a layer, at most: whole tiles of them and one for the biases are 512 words of
-        psum."""
+        """The most inputs that a layer may have: whole tiles of inputs and one word for the biases
+        fill the 512 words of psum."""
         return (512 - 1) // self.side * self.side
 
     @property
     def optimizer_config(self):
-        """Of every parameter's optimizer."""
+        """The config of every parameter's optimizer."""
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
 
     @property
@@ -154,7 +154,7 @@ class FixarConfig(ConfigBase):
 
     @cached_property
     def networks(self):
-        """name -> layers, first to last, of "critic" and "actor"."""
+        """``{name: layers}``, first to last, of "critic" and "actor"."""
         frame = self.observation + self.action
         ends = {
             "critic": dict(inputs=frame, outputs=1, activation="linear", last=self.action),
@@ -183,16 +183,16 @@ class FixarConfig(ConfigBase):
 
     @property
     def samples(self):
-        """Samples a core, at most."""
+        """The most samples of a core."""
         return -(-self.batch // self.cores)
 
     def groups(self, batch, half):
-        """Words of a stream of ``batch`` samples: samples a core, or pairs of them."""
+        """Words of the stream for ``batch`` samples: the samples of a core, or pairs of them."""
         return -(-batch // (self.cores * (2 if half else 1)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixarKernelConfig(LearnerKernelConfig):
-    """The whole kernel ``fixar``: replay manager, memory engines and FIXAR behind them."""
+    """The config of the whole kernel ``fixar``: replay manager, memory engines and FIXAR."""
 
     learner: FixarConfig = FixarConfig()

@@ -40,7 +40,7 @@ class FixarCore(LearnerCore):
         return run.selected.format
 
     def extend(self, m, run, learner):
-        """Precision and shifts, of the last FORMAT; ranges."""
+        """Wires precision and shifts of the last FORMAT, and the ranges."""
         command = data.View(FIXAR[FixarOpcode.FORMAT].shape, run.raw)
         act = data.View(FIXAR[LearnOpcode.ACT].shape, run.raw)
         shifts = {

@@ -29,7 +29,7 @@ _LEARNERS = (
 
 
 def _default(numbers):
-    """The largest of ``_LEARNERS`` that fits; the smallest if none does."""
+    """The largest of ``_LEARNERS`` that fits the board; the smallest if none does."""
     replay = default_config(numbers)
     for sizes in _LEARNERS:
         config = FixarKernelConfig(
@@ -41,7 +41,8 @@ def _default(numbers):
 
 
 def _identity(config):
-    """A learner's, and whose the shifts and ranges are."""
+    """What the config hash covers: all that a learner's covers, and which layers the shifts and
+    ranges belong to."""
     learner = config.learner
     layers = [(n, k) for n, layers in learner.networks.items() for k in range(len(layers))]
     return {

@@ -1,8 +1,8 @@
-"""Resources of the whole kernel ``fixar``, and what would fit where it does not.
+"""Resources of the whole kernel ``fixar``, and smaller configs to try if it does not fit.
 
-Counted, not synthesized: multipliers and blocks of memory as the units have them; lookup tables and
-registers as yosys maps them to UltraScale+, of the large units by their own estimates, of the
-others by lanes. Clocks are ``hw.fixar.pass_clocks``.
+Multipliers and memory blocks are counted as the units have them, not synthesized. Lookup tables and
+registers are as yosys maps them to UltraScale+: large units have estimates of their own, the others
+are counted by lanes. Clocks are in ``hw.fixar.pass_clocks``.
 """
 
 from dataclasses import replace
@@ -117,7 +117,7 @@ def _q_values(learner):
 
 
 def _addresses(learner):
-    """DSP blocks of products by a number that is no power of two: granules of a batch, and the
+    """DSP blocks of products with a number that is not a power of two: granules of a batch, and the
     place of a word of cells in each core."""
     sizes = [1 + record_granules(learner), observation_granules(learner)]
     sizes += [learner.samples] * learner.cores
@@ -125,17 +125,17 @@ def _addresses(learner):
 
 
 def _odd(*sizes):
-    """How many are no powers of two: what is multiplied by them takes DSP blocks."""
+    """How many of them are not powers of two, so that a product with them takes DSP blocks."""
     return sum(size & (size - 1) != 0 for size in sizes)
 
 
 def _times(count, *estimates):
-    """Of ``count`` of each of them."""
+    """The Estimate of ``count`` equal units."""
     return together(count * estimates)
 
 
 def _each(*terms):
-    """Of ``(count, {resource: of each})``, an Estimate."""
+    """The Estimate of ``count`` units with these resources each."""
     return together(
         [Estimate(**{name: count * each for name, each in per.items()}) for count, per in terms]
     )
@@ -147,7 +147,8 @@ def estimate(config):
 
 
 def suggest(config, fits):
-    """What would fit: texts, as ``hw.suggest.suggest``; ``fits(config)``: whether another does."""
+    """Texts of what would fit, as ``hw.suggest.suggest`` gives them; ``fits(config)`` says whether
+    a config does."""
     learner = config.learner
     smaller = {
         "cores": list(range(learner.cores - 1, 0, -1)),

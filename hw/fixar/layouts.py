@@ -1,4 +1,5 @@
-"""What the walk tells all cores alike: the pass under way, what to fetch, what to do with it."""
+"""The signals that the walk sends to all cores: the pass under way, what to fetch, and what to do
+with it."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -20,7 +21,7 @@ def cells_layout(side):
 
 
 def operands_layout(config):
-    """A word of weights as the arrays multiply by them."""
+    """A word of weights as the operands of the arrays."""
     return data.ArrayLayout(config.arithmetic.operand.shape, config.side)
 
 
@@ -30,12 +31,12 @@ def rows_layout(config):
 
 
 def streams_pairs(pass_):
-    """Whether a word of a pass's stream is of two samples."""
+    """Whether a word of a pass's stream holds two samples."""
     return Mux(pass_.kind == Kind.DX, pass_.half_e, pass_.half_x)
 
 
 def stream_words(pass_):
-    """Words of a pass's stream for each tile; of a DW, of X cells alone."""
+    """Words of a pass's stream for each tile; in a DW, only those of X cells."""
     return Mux(pass_.kind == Kind.DX, pass_.error_words, pass_.words)
 
 
@@ -45,12 +46,13 @@ class Layouts:
     Attributes
     ----------
     samples : int
-        Samples a core, at most; word w of sample t lies at ``w * samples + t`` of the cells.
+        The most samples of a core; word w of sample t lies at address ``w * samples + t`` of the
+        cells.
     x_depth, e_depth, action_depth : int
-        Words of the memories. Of the action's cells version v begins at
-        ``(v - 1) * action_words * samples``.
+        Words of the memories. Version v of the action's cells begins at ``(v - 1) * action_words *
+        samples``.
     action_lanes : int
-        Cells of the action's words.
+        Cells in a word of actions.
     PASS : steady while a pass runs, with the shifts that are in force
         ``half_x``, ``half_e``: codes of pairs. ``words``: of a stream of X cells (samples, or
         pairs); ``error_words``: of E cells. ``outer``, ``inner``: the loops; the result has
@@ -66,7 +68,7 @@ class Layouts:
         are all lanes of this word. ``blank``: the word is zeros, whatever is stored.
     STEP : a word enters the array
         ``swap``: the first of a tile. ``index``: of its sum. ``first``, ``last``: of the sum.
-        ``ones``: 1 in place of the word, which there is none of.
+        ``ones``: the number 1 takes the place of the word; there is no word.
     TILE_READ : a row of a DW's tile
         ``select``: of a cell with two codes, the upper. ``mask``: operands that it is for.
     """

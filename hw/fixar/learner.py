@@ -1,6 +1,6 @@
-"""FIXAR's learner: cores, parameters, and what brings batches in and TD errors out, wired.
+"""FIXAR's learner: wires cores, parameters, and the units that bring batches in and TD errors out.
 
-FIXAR V: the batch lies in the cores' cells; tiles of weights are told to all cores at once.
+FIXAR V: the batch lies in the cores' cells; every tile of weights goes to all cores at once.
 """
 
 from functools import reduce
@@ -32,7 +32,8 @@ __all__ = ["FixarLearner"]
 
 
 class FixarLearner(wiring.Component):
-    """Trains by the passes of ``hw.fixar.plan``, in lockstep on all cores; acts by some of them.
+    """Trains by the passes of ``hw.fixar.plan``, in lockstep on all cores; ACT uses some of these
+    passes.
 
     Parameters
     ----------
@@ -45,14 +46,14 @@ class FixarLearner(wiring.Component):
     Members
     -------
     noise : In(32), seed : In(64)
-        Of an ACT: see ``Actions``. Steady while it is under way.
+        Noise and seed of an ACT (``Actions``); steady while it is under way.
     half_activations, half_errors, activation_shifts, error_shifts : In
         As of ``PassTable``. They change only between commands.
     clear : In(1)
         Forget the ranges.
     low, high : Out(signed(32)).array(slots)
-        Ranges, those of activations first.
-    Besides, see ``LearnerSignature``.
+        The range of each slot, those of activations first.
+    For the others see ``LearnerSignature``.
     """
 
     def __init__(self, config, data_width, ultra_ram):
@@ -98,7 +99,7 @@ class FixarLearner(wiring.Component):
         return m
 
     def _passes(self, m):
-        """The walk, which all cores follow."""
+        """Wires the walk, which all cores follow."""
         config, table, sequencer, parameters = (
             self.config,
             self.table,
@@ -157,7 +158,8 @@ class FixarLearner(wiring.Component):
         ]
 
     def _batch(self, m):
-        """What comes in, and its TD errors, beside the passes that do not need them."""
+        """Wires batches and their TD errors, which are computed beside passes that do not need
+        them."""
         config, control, sequencer = self.config, self.control, self.sequencer
         cell = self.cores[0].signature.members["intake"].shape
         m.submodules.samples = samples = self.samples = Samples(config, self.data_width, cell)
@@ -199,7 +201,7 @@ class FixarLearner(wiring.Component):
             ]
 
     def _actions(self, m):
-        """What an ACT answers."""
+        """Wires the answers of an ACT."""
         sequencer, layouts = self.sequencer, self.layouts
         m.submodules.answer = answer = Actions(self.config, self.data_width)
         connect(m, answer.o, flipped(self.actions))
@@ -220,7 +222,7 @@ class FixarLearner(wiring.Component):
         ]
 
     def _gradient_sums(self, m):
-        """Sums to the optimizers; images."""
+        """Wires sums to the optimizers, and images."""
         table, sequencer, parameters = self.table, self.sequencer, self.parameters
         sums = self.cores[0].signature.members["sums"].shape
         m.submodules.sum_addresses = addresses = SumAddresses(
@@ -263,7 +265,7 @@ class FixarLearner(wiring.Component):
         ]
 
     def _report(self, m):
-        """What the iteration reports, and clipped numbers."""
+        """Wires the report of the iteration, and the counts of clipped numbers."""
         config, control, samples = self.config, self.control, self.samples
         parameters, cores = self.parameters, self.cores
         value = Signal(signed(52), reset_less=True)

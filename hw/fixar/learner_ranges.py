@@ -1,4 +1,4 @@
-"""The ranges of all slots, from all who see numbers: cores, intake, TD errors, seeds."""
+"""The ranges of all slots, from all units that see numbers: cores, intake, TD errors, seeds."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -24,9 +24,9 @@ class LearnerRanges(wiring.Component):
     intake : In({valid, low, high})
         Of a batch's numbers.
     errors_begin : In(1), errors : In(of ``TdErrors``), update : In(1)
-        TD errors of a batch begin; they belong to a range if its update comes.
+        The TD errors of a batch begin; they count for a range only if the batch's update comes.
     seeds : In(1)
-        A pass has begun errors of -1.
+        A pass has started with errors of -1.
     clear : In(1), low, high : Out
         As of ``Ranges``.
     """

@@ -1,6 +1,6 @@
-"""Gaussian numbers for exploration: sums of twelve uniform ones, from SFC64.
+"""Gaussian numbers for exploration, each the sum of twelve uniform numbers from SFC64.
 
-A number of SFC64 a clock, so one of these every three.
+SFC64 gives a number a clock, so there is a Gaussian number every three clocks.
 """
 
 from amaranth import *
@@ -21,23 +21,24 @@ _DROPPED = 12
 
 
 class Noise(wiring.Component):
-    """``g = sum(parts) - 6 * 65535`` in units of 2^-16: twelve parts of 16 bits, of three numbers.
+    """``g = sum(parts) - 6 * 65535`` in units of 2^-16: twelve parts of 16 bits, from three
+    numbers.
 
-    The generator begins in state (seed, seed, seed, 1), and drops twelve numbers.
+    The generator starts in state (seed, seed, seed, 1) and drops twelve numbers.
 
     Attributes
     ----------
     LATENCY : int
         Clocks from ``load`` to the first number.
     INTERVAL : int
-        Clocks from one to the next, where they are taken at once.
+        Clocks from one number to the next, if they are taken at once.
 
     Members
     -------
     load : In(1), seed : In(64)
-        Begin anew; what was on its way is gone.
+        Start again; numbers on their way are dropped.
     o : Out(stream.Signature(signed(20)))
-        Nothing before the first ``load``; then without an end.
+        Nothing before the first ``load``; then numbers without end.
     """
 
     # The state is loaded, the first number is there; after those that are dropped the last of three

@@ -1,4 +1,4 @@
-"""Clocks of a pass, of an iteration and of an ACT, worked out; tests hold them to the RTL.
+"""Clocks of a pass, of an iteration and of an ACT by formula; tests compare them with the RTL.
 
 With S = ceil(B / (N h)) words of a stream, P = side and T(k) = ceil(k / P), tiles are loaded while
 others stream, so that from P = 8 on a pass takes ::
@@ -7,7 +7,7 @@ others stream, so that from P = 8 on a pass takes ::
     DX   T(m) * T(n) * max(S, P)
     DW   T(n) * ceil(S / P) * max(P * T(m) + 1, P * h)
 
-and what it takes to fill and to empty the units. Of a pass of TANH or SLOPE, words of the last tile
+plus the clocks to fill and to empty the units. In a pass of TANH or SLOPE, words of the last tile
 are as many clocks apart as there are lanes of actions.
 """
 
@@ -70,7 +70,8 @@ def pass_cycles(config, pass_, batch, precision):
 
 
 def _latency(config, pass_, slow):
-    """Clocks of a pass beyond those of its steps: its first tile, and the last word's way."""
+    """Clocks of a pass besides those of its steps: its first tile, and the latency of the last
+    word."""
     side, clocks = config.side, _FILL[pass_.kind]
     if pass_.kind == Kind.DW:
         return clocks + 2 * side + WeightUpdate.latency_of(config)
@@ -82,9 +83,8 @@ def _latency(config, pass_, slow):
 
 
 def iteration_cycles(config, batch, precision):
-    """Clocks from an iteration's start to the next one's, where the next batch is there by then:
-    the batch into cells, all passes, and where they take longer than the passes beside them, TD
-    errors.
+    """Clocks from an iteration's start to the next one's, if the next batch is there by then: the
+    batch into cells, all passes, and TD errors if they take longer than the passes beside them.
 
     batch, precision : as of ``pass_cycles``
     """
@@ -101,14 +101,14 @@ def iteration_cycles(config, batch, precision):
 
 
 def _errors_cycles(config, batch, precision):
-    """Clocks of the TD errors, a sample after the other; of padding too."""
+    """Clocks of the TD errors, one sample after the other, padding included."""
     places = config.cores * config.groups(batch, precision.activations)
     places *= 2 if precision.activations else 1
     return GAP * (places - 1) + TdErrors(config).latency
 
 
 def acting_cycles(config, count, precision):
-    """Clocks of an ACT of ``count`` observations that are there, to its last beat."""
+    """Clocks of an ACT of ``count`` observations, from when they are loaded to its last beat."""
     width = 512  # no clock depends on it
     intake, answer = Intake(config, width), Actions(config, width)
     clocks = intake.acting_steps * count + intake.LATENCY + answer.interval * count

@@ -1,7 +1,7 @@
 """An iteration as a table of passes, and where in the cells each of them reads and writes.
 
-A pass is one layer, one way: forward (FW), errors back (DX), or weight gradients (DW). The paper's
-order (FIXAR III): the critic is updated, then the actor through the updated critic.
+A pass is one layer in one direction: forward (FW), errors back (DX), or weight gradients (DW). The
+paper's order (FIXAR III): the critic is updated, then the actor through the updated critic.
 """
 
 import enum
@@ -20,17 +20,18 @@ class Kind(enum.IntEnum):
 
 
 class Version(enum.IntEnum):
-    """What the lanes of the action have when the frame is read."""
+    """Which actions stand in the action's lanes when the frame is read."""
 
     NONE, REPLAYED, TARGET, POLICY = range(4)
 
 
 class Result(enum.IntEnum):
-    """What becomes of a pass's numbers.
+    """Where a pass's numbers go.
 
     HIDDEN: relu, cells of the next layer. TANH: actions. Q, NEXT_Q: of the TD error. VALUE: Q of
-    the policy's action, with which the errors of the way back begin. ERROR: errors of the layer
-    below. SLOPE: through tanh, errors of the actor. UPDATE: gradients, to the optimizers.
+    the policy's action, where backpropagation to the actor starts. ERROR: errors of the layer
+    below. SLOPE: errors of the actor, times the slope of tanh. UPDATE: gradients, to the
+    optimizers.
     """
 
     HIDDEN, TANH, Q, NEXT_Q, VALUE, ERROR, SLOPE, UPDATE = range(8)
@@ -41,15 +42,16 @@ class Pass:
     """A row of the plan.
 
     network : 0 critic, 1 actor; ``layer`` its TileLayer; ``target``: the target's weights.
-    source : first word of what streams, in X cells (FW, DW) or E cells (DX). Where ``frame``, X
-        cells are merged with the action lanes of ``version``.
+    source : first word of the stream, in X cells (FW, DW) or E cells (DX). With ``frame``, X cells
+    are merged with the action lanes of ``version``.
     errors : DW: first word of the E cells that tiles are made of.
-    mask : DX: first word of the X cells whose relu is derived.
-    destination : first word of the cells that are written; of TANH the version.
-    result : Result; ``tiles`` : of the result of a SLOPE, which is of the actions alone.
-    source_slot, error_slot : of the shifts of what streams (DX: errors), and of DW's tiles.
-    result_slot : of the result's shift and range.
-    observes, decides : after this pass the TD errors begin; the iteration waits for ``update``.
+    mask : DX: first word of the X cells whose relu masks the errors.
+    destination : first word of the cells that are written; for TANH, the version.
+    result : Result. ``tiles`` : tiles of a SLOPE's result, which has the actions alone.
+    source_slot, error_slot : the slots whose shifts the stream (DX: errors) and DW's tiles have.
+    result_slot : the slot of the result's shift and range.
+    observes : after this pass the TD errors begin. decides : after this pass the iteration waits
+    for ``update``.
     """
 
     kind: Kind
@@ -72,7 +74,7 @@ class Pass:
 
 
 class Regions:
-    """First words of what is kept of a sample in X and E cells.
+    """First words of the regions that a sample has in X and E cells.
 
     X: the frame's observation of s and of s', then the hidden layers of the critic and of the
     actor; E: the errors at the outputs, then at the hidden layers, of one network at a time.
@@ -97,12 +99,12 @@ class Regions:
 
 
 def plan(config):
-    """The passes of an iteration, first to last; those of an ACT are ``acting`` of them."""
+    """The passes of an iteration, first to last; ``acting`` says which of them an ACT uses."""
     return _Planner(config).passes
 
 
 def acting(config):
-    """``range`` of the plan's passes that an ACT needs: those of the actor forward."""
+    """The ``range`` of the plan's passes that an ACT needs: the actor's forward passes."""
     count = len(config.hidden) + 1
     return range(3 * count, 4 * count)
 
@@ -126,7 +128,7 @@ class _Planner:
         return activation_slot(self.config, name, position)
 
     def _source(self, name, position, state, version):
-        """Of the X cells that a layer reads."""
+        """The fields for the X cells that a layer reads."""
         if position == 0:
             return dict(source=self.regions.states[state], frame=True, version=version)
         return dict(source=self.regions.hidden[name][position - 1])
@@ -148,7 +150,7 @@ class _Planner:
             )
 
     def _errors(self, name, position):
-        """Errors through layer ``position`` of ``name``, to the layer below."""
+        """The pass that takes errors through layer ``position`` of ``name`` to the layer below."""
         slope = position == 0
         below = ("actor", self.last) if slope else (name, position - 1)
         return Pass(
@@ -165,8 +167,8 @@ class _Planner:
         )
 
     def _backward(self, name, version):
-        """Errors and gradients from the last layer to the first; a layer's errors go through its
-        weights before these change."""
+        """The passes of errors and gradients, from the last layer to the first. A layer's errors go
+        through its weights before the weights change."""
         for position in reversed(range(self.last + 1)):
             if position:
                 yield self._errors(name, position)

@@ -1,8 +1,8 @@
-"""What FORMAT says: how many bits numbers have, and how far each layer's codes are shifted.
+"""The content of FORMAT: how many bits numbers have, and the shift of each layer's codes.
 
 Half precision is dynamic fixed point: a code of 16 bits, and a power of two for each layer that the
-host chooses from the range that the card has seen (FIXAR IV; its Q_n with delta = 2^shift and
-z = 0). Behind a relu codes have no sign.
+host chooses from the range that the card has seen (FIXAR IV; its Q_n with delta = 2^shift and z =
+0). After a relu codes have no sign.
 """
 
 from dataclasses import dataclass
@@ -26,23 +26,23 @@ def slots(config):
 
 
 def activation_slot(config, network, position):
-    """Of what layer ``position`` of ``network`` reads."""
+    """The slot of the activations that layer ``position`` of ``network`` reads."""
     return (
         0 if position == 0 else list(config.networks).index(network) * len(config.hidden) + position
     )
 
 
 def error_slot(config, network, position):
-    """Of the errors at the outputs of layer ``position`` of ``network``."""
+    """The slot of the errors at the outputs of layer ``position`` of ``network``."""
     return list(config.networks).index(network) * (len(config.hidden) + 1) + position
 
 
 @dataclass(frozen=True, kw_only=True)
 class Precision(ConfigBase):
     """
-    activations, errors : whether these are codes of 16 bits; errors only where activations are.
-    activation_shifts, error_shifts : of ``slots``: value = code * 2^shift units of full precision.
-        Not read in full precision; () is all zeros.
+    activations, errors : whether these are codes of 16 bits; errors only if activations are.
+    activation_shifts, error_shifts : the shifts of the ``slots``: value = code * 2^shift units of
+    full precision. They are ignored in full precision; () stands for all zeros.
     """
 
     activations: bool = False
@@ -69,12 +69,13 @@ class Precision(ConfigBase):
 
 
 def code_limits(signed):
-    """Lowest and highest code, without a sign behind a relu."""
+    """Lowest and highest code; after a relu codes have no sign."""
     form = SQ(CODE_WIDTH, 0) if signed else UQ(CODE_WIDTH, 0)
     return form.low, form.high
 
 
 def shift_limits(config):
-    """Largest shifts of activations and of errors: codes then reach as far as full precision."""
+    """The largest shifts of activations and of errors, with which codes have the range of full
+    precision."""
     formats = config.arithmetic
     return formats.activation.width - CODE_WIDTH, formats.gradient.width - CODE_WIDTH

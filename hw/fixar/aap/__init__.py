@@ -1,4 +1,4 @@
-"""A core, around its array: cells, words to the array, and what becomes of its sums.
+"""A core around its array: memories of cells, words to the array, and the way of its sums.
 
 Read ``cells.py`` (the memories of cells), ``feed.py`` (words to the array), ``schedule.py`` (where
 a sum belongs), ``sample_mask.py`` (which samples exist), ``result_writer.py`` (sums to cells),

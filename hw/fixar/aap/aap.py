@@ -1,6 +1,6 @@
 """An adaptive array core of FIXAR (V-A): a share of the batch, its memories, and an array of PEs.
 
-All cores run in lockstep: what a pass does, and when, the walk tells them alike.
+All cores run in lockstep: the walk sends all of them the same signals.
 """
 
 from amaranth import *
@@ -26,7 +26,8 @@ PSUM_WIDTH = 53
 
 
 class AapCore(wiring.Component):
-    """One of ``config.cores``, all alike: its sample j is ``j * cores`` of ``batch``.
+    """One of the ``config.cores`` equal cores. Its sample j stands at place ``j * cores`` of
+    ``batch``.
 
     Parameters
     ----------
@@ -47,36 +48,39 @@ class AapCore(wiring.Component):
     pass_ : In(PASS)
         Steady from the first fetch until ``end``, which comes when ``busy`` has fallen.
     batch : In, acting : In(1), steady
-        Samples of the batch from this core's first on: core k has k less than the batch, at least
-        0. While acting nothing is counted, and actions are no codes.
+        ``batch``: how many samples the batch has from this core's first on; core k has k less than
+        the batch has, at least 0. ``acting``: nothing is counted, and actions are no codes.
     fetch : In(FETCH), fetch_room : Out(1), word_valid : Out(1), step : In(STEP)
         As ``Feed``.
     row : In(ROW), tile : In(TILE_READ)
         As ``TileRows``; ``PeArray`` says when a tile may be loaded, a clock after ``step``.
     begin : In([side] of signed(47))
-        What sums begin with; steady until ``begun``, and another one from the next clock on.
+        What sums start with: steady until ``begun``, and the next one from the clock after it on.
     begun : Out(1)
         The first word of a sum with the stream's last index has read ``begin``.
     end : In(1)
-        The pass is over: ``range`` follows. ``pass_`` is steady in this clock still. The first step
-        of the next one comes side - 8 clocks after it, or later: its numbers after the range.
+        The pass is over: ``range`` follows. ``pass_`` is still steady in this clock. The first step
+        of the next pass comes at least side - 8 clocks later, so that its numbers come after the
+        range.
     clear : In(1)
-        ``value_sum`` begins anew.
+        ``value_sum`` starts at 0 again.
     sums : Out({valid, index, word: [side] of 106 bits})
         Results of an UPDATE.
     value_sum : Out(signed(48))
-        Of the values of a pass of VALUE.
+        Sum of the values of a pass of VALUE.
     range : Out(stream.Signature(range_layout(...)))
-        Of the numbers of a HIDDEN, ERROR or SLOPE that exist; ``NOTHING`` of other passes.
+        The range of the existing numbers of a pass of HIDDEN, ERROR or SLOPE; ``NOTHING`` for other
+        passes.
     saturated : Out({activations, gradients})
-        How many of them were clipped in this clock; of activations also those of the other passes
-        forward, of errors also those at the outputs.
+        How many numbers were clipped in this clock. Activations include those of all forward
+        passes, gradients include the errors at the outputs.
     busy : Out(1)
-        A step or a result is under way; from the clock after a step on.
+        A step or a result is under way; high from the clock after a step on.
     intake : In({valid, action: 1, address, halves: 2, word})
-        Writes X cells, or the action's, which are the first of the word; while no pass writes any.
+        Writes X cells, or with ``action`` the action's cells, which are the first of the word. Only
+        while no pass writes cells.
     errors : In({valid, word, keep: 2, value: [2]}), td_shift : In
-        As ``OutputErrors``; in a pass forward, or between passes.
+        As ``OutputErrors``; only in a forward pass, or between passes.
     q_address : In, q, next_q : Out([2] of signed(32))
         A clock later.
     action_address : In, action : Out([action_lanes] of 32 bits)
@@ -190,7 +194,8 @@ class AapCore(wiring.Component):
         return m
 
     def _memories(self, m):
-        """X cells, E cells and the action's, and what reads and writes them."""
+        """Wires the memories of X cells, E cells and the action's cells to their readers and
+        writers."""
         config, layouts, pass_, intake = self.config, self.layouts, self.pass_, self.intake
         m.submodules.x = x = CellMemory(config.side, layouts.x_depth, self.ultra_ram)
         m.submodules.e = e = CellMemory(config.side, layouts.e_depth, self.ultra_ram)

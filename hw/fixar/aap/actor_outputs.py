@@ -1,4 +1,4 @@
-"""Behind the actor's last layer, a lane after the other: tanh, and errors through its slope."""
+"""After the actor's last layer, one lane after the other: tanh, and errors times its slope."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -21,9 +21,9 @@ _DECODE = 1
 
 
 class ActorOutputs(wiring.Component):
-    """Words of numbers to words of cells, in passes of TANH and of SLOPE.
+    """Turns words of numbers into words of cells, in passes of TANH and of SLOPE.
 
-    A word may come as many clocks after the last one as that has lanes.
+    A word with n lanes takes n clocks, and so the next word may come n clocks after it.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ class ActorOutputs(wiring.Component):
     -------
     pass_ : In(PASS), steady
     batch : In, acting : In(1)
-        While acting, cells have no code but the tanh itself, 16 bits.
+        While acting, cells hold the tanh itself in 16 bits, not its code.
     valid : In(1), value : In([side] of two signed(32)), result : In
-        A word; what the schedule says of it.
+        A word, and ``Schedule.result`` for it.
     action : In([lanes] of 32 bits)
-        In a SLOPE, the action's cells that belong to the word.
+        In a SLOPE, the action's cells of the same samples and lanes.
     write : Out({valid, address, word: [lanes] of 32 bits})
-        Of the action's cells, or in a SLOPE of E cells.
+        A word of the action's cells or, in a SLOPE, of E cells.
     slope : Out({valid, keep: 2, value: [2] of signed(32)})
-        Errors of a lane that exists.
+        The errors of one existing lane.
     saturated : Out(range(3))
         Codes that were clipped in this clock.
     busy : Out(1)
@@ -118,7 +118,7 @@ class ActorOutputs(wiring.Component):
         return m
 
     def _pending(self, m, written):
-        """Words that have come and are not written."""
+        """How many words have come and are not written yet."""
         pending = Signal(5)
         comes = self.valid & self._mine()
         m.d.sync += pending.eq(pending + comes - written)
@@ -134,7 +134,7 @@ class ActorOutputs(wiring.Component):
         return Mux(self.result.final, self._last + 1, self.lanes)
 
     def _tanh(self, m):
-        """Lanes of the tanh of numbers, as what becomes of them."""
+        """The tanh of numbers, lane by lane."""
         config, pass_, result = self.config, self.pass_, self.result
         m.submodules.tanh = tail = TanhTail(config)
         words = self.layouts.regions.action_words
@@ -185,7 +185,7 @@ class ActorOutputs(wiring.Component):
         )
 
     def _slope(self, m):
-        """Lanes of errors times 1 - a**2."""
+        """Errors times 1 - a**2, lane by lane."""
         config, pass_, result = self.config, self.pass_, self.result
         errors = config.arithmetic.gradient
         pair = data.StructLayout({"dx": errors.shape, "code": CODE_WIDTH})

@@ -1,4 +1,4 @@
-"""Cells of a core: words of cells, whose lower and upper halves are written apart."""
+"""The cells of a core: a memory whose lower and upper halves of cells are written separately."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -14,9 +14,10 @@ __all__ = ["CellMemory"]
 
 
 class CellMemory(wiring.Component):
-    """``o`` is the word at ``address`` of two clocks ago: of the memory and of its register.
+    """Reads a word of cells in two clocks, memory and register: ``o`` is the word at the
+    ``address`` of two clocks ago.
 
-    A word that is written may be read from the next clock on, not in the same.
+    A written word may be read from the next clock on, not in the same clock.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class CellMemory(wiring.Component):
 
     @classmethod
     def estimate(cls, side, depth, ultra_ram=True):
-        """Memory blocks, and what is behind them."""
+        """Memory blocks, and the logic at their outputs."""
         style, width = style_of(depth, ultra_ram), side * CODE_WIDTH
         blocks = 2 * memory_blocks(width, depth, style)
         kinds = {"ultra": {"uram": blocks}, "block": {"bram36": blocks}}

@@ -1,4 +1,4 @@
-"""What a core's array is fed with: the words that stream, and the rows of its tiles."""
+"""The inputs of a core's array: the words that stream, and the rows of its tiles."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -17,7 +17,7 @@ __all__ = ["Feed", "TileRows"]
 
 
 class Feed(wiring.Component):
-    """Words that were fetched wait here, turned over in a DW, until a step takes them to the array.
+    """Holds fetched words until a step takes them to the array; in a DW it transposes them.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ class Feed(wiring.Component):
     -------
     pass_ : In(PASS), steady
     fetch : In(FETCH)
-        The memories are given its addresses in the same clock.
+        In the same clock the memories get its addresses.
     x, e : In([side] of 32 bits), action : In([action_lanes] of 32 bits)
-        What they have there, two clocks later.
+        The words that the memories give, two clocks later.
     fetch_room : Out(1)
         Fetches may be issued; ``SLACK`` of them may follow once it has fallen.
     word_valid : Out(1)
-        A step of this clock would find a word.
+        A word is available to a step of this clock.
     step : In(STEP)
         A step without ``ones`` needs ``word_valid``.
     stream : Out({valid, swap, word: [side] of {b0, b1}}), ``LATENCY`` clocks after ``step``
@@ -134,7 +134,7 @@ class Feed(wiring.Component):
 
 
 class TileRows(wiring.Component):
-    """Rows of tiles: of weights, which come from outside, or of a DW's errors.
+    """Gives rows of tiles: of weights, which come from outside, or of a DW's errors.
 
     Parameters
     ----------
@@ -146,9 +146,9 @@ class TileRows(wiring.Component):
     pass_ : In(PASS), steady
     row : In(ROW)
     tile : In(TILE_READ)
-        The memory is given its address in the same clock.
+        In the same clock the memory gets its address.
     e : In([side] of 32 bits)
-        What it has there, two clocks later.
+        The word that the memory gives, two clocks later.
     load : Out({valid, row, mask: 2, word: [side] of signed(27)})
         ``ROW_LATENCY`` clocks after ``row``, ``TILE_LATENCY`` after ``tile``.
     """

@@ -32,13 +32,13 @@ class OutputErrors(wiring.Component):
     begins : In(1)
         The first step of a pass of VALUE.
     errors : In({valid, word, keep: 2, value: [2] of errors})
-        ``keep``: which samples exist; those that do not have value 0.
+        ``keep``: which samples exist; a sample that does not exist has value 0.
     td_shift : In
-        Of the TD errors' codes; steady.
+        The shift of the TD errors' codes; steady.
     write : Out({valid, address, cell})
         TD errors ``LATENCY`` clocks after they came.
     saturated : Out(range(3))
-        Codes that were clipped, of the cell of ``write``.
+        How many codes in the cell of ``write`` were clipped.
     busy : Out(1)
         Seeds are being written.
     """

@@ -1,4 +1,4 @@
-"""What becomes of a core's sums: cells, actions, Q values, sums of them, ranges."""
+"""The way of a core's sums: to cells, actions, Q values and their sum, ranges."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -24,14 +24,14 @@ def saturation_layout(side):
 
 
 class ResultWriter(wiring.Component):
-    """Results from the accumulators, one word a clock, to where ``pass_`` says.
+    """Writes the results of the accumulators, one word a clock, to the place that ``pass_`` names.
 
     Parameters
     ----------
     config : FixarConfig
     layouts : Layouts
     schedule : Schedule
-        Whose results these are.
+        The schedule that gives ``result``.
     sums : StructLayout
         Of the accumulators' results.
 
@@ -39,22 +39,22 @@ class ResultWriter(wiring.Component):
     -------
     pass_ : In(PASS), steady; batch : In; acting : In(1)
     end : In(1), clear : In(1)
-        The pass is over; ``value_sum`` begins anew.
+        ``end``: the pass is over. ``clear``: ``value_sum`` starts at 0 again.
     sums : In({valid, index, word}), result : In
-        Of the accumulators; what the schedule says of it.
+        A word of the accumulators, and ``Schedule.result`` for it.
     x : In([side] of 32 bits), a clock before: cells that mask an error
     action_address : Out
-        Of the actions that belong to a word of a SLOPE; ``action`` two clocks later.
+        Address of the actions for a word of a SLOPE; ``action`` follows two clocks later.
     x_write, e_write, action_write : Out({valid, address, word})
-        Actions, those that are asked for too, have ``action_lanes`` cells.
+        Words of actions, read or written, have ``action_lanes`` cells.
     q_address : In, q, next_q : Out([2] of signed(32)), a clock later
     value_sum : Out(signed(48))
     range : Out(stream.Signature(range_layout(...)))
-        Of the pass, after its end.
+        The pass's range, after its end.
     saturated : Out({activations, gradients})
-        Numbers and codes that were clipped.
+        How many numbers and codes were clipped.
     busy : Out(1)
-        A result is not yet where it belongs.
+        A result is not yet written.
     """
 
     def __init__(self, config, layouts, schedule, sums):
@@ -157,7 +157,7 @@ class ResultWriter(wiring.Component):
         return m
 
     def _round(self, m, rounding, is_result):
-        """What is to be done with sums."""
+        """Wires the controls of ``RoundAndEncode``."""
         pass_, result, i = self.pass_, self.result, rounding.i
         pair, error, hidden = Signal(), is_result[Result.ERROR], is_result[Result.HIDDEN]
         m.d.comb += [
@@ -189,7 +189,7 @@ class ResultWriter(wiring.Component):
             ]
 
     def _values(self, m, valid, numbers, late, is_result):
-        """Q values, and the sum of those of the policy's actions."""
+        """Keeps Q values, and the sum of those of the policy's actions."""
         for kind, port in ((Result.Q, self.q), (Result.NEXT_Q, self.next_q)):
             memory = Ram(
                 width=2 * CELL_WIDTH,
@@ -217,7 +217,8 @@ class ResultWriter(wiring.Component):
             m.d.sync += self.value_sum.eq(self.value_sum + s1_values)
 
     def _range(self, m, rounding, outputs, late, is_result):
-        """Of numbers before they are codes; a lane's errors behind the slope come as lane 0."""
+        """The range of numbers before they become codes. Errors after the slope come lane by lane,
+        each as lane 0."""
         pass_ = self.pass_
         m.submodules.range = unit = PassRange(self.config.side, self._slots)
         seen = is_result[Result.HIDDEN] | is_result[Result.ERROR]

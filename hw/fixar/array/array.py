@@ -17,17 +17,17 @@ __all__ = ["PeArray"]
 
 
 class PeArray(wiring.Component):
-    """Of a word and the tile that it finds, in column c::
+    """Multiplies each word with the tile that is held; in column c::
 
         c0 = sum over k of op0[k][c] * b0[k],  c1 = sum over k of op1[k][c] * b1[k]
 
-    exactly, for the rows k. Free-running: a word a clock, or none.
+    The sums are exact, over the rows k. It never stalls: each clock takes a word, or none.
 
-    Two tiles are there at once: the one that is held, and the following one, which ``load``
-    writes row after row. A word with ``swap`` is the first of the following tile, which then is
-    held. Row k does all this k clocks after row 0: where a swap is in clock t, row k may be loaded
-    for the tile thereafter from clock t + k on, and for the next swap, in clock u, until clock
-    u + k - 1. A loader that begins in clock t + 1 and goes down a row a clock, or slower, does so.
+    It has two tiles at once: the held tile, and the following tile, which ``load`` writes row after
+    row. A word with ``swap`` is the first word of the following tile, which is held from then on.
+    Row k does all this k clocks after row 0. After a swap in clock t, row k may be loaded from
+    clock t + k on; before the next swap, in clock u, it must be loaded by clock u + k - 1. A loader
+    that starts in clock t + 1 and goes down one row a clock, or slower, obeys this.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class PeArray(wiring.Component):
 
     @classmethod
     def estimate(cls, side):
-        """Cycles; DSP blocks, and what yosys maps beside them."""
+        """Clocks, DSP blocks, and the logic that yosys maps beside them."""
         column, words = Column.estimate(side), stream_pair().size
         return Estimate(
             latency=cls.latency_of(side),

@@ -1,4 +1,4 @@
-"""A column of PEs: held operands times words, added down the cascade of the DSP blocks.
+"""A column of PEs: held operands times words, added along the cascade of the DSP blocks.
 
 Interval 1; latency ``side`` + 2 from the word of row 0 to the sums.
 """
@@ -17,7 +17,7 @@ OPERAND_WIDTH, STREAM_WIDTH, SUM_WIDTH = 27, 17, 48
 
 
 def stream_pair():
-    """What a PE multiplies by its two operands."""
+    """The two numbers that a PE multiplies by its two operands."""
     return data.StructLayout({"b0": signed(STREAM_WIDTH), "b1": signed(STREAM_WIDTH)})
 
 
@@ -27,12 +27,13 @@ def sums_layout():
 
 
 class Column(wiring.Component):
-    """Of rows k, each of whose words comes a clock after that of the row above::
+    """Two sums over the rows k, where the word of a row comes one clock after that of the row
+    above::
 
         c0 = sum over k of op0[k] * b0[k],  c1 = sum over k of op1[k] * b1[k]
 
-    A PE is two DSP blocks with their registers, and a second operand for each, which the tile
-    after this one is loaded to. There are no other adders: a sum goes to the row below by the
+    A PE is two DSP blocks with their registers, and a second operand for each, into which the
+    following tile is loaded. There are no other adders, because a sum goes to the row below on the
     blocks' own wires.
 
     Parameters
@@ -46,10 +47,11 @@ class Column(wiring.Component):
     load : In(2 * side)
         Bit 2 * k + c: ``word`` is row k's following operand c.
     swap : In(side)
-        Bit k: row k holds its following operands, for the words of this clock on. What is loaded
-        in the same clock comes after it.
+        Bit k: row k holds its following operands from this clock's word on. A load in the same
+        clock counts after the swap.
     words : In(34 * side)
-        The bits of [side] of {b0, b1}: a port with fields has a name for each, in every column.
+        The bits of [side] of {b0, b1}, as one port, because a port with fields would have a name
+        for each field in every column.
     sums : Out({c0, c1})
     """
 
@@ -75,8 +77,8 @@ class Column(wiring.Component):
 
     @classmethod
     def estimate(cls, side):
-        """Cycles and DSP blocks. Flip-flops are those of the following operands: the first of a
-        block's two registers can be that, which yosys does not see."""
+        """Clocks and DSP blocks. Flip-flops are those of the following operands; the vendor's tools
+        can put them into the first of a block's two registers, yosys cannot."""
         return Estimate(
             latency=cls.latency_of(side),
             interval=cls.INTERVAL,

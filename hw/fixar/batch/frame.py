@@ -1,9 +1,9 @@
 """How the numbers of an experience come into words of the frame: as a table of steps.
 
 A sample's frame is its action, then its observation; FIXAR's cells keep it in words of ``side``
-features. An experience lies otherwise: ``obs, next_obs, action`` without a gap, in granules of four
-numbers. A step takes up to four numbers, from a granule and the one before it, to the four lanes
-``feature mod 4``.
+features. In memory an experience has another order: ``obs, next_obs, action`` without a gap, in
+granules of four numbers. A step takes up to four numbers, from a granule and the one before it, and
+puts them into the four lanes ``feature mod 4``.
 """
 
 from typing import NamedTuple
@@ -21,10 +21,11 @@ FIELDS = ("obs", "next_obs", "action")
 
 class Step(NamedTuple):
     """
-    field : whose word is open: "obs", "next_obs" or "action".
+    field : the field whose word is being filled: "obs", "next_obs" or "action".
     word, slot : word of the frame, and which four of its features.
-    granule : of the record, behind its header; the last that has a number of the step.
-    numbers : of the record, for each lane; None where the cell is not this step's.
+    granule : number of the granule in the record, after its header: the last one that the step
+    needs.
+    numbers : for each lane the number of the record; None if this step does not write the lane.
     closes : the word is complete.
     head, head_slot : lanes whose numbers belong to the next field's first word instead, at this
         slot of it.
@@ -51,9 +52,9 @@ class Step(NamedTuple):
 def frame_steps(config):
     """The steps of an experience; those of ``obs`` come first.
 
-    All words of a frame are closed: words of an observation that have features of the action alone
-    hold zeros. There are as many steps as granules with the header, or fewer, for 4 < ``side``
-    and actions of at most ``side - 4``; at most one more up to ``side - 1``.
+    All words of a frame are written: words of an observation that have only features of the action
+    hold zeros. There are as many steps as granules with the header, or fewer, for 4 < ``side`` and
+    actions of at most ``side - 4``; at most one more up to ``side - 1``.
     """
     steps, granule = [], 0
     for name in FIELDS:

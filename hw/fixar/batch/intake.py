@@ -1,8 +1,8 @@
 """Experiences on their way from the batch memory into the cores' cells, four numbers a clock.
 
-The memory is read beat by beat as ``frame_steps`` says; the numbers are quantized, and become codes
-in half precision; words of the frame leave as they are complete. Nothing stalls: the words of one
-experience are written while the next is read.
+The memory is read beat by beat in the order of ``frame_steps``. The numbers are quantized, and in
+half precision become codes. Words of the frame leave when they are complete. Nothing stalls: the
+words of one experience are written while the next one is read.
 """
 
 import operator
@@ -33,9 +33,9 @@ _CELL = _RAW + ENCODE_LATENCY
 def write_layout(config):
     """A word that is written to a core's memories, in the clock of ``valid``.
 
-    acts : of the memory of actions, version a; else of X.
-    next : of s', else of s.
-    word : of the frame; of actions its first words.
+    acts : the word goes to the memory of actions, version a; else to X.
+    next : the word is of s', else of s.
+    word : its number in the frame, whose first words are the actions.
     t, halves : where in the core: the cell of a sample, and which halves of all numbers in it.
     data : the cells; a code is in both halves.
     """
@@ -54,8 +54,9 @@ def write_layout(config):
 
 
 class Intake(wiring.Component):
-    """Sample b of the batch goes to core ``b mod cores``, as its number ``j = b // cores``: in half
-    precision to half ``j mod 2`` of the cells of ``t = j // 2``, else to all of those of ``t = j``.
+    """Writes samples to cells. Sample b of the batch goes to core ``b mod cores`` as its number ``j
+    = b // cores``: in half precision to half ``j mod 2`` of the cells of ``t = j // 2``, else to
+    the whole cells of ``t = j``.
 
         raw = quantize(number, activation)
         code = clip(floor(raw * 2^-shift + 1/2))        (half precision; 16 bits, signed)
@@ -72,19 +73,21 @@ class Intake(wiring.Component):
     Members
     -------
     start : In(1), batch : In
-        Read so many experiences, at least one. Not before ``done``.
+        ``start``: read ``batch`` experiences, at least one. Not before ``done``.
     acting : In(1), half : In(1), shift : In
-        The batch is of observations alone, which become s; precision and shift of the frame.
-        Steady, as ``batch``, from ``start`` to ``done``.
+        ``acting``: the batch holds observations alone, which become s. ``half`` and ``shift``:
+        precision and shift of the frame. All, and ``batch``, are steady from ``start`` to ``done``.
     address : Out, beat : In(data_width)
-        The batch memory's, of a word; its row one clock later.
+        An address of the batch memory, and the beat of that word one clock later.
     write : Out(write_layout(config)).array(cores)
     done : Out(1)
-        All is written; ``low``, ``high`` and ``saturations`` are right until the next ``start``.
+        Everything is written; ``low``, ``high`` and ``saturations`` are valid until the next
+        ``start``.
     low, high : Out(signed)
-        Least and largest ``raw`` of the batch; the other limit while acting.
+        Lowest and highest ``raw`` of the batch; while acting ``low`` is the format's highest
+        number, and ``high`` its lowest.
     saturations : Out
-        Numbers, and codes, of the batch that were clipped; 0 while acting.
+        How many numbers and codes of the batch were clipped; 0 while acting.
     """
 
     # Until the address is out, until the cells are there; the word, and the sum of the clipped.
@@ -165,7 +168,7 @@ class Intake(wiring.Component):
         return numbers
 
     def _assemble(self, m, valid, step, place, cells):
-        """Words are open until their last number comes; then they go to the sample's core."""
+        """Collects words until their last number comes; then they go to the sample's core."""
         side = self.config.side
         layout = write_layout(self.config)
         word = Signal(data.ArrayLayout(CELL_WIDTH, side))
@@ -193,7 +196,8 @@ class Intake(wiring.Component):
             m.d.comb += [write.eq(out), write.valid.eq(core)]
 
     def _range(self, m, used, raw):
-        """Least and largest in two stages, then of all; where nothing is, the other limit."""
+        """Lowest and highest number, in two stages and then of all lanes; without a number, the
+        opposite limit."""
         number = self.config.arithmetic.activation
         for name, empty, better in (
             ("low", number.high, operator.lt),

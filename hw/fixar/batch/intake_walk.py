@@ -1,4 +1,4 @@
-"""Walks through a batch: the steps of a sample, then the next sample's; a step a clock."""
+"""Walks through a batch, a step a clock: all steps of a sample, then those of the next sample."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -13,7 +13,7 @@ __all__ = ["IntakeWalk", "place_layout", "step_layout"]
 def step_layout(config):
     """A row of ``frame_steps``, as the units behind the memory need it.
 
-    place : lane -> place in a granule.
+    place : for each lane the place in a granule.
     """
     slots = config.side // QUAD
     return data.StructLayout(
@@ -33,12 +33,14 @@ def step_layout(config):
 
 
 def place_layout(config):
-    """Where a sample lies: its core, a bit each; the cell there, and which halves of it."""
+    """Where a sample lies: its core (one bit for each core), its cell there, and which halves of
+    the cell."""
     return data.StructLayout({"core": config.cores, "t": range(config.samples), "halves": 2})
 
 
 class IntakeWalk(wiring.Component):
-    """The first step is out two clocks after ``start``; the others follow without a pause.
+    """Gives the steps. The first one comes two clocks after ``start``; the others follow without a
+    pause.
 
     Parameters
     ----------
@@ -51,11 +53,11 @@ class IntakeWalk(wiring.Component):
     start, batch, acting, half : In
         As of ``Intake``.
     granule : Out(range(granules))
-        Of the batch memory, the last that the step needs.
+        Granule of the batch memory: the last one that the step needs.
     valid : Out(1), last : Out(1)
         ``last`` is high with the last step of the batch alone.
     step : Out(step_layout(config)), place : Out(place_layout(config))
-        Nothing is ``used`` without ``valid``.
+        Without ``valid`` no lane is ``used``.
     """
 
     def __init__(self, config, granules):

@@ -1,4 +1,4 @@
-"""The samples of a batch: records come in and go to the cores' cells, and TD errors leave."""
+"""The samples of a batch: records come in and go to the cores' cells; TD errors leave."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -13,7 +13,7 @@ __all__ = ["Samples"]
 
 
 class Samples(wiring.Component):
-    """The batch memory, and those who read it in turn: ``Intake``, then ``TdErrors``.
+    """The batch memory with its two readers, which take turns: ``Intake``, then ``TdErrors``.
 
     The next batch comes into one half of the memory while this one is read from the other.
 
@@ -32,7 +32,7 @@ class Samples(wiring.Component):
     loaded, bad, bad_index, weight : Out
         As of ``LearnerControl``.
     take : In(1), taken : Out(1)
-        The batch that is loaded goes to the cells; it is there.
+        ``take``: the loaded batch goes to the cells. ``taken``: it is there.
     acting, half, shift : In
         As of ``Intake``, steady from the clock after ``take`` until ``taken``; ``half`` on to
         ``judged``.
@@ -40,7 +40,7 @@ class Samples(wiring.Component):
     low, high, saturations : Out
         As of ``Intake``.
     judge : In(1), judged : Out(1)
-        TD errors begin; they are all there.
+        ``judge``: compute the TD errors. ``judged``: all are computed.
     words, pair, clip : In
         Of ``TdErrors``, steady from ``judge`` until ``judged``: ``words`` is its ``groups``.
     q_address, q, next_q : as of ``TdErrors``
@@ -133,7 +133,7 @@ class Samples(wiring.Component):
         return m
 
     def _store(self, m, intake):
-        """Words of the frame to their addresses: s, behind it s'; actions have a memory of their
+        """Gives words of the frame their addresses: s, then s'; actions have a memory of their
         own."""
         layouts = Layouts(self.config)
         following = layouts.regions.states[1]

@@ -21,12 +21,13 @@ _BEGINS = len(_READS)
 
 
 def _words(config):
-    """Of a core: places of samples, in pairs."""
+    """The places of a core's samples, in pairs."""
     return range(2 * -(-config.samples // 2))
 
 
 def error_layout(config):
-    """A word of errors at the critic's output, of one sample or two; ``keep``: which exist."""
+    """A word of errors at the critic's output, of one sample or two; ``keep``: which samples
+    exist."""
     return data.StructLayout(
         {
             "valid": 1,
@@ -55,14 +56,14 @@ class TdErrors(wiring.Component):
     size : int
         32-bit words of an experience with its header.
     latency : int
-        Clocks from ``start`` to ``done`` of a single place, where no item has to wait; ``GAP`` more
-        for each further one.
+        Clocks from ``start`` to ``done`` for a single place, if no item has to wait; ``GAP`` more
+        for each further place.
 
     Members
     -------
     start : In(1), batch : In, groups : In, half : In(1), pair : In(1)
-        A batch of ``groups`` words of Q values a core begins; the last one is over. All are steady
-        until ``done``; ``pair`` only with ``half``.
+        ``start``: a batch with ``groups`` words of Q values in each core begins; the last one is
+        over. The others are steady until ``done``; ``pair`` only with ``half``.
     inverse, clip : In(32)
         Steady until ``done``, see ``TdLoss``.
     address : Out, word : In(32)
@@ -80,7 +81,7 @@ class TdErrors(wiring.Component):
     diverged, diverged_index : Out
         A TD error was infinite or NaN; the index of the first such experience.
     done : Out(1)
-        All errors and sums are there; items may wait still. Until the next ``start``.
+        All errors and sums are there, though items may still wait; high until the next ``start``.
     """
 
     def __init__(self, config):
@@ -148,7 +149,7 @@ class TdErrors(wiring.Component):
         return m
 
     def _walk(self, m):
-        """Places one after the other: what belongs to the one under way, and when it begins."""
+        """Goes through the places: the signals of the present place, and when it begins."""
         config, size = self.config, self.size
         busy, phase, base = Signal(), Signal(range(GAP)), Signal.like(self.address)
         core = Signal(range(config.cores))
@@ -192,7 +193,7 @@ class TdErrors(wiring.Component):
         )
 
     def _read(self, m, place):
-        """What of the sample is there when it begins; the last word has just come."""
+        """The sample's scalars when it begins; the last word has just come."""
         words = record_words(self.config)
         offsets = {"index": 0, "weight": 2}
         offsets |= {name: WORDS + words[name][0] for name in ("reward", "discount")}
@@ -225,7 +226,7 @@ class TdErrors(wiring.Component):
             m.d.sync += self.diverged.eq(0)
 
     def _send_errors(self, m, place):
-        """Words of one error, or of two: the first waits in a register of its core."""
+        """Sends words of one error or of two; the first of two waits in a register of its core."""
         clocks, error = self._pipeline.gradient_latency, self.error
         late = {
             name: delay(m, Value.cast(place[name]), clocks, name=f"late_{name}", reset=reset)

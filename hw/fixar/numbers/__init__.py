@@ -1,4 +1,4 @@
-"""From sums to numbers, from numbers to codes of 16 bits, and what is watched of them.
+"""From sums to numbers, from numbers to codes of 16 bits, and the ranges of numbers.
 
 Read ``rounding.py`` (one number), ``round_and_encode.py`` (a sum: shifted, rounded, relu),
 ``coder.py`` (codes of cells, a lane a clock), ``encode.py`` (a number of the batch); ``lanes.py``,

@@ -14,8 +14,8 @@ def encode(m, raw, half, shift, *, name):
 
         code = clip(floor(raw * 2^-shift + 1/2))        16 bits, signed
 
-    half : the cell is a code, in both halves; else it is ``raw``, and nothing is clipped. Steady,
-        as ``shift``.
+    half : the cell is a code, in both halves; else it is ``raw``, and nothing is clipped. ``half``
+    and ``shift`` are steady.
     """
     wide = signed(CELL_WIDTH + 1)
     shifted = Signal(wide, name=f"{name}_shifted", reset_less=True)

@@ -1,4 +1,4 @@
-"""A word's lanes one after the other: for what there is once, not for every lane."""
+"""A word's lanes one after the other, for units that exist once and not for every lane."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -8,23 +8,24 @@ __all__ = ["LaneByLane"]
 
 
 class LaneByLane(wiring.Component):
-    """Lane 0 of a word after ``LATENCY`` clocks, then one a clock, both samples side by side.
+    """Gives lane 0 of a word after ``LATENCY`` clocks, then one lane a clock, both samples side by
+    side.
 
-    A word may come as many clocks after the last one as that has lanes, or later.
+    After a word of n lanes the next word may come n clocks later.
 
     Parameters
     ----------
     lanes : int
-        Of a word, at most.
+        The most lanes of a word.
     shape : ShapeLike
         Of a number.
     tag : ShapeLike
-        Of what comes with every word, and leaves with each of its lanes.
+        What comes with every word, and leaves with each of its lanes.
 
     Members
     -------
     i : In({valid, count: range(lanes + 1), tag, value: [lanes] of two})
-        count : lanes that there are, at least 1.
+        count : lanes of the word, at least 1.
     o : Out({valid, lane, tag, value: [2]})
     """
 

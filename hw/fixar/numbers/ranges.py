@@ -1,5 +1,5 @@
-"""Lowest and highest number of each layer: each lane keeps its own while a pass is under way, and
-they are brought together once it is over.
+"""Lowest and highest number of each layer. Each lane keeps its own range while a pass is under way;
+at its end the ranges are joined.
 """
 
 from amaranth import *
@@ -22,10 +22,10 @@ def range_layout(slots):
 
 
 class PassRange(wiring.Component):
-    """Lowest and highest of the numbers of a pass.
+    """The lowest and the highest number of a pass.
 
     Free-running, a word a clock. ``o`` comes ``latency`` clocks after ``end``; until then no word
-    may come, and until it is taken no other ``end``.
+    may come, and until ``o`` is taken no other ``end``.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class PassRange(wiring.Component):
 
 
 class Ranges(wiring.Component):
-    """The ranges of all slots since they were cleared, of what every source has handed in.
+    """Joins the ranges of all sources: the range of every slot since the last ``clear``.
 
     Sources take turns; a range is in its slot ``3 * sources`` clocks after it was offered.
 
@@ -120,7 +120,7 @@ class Ranges(wiring.Component):
     -------
     i : In(stream.Signature(range_layout(slots))).array(sources)
     clear : In(1)
-        All slots to ``NOTHING``; no range is on offer.
+        Set all slots to ``NOTHING``; no range may be offered in this clock.
     low, high : Out(signed(32)).array(slots)
     """
 

@@ -22,7 +22,7 @@ _CODE_BITS = CELL_WIDTH + 1  # a code's shift begins at the number's lowest bit:
 
 
 def round_and_encode_layout(side, width):
-    """What goes into ``RoundAndEncode``; the fields are described there."""
+    """The input of ``RoundAndEncode``; the fields are described there."""
     return data.StructLayout(
         {
             "valid": 1,
@@ -47,7 +47,8 @@ def _number(arithmetic):
 
 
 def _bits(width, arithmetic):
-    """``(begin, end)``: bits of a sum that are shifted and rounded, of a pair's to its last one."""
+    """``(begin, end)``: the bits of a sum that are shifted and rounded; for a pair, up to its last
+    bit."""
     begin = arithmetic.operand.fraction - 1 - LARGEST_SHIFT
     return begin, max(begin + LARGEST_SHIFT + CELL_WIDTH + 1, width)
 
@@ -55,8 +56,9 @@ def _bits(width, arithmetic):
 class RoundAndEncode(wiring.Component):
     """``r = clip(floor(v * 2**(shift - fraction) + 1/2))``, ``fraction`` that of the operands.
 
-    Then ``max(r, 0)`` with ``relu``, and 0 where the mask is 0; that is the number. In half
-    precision its code is ``clip(floor(number * 2**-code_shift + 1/2))`` in 16 bits.
+    Rounds sums to numbers and encodes them. With ``relu`` the number is ``max(r, 0)``; if the mask
+    is 0, it is 0. In half precision its code is ``clip(floor(number * 2**-code_shift + 1/2))`` in
+    16 bits.
 
     Parameters
     ----------
@@ -143,7 +145,8 @@ class RoundAndEncode(wiring.Component):
         return m
 
     def _count(self, m, clipped):
-        """Sums of a few lanes, then of all; the numbers' wait for the codes'."""
+        """Counts clipped lanes: sums of a few lanes, then of all. The count of numbers waits for
+        that of codes."""
         keep = delay(m, self.i.keep & self.i.valid.replicate(2), 3, name="keep", reset=True)
         code_keep = delay(m, keep, self.VALUE_LATENCY, name="code_keep", reset=True)
         counts = []
@@ -167,9 +170,9 @@ class RoundAndEncode(wiring.Component):
 class RoundAndEncodeLane(wiring.Component):
     """One lane of ``RoundAndEncode``, which decodes the controls of this clock and the next ones.
 
-    number, code : ``Rounding.controls``; those of ``code``, and ``half``, belong to the numbers
-    that are there. value, cell : as there. clipped, code_clipped : numbers, codes of both samples,
-    a clock before they are out.
+    number, code : ``Rounding.controls`` of numbers and of codes; those of ``code``, and ``half``,
+    come when the numbers are computed. value, cell : as of ``RoundAndEncode``. clipped,
+    code_clipped : whether numbers, codes of both samples are clipped, a clock before they leave.
     """
 
     def __init__(self, width, arithmetic):

@@ -1,9 +1,9 @@
 """Shift right by 0 to 16 places, round half up, clip: four register stages, built for few LUTs.
 
-Shifts by 0 to 15 are two stages of multiplexers of four; the shift by 16 rides beside them in
-registers, and joins at the adder that rounds. So does what the bits of a number far beyond the
-format are forced to. A number that is beyond it by its last bit alone is seen at the adder: if too
-large it is mended behind it, if too low cleared by the register's reset.
+Shifts by 0 to 15 are two stages of multiplexers of four. The shift by 16 passes them in registers
+and joins at the adder that rounds. Overflow seen in the upper bits forces the result in stage 2.
+Overflow by the rounding alone shows in the adder: stage 4 replaces a result that is too large,
+stage 3 clears one that is too low.
 """
 
 from dataclasses import dataclass
@@ -34,18 +34,18 @@ class Rounding:
 
     @property
     def width(self):
-        """Of a result."""
+        """Bits of a result."""
         return self.low + self.high + 1
 
     def layout(self, width):
-        """Of the controls, for an ``x`` of ``width`` bits."""
+        """The layout of the controls, for an ``x`` of ``width`` bits."""
         beyond = width - (self.low + 2)
         return data.StructLayout(
             {"coarse": 2, "fine": 2, "whole": 1, "narrow": 1, "beyond": beyond}
         )
 
     def controls(self, m, width, shift, narrow, *, name, checked=1):
-        """``layout(width)`` of now and of 1, 2, 3 clocks ago: once for all numbers of a clock.
+        """The controls of now and of 1, 2, 3 clocks ago, shared by all numbers of a clock.
 
         shift : 0 to 16; narrow : whether the format is the narrow one; checked : whether anything
         is clipped.
@@ -74,19 +74,20 @@ class Rounding:
         return _extended(x[LARGEST_SHIFT:], sign, self.width + 1)
 
     def round(self, m, x, sign, stages, *, name, whole=None, zero=None, different=()):
-        """``(result, clipped)``, of ``LATENCY`` clocks ago and of one clock less.
+        """``(result, clipped)``: ``result`` comes ``LATENCY`` clocks later, ``clipped`` one clock
+        earlier.
 
         x, sign : Value
-            Bits from the one that is rounded away at no shift, and the sign, which is their highest
-            or above them.
+            ``x``: bits from the one that is rounded away without a shift. ``sign``: their highest
+            bit, or one above.
         stages : list
             ``controls``.
         whole : Value
-            What a shift by 16 gives, where it is not that of ``x``.
+            The result of a shift by 16, if it does not follow from ``x``.
         zero : Value
-            The result is 0; ``clipped`` is as if it were not.
+            Forces the result to 0; ``clipped`` is not changed by it.
         different : list of Value
-            One of these: the number is beyond the format, whatever ``x`` says.
+            If one of these is 1, the number is beyond the format, whatever ``x`` is.
         """
         first, second, third, last = stages
         width, low = self.width, self.low
@@ -147,7 +148,7 @@ class Rounding:
 
 
 def _extended(bits, sign, width):
-    """``width`` bits: signs above those that there are."""
+    """Sign-extends to ``width`` bits."""
     return Cat(bits, sign.replicate(width - len(bits)))[:width]
 
 

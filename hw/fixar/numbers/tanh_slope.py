@@ -1,4 +1,4 @@
-"""Errors behind the actor's tanh: two samples a clock, free-running, latency 6."""
+"""Errors times the slope of the actor's tanh: two samples a clock, free-running, latency 6."""
 
 from amaranth import *
 from amaranth.lib import data, wiring

@@ -25,13 +25,13 @@ class TanhTail(wiring.Component):
     Attributes
     ----------
     lanes : int
-        Of a word, at most: those of the actor's outputs, or of a tile of them.
+        The most lanes of a word: the actor's outputs, or a tile of them.
 
     Members
     -------
     i : In({valid, index, tile, count, value: [lanes] of two signed(32)})
-        index : whose samples they are; count : lanes that there are, at least 1. A word may come as
-        many clocks after the last one as that has lanes.
+        index : of the samples. count : lanes of the word, at least 1. After a word of n lanes the
+        next word may come n clocks later.
     o : Out({valid, index, tile, lane, value: [2] of signed(18)})
         Lane k comes ``LATENCY + k`` clocks after its word.
     """

@@ -16,9 +16,8 @@ __all__ = ["GradientSum"]
 class GradientSum(wiring.Component):
     """``clip(floor(sum over the cores * 2^(shift - drop) + 1/2))`` for each number of a word.
 
-    Sums are those of a batch: together less than ``2^(width - 1)`` in magnitude, where ``width`` is
-    that of a product of an activation and a gradient and of ``batch`` of them. Bits above are not
-    looked at.
+    The sums of a batch are together less than ``2^(width - 1)`` in magnitude, where ``width`` fits
+    ``batch`` products of an activation and a gradient. Higher bits are ignored.
 
     Parameters
     ----------
@@ -30,10 +29,11 @@ class GradientSum(wiring.Component):
     -------
     sums : In([cores][side] of signed(sum_width))
     shift : In(5)
-        At most that of the narrowest codes: what is shifted out at the top counts as clipped.
+        At most the shift of the narrowest codes. Bits that are shifted out at the top count as
+        clipped.
     gradient : Out([side] of signed)
     clipped : Out(side)
-        A bit a number.
+        A bit for each number.
     """
 
     INTERVAL = 1
@@ -75,7 +75,7 @@ class GradientSum(wiring.Component):
         return m
 
     def _total(self, m, lane):
-        """Over the cores, by pairs."""
+        """The sum over the cores, by pairs."""
         values = [
             Value.cast(self.sums[core][lane])[: self.width].as_signed()
             for core in range(self.config.cores)
@@ -92,7 +92,7 @@ class GradientSum(wiring.Component):
         return values[0]
 
     def _align(self, m, lane, total, shifts):
-        """Three clocks: by multiples of 8, of 2, of 1 and rounded."""
+        """Shifts in three clocks: by multiples of 8, of 2, and of 1 with rounding."""
         sign = total[-1]
         # Of a number, its sign, and what is below its point.
         top = self.drop + self.shape.width

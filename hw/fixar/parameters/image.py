@@ -1,6 +1,6 @@
 """The parameter image between beats and the memories: LOAD and STORE, section by section.
 
-A word of the memories a clock, or a beat where that is narrower; 1 clock a section more, and a
+A word of the memories a clock, or a beat if it is narrower; 1 clock more for each section, and a
 few at the end.
 """
 
@@ -21,10 +21,10 @@ __all__ = ["Image"]
 
 
 class Image(wiring.Component):
-    """Sections of ``parameter_image`` for the sets asked for, in its order.
+    """Moves the sections of ``parameter_image`` for the requested sets, in its order.
 
-    A set that the optimizer lacks is zeros where stored, and dropped where loaded. Padding, beyond
-    a layer's outputs and behind its words, is zeros where stored, and may be anything where loaded.
+    A set that the optimizer lacks is stored as zeros, and is ignored when loaded. Padding, which is
+    beyond a layer's outputs or after its words, is stored as zeros and may be anything when loaded.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class Image(wiring.Component):
     sets : In(4)
         Bits in the order of ``PARAMETER_SETS``.
     busy : Out(1)
-        From the clock after that until all is written, all beats have left.
+        High from the clock after a start until everything is written and all beats have left.
     i, o : streams of data_width bits
     enable, address : Out
-        Of reads; words stay without ``enable``.
+        Of reads; without ``enable`` the words stay.
     online, target, first, second : In(32 * side)
-        Words of 2 clocks with ``enable`` ago.
+        Words of the address that came 2 clocks with ``enable`` ago.
     write : Out({online, target, first, second})
         At ``address``.
     word : Out(32 * side)

@@ -1,4 +1,4 @@
-"""What the parameters are given, and the biases that leave them."""
+"""Ports of the parameters: the sums that come, the biases that leave."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -24,8 +24,8 @@ def bias_layout(config):
 def sums_layout(config, width):
     """Sums of gradients of all cores for one word, each of ``width`` bits.
 
-    address : of the word of weights.
-    keep : whether the word exists; else it stays as it is, and nothing is counted.
+    address : address of the word of weights.
+    keep : whether the word exists; if not, it does not change and nothing is counted.
     shift : how far the sums lie below full precision.
     """
     word = data.ArrayLayout(signed(width), config.side)

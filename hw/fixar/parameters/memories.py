@@ -21,10 +21,10 @@ WEIGHTS = ("online", "target")
 
 
 class Memories(wiring.Component):
-    """One memory a parameter set that the optimizer has; one port reads, the other writes.
+    """One memory for each parameter set that the optimizer has; one port reads, the other writes.
 
-    A word is never read in the clock in which it is written. After reset the memories hold nothing
-    that is defined.
+    A word is never read in the clock in which it is written. After reset the contents are
+    undefined.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Memories(wiring.Component):
     Members
     -------
     weights_enable, moments_enable : In(1)
-        Without it the words, and those on their way, stay.
+        Without it the words, and those on their way, do not move.
     weights_address, moments_address : In(range(config.weight_words))
     online, target, first, second : Out(32 * side)
         ``READ_LATENCY`` clocks with enable after their address; 0 where the optimizer has none.
@@ -62,7 +62,8 @@ class Memories(wiring.Component):
         )
 
     def style(self, name):
-        """Of a set: the weights that are read most are in block RAM, where parts have room."""
+        """The memory style of a set. The weights that are read most are in block RAM, of which
+        parts have most."""
         return style_of(self.config.weight_words, self.ultra_ram and name != "online")
 
     @property

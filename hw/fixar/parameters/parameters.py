@@ -31,7 +31,7 @@ _COEFFICIENTS = {"sgd": (900, 500, 1), "rmsprop": (1200, 750, 2), "adam": (1450,
 
 
 class Parameters(wiring.Component):
-    """The memories, and the three that share their ports: tiles, updates, images.
+    """The memories with the three units that use their ports: tile loader, update, image.
 
     Tiles, updates and images share one read port. Tiles that are asked for while an update or an
     image is ``busy`` wait. Whoever starts an update or an image waits until all rows of the tiles
@@ -83,8 +83,8 @@ class Parameters(wiring.Component):
 
     @classmethod
     def estimate(cls, config, ultra_ram=True):
-        """Clocks from a sum to its last write, and resources. What joins the blocks of a deep
-        memory is left out: they have wires of their own for it."""
+        """Clocks from a sum to its last write, and resources, without the logic that joins the
+        blocks of a deep memory, which have wires of their own for it."""
         memories, optimizer = (
             Memories(config, ultra_ram),
             optimizer_of(config.arithmetic).estimate(config.optimizer_config),

@@ -1,4 +1,5 @@
-"""Tiles of weights on their way to the arrays: read, rounded to operands, transposed where asked.
+"""Tiles of weights on their way to the arrays: read, rounded to operands, and transposed on
+request.
 
 Interval: a row a clock, over consecutive tiles too; a word of biases takes one clock more. Latency
 ``LATENCY`` from a tile's request to its first word, ``side`` + 1 more if it is transposed.
@@ -29,12 +30,13 @@ def operand(arithmetic, weight):
 
 
 class TileLoader(wiring.Component):
-    """Rows of the tiles asked for, in their order, row 0 of each first.
+    """Gives the rows of the requested tiles in order, row 0 of each tile first.
 
     The biases of a tile come in a clock in which the consumer would take a row (``rows.ready``),
     after the last row of the tile before has moved and before the first row of its own is valid.
-    Between tiles there is no pause, as long as the next is asked for when the last word of the one
-    before is read; but a tile that is not transposed follows one that is only when that has left.
+    There is no pause between tiles, if the next tile is requested by the time the last word of the
+    one before is read. One exception: after a transposed tile, a tile that is not transposed waits
+    until that one has left.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ class TileLoader(wiring.Component):
         return m
 
     def _read(self, m, advance):
-        """An address a clock; what goes with its word."""
+        """An address a clock, and the signals that accompany its word."""
         side = self.config.side
         tile, active = Signal(tile_request_layout(self.config), reset_less=True), Signal()
         row, at_bias = Signal(range(side)), Signal()
@@ -125,7 +127,7 @@ class TileLoader(wiring.Component):
         }
 
     def _leave(self, m, tag, operands, advance):
-        """Straight to ``rows`` and ``bias``, or through ``Transpose``: in order."""
+        """Sends words to ``rows`` and ``bias``, directly or through ``Transpose``, in order."""
         config, rows = self.config, self.rows
         operand_width = config.arithmetic.operand.width
         m.submodules.transpose = transpose = Transpose(operand_width, config.side)

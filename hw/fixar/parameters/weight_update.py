@@ -48,19 +48,20 @@ class WeightUpdate(wiring.Component):
     -------
     i : In(sums_layout)
     network : In(1)
-        Of the optimizers' coefficients: 0 the critic's. Steady from ``settle_of(config)`` clocks
-        before the first sum until ``busy`` falls, and so is ``hyperparameters``.
+        Which network's coefficients the optimizers use; 0 is the critic. Steady from
+        ``settle_of(config)`` clocks before the first sum until ``busy`` falls, and so is
+        ``hyperparameters``.
     hyperparameters : In(HYPERPARAMETERS)
     busy : Out(1)
         From the clock after the first sum until all words are written and counted.
     weights_address, moments_address : Out
-        To be read in every clock.
+        Addresses to read in every clock.
     online, target, first, second : In(32 * side)
         Words, ``READ_LATENCY`` clocks after their address.
     write, write_<...> : Out
         As of ``Memories``.
     clipped_gradients, clipped_weights : Out(range(side + 1))
-        Numbers that were clipped, once.
+        How many numbers were clipped; each is reported once.
     """
 
     INTERVAL = 1
@@ -174,7 +175,7 @@ class WeightUpdate(wiring.Component):
         return stored_sets(self.config)
 
     def _coefficients(self, m):
-        """Of the network's hyperparameters, as the optimizers take them."""
+        """The coefficients from the network's hyperparameters, as the optimizers take them."""
         given = Signal(COEFFICIENTS, reset_less=True)
         for field in COEFFICIENTS.members:
             value = self.hyperparameters[field]

@@ -1,4 +1,4 @@
-"""The plan as a table in hardware: a pass by its number, with what is in force for this batch."""
+"""The plan as a table in hardware: a pass by its number, with this batch's sizes and shifts."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -12,7 +12,7 @@ __all__ = ["PassTable"]
 
 
 class PassTable(wiring.Component):
-    """The pass ``number``, two clocks later.
+    """Gives the pass ``number``, two clocks later.
 
     Parameters
     ----------
@@ -21,11 +21,11 @@ class PassTable(wiring.Component):
     Attributes
     ----------
     WEIGHTS : data.StructLayout
-        Of the layer: ``base``, first word of its weights; ``inputs``, and ``first``, features of
-        the frame that have no weights; ``end``: those whose weights are wanted.
+        The layer's ``base``: first word of its weights; ``inputs``; ``first``: features of the
+        frame that have no weights; ``end``: end of the features whose weights are needed.
     END : data.StructLayout
-        ``observes``, ``decides``: what follows the pass; ``ends``: nothing; ``seeds``: it
-        begins errors.
+        ``observes``, ``decides``: as of ``Pass``. ``ends``: no pass follows. ``seeds``: the pass
+        starts errors of -1.
 
     Members
     -------
@@ -34,7 +34,7 @@ class PassTable(wiring.Component):
     activation_shifts, error_shifts : In([slots] of shifts)
         0 in full precision.
     samples, pairs : In
-        Samples of a core, and pairs of them, of the batch.
+        How many samples of the batch a core has, and how many pairs of samples.
     pass_ : Out(PASS), weights : Out(WEIGHTS), end : Out(END)
     """
 
@@ -132,7 +132,7 @@ class PassTable(wiring.Component):
         )
 
     def _row(self, number, each):
-        """What does not depend on batch and precision."""
+        """The fields that depend on neither batch nor precision."""
         layer, samples, side = each.layer, self.layouts.samples, self.config.side
         forward, errors = each.kind == Kind.FW, each.kind == Kind.DX
         outer = layer.input_tiles if errors else layer.output_tiles

@@ -1,4 +1,4 @@
-"""What streams past the tiles: addresses of a pass's words, in the order in which they enter."""
+"""The stream past the tiles: addresses of a pass's words, in the order in which they enter."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -11,11 +11,11 @@ __all__ = ["Reader"]
 
 
 class Reader(wiring.Component):
-    """A fetch a clock while there is room.
+    """Gives a fetch a clock while there is room.
 
-    Forward and back: for each tile of the result and each tile of the source, a word of every
-    sample (or pair). Gradients: for each tile of the errors and each group of ``side`` words, all
-    tiles of the source, a block of ``side`` words each; what is beyond the batch is blank.
+    In FW and DX: for each tile of the result and each tile of the source, a word of every sample
+    (or pair). In DW: for each tile of the errors and each group of ``side`` words, all tiles of the
+    source, a block of ``side`` words each; words beyond the batch are blank.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""What follows what: a batch comes in, pass after pass, the TD errors beside them, the update."""
+"""The order of an iteration: a batch comes in, pass follows pass with the TD errors beside them,
+then the update."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -26,21 +27,22 @@ class Sequencer(wiring.Component):
     train, act, update : In(1), batch : In
         As of ``LearnerSignature``.
     intake : Out(1), intake_done : In(1)
-        The batch comes into the cells; it has come.
+        ``intake``: bring the batch into the cells. ``intake_done``: it has come.
     samples, pairs : Out
-        Samples of a core, and pairs of them.
+        How many samples a core has, and how many pairs.
     number : Out, end : In
-        The pass of ``PassTable``, and what follows it.
+        The number of the pass for ``PassTable``, and its answer about what follows.
     start : Out(1), running : In(1)
-        Its walk begins; something of it is under way.
+        ``start``: the pass's walk begins. ``running``: a part of it is under way.
     over : Out(1)
-        The pass has ended: its range is whole.
+        The pass has ended, and its range is complete.
     errors : Out(1), errors_done : In(1)
-        TD errors begin; they are all there.
+        ``errors``: compute the TD errors. ``errors_done``: all are computed.
     trained : Out(1), decided : Out(1), updating : Out(1)
-        ``decided``: the errors are all there, and the update was asked for.
+        ``trained``: all gradients are complete. ``decided``: all TD errors are computed, and the
+        update was requested. ``updating``: parameters are changing.
     answer : Out(1), answered : In(1)
-        The actions of an ACT leave; they have left.
+        ``answer``: send the actions of an ACT. ``answered``: they have left.
     acting : Out(1)
         An ACT is under way.
     """

@@ -1,4 +1,4 @@
-"""What enters the arrays: a step a clock, where its word and its tile are there."""
+"""The steps that enter the arrays: one a clock, when its word and its tile are there."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -12,9 +12,10 @@ __all__ = ["Streamer"]
 
 
 class Streamer(wiring.Component):
-    """Steps of a pass, in the order of ``Reader``; in a DW a step with ones ends each group.
+    """Gives the steps of a pass, in the order of ``Reader``. In a DW a step with ``ones`` ends each
+    group.
 
-    Where each number of a result takes a clock of its own (TANH, SLOPE), the words of the last tile
+    If each number of a result takes a clock of its own (TANH, SLOPE), the words of the last tile
     come ``slow`` clocks apart.
 
     Parameters
@@ -27,7 +28,7 @@ class Streamer(wiring.Component):
     word : In(1)
         The next word of the stream is there.
     tile : In(1)
-        The next tile is there, or will be when its rows are wanted.
+        The next tile is there, or will be when its rows are needed.
     step : Out(STEP)
         A step with ``swap`` takes the tile.
     busy : Out(1)

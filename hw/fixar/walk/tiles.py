@@ -1,4 +1,5 @@
-"""The tiles of a pass: requests for weights, or rows of errors; when the arrays may take one."""
+"""The tiles of a pass: requests for weights, or rows of errors, and when the arrays may take a
+tile."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -14,8 +15,8 @@ __all__ = ["Tiles", "tile_request_layout"]
 def tile_request_layout(config):
     """A tile of weights.
 
-    ``address``: of its first row, which need not exist; rows ``low`` .. ``high - 1`` do. With
-    ``bias`` the word at ``bias_address`` comes first.
+    ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
+    With ``bias`` the word at ``bias_address`` comes first.
     """
     address = range(config.weight_words)
     return data.StructLayout(
@@ -32,18 +33,17 @@ def tile_request_layout(config):
 
 
 class Tiles(wiring.Component):
-    """Tiles in the order in which ``Streamer`` takes them, each loaded while another streams.
+    """Loads tiles in the order in which ``Streamer`` takes them, each while another one is in use.
 
-    Forward, row k of a tile is the weights of an input, and its first tile of each result brings
-    the biases; back, tiles are turned over. In a DW, row k is the errors of a sample, or of two in
-    turn where activations are codes; what is beyond the batch is zeros.
+    In FW, row k of a tile has the weights of an input, and the first tile of each result brings the
+    biases. In DX, tiles are transposed. In DW, row k has the errors of a sample, or, if activations
+    are codes, of two samples in turn; rows beyond the batch are zeros.
 
     Parameters
     ----------
     config : FixarConfig
     read_latency : int
-        Clocks that a row takes more from ``tile_read`` to the arrays than from ``row_o``, where it
-        takes as many as a step's word.
+        Latency from ``tile_read`` to the arrays, less that from ``row_o`` (which equals a step's).
 
     Members
     -------
@@ -51,10 +51,10 @@ class Tiles(wiring.Component):
         ``weights`` as of ``PassTable``.
     request : Out(stream of tile_request_layout)
     row_i : In(stream of rows_layout), row_o : Out(ROW)
-        Rows of the tiles asked for, as they may be loaded.
+        Rows of the requested tiles, when they may be loaded.
     tile_read : Out(TILE_READ)
     ready : Out(1)
-        A tile is there for the next step with a swap.
+        A tile is there for the next step with ``swap``.
     swap : In(1)
         A step takes it.
     busy : Out(1)
@@ -89,8 +89,8 @@ class Tiles(wiring.Component):
         return m
 
     def _ask(self, m, asking, mine):
-        """Requests for tiles of weights: forward by the result's tiles, then the source's; back
-        the other way round."""
+        """Requests tiles of weights: in FW the result's tiles are the outer loop and the source's
+        the inner one; in DX the other way round."""
         p, w, request, side = self.pass_, self.weights, self.request.p, self.config.side
         backward = p.kind == Kind.DX
         inner, outer = Signal.like(p.inner), Signal.like(p.outer)
@@ -132,7 +132,7 @@ class Tiles(wiring.Component):
                     m.d.sync += asking.eq(0)
 
     def _read(self, m, reading, mine):
-        """Rows of errors, once the arrays have a place for a tile."""
+        """Reads rows of errors, once the arrays have a place for a tile."""
         p, read, side = self.pass_, self.tile_read, self.config.side
         inner, outer, row = Signal.like(p.inner), Signal.like(p.outer), Signal(range(side))
         second = Signal()  # of two samples of a row
@@ -175,8 +175,9 @@ class Tiles(wiring.Component):
                             m.d.sync += reading.eq(0)
 
     def _hold(self, m):
-        """A tile at a time waits in the arrays. Rows come a clock each, of pairs every other clock,
-        so that it may be taken before its last row is loaded."""
+        """Knows when a tile may be taken. One tile at a time waits in the arrays. A row comes each
+        clock, or for pairs every other clock, so that a tile may be taken before its last row is
+        loaded."""
         p, side = self.pass_, self.config.side
         held = Signal()
         row, read = self.row_i, self.tile_read

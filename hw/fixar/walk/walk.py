@@ -1,4 +1,4 @@
-"""The walk through a pass: reader, tiles and streamer, which keep each other's order."""
+"""The walk through a pass: reader, tiles and streamer, which use the same order."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -12,7 +12,7 @@ __all__ = ["Walk"]
 
 
 class Walk(wiring.Component):
-    """All fetches, tiles and steps of a pass, for all cores alike.
+    """Gives all fetches, tiles and steps of a pass, the same for all cores.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ class Walk(wiring.Component):
     Members
     -------
     start : In(1), pass_, weights : In
-        Begin the pass, whose numbers are steady until it has ended.
+        ``start``: begin the pass. ``pass_`` and ``weights`` are steady until it has ended.
     fetch, room, word : see ``Reader`` and ``Streamer``
     step : Out(STEP)
     request, row_i, row_o, tile_read : see ``Tiles``
     busy : Out(1)
-        There are steps to come.
+        Steps are still to come.
     """
 
     def __init__(self, config, weights, read_latency):
