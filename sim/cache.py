@@ -1,9 +1,10 @@
-"""Folders that are made once for all who need them: one maker at a time, whole, checked when used.
+"""Folders of build outputs that are made once: by one process at a time, complete, and checked at
+each use.
 
-A folder is filled aside and renamed. A file of digests in it tells a whole one from one that was
-damaged since, by a full disk or a loss of power, which is made again. Code in it is run, and who
-can write the folder can write the digests too: a folder with a file that others may write is made
-again, and one that is of another user is refused.
+A folder is filled under another name and then renamed. A file of digests in it shows damage by a
+full disk or a loss of power; a damaged folder is made again. Code in a folder is run, and anybody
+who can write the folder can write the digests too. So a folder with a file that others may write is
+made again, and a folder of another user is refused.
 """
 
 import hashlib
@@ -40,9 +41,10 @@ def say(text):
 
 
 def kept(folder, make, *, limit_s=_LIMIT_S):
-    """``folder``, which ``make(work)`` fills as ``work / "out"`` unless it is there and whole.
+    """Returns ``folder``. Unless it is there and complete, ``make(work)`` fills it as ``work /
+    "out"``.
 
-    Who comes while another process makes it waits, and says for whom. Raises Unwritable, Failure
+    If another process is making it, waits, and says for which process. Raises Unwritable, Failure
     after ``limit_s``, and UsageError where another user has made it.
     """
     folder = Path(folder)
@@ -117,7 +119,7 @@ def _paths(folder):
 
 
 def _is_usable(folder):
-    """Whether ``folder`` is there, whole, and nobody else's to write."""
+    """Whether ``folder`` is there, is complete, and only this user can write it."""
     try:
         paths = _paths(folder) if folder.exists() else []
         if any(path.stat().st_uid not in _USERS for path in paths):

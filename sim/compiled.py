@@ -2,14 +2,15 @@
 
 numba freezes the values of a function's globals into its code, and many of them are constants of
 ``hw``. numba's own cache looks at the function's file alone, not at those that this imports. Here
-compiled code has a name made of all that it depends on, and is found again only by that name: the
-sources of its module and of all our modules that this imports, directly or not; the values that
-were frozen; the types of the arguments, the processor and the versions of the tools. The time of a
-file plays no part, except that code which nobody has used for 30 days is removed.
+the file name of compiled code is made of everything that the code depends on: the sources of its
+module and of all our modules that this module imports, directly or not; the frozen values; the
+types of the arguments, the processor and the versions of the tools. File times do not matter,
+except that code which nobody has used for 30 days is removed.
 
-What numba does not promise: that a dispatcher asks its ``_cache`` (a ufunc's, its ``cache``) as it
-would ask a ``NullCache``, and that a ``CompileResult`` can be taken apart to be pickled. If that
-changes, every process compiles for itself, or the import says which name is gone.
+This uses two things that numba does not promise: a dispatcher asks its ``_cache`` (for a ufunc, its
+``cache``) as it would ask a ``NullCache``, and a ``CompileResult`` can be taken apart to be
+pickled. If numba changes them, every process compiles for itself, or the import says which name is
+gone.
 """
 
 import hashlib
@@ -76,7 +77,7 @@ class _Kept(NullCache):
         return str(FOLDER)
 
     def load_overload(self, sig, target_context):
-        """The ``CompileResult``, or None if it is not there as it was written."""
+        """The ``CompileResult``, or None if its file is missing or damaged."""
         target_context.refresh()
         try:
             path = self._path(sig, target_context.codegen())
@@ -95,7 +96,7 @@ class _Kept(NullCache):
         return result
 
     def save_overload(self, sig, data):
-        """Keep it, or say why that is impossible: this process can go on without."""
+        """Keeps it. If that is impossible, says why; this process goes on without."""
         try:
             if data.lifted or data.library.has_dynamic_globals:
                 return
@@ -170,7 +171,7 @@ def _is_below(name, packages):
 @cache
 def _read(name):
     """``(digest, imports)`` of a module's source: the names of modules and of what is in them.
-    Both are empty where ``name`` is no module, but something in one."""
+    Both are empty if ``name`` is not a module but a name in a module."""
     spec = _spec(name)
     if spec is None or not spec.has_location:
         return b"", ()
@@ -179,8 +180,9 @@ def _read(name):
 
 
 def imports(source, package):
-    """What a text of ``package`` imports, and words that only look so: parsing takes ten times as
-    long. Of ``from a import b``, which may be a module, ``a.b``."""
+    """The names that a text of ``package`` imports, and words that only look like imports, since
+    parsing would take ten times as long. ``from a import b`` gives ``a.b``, which may be a
+    module."""
     for module, names in _IMPORT.findall(_IGNORED.sub(" ", source)):
         above = resolve_name("".join(module.split()), package) + "." if module else ""
         for name in names.strip("()").split(","):
@@ -200,10 +202,10 @@ def _spec(name):
 
 
 def _frozen(value, named, seen):
-    """What numba makes of ``value``, as something whose ``repr`` tells it from any other.
+    """What numba freezes of ``value``, as an object whose ``repr`` differs for different values.
 
-    The sources say the same, unless one has changed after it was imported, or Python has taken it
-    from a stale ``.pyc``.
+    The sources already determine it, unless a source has changed after its import, or Python has
+    used a stale ``.pyc``.
 
     named : the globals of the function that ``value`` is from
     seen : the functions that need not be looked at again

@@ -7,8 +7,8 @@ __all__ = ["naming"]
 
 @contextmanager
 def naming(path):
-    """An OSError of the block that names no file names ``path``: a write that finds the disk full
-    knows only its file's number."""
+    """Gives an OSError of the block the name ``path`` if it has none, because a write to a full
+    disk knows only the number of its file."""
     try:
         yield
     except OSError as error:

@@ -26,7 +26,7 @@ class Held(Failure):
 
 @contextmanager
 def locked(path, *, limit_s=0.0, waiting=None):
-    """Hold the lock file ``path`` while the block runs; a process that dies lets go of it.
+    """Holds the lock file ``path`` while the block runs; if the process dies, the lock is free.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tools as child processes that end with us: what interrupts a build leaves no orphan behind."""
+"""Tools as child processes that end with this process: an interrupted build leaves none running."""
 
 import os
 import shutil
@@ -115,7 +115,8 @@ def _begin(running, work, command):
 
 @contextmanager
 def _signals_later():
-    """Ctrl-C and SIGTERM act behind the block: inside Popen they would lose a begun process."""
+    """Delays Ctrl-C and SIGTERM until the block ends: inside Popen they would lose a process that
+    has just started."""
     came, before = [], {}
     if threading.current_thread() is threading.main_thread():  # others are not interrupted
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""Where the simulators are, and how to say that one is missing."""
+"""Finds the simulators, and says if one is missing."""
 
 import importlib.util
 import os

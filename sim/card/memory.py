@@ -1,4 +1,4 @@
-"""Memory of the simulated card: its timing, its banks, and what one launch may touch of it."""
+"""Memory of the simulated card: its timing, its banks, and the part that one launch may use."""
 
 from bisect import insort
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ WRITE_ORDERS = ("address", "together", "data")
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """``channel`` of ``master`` moves nothing ("stuck"), or answers on it say SLVERR ("error").
+    """A fault: ``channel`` of ``master`` moves nothing ("stuck"), or its answers are SLVERR
+    ("error").
 
-    A beat of R that says so brings noise.
-    A stuck AW, W or AR takes nothing, a stuck B or R shows no answer that it does not show already.
-    Errors are those of single answers: a write's B, a beat of R; each has the clock in which it is
-    first shown. Faults of one channel know nothing of each other: an answer fails where any of them
-    says so, and every one counts it.
+    A beat of R with SLVERR brings random bits. A stuck AW, W or AR takes nothing. A stuck B or R
+    shows no new answer. Errors are those of single answers, a write's B or a beat of R, decided in
+    the clock in which the answer is first shown. Faults of one channel are independent: an answer
+    fails if one of them says so, and each counts it.
     """
 
     master: str
@@ -74,11 +74,12 @@ class Fault:
 class MemoryConfig(ConfigBase):
     """How the memory behind every AXI master behaves.
 
-    A read's first beat is shown ``read_latency`` clocks after its address was taken, a write's
-    answer ``write_latency`` clocks after its last beat and its address; both in order.
+    The first beat of a read is shown ``read_latency`` clocks after its address was taken. The
+    answer to a write is shown ``write_latency`` clocks after its address and its last beat were
+    taken. Both keep the order of requests.
 
-    AXI leaves to a slave what of a write it takes first, and one that has waited for both is as
-    right as one that waits for neither: hardware must end with each ``write_order``.
+    AXI lets a slave take the address or the data of a write first, or wait for both, so a kernel
+    must work with each ``write_order``.
     """
 
     #: Clocks; about what DDR4 behind an interconnect takes at 250 MHz.
@@ -170,7 +171,7 @@ class Allocator:
 
 
 class Buffer(NamedTuple):
-    """What a launch may touch: bytes ``data`` at ``address``, through ``master``."""
+    """Memory that a launch may use: bytes ``data`` at ``address``, through ``master``."""
 
     master: str
     address: int
@@ -204,7 +205,7 @@ class Memory:
         raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")
 
     def words(self, address, size):
-        """``view`` as uint32. Programs repeat themselves: the last places are kept."""
+        """``view`` as uint32. The last places are kept, because programs repeat them."""
         found = self._words.get((address, size))
         if found is None:
             if len(self._words) >= _KEPT:

@@ -7,7 +7,7 @@ __all__ = ["ModelledKernel"]
 
 
 class ModelledKernel:
-    """``start`` runs the twin to the end; an exception of the twin is the caller's."""
+    """``start`` runs the twin to its end; the caller gets an exception of the twin."""
 
     cycles = None
     outcome = Outcome.DONE

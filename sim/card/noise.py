@@ -1,8 +1,10 @@
-"""A kernel's Verilog with a switch: kind, as simulators are, or as unkind as hardware may be.
+"""A kernel's Verilog with a switch for noise: with it, everything that hardware leaves open is
+random.
 
-Off, the text does what it did. On, registers and RAM begin as noise and not with the values that
-they have after power-up, for a reset in the middle of work finds anything in them; and a read of a
-RAM that meets a write of its word brings noise. What tools for boards are given has no switch.
+If the switch is off, the Verilog behaves as before. If it is on, registers and RAM begin with
+random bits instead of their values after power-up, because a reset during work may find anything in
+them; and a read of a RAM returns random bits if it meets a write of the same word. The Verilog for
+boards has no switch.
 """
 
 import re
@@ -64,7 +66,8 @@ def switched(verilog):
 
 
 def collisions(verilog, word, when=""):
-    """``verilog`` where reads that meet a write bring ``word``; only ``when``, if that is given."""
+    """``verilog`` in which a read that meets a write brings ``word``; if ``when`` is given, only
+    then."""
     for module, read, spoilt, _ in _READS:
         if verilog.count(read) != verilog.count(f"module {module} #"):
             raise UsageError(f"{module} must read by {read!r}, once")
@@ -73,8 +76,8 @@ def collisions(verilog, word, when=""):
 
 
 def _begun(module):
-    """The module, where registers, and memories that something writes, begin as noise if the switch
-    is on. Other memories are tables."""
+    """The module, in which registers and written memories begin with random bits if the switch is
+    on. Memories that nothing writes are tables."""
     for name, _, _, registers in _READS:
         if module.startswith(f"module {name} #"):
             lines = "".join(f"        {each} = memory[0];\n" for each in registers)

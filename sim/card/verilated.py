@@ -16,7 +16,7 @@ _SLICE_S, _FIRST_SLICE = 0.05, 2000
 
 
 class Outcome(IntEnum):
-    """What a launch came to; ``STALLED``: no AXI transfer for ``MemoryConfig.max_idle`` clocks."""
+    """How a launch ended; ``STALLED``: no AXI transfer for ``MemoryConfig.max_idle`` clocks."""
 
     RUNNING = 0
     DONE = 1
@@ -46,7 +46,7 @@ _Channel = _structure("Channel", beats=_u64, idle=_u64, valid=_u32, ready=_u32, 
 
 
 def _faults(faults, masters):
-    """C array of ``faults`` on ``masters``, which are names."""
+    """The C array of ``faults``; ``masters`` are the masters' names."""
     endless = 2**64 - 1
     rows = []
     for fault in faults:
@@ -98,7 +98,7 @@ class VerilatedKernel:
     trace : path or None
         Write a waveform (VCD) there; a separate, slower build.
     trace_launches : int or None
-        End it with so many launches, for it grows with every clock.
+        The number of launches after which the waveform ends, because it grows with every clock.
     """
 
     def __init__(self, description, verilog, memory, trace=None, trace_launches=None):
@@ -135,7 +135,7 @@ class VerilatedKernel:
         self._check()
 
     def _show_buffers(self, buffers):
-        """Tell each master's memory what it may touch."""
+        """Tells each master's memory which buffers it may use."""
         tables = [
             [
                 (b.address, len(b.data), b.data.ctypes.data, b.readable, b.writable)

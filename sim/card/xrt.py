@@ -1,12 +1,12 @@
 """The simulated card under pyxrt's own names, with pyxrt's own limits.
 
-``device(backend="sim")`` runs the generated Verilog, ``device(backend="model")`` its twin; all else
-is one code. ``xclbin`` takes the path of a kernel description, the Verilog beside it.
+``device(backend="sim")`` runs the generated Verilog, ``device(backend="model")`` its twin; all other
+code is the same. ``xclbin`` takes the path of a kernel description, the Verilog beside it.
 
 Beyond pyxrt: the keywords and ``close`` of ``device``; ``cycles`` and ``report()`` of ``run``.
-Different from it: a buffer in the wrong bank is refused, where XRT warns and copies; ``run.state``
-gives simulated time a chance to pass; a launch that stands still ends its wait with NORESPONSE, one
-that breaks an AXI rule with ERROR.
+Different from pyxrt: a buffer in the wrong bank is refused, while XRT warns and copies;
+``run.state`` lets simulated time pass; the wait for a launch that stands still ends with
+NORESPONSE, and with ERROR if the launch breaks an AXI rule.
 
 Source: XRT, src/python/pybind11/src/pyxrt.cpp.
 """
@@ -113,11 +113,11 @@ class device:
         Timing, stalls and faults of the memory, without effect on "model"; noise.
     banks : sequence of Bank
     connectivity : dict of str to int
-        Master name -> bank; a master that is not named has the bank of its position.
+        ``{master: bank}``; a master that is not named has the bank of its own number.
     trace : path or None
         Waveform to write ("sim").
     trace_launches : int or None
-        Launches after which it ends.
+        Launches after which the waveform ends.
     """
 
     def __init__(self, index=0, *, backend="sim", memory=None, banks=BANKS, connectivity=None,
@@ -192,7 +192,7 @@ class hw_context:
 class kernel:
     """``kernel(device, uuid, name, mode)`` or ``kernel(hw_context, name)``.
 
-    From 2022.1 on ``mode`` may be left out; here it may not, as before.
+    From XRT 2022.1 on ``mode`` may be left out; here it may not, as in older releases.
     """
 
     exclusive, shared, none = range(3)
@@ -216,7 +216,8 @@ class kernel:
         return self._device._groups[argument.name]
 
     def __call__(self, *arguments):
-        """Start a run. As in pyxrt, what is neither buffer nor int32 stays unset in silence."""
+        """Start a run. As in pyxrt, an argument that is neither a buffer nor an int32 stays unset
+        without a message."""
         launched = run(self)
         for index, value in enumerate(arguments):
             try:
@@ -257,7 +258,8 @@ class run:
         self._state = _RUNNING
 
     def _held_buffers(self):
-        """What the kernel may touch: one ``Buffer`` where arguments of a master share one."""
+        """The buffers that the kernel may use; arguments of a master that share a buffer give one
+        ``Buffer``."""
         buffers = {}
         for argument in self._arguments:
             held = self._buffers.get(argument.name)
@@ -271,7 +273,7 @@ class run:
         return list(buffers.values())
 
     def wait(self, timeout_ms=0):
-        """Simulate for ``timeout_ms`` of real time at most, 0: to the end of the launch."""
+        """Simulate for at most ``timeout_ms`` of real time; 0: until the launch ends."""
         if self._state == _RUNNING:
             engine = self._device._kernel
             outcome = engine.wait(timeout_ms / 1000 if timeout_ms else None)
@@ -292,7 +294,7 @@ class run:
 
 
 def _int32(value):
-    """What pybind11 accepts as a C int: no float, nothing beyond 32 bits; else TypeError."""
+    """A number that pybind11 accepts as a C int of 32 bits; TypeError for others, and floats."""
     numeric = hasattr(value, "__index__") or hasattr(value, "__int__")
     if isinstance(value, float) or not numeric or not -(2**31) <= int(value) < 2**31:
         raise TypeError(f"incompatible function arguments: {value!r}")

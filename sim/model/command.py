@@ -1,4 +1,4 @@
-"""The twin's check of a command: what ``hw.shell.decoder`` does, from the same table."""
+"""The twin's check of a command: it does the same as ``hw.shell.decoder``, from the same table."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class _Place(NamedTuple):
 
 
 class _Decoded(NamedTuple):
-    """What 64 bytes say by themselves, whatever the state."""
+    """What 64 bytes mean by themselves, whatever the state."""
 
     command: Command | None = None
     fields: dict = {}
@@ -42,14 +42,14 @@ class _Asked:
 
 
 class CommandCheck:
-    """The commands of one table for one config.
+    """Checks the commands of one table for one config.
 
     Parameters
     ----------
     table : CommandTable
     config : the kernel's
     beat_bytes : callable
-        Buffer name to the bytes of a beat of its master.
+        Gives, for a buffer's name, the bytes of a beat of its master.
     """
 
     def __init__(self, table, config, beat_bytes):
@@ -59,14 +59,14 @@ class CommandCheck:
         self._seen = {}
 
     def __call__(self, raw, state, room):
-        """The command in ``raw``, and why it is refused.
+        """Decodes the command in ``raw``, and says why it is refused.
 
         Parameters
         ----------
         raw : bytes-like, 64
         state : the core's twin
         room : callable
-            Buffer name to its bytes.
+            Gives, for a buffer's name, its bytes.
 
         Returns ``(command, c, error, detail)``; ``c`` has fields, values, stages, and in
         ``c.beats`` the beats of each footprint by name.
@@ -92,7 +92,7 @@ class CommandCheck:
         return command, c, *_RIGHT
 
     def _remembered(self, raw):
-        """Programs repeat themselves: the last commands are kept."""
+        """Decoded commands, kept because programs repeat them."""
         if len(self._seen) >= _KEPT:
             self._seen.clear()
         decoded = self._seen[raw] = self._decode(raw)
@@ -121,7 +121,8 @@ class CommandCheck:
         return _Place(f.name, bool(f.offset), begin, size, f.buffer, f.bytes, f.error)
 
     def _refusal(self, command, raw, fields):
-        """``(error, detail)`` where a field, or what lies behind them, is not right."""
+        """``(error, detail)`` if a field is outside its limits, or the bytes after the fields are
+        not 0."""
         for field, low, high in command.checked(self._config):
             number = fields[field.name]
             if (low is not None and number < low) or (high is not None and number > high):

@@ -1,4 +1,4 @@
-"""The twins of whole kernels: what the card ``model`` runs in place of Verilog."""
+"""The twins of whole kernels, which card ``model`` runs in place of Verilog."""
 
 from typing import Protocol
 
@@ -14,7 +14,8 @@ __all__ = ["KERNELS", "KernelTwin", "twin_of"]
 
 
 class KernelTwin(Protocol):
-    """State of one kernel between launches; the same bytes as its hardware for every program."""
+    """A kernel's twin: it keeps the kernel's state between launches, and gives the same bytes as
+    the hardware for every program."""
 
     def __init__(self, description):
         """``description``: the kernel's ``hw.shell.description.KernelDescription``."""
@@ -25,8 +26,8 @@ class KernelTwin(Protocol):
         arguments : dict of str to int
             Every argument of the description: byte addresses of pointers, unsigned 32-bit scalars.
         memory : sim.card.memory.Memory
-            ``memory.view(address, size)`` is the writable bytes there; outside of the buffers that
-            were given to the launch it raises ``IndexError``.
+            ``memory.view(address, size)`` gives the writable bytes there. Outside the buffers of
+            the launch it raises ``IndexError``.
         """
 
 

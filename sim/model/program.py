@@ -1,6 +1,6 @@
 """Bit-exact twins of ``hw.shell.sequencer`` and ``hw.shell.dispatcher``: launches and commands.
 
-Clock counts are the one thing that a twin does not know: they stay 0 in its status blocks.
+A twin does not know clock counts: they are 0 in its status blocks.
 """
 
 import functools
@@ -19,7 +19,7 @@ _NONE = ShellError.NONE
 
 
 class CommandTwin:
-    """A core's twin: commands are checked by their table, then executed by a method each.
+    """A core's twin: a command is checked by the table, then executed by its method.
 
     A subclass gives ``COMMANDS``, ``BUFFERS`` (beyond operands and results), ``config``, what the
     table's rules read of the state, ``status()`` (bytes, or uint8), and for each opcode
@@ -46,7 +46,7 @@ class CommandTwin:
         return self.arguments[size_name] * unit
 
     def beat_bytes(self, buffer):
-        """Of the master that reaches it."""
+        """Bytes of a beat of the buffer's master."""
         return self._declared[buffer][2]
 
     @functools.cached_property
@@ -55,8 +55,7 @@ class CommandTwin:
 
     @functools.cached_property
     def _declared(self):
-        """Buffer to the argument that holds its size, the bytes which that counts, and those of a
-        beat."""
+        """``{buffer: (argument with its size, bytes of a unit of it, bytes of a beat)}``."""
         return {
             b.name: (b.size_name, b.unit, engine_of(self.config, b.master).beat_bytes)
             for b in (*HOST_BUFFERS, *self.BUFFERS)
@@ -64,7 +63,7 @@ class CommandTwin:
 
     @functools.cached_property
     def _methods(self):
-        """Command to what executes it."""
+        """``{command: method that executes it}``."""
         names = (command.name for command in self.COMMANDS.values())
         return {name: getattr(self, f"_{name.lower()}") for name in names}
 

@@ -1,4 +1,5 @@
-"""A board with a serial line, Verilated: what goes into its pin rx, and what comes out of tx."""
+"""A board with a serial line, compiled by Verilator: bytes go into its pin rx and come out of
+tx."""
 
 import ctypes
 from importlib.resources import files
@@ -39,8 +40,8 @@ class VerilatedSystem:
         self._board = self._library.board_open(divisor)
 
     def run(self, clocks, data=b""):
-        """The bytes that come within ``clocks`` clocks or fewer, as ``data`` follows on the line
-        what is ``waiting`` to go there."""
+        """Sends ``data`` after the bytes that are still ``waiting``; returns the bytes that come
+        within ``clocks`` clocks."""
         self.waiting += bytes(data)
         source = np.frombuffer(self.waiting or b"\0", np.uint8)
         room, taken = np.empty(_ROOM, np.uint8), _u64()

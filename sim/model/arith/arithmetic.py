@@ -1,4 +1,5 @@
-"""Bit-exact reference for ``hw.arith.arithmetic``: a class a kind, its operations on arrays.
+"""Bit-exact reference for ``hw.arith.arithmetic``: one class for each kind, with operations on
+arrays.
 
 Arrays of numbers are float32 in binary32, else int64 of raw values. Operations have the names and
 the rules of ``hw.arith.arithmetic.Arithmetic``.
@@ -36,7 +37,7 @@ class Binary32:
         self.config = config
 
     def zeros(self, shape):
-        """What leaves all numbers as they are when added: -0."""
+        """The number that changes nothing when it is added: -0."""
         return np.full(shape, -0.0, self.dtype)
 
     def multiply(self, a, b):
@@ -152,7 +153,7 @@ class FixedPoint:
 
 
 class DualPrecision(FixedPoint):
-    """Formats with a tanh of fewer bits than they have."""
+    """Formats whose tanh has fewer bits than they have."""
 
     def tanh(self, y):
         target = self.config.tanh_format

@@ -58,8 +58,8 @@ def reciprocal(x):
 def rsqrt(x):
     """``1 / sqrt(x)``, rounded to nearest even; ``-0`` gives minus infinity, ``x < 0`` NaN.
 
-    In float64 this is at most 2^-52 off, and no float32 has its ``1 / sqrt`` so near to the middle
-    between two others (tested with integers, over all of them).
+    Computed in float64, the error is at most 2^-52, and no float32 has a ``1 / sqrt`` so near to
+    the middle between two float32 numbers (tested with integers, over all of them).
     """
     with np.errstate(all="ignore"):
         return flush((1 / np.sqrt(flush(x).astype(np.float64))).astype(np.float32))

@@ -1,8 +1,8 @@
 """Single operations of binary32 for compiled loops: subnormals count and leave as zeros of their
 sign. IEEE's operations one by one: no contraction, no reordering.
 
-Where ``flushing`` is an argument it is None or True: the compiler sees which, and makes two
-versions of whatever calls. None is for operands that are ``safe``.
+An argument ``flushing`` is None or True; the compiler makes a version of the caller for each. None
+is for operands that are ``safe``.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def flush(x):
 
 @compiled
 def leave(x):
-    """The one NaN, 0x7fc00000, for all."""
+    """Replaces every NaN by 0x7fc00000."""
     return x if x == x else NAN
 
 
@@ -54,7 +54,7 @@ def add(a, b, flushing):
 
 @compiled
 def _smallest(numbers):
-    """Magnitude of the smallest number but zero, as float64; infinity if all are zero."""
+    """The smallest magnitude except zero, as float64; infinity if all numbers are zero."""
     bits = numbers.reshape(-1).view(np.uint32)
     low = np.uint32(0x7F800000 - 1)
     for k in range(bits.size):
@@ -65,6 +65,6 @@ def _smallest(numbers):
 
 @compiled
 def is_safe(a, b):
-    """Whether no product of an ``a`` and a ``b``, and no sum of such, need be flushed."""
+    """Whether no product of an ``a`` and a ``b``, and no sum of such products, can be subnormal."""
     low_a, low_b = _smallest(a), _smallest(b)
     return min(low_a, low_b) >= TINY and low_a * low_b >= _SMALLEST_PRODUCT

@@ -14,7 +14,7 @@ def interpolate(x, table):
 
 
 def parts(table):
-    """Of a ``hw.arith.interpolate.Table``, as compiled functions take it."""
+    """A ``hw.arith.interpolate.Table`` in the form that compiled functions take."""
     return table.base, table.slope, table.remainder_width, table.drop
 
 

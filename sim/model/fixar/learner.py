@@ -25,7 +25,7 @@ class FixarTrainer(ParameterSets):
     Attributes
     ----------
     precision : Precision
-        Of the passes to come; what is stored has full precision always.
+        The precision of the next passes; parameters always have full precision.
     watch : Watch
         Ranges of all layers.
     """
@@ -45,7 +45,7 @@ class FixarTrainer(ParameterSets):
     # -- acting
 
     def act(self, observations):
-        """What the actor does with float32 [n, observation]: float32 [n, action]."""
+        """The actor's actions, float32 [n, action], for observations float32 [n, observation]."""
         x = quantize(np.asarray(observations, np.float32).T, self.config.arithmetic.activation)[0]
         actor = self._nets["actor"]
         cells = actor.frame_cells(x.astype(np.float64), watched=False)
@@ -93,7 +93,8 @@ class FixarTrainer(ParameterSets):
         self.watch.saturations[0] += self.step(name, step)
 
     def _loaded(self, field, batch):
-        """Numbers [features, batch] of a field of the experiences, seen and counted."""
+        """Numbers [features, batch] of a field of the experiences; they count for ranges and
+        saturations."""
         rows = np.asarray(field, np.float32).reshape(batch, -1).T
         raw, saturated = quantize(rows, self.config.arithmetic.activation)
         self.watch.saturations[1] += int(np.count_nonzero(saturated))
@@ -101,7 +102,7 @@ class FixarTrainer(ParameterSets):
         return raw.astype(np.float64)
 
     def _values(self, obs, next_obs, action):
-        """Q(s, a) and the target's, raw; what the backward passes need."""
+        """Q(s, a) and the target's Q value, raw, and what the backward passes need."""
         actor, critic = self._nets["actor"], self._nets["critic"]
         seen, next_seen, acted = (actor.frame_cells(part) for part in (obs, next_obs, action))
         _, outputs = actor.forward(self._prepared("actor", "target"), next_seen)
@@ -113,7 +114,7 @@ class FixarTrainer(ParameterSets):
         return q[0], next_q[0], (critic_inputs, actor_inputs, seen, policy)
 
     def _td_errors(self, q, following, scalars, inverse, clip):
-        """Errors [1, batch] at the critic's output, and what the batch comes to."""
+        """Errors [1, batch] at the critic's output, and the results of the batch."""
         q, following = (x.astype(np.int64)[:, None] for x in (q, following))
         # The policy's value, in the middle, comes later, from the updated critic.
         result = ddpg_loss(self.config, (q, q, following), scalars, inverse, clip)
@@ -121,7 +122,7 @@ class FixarTrainer(ParameterSets):
         return result.delta[0].T.astype(np.float64), result
 
     def _descend(self, states, errors, batch, step):
-        """Update the critic, then the actor through it; the sum of Q(s, mu(s))."""
+        """Update the critic, then the actor through it; returns the sum of Q(s, mu(s))."""
         config, critic, actor = self.config, self._nets["critic"], self._nets["actor"]
         critic_inputs, actor_inputs, seen, policy = states
         last = len(config.hidden)

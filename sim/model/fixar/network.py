@@ -19,7 +19,7 @@ __all__ = ["FixarNetwork", "Watch", "beside"]
 class Watch:
     """Lowest and highest number of each layer since ``clear``, and clipped numbers.
 
-    activations, errors : int64 [slots, 2]; where nothing was seen, the low is above the high.
+    activations, errors : int64 [slots, 2]; if no number was seen, the low is above the high.
     saturations : weights, activations, gradients.
     """
 
@@ -56,7 +56,7 @@ class FixarNetwork:
     # -- cells
 
     def frame_cells(self, values, watched=True):
-        """Cells of numbers of the frame; those clipped are counted where ``watched``."""
+        """Cells of numbers of the frame; clipped ones are counted if ``watched``."""
         cells, saturations = encode(values, *self._activation_target(0, signed=True))
         if watched:
             self.watch.saturations[1] += saturations
@@ -81,7 +81,7 @@ class FixarNetwork:
         return cells
 
     def see_errors(self, values, position):
-        """Errors at the outputs of layer ``position`` belong to its range."""
+        """Counts errors at the outputs of layer ``position`` for its range."""
         slot = error_slot(self.config, self.name, position)
         self.watch.see("errors", slot, values.min(), values.max())
 
@@ -120,8 +120,9 @@ class FixarNetwork:
         return inputs[:-1], finished.values
 
     def backward(self, prepared, inputs, errors, *, trained=True, input_gradient=0):
-        """``(gradients of every layer, dx)``: the first None where they are not wanted; the errors
-        of the first ``input_gradient`` inputs of the first layer, no codes, or None.
+        """``(gradients of every layer, dx)``. The gradients are None if they are not needed. dx:
+        errors of the first ``input_gradient`` inputs of the first layer, as numbers, not codes; or
+        None.
 
         inputs : of ``forward``; errors : cells at the last layer's outputs.
         """
@@ -152,7 +153,7 @@ class FixarNetwork:
         return finish(sums, None, errors, self._drop, limits, mask=mask, target=target)
 
     def _gradients(self, errors, cells):
-        """Raw ``(weights, biases)`` as the optimizer takes them, clipped ones counted."""
+        """Raw ``(weights, biases)`` as the optimizer takes them; clipped ones are counted."""
         arithmetic = self.config.arithmetic
         drop = arithmetic.GRADIENT_CUT
         width = arithmetic.gradient_sum_shape(self.config.batch).width

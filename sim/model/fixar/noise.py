@@ -12,7 +12,7 @@ _NUMBERS = 3
 
 
 def gaussian(seed, count):
-    """``count`` numbers in units of 2^-16, int64, of the generator that ``seed`` begins."""
+    """``count`` numbers in units of 2^-16, int64, of the generator that starts from ``seed``."""
     generator = np.random.SFC64(0)
     state = generator.state
     state["state"]["state"] = np.array([seed, seed, seed, 1], np.uint64)

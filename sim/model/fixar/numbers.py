@@ -19,8 +19,8 @@ _NONE = np.empty((0, 0))
 
 
 class Cells(NamedTuple):
-    """What the array streams: codes [features, batch] with their ``shift``; in full precision
-    (``half`` false) upper and lower 16 bits side by side, [features, 2 * batch]."""
+    """The words that stream through the array: codes [features, batch] with their ``shift``. In
+    full precision (``half`` false) upper and lower 16 bits side by side, [features, 2 * batch]."""
 
     words: np.ndarray
     shift: int
@@ -28,7 +28,8 @@ class Cells(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """``values`` before they became ``cells``; the lowest and highest of them; those clipped."""
+    """``values`` and the ``cells`` made of them; the lowest and the highest value; how many were
+    clipped."""
 
     values: np.ndarray
     cells: Cells
@@ -38,7 +39,7 @@ class Finished(NamedTuple):
 
 
 def operands(arithmetic, weights):
-    """Weights as the array multiplies by them: rounded half up to the operand's format."""
+    """Weights as operands of the array: rounded half up to the operand's format."""
     drop = arithmetic.weight.fraction - arithmetic.operand.fraction
     return _operands(weights, drop, arithmetic.operand.high)
 
@@ -89,11 +90,12 @@ def finish(sums, begin, source, drop, limits, *, mask=None, relu=False, target=N
     """``Finished``: sums of products with ``source`` cells as numbers, then as cells.
 
     sums : [features, columns of source.words]
-    begin : [features], units of the operands' fraction and of full precision; or None.
+    begin : [features], what the sums start with, in units of the operands' fraction and of full
+    precision; or None.
     drop : fraction bits that a number has less than a sum of full precision.
     limits : lowest and highest number.
     mask : [features, batch], 0 where a number is cleared; or None.
-    target : ``(half, shift, signed)`` of the cells, or None where there are none.
+    target : ``(half, shift, signed)`` of the cells, or None if no cells are made.
     """
     batch = sums.shape[1] if source.half else sums.shape[1] // 2
     values = np.empty((sums.shape[0], batch))

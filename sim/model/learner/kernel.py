@@ -1,7 +1,7 @@
 """Bit-exact twin of the kernels ``dqn`` and ``ddpg``: the replay core's twin, and a learner's.
 
-An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one after the other;
-one of TRAIN is the gradient step alone.
+An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one after the other. An
+iteration of TRAIN is the gradient step alone.
 """
 
 import numpy as np
@@ -112,8 +112,8 @@ class LearnerCore(CommandTwin):
         return self._iterations(c, self._train_on)
 
     def _iterations(self, c, iterate):
-        """``iterate(c, iteration, step)``: ``(error, detail, result)``, the last None of an
-        iteration that learned nothing."""
+        """``iterate(c, iteration, step)`` returns ``(error, detail, result)``; ``result`` is None
+        if the iteration learned nothing."""
         steps = self.at(c, "source")[: c.count * HYPERPARAMETERS.size].view(HYPERPARAMETERS.dtype)
         reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
         for iteration in range(c.count):
@@ -175,7 +175,8 @@ class LearnerCore(CommandTwin):
         return Error.NONE, 0, result
 
     def _gradient_step(self, records, batch, step):
-        """``(error, detail, result, items)``: what UPDATE takes, uint8, or None with an error."""
+        """``(error, detail, result, items)``; ``items`` is the list that UPDATE takes, uint8, or
+        None with an error."""
         records = records[: batch * self._record.itemsize].view(self._record)
         indexes, experiences = records["header"]["index"], records["experience"]
         bad = self._bad(experiences)
@@ -208,8 +209,8 @@ class LearnerCore(CommandTwin):
         return report
 
     def _bad(self, experiences):
-        """Which experiences have a number or an action that is none, or one beyond its limits where
-        they are bounded, bool [batch]."""
+        """Which experiences are bad, bool [batch]: a number is infinite or NaN, an action does not
+        exist, or (if they are bounded) a number is beyond its limits."""
         learner, bad = self.config.learner, np.zeros(len(experiences), bool)
         if learner.algorithm == "dqn":
             bad |= experiences["action"] >= learner.action
@@ -224,7 +225,8 @@ class LearnerCore(CommandTwin):
         return bad
 
     def _refused(self, words):
-        """``(error, position)`` of an INSERT of experiences; of another size all are taken."""
+        """``(error, position)`` of an INSERT of experiences; experiences of another size are all
+        taken."""
         experience = self._record["experience"]
         if words.shape[1] * 4 != experience.itemsize:
             return Error.NONE, 0
@@ -232,7 +234,8 @@ class LearnerCore(CommandTwin):
         return (LearnError.NUMBER, int(np.argmax(bad))) if bad.any() else (Error.NONE, 0)
 
     def _replay(self, opcode, *, operands=None, results=None, **fields):
-        """A command of the replay core; operands or results given here stay inside."""
+        """Runs a command of the replay core; operands or results that are given here do not go to
+        card memory."""
         raw = np.zeros(COMMAND_BYTES, np.uint8)
         record = raw.view(REPLAY_COMMANDS[opcode].dtype)
         record["opcode"] = opcode.value

@@ -23,10 +23,10 @@ _NO_WORDS = np.zeros(0, np.uint32)
 
 
 class ReplayCore(CommandTwin):
-    """The commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory.
+    """Executes the commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory.
 
-    ``wrong``: the outcome of an INSERT, ``(error, position)``, of its experiences as words [count,
-    words of one]: 0 for one that is taken.
+    ``wrong``: a function that gives the outcome ``(error, position)`` of an INSERT from its
+    experiences, words [count, words of one]; error 0 means that they are taken.
     """
 
     COMMANDS, BUFFERS = COMMANDS, BUFFERS
@@ -103,7 +103,8 @@ class ReplayCore(CommandTwin):
         return outcome
 
     def _enter(self, c, items):
-        """Priorities of an INSERT's list; ``(error, position)`` of its first bad item."""
+        """Enters the priorities of an INSERT's list; returns ``(error, position)`` of its first bad
+        item."""
         if c.given == _TD_ERRORS:
             found = self._found(c, items)
             bad, clipped = self.manager.enter_updates(self.position, self.capacity, *found)
@@ -113,7 +114,7 @@ class ReplayCore(CommandTwin):
         return _DONE if bad < 0 else (Error.PRIORITY, bad)
 
     def _found(self, c, items):
-        """``(priorities, saturated, invalid)`` of items with TD errors."""
+        """``(priorities, saturated, invalid)`` for items with TD errors."""
         bits = items[1 : 2 * c.count : 2].astype(np.int64)
         return self.priorities(bits, c.alpha, c.epsilon)
 

@@ -36,7 +36,7 @@ def priority(td, alpha, epsilon, config):
 
 
 class Priorities:
-    """``priority`` of many TD errors, with what its config says looked up once."""
+    """``priority`` of many TD errors; the constants of the config are looked up once."""
 
     def __init__(self, config):
         log, target = config.log2, config.format

@@ -21,7 +21,8 @@ def weight(priority, total, count, beta, config):
 
 
 class Weights:
-    """``weight`` of many priorities of one memory, with what its config says looked up once."""
+    """``weight`` of many priorities of one memory; the constants of the config are looked up
+    once."""
 
     def __init__(self, config):
         self._tables = _tables(config)
@@ -39,7 +40,8 @@ def _tables(config):
 
 @compiled
 def _weights(priority, total, count, beta, mantissa_width, log_table, exp_table):
-    """Bits of float32, of raw numbers (uint64); ``total`` and ``count`` may be one for all."""
+    """Weights as bits of float32, for raw numbers (uint64); ``total`` and ``count`` may be single
+    numbers."""
     bits = np.zeros(len(priority), np.uint32)
     for k in range(len(priority)):
         whole, among = total[k % len(total)], count[k % len(count)]

@@ -32,7 +32,7 @@ def split_request(frame):
 
 
 class Decoder:
-    """Frames out of the line's bytes, in whatever parts these come."""
+    """Finds frames in the line's bytes, which may come in parts of any size."""
 
     def __init__(self):
         self._open = b""
@@ -50,7 +50,8 @@ class Decoder:
 
     @staticmethod
     def _unstuffed(part):
-        """What lies behind an ESCAPE is itself if it stands for nothing; one at the end spoils."""
+        """Undoes the stuffing. An unknown byte after an ESCAPE stands for itself; an ESCAPE at the
+        end makes the frame bad."""
         if re.fullmatch(rb"(?:[^%c]|%c.)*" % (ESCAPE, ESCAPE), part, re.DOTALL) is None:
             return b""
         return re.sub(

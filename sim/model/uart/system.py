@@ -29,7 +29,7 @@ class System:
     description : hw.shell.description.KernelDescription
     config : hw.uart.config.UartConfig
     identity : bytes
-        What the board says of itself.
+        The board's IDENTITY record.
     """
 
     def __init__(self, description, config, identity):
@@ -110,7 +110,7 @@ class System:
         return int(found[0][found[1]]) if found else None
 
     def _write(self, address, byte):
-        """None if there is nothing to write to."""
+        """Writes a byte; returns None if nothing is at the address."""
         target, offset = self._place(address)
         if target == CONTROL_TARGET and offset < _CONTROL_BYTES:
             if offset in self._registers:

@@ -14,7 +14,7 @@ _NONE, _STEP, _TERMINAL = Kind.NONE.value, Kind.STEP.value, Kind.TERMINAL.value
 
 
 class Estimator:
-    """The stack, and what it is estimated to; arrays are [slots, rows], oldest slot first.
+    """The stack of slots, and its estimates. Arrays are [slots, rows], oldest slot first.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Estimator:
     busy : int
         STEPs and TERMINALs of the last ``estimate``.
     saturated, overflows : int
-        Slots since ``clear`` in which a result was clipped; in which a sum wrapped.
+        Slots since ``clear`` in which a result was clipped, or a sum wrapped.
     """
 
     def __init__(self, config):
@@ -38,7 +38,7 @@ class Estimator:
         self.fill = self.saturated = self.overflows = 0
 
     def push(self, kinds, rewards, values):
-        """Push slots that fit; of slot ``config.depth`` BOOTSTRAPs count alone."""
+        """Push slots, which must fit; slot ``config.depth`` may have only BOOTSTRAPs."""
         where = slice(self.fill, self.fill + len(kinds))
         self._kinds[where], self._first[where], self._second[where] = kinds, rewards, values
         self.fill += len(kinds)
@@ -49,7 +49,8 @@ class Estimator:
 
     def estimate(self, *, gamma, decay, decay_power, reward_scale=0, reward_mean=0, value_scale=0,
                  value_mean=0, result_mean=0):  # fmt: skip
-        """Raw numbers of the config's formats, as the component's members."""
+        """Estimate the stack. Arguments are raw numbers of the config's formats, as the component's
+        members."""
         config = self.config
         marks = np.zeros(self.fill, np.uint8)
         self.busy = _estimate(
@@ -88,7 +89,7 @@ def _blend(addend, coefficient, x, fraction, width):
 
 @compiled
 def _load(code, line, fraction, width):
-    """``line``: scale and mean, or None where codes are words."""
+    """``line``: scale and mean, or None if codes are words."""
     if line is None:
         return np.int64(code), False
     return _blend(np.int64(line[1]), np.int64(line[0]), np.int64(code), fraction, width)
@@ -105,9 +106,10 @@ def _result(number, shift, limit):
 @compiled
 def _estimate(kinds, first, second, marks, coefficients, reward_line, value_line, mean, lookahead,
               width, fraction, scale_fraction, shift, limit):  # fmt: skip
-    """In place; returns the steps. ``marks`` of a slot: 1, a result was clipped; 2, a sum wrapped.
+    """Estimates in place; returns the number of steps. ``marks`` of a slot: 1, a result was
+    clipped; 2, a sum wrapped.
 
-    Names end in the number of slots that were popped since: ``a_2`` is two before.
+    A name ends in how many slots ago its slot was popped: ``a_2`` is of two slots ago.
     """
     gamma, decay, power = coefficients
     busy = 0

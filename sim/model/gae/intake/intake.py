@@ -25,11 +25,11 @@ class Slots(NamedTuple):
 
 
 class Intake:
-    """STATISTICS, PUSH and PUSH_CODES of slots as they lie in memory.
+    """Executes STATISTICS, PUSH and PUSH_CODES on slots as they lie in memory.
 
     ``slots`` are their bytes, uint8; ``open_rows`` bool [rows], whether the newest slot of a row is
-    a STEP; ``command`` has the opcode's fields as attributes. Where the first of a result, an
-    ``Error``, is not NONE, the second is the detail, and the rest None.
+    a STEP; ``command`` has the opcode's fields as attributes. A result begins with an ``Error``. If
+    it is not NONE, the second value is the detail, and the others are None.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _counts(kinds):
 
 
 def _order(kinds, open_rows):
-    """The rules of kinds, each with where it is broken."""
+    """The rules of kinds, each with a mask of where it is broken."""
     step = kinds == Kind.STEP.value
     after_step = np.concatenate([np.asarray(open_rows, bool)[None], step[:-1]])
     misplaced = (kinds == Kind.BOOTSTRAP.value) & ~after_step
@@ -114,7 +114,7 @@ def _order(kinds, open_rows):
 
 
 def _infinite(planes, counts):
-    """Where a number counts and is infinite, or none."""
+    """Mask of the numbers that count and are infinite or NaN."""
     return np.logical_or(*(c & ~np.isfinite(p) for p, c in zip(planes, counts, strict=True)))
 
 
@@ -185,7 +185,8 @@ def _standardize(numbers, counts, power, mean, factor, shift, limit, codes):
 
 @compiled
 def _sums(numbers, counts, power):
-    """``count, sum, low, high, clipped``; squares, of more than 64 bits, are high * 2**32 + low."""
+    """``count, sum, low, high, clipped``. The sum of squares needs more than 64 bits: it is high *
+    2**32 + low."""
     count = total = low = high = clips = 0
     for slot in range(numbers.shape[0]):
         for row in range(numbers.shape[1]):

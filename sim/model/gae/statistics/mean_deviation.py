@@ -32,7 +32,7 @@ def moments(count, sum_, squares, exponent):
 
 
 def _quotient(numerator, divisor, inexact, exponent):
-    """``numerator / divisor * 2**-(exponent + _FRACTION)``; what is inexact only sticks."""
+    """``numerator / divisor * 2**-(exponent + _FRACTION)``; a remainder only sets the last bit."""
     quotient, remainder = divmod(numerator, divisor)
     drop = max(0, quotient.bit_length() - _EXACT)
     sticky = inexact or remainder != 0 or quotient & ((1 << drop) - 1) != 0

@@ -1,7 +1,8 @@
-"""Bit-exact reference for ``hw.learner.network.loss``: binary32, an operation of NumPy at a time.
+"""Bit-exact reference for ``hw.learner.network.loss``: binary32, one operation of NumPy after the
+other.
 
-Where nothing is infinite, NaN or subnormal, which is nearly always, NumPy's own operations are the
-card's; then a loss takes a fifth of the time.
+If nothing is infinite, NaN or subnormal, which is nearly always, NumPy's operations equal the
+card's, and a loss takes a fifth of the time.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _TINY = np.finfo(np.float32).tiny
 
 @dataclass(frozen=True)
 class LossResult:
-    """What a batch of B samples comes to.
+    """The results of a batch of B samples.
 
     delta : backward groups of [B, outputs] gradients (float32, or int64 raw).
     td : float32 [B].
@@ -45,7 +46,7 @@ def dqn_loss(config, outputs, scalars, inverse, clip):
         online(s').
     scalars : "weight", "reward", "discount" float32 [B], "action" integers [B].
     inverse : float32, reciprocal of the batch's largest weight.
-    clip : float32, TD errors beyond it have its gradient; infinity for none.
+    clip : float32, the largest gradient of a TD error; infinity for no limit.
     """
     arithmetic = twin_of(config.arithmetic)
     online, target = outputs[0], outputs[1]
@@ -94,7 +95,8 @@ def ordered_sum(values):
 
 
 def _is_plain(values):
-    """Whether all are finite and none is a subnormal, so that NumPy's arithmetic is the card's."""
+    """Whether all numbers are finite and none is subnormal, so that NumPy's arithmetic equals the
+    card's."""
     magnitude = np.abs(values)
     return bool((((magnitude >= _TINY) & (magnitude < np.inf)) | (magnitude == 0)).all())
 
@@ -110,7 +112,7 @@ def _huber(q, following, scalars, inverse, clip):
 
 
 def _formulas(q, following, reward, discount, weight, inverse, clip, multiply, add):
-    """All results of operations, the TD error, gradient and loss first."""
+    """The results of all operations; the first are TD error, gradient and loss."""
     future = multiply(discount, following)
     y = add(reward, future)
     td = add(q, -y)

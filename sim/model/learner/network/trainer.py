@@ -1,7 +1,7 @@
 """Bit-exact twin of the learner: gradient steps of DQN and DDPG, as ``hw.learner`` makes them.
 
-The actor's gradient goes through the critic as it is before the step (lagged critic): parameters
-are updated when all gradients are there.
+The actor's gradient goes through the critic as it is before the step (lagged critic), because
+parameters are updated when all gradients are complete.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ __all__ = ["Trainer", "Trained"]
 
 
 class Trained(NamedTuple):
-    """What came of a batch of B experiences.
+    """The results of training on a batch of B experiences.
 
     td : float32 [B].
     loss, td_sum, value : float32, sums over the batch as REPORT has them.
@@ -48,7 +48,8 @@ class Trainer(ParameterSets):
     # -- acting
 
     def act(self, observations):
-        """What the online network does with float32 [n, observation]: float32 [n, action]."""
+        """The online network's outputs, float32 [n, action], for observations float32 [n,
+        observation]."""
         arithmetic, name = self._arithmetic, self.config.acts
         x, _ = arithmetic.quantize(np.asarray(observations, np.float32).T, "activation")
         numbers, _ = self._networks[name].forward(self.weights_of(name, "online"), x)
@@ -61,7 +62,7 @@ class Trainer(ParameterSets):
 
         records : obs, next_obs [B, observation], action ([B] discrete, [B, action] continuous),
             reward, discount [B]: arrays by name, float32 (a discrete action: integers).
-        index : not read; it goes with the TD errors.
+        index : ignored here; it accompanies the TD errors.
         weight : float32 [B], importance weights.
         step : record of ``hw.learner.commands.HYPERPARAMETERS``.
         update : parameters are updated; else the gradients alone are there.
@@ -163,7 +164,8 @@ class Trainer(ParameterSets):
         return *values, sum(int(np.count_nonzero(part)) for part in saturated)
 
     def _keep(self, name, gradients):
-        """Set the gradients of a network; a bias's has an activation's fraction less."""
+        """Set the gradients of a network; a bias's gradient has fewer fraction bits, by those of an
+        activation."""
         one = self._arithmetic.times_one
         self.keep(name, [(weights, one(biases)) for weights, biases in gradients])
 

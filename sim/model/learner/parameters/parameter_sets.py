@@ -18,7 +18,7 @@ class ParameterSets:
 
     parameters : network name -> [layer] -> set -> (weights [outputs, inputs], biases [outputs]),
         views to read and to write: float32, of fixed point int64 raw for weights and targets.
-        There are the sets that the optimizer has.
+        The sets are those that the optimizer has.
     gradients : the same without sets, float32: sums over the batch trained last, of fixed point
         as binary32 has them.
     """
@@ -54,7 +54,7 @@ class ParameterSets:
             ]
 
     def _twin(self, parameter_set):
-        """Of the numbers of a set: moments are binary32."""
+        """The arithmetic of a set's numbers; moments are binary32."""
         return self._arithmetic if parameter_set in ("online", "target") else twin_of(Binary32())
 
     @property
@@ -69,7 +69,7 @@ class ParameterSets:
     def load(self, numbers, sets=PARAMETER_SETS):
         """Take the image ``numbers`` (an array of 4-byte numbers) of ``parameter_image``.
 
-        Kinds that the optimizer lacks are dropped, bits above a fixed-point weight's as well.
+        Sets that the optimizer lacks are ignored, and so are bits above a fixed-point weight's.
         """
         numbers = np.ascontiguousarray(numbers)
         for section in sections(self.config, sets):
@@ -124,7 +124,7 @@ class ParameterSets:
 
 
 def _views(numbers, layers):
-    """(weights, biases) a layer, one after the other in ``numbers``."""
+    """(weights, biases) of each layer, as views of ``numbers``, in which they follow each other."""
     views, offset = [], 0
     for layer in layers:
         weights = numbers[offset : offset + layer.weights].reshape(layer.outputs, layer.inputs)

@@ -1,12 +1,12 @@
-"""The loops of ``sim.model.replay``, compiled: a batch is too small for NumPy's own speed.
+"""The loops of ``sim.model.replay``, compiled, because a batch is too small for NumPy to be fast.
 
 A tree is one array of sums, uint64, ``fanout`` to a node; level k begins at ``offsets[k]``, leaves
 first, each level padded to whole nodes. Items are pairs of index and value, uint32 [2 * count], and
 may be longer.
 
-Nothing here looks whether an index is inside its array. The loops keep leaves below the capacity,
-or fill, that they are given; that it is at most the tree's, that lists are as long as ``count``,
-and that buffers hold what is stored and written, is what ``CommandCheck`` has found before.
+Nothing here checks whether an index is inside its array. The loops keep leaves below the capacity,
+or fill, that they are given. ``CommandCheck`` has checked before that this is at most the tree's
+capacity, that lists have ``count`` items, and that buffers are large enough.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ def _total(tree, offsets):
 
 @compiled
 def put(tree, offsets, fanout, capacity, indexes, priorities):
-    """Set leaves in order, but for those that are not in 0..capacity - 1; return the largest of
+    """Set leaves in order, except those that are not in 0..capacity - 1; return the largest of
     ``priorities``, and the total."""
     largest = _ZERO
     for k in range(len(indexes)):
@@ -67,8 +67,8 @@ def put(tree, offsets, fanout, capacity, indexes, priorities):
 
 @compiled
 def put_items(tree, offsets, fanout, items, count, fill, limit):
-    """``put`` of ``count`` items, but for those whose index is not below ``fill`` or whose priority
-    is above ``limit``; return the position of the first of these, or -1, too."""
+    """``put`` of ``count`` items. An item whose index is not below ``fill``, or whose priority is
+    above ``limit``, is left out; also return the position of the first such item, or -1."""
     largest, bad = _ZERO, -1
     for k in range(count):
         place, priority = np.int64(items[2 * k]), np.uint64(items[2 * k + 1])
@@ -82,8 +82,8 @@ def put_items(tree, offsets, fanout, items, count, fill, limit):
 
 @compiled
 def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, invalid):
-    """``put_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
-    return how many of the others are ``saturated``, too."""
+    """``put_items`` with ``priorities``, one for each item; ``invalid`` ones are left out. Also
+    return how many of the others are ``saturated``."""
     largest, bad, clipped = _ZERO, -1, 0
     for k in range(len(priorities)):
         place, priority = np.int64(items[2 * k]), np.uint64(priorities[k])
@@ -107,8 +107,8 @@ def fill(tree, offsets, fanout, begin, count, capacity, priority):
 
 @compiled
 def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
-    """``fill`` with the values of ``count`` items, 0 for those above ``limit``; return as
-    ``put_items``."""
+    """``fill`` with the values of ``count`` items; a value above ``limit`` becomes 0. Returns the
+    same as ``put_items``."""
     largest, bad = _ZERO, -1
     for k in range(count):
         priority = np.uint64(items[2 * k + 1])
@@ -123,7 +123,8 @@ def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
 
 @compiled
 def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated, invalid):
-    """``fill`` with ``priorities``, 0 for those that are ``invalid``; return as ``put_updates``."""
+    """``fill`` with ``priorities``; an ``invalid`` one becomes 0. Returns the same as
+    ``put_updates``."""
     largest, bad, clipped = _ZERO, -1, 0
     for k in range(len(priorities)):
         priority = np.uint64(priorities[k])
@@ -140,7 +141,8 @@ def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated,
 
 @compiled
 def clear(tree, offsets, fanout, level, node):
-    """Set a node's sums to 0, and those of the nodes below it: where a sum is 0, they are."""
+    """Set a node's sums to 0, and those of the nodes below it. A sum of 0 means that all sums below
+    it are 0."""
     for place in range(node * fanout, (node + 1) * fanout):
         if tree[offsets[level] + place] != 0:
             tree[offsets[level] + place] = 0
@@ -150,8 +152,8 @@ def clear(tree, offsets, fanout, level, node):
 
 @compiled
 def get_items(tree, items, count, fill):
-    """``(indexes, priorities, bad)`` of items: 0 and 0 where the index is not below ``fill``,
-    and the position of the first of these, or -1."""
+    """``(indexes, priorities, bad)`` of items. If an index is not below ``fill``, index and
+    priority are 0; ``bad`` is the position of the first such item, or -1."""
     indexes, priorities, bad = np.zeros(count, np.int64), np.zeros(count, np.uint64), -1
     for k in range(count):
         if items[2 * k] < fill:
@@ -163,8 +165,9 @@ def get_items(tree, items, count, fill):
 
 @compiled
 def store(storage, records, begin, count, capacity, stride, size):
-    """Copy ``count`` dense ``records`` of ``size`` to the places from ``begin`` on of a ring, each
-    filled with zeros to ``stride``; words as of ``write_batch``."""
+    """Copy ``count`` ``records`` of ``size``, which follow each other without gaps, to the places
+    of a ring from ``begin`` on; each is padded with zeros to ``stride``. Sizes are in words, as of
+    ``write_batch``."""
     for k in range(count):
         place = (begin + k) % capacity * stride
         for word in range(size):
@@ -176,8 +179,8 @@ def store(storage, records, begin, count, capacity, stride, size):
 def write_batch(out, storage, stride, size, indexes, priorities, weights):
     """Fill ``out`` with a header and an experience of ``size`` for each index, then zeros.
 
-    ``out`` and ``storage`` are words, uint32, as are ``stride``, from one experience to the next
-    in ``storage``, and ``size``; ``weights`` are bits.
+    ``out`` and ``storage`` are uint32 words. ``size`` and ``stride`` (from one experience to the
+    next in ``storage``) are counted in words. ``weights`` are bits.
     """
     end = 0
     for k in range(len(indexes)):
@@ -218,8 +221,8 @@ def targets_of(state, count, base, stratum_width, total):
 
 @compiled
 def find(tree, offsets, fanout, total, targets):
-    """``(indexes, priorities, errors)``: the least i with p_0 + ... + p_i > target; where the
-    target is not below ``total``, 0, 0 and True."""
+    """``(indexes, priorities, errors)``: the least i with p_0 + ... + p_i > target. If the target
+    is not below ``total``: 0, 0 and True."""
     count = len(targets)
     indexes, priorities = np.zeros(count, np.int64), np.zeros(count, np.uint64)
     errors = np.zeros(count, np.bool_)

@@ -1,6 +1,6 @@
 """Bit-exact twin of ``hw.replay.tree.manager``: operations in order, on integers.
 
-The tree holds plain sums instead of prefix words and runs of equal operations are done at once;
+The tree holds plain sums instead of prefix words, and equal operations in a row are done at once;
 the least i with p_0 + ... + p_i > target is the same leaf either way.
 """
 
@@ -82,8 +82,9 @@ class ReplayManager:
         return (indexes < 0) | (indexes >= self.config.capacity)
 
     def set_items(self, items, count, fill):
-        """``set`` of ``count`` pairs of index and priority (uint32), but for those whose index is
-        not below ``fill`` or whose priority is too large; return the first of these, or -1."""
+        """``set`` of ``count`` pairs of index and priority (uint32). A pair whose index is not
+        below ``fill``, or whose priority is too large, is left out; returns the position of the
+        first such pair, or -1."""
         config = self.config
         largest, self.total, bad = put_items(
             self._tree, self._offsets, config.fanout, items, count, fill, config.priority_limit
@@ -92,8 +93,8 @@ class ReplayManager:
         return bad
 
     def update_items(self, items, fill, priorities, saturated, invalid):
-        """``set_items`` of ``priorities``, one for each item, but for those that are ``invalid``;
-        return ``(bad, clipped)``, the latter the number of others that are ``saturated``."""
+        """``set_items`` with ``priorities``, one for each item; ``invalid`` ones are left out.
+        Returns ``(bad, clipped)``; ``clipped`` is how many of the others are ``saturated``."""
         largest, self.total, bad, clipped = put_updates(
             self._tree,
             self._offsets,
@@ -114,8 +115,8 @@ class ReplayManager:
         self.maximum = max(self.maximum, priority)
 
     def enter_items(self, begin, capacity, items, count):
-        """``fill`` with the values of ``count`` items, 0 for those that are too large; return the
-        position of the first of these, or -1."""
+        """``fill`` with the values of ``count`` items; a value that is too large becomes 0. Returns
+        the position of the first such item, or -1."""
         tree, config = self._tree, self.config
         largest, self.total, bad = enter_items(
             tree, self._offsets, config.fanout, begin, capacity, items, count, config.priority_limit
@@ -124,7 +125,7 @@ class ReplayManager:
         return bad
 
     def enter_updates(self, begin, capacity, priorities, saturated, invalid):
-        """``fill`` with ``priorities``, 0 for those that are ``invalid``; return as
+        """``fill`` with ``priorities``; an ``invalid`` one becomes 0. Returns the same as
         ``update_items``."""
         largest, self.total, bad, clipped = enter_updates(
             self._tree,
@@ -146,7 +147,7 @@ class ReplayManager:
     def sample(self, count, *, stratum_width=UNIFORM, first=True):
         """Draw ``count`` leaves; return ``(indexes, priorities, errors)``.
 
-        ``stratum_width`` as ``Draw``. ``first``: the first draw begins a round of strata.
+        ``stratum_width`` as ``Draw``. ``first``: the first draw has stratum 0.
         """
         base = 0 if first else self._stratum
         self._stratum = (base + count * stratum_width) % UNIFORM
@@ -154,6 +155,7 @@ class ReplayManager:
         return self.find(targets_of(self._state, count, *ranges))
 
     def find(self, targets):
-        """Leaves that hold ``targets``; at or past the total is an error, index and priority 0."""
+        """Leaves that hold ``targets``. A target at or past the total is an error, with index and
+        priority 0."""
         total, targets = np.uint64(self.total), np.asarray(targets, np.uint64)
         return find(self._tree, self._offsets, self.config.fanout, total, targets)
