@@ -1,7 +1,7 @@
-"""FPGA accelerators for deep reinforcement learning: what a program of one's own needs.
+"""FPGA accelerators for deep reinforcement learning: the public names for programs.
 
 Every name is imported when it is first asked for, so that a program pays only for what it uses.
-``rlfabric.training`` has what a training loop of one's own needs besides.
+``rlfabric.training`` has further names for a training loop of your own.
 """
 
 import importlib

@@ -1,8 +1,9 @@
-"""``rlfabric.hw.designs`` where the repository itself is installed: the module ``hw.designs``.
+"""If the repository itself is installed, ``rlfabric.hw.designs`` is the module ``hw.designs``.
 
-A wheel has ``hw``, ``sim``, ``boards`` and ``host`` below this package, and whoever writes an
-extension imports them from here. In the repository they lie beside it; there these names are other
-names of the same modules, never second copies, so that a class is itself by either name.
+A wheel has ``hw``, ``sim``, ``boards`` and ``host`` below this package, and extensions import them
+from here. In the repository these folders lie beside this package. There ``rlfabric.hw`` and the
+like are other names of the same modules, never second copies, so that a class is the same object by
+either name.
 """
 
 import importlib
@@ -28,7 +29,7 @@ class _Alias(MetaPathFinder, Loader):
         return ModuleSpec(name, self) if ours else None
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """The usual one, which nobody sees."""
+        """Lets Python create its usual module, which is then replaced."""
 
     def exec_module(self, module: ModuleType) -> None:
         inner = module.__name__.partition(".")[2]
@@ -36,5 +37,5 @@ class _Alias(MetaPathFinder, Loader):
 
 
 def alias() -> None:
-    """Have the names found, before a folder of these modules is searched for a second copy."""
+    """Makes Python find these names before it searches a folder for a second copy."""
     sys.meta_path.insert(0, _Alias())

@@ -18,17 +18,17 @@ class AdvantageEstimator(OwnCard, gae.AdvantageEstimator):
     Parameters
     ----------
     environments, steps : int
-        The largest rollout: of the cards ``model`` and ``sim`` the kernel is made for it, in words
+        The largest rollout. For the cards ``model`` and ``sim`` the kernel is made for it, in words
         of 32 bits.
     card : str, Card or Kernel
-        A card's name or an open card, where the kernel ``gae`` is loaded (``load_kernel``); or a
-        loaded kernel. A card of which the name was given is closed with the estimator.
+        A card's name or an open card, on which the kernel ``gae`` is loaded (``load_kernel``); or a
+        loaded kernel. A card that was given by name is closed with the estimator.
     board : str
-        Whose kernel it is.
+        The board that the kernel is made for.
     standardization, timeout_s
-        As ``host.runtime.gae.AdvantageEstimator``, whose methods and errors these are.
+        As for ``host.runtime.gae.AdvantageEstimator``, which has the methods and errors.
 
-    A context manager, which closes it.
+    The estimator is a context manager, which closes it at the end.
 
     >>> ends = np.zeros((3, 2), bool)
     >>> with rlfabric.AdvantageEstimator(environments=2, steps=3) as estimator:

@@ -21,7 +21,7 @@ Setting: TypeAlias = bool | int | float | str | Sequence[object] | None
 
 
 def designs() -> dict[str, str]:
-    """Name of each design, and what it is.
+    """``{name: title}`` of each design.
 
     >>> "replay" in rlfabric.designs()
     True
@@ -30,10 +30,10 @@ def designs() -> dict[str, str]:
 
 
 def estimate(design: str, board: str = "u200", **config: Setting) -> Estimate:
-    """What ``design`` takes of ``board``, and how long, by its own formulas; None is not known.
+    """Resources and clocks of ``design`` on ``board`` by its formulas; None means unknown.
 
     ``config``: fields that differ from the board's default. UsageError for an unknown field;
-    DoesNotFit, with what would fit, where it is too large.
+    DoesNotFit if it is too large; the message has what would fit.
 
     >>> rlfabric.estimate("replay", "u50", capacity=4096).dsp is not None
     True
@@ -51,10 +51,12 @@ def generate(
     overwrite: bool = False,
     **config: Setting,
 ) -> Path:
-    """Write Verilog, register map and kernel description to ``out/<board>/<design>``; that folder.
+    """Writes Verilog, register map and kernel description to the folder ``out/<board>/<design>``;
+    returns it.
 
-    What another kernel left there goes; a finished bitstream, and what was changed by hand, is
-    refused unless ``overwrite``. ``config`` and errors as of ``estimate``.
+    Files of another kernel there are replaced. A folder with a finished bitstream, or with files
+    that were changed by hand, is refused unless ``overwrite``. ``config`` and errors as for
+    ``estimate``.
 
     >>> folder = rlfabric.generate("gae", "u50", "kernels", **{"gae.rows": 4})
     >>> (folder / "gae.v").exists()
@@ -67,13 +69,14 @@ def generate(
 def load_kernel(
     design: str, board: str = "u200", *, card: str | Card = "model", **config: Setting
 ) -> Kernel:
-    """The kernel ``design``, loaded on ``card``: a name as for ``open_card``, or an open Card.
+    """Returns the kernel ``design``, loaded on ``card``, which is a name as for ``open_card`` or an
+    open Card.
 
-    For the cards ``model`` and ``sim`` what is missing is generated, under ``build/kernels``. Other
-    cards load what was built for them before, ``build/<board>/<design>``; a ``config`` must be that
-    kernel's then. Errors as of ``estimate``; UsageError where that kernel has another config;
-    FileNotFoundError where it was not built. A card that was opened here is ``kernel.card``: close
-    it.
+    For the cards ``model`` and ``sim`` a missing kernel is generated under ``build/kernels``. Other
+    cards load the kernel that was built for them before, ``build/<board>/<design>``, and ``config``
+    must be that kernel's. Errors are those of ``estimate``; UsageError if the built kernel has
+    another config; FileNotFoundError if none was built. If ``card`` is a name, the opened card is
+    ``kernel.card``, and the caller closes it.
 
     >>> kernel = rlfabric.load_kernel("replay", "u50", capacity=1024)
     >>> kernel.description.config["replay"]["capacity"]

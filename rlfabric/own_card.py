@@ -1,4 +1,4 @@
-"""What stands on a kernel of its own, and closes the card that was opened for it."""
+"""The base of objects that make their own kernel, and close the card that they have opened."""
 
 from typing import TypeVar
 
@@ -11,15 +11,17 @@ _Self = TypeVar("_Self", bound="OwnCard")
 
 
 class OwnCard:
-    """A context manager; it comes before the class whose ``close`` gives up the kernel."""
+    """A context manager. As a base class it stands before the class whose ``close`` releases the
+    kernel."""
 
     _card: Card | None = None
 
     def _kernel(
         self, design: str, board: str, card: str | Card | Kernel, config: dict[str, Setting]
     ) -> Kernel:
-        """``card``, if it is a loaded kernel; or ``design`` loaded on it, with ``config`` where the
-        kernel is made for it. A card that is a name is opened, and is this object's own."""
+        """Returns ``card`` if it is a loaded kernel, else ``design`` loaded on it, with ``config``
+        if the kernel is made here. A card that is given by name is opened, and belongs to this
+        object."""
         if isinstance(card, Kernel):
             return card
         made = is_simulated(card if isinstance(card, str) else card.name)
@@ -29,7 +31,8 @@ class OwnCard:
         return kernel
 
     def close(self) -> None:
-        """Let go of the kernel, and close the card that was opened for it; not to be used after."""
+        """Releases the kernel, and closes the card that was opened for it. The object must not be
+        used after it."""
         super().close()  # type: ignore[misc]
         if self._card is not None:
             self._card.close()

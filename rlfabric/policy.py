@@ -36,9 +36,9 @@ class Policy:
     Attributes
     ----------
     algorithm, env : str
-        What trained it, and where.
+        The algorithm that trained it, and the environment.
     score : float or None
-        Mean return of the evaluation that it was kept for.
+        Mean return in the evaluation for which it was kept.
     """
 
     def __init__(self, acting: _Acts, algorithm: str, env: str, score: float | None) -> None:
@@ -51,23 +51,24 @@ class Policy:
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
     ) -> tuple[NDArray[np.generic], None]:
-        """Actions as the environment takes them, and None, for there is no state: as
-        stable-baselines3's ``predict``.
+        """Actions as the environment takes them, and None, because there is no state, as
+        ``predict`` of stable-baselines3.
 
         Parameters
         ----------
         observation : array
-            One, as the environment of ``rlfabric.training.make_envs`` shows it; or [n, ...] of
-            them.
+            One observation, as the environment of ``rlfabric.training.make_envs`` gives it, or [n,
+            ...] of them.
         state, episode_start
-            Not used: stable-baselines3's recurrent policies have them.
+            Ignored; stable-baselines3 has them for recurrent policies.
         deterministic : bool
-            The best action known; else one that the policy draws, where it draws.
+            True: the best known action. False: an action drawn by the policy, if the policy is
+            random.
 
         Returns
         -------
-        actions : of one observation an array of an action's shape, which is () where they are
-            numbered; else [n, ...]
+        actions : for one observation an array of an action's shape, which is () for Discrete
+        actions; else [n, ...]
         state : None
 
         UsageError for another shape, and for a number that is not finite.
@@ -107,8 +108,9 @@ class Evaluation:
 def load_policy(path: str | PathLike[str], *, imports: Sequence[str] = ()) -> Policy:
     """The best policy of a run's folder, or the policy in a file that a run wrote (``best.npz``).
 
-    torch is not needed. ``imports``: modules that the file may name for its algorithm; no other
-    that it names is imported. CheckpointError where there is no such file, or it is damaged.
+    torch is not needed. ``imports``: modules that may be imported if the file names them for its
+    algorithm; no other module that it names is imported. CheckpointError if there is no such file,
+    or it is damaged.
 
     >>> policy = rlfabric.load_policy("runs/first")
     >>> action, _ = policy.predict(np.zeros(4), deterministic=True)
@@ -131,9 +133,9 @@ def evaluate(
     """Greedy episodes of ``policy``: the i-th starts from ``seed + i`` and ends after ``limit``
     steps.
 
-    ``env``: gymnasium's id, or MODULE:ID, whose module is imported; None is where the policy was
-    trained, of which a module must be in ``imports``. UsageError for what is not an environment of
-    the policy's kind.
+    ``env``: gymnasium's id, or MODULE:ID, whose module is imported. None stands for the environment
+    in which the policy was trained; if it has a module, the module must be in ``imports``.
+    UsageError for an environment of another kind than the policy's.
 
     >>> rlfabric.evaluate(rlfabric.load_policy("runs/first"), episodes=2, seed=1).returns.shape
     (2,)

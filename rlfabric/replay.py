@@ -17,17 +17,17 @@ class PrioritizedReplayBuffer(OwnCard, replay.PrioritizedReplayBuffer):
     fields : dict
         ``{name: (dtype, shape)}`` of an experience: numbers or bools.
     capacity : int
-        Experiences; the oldest is overwritten.
+        Number of experiences; when it is full, the oldest is overwritten.
     card : str, Card or Kernel
-        A card's name or an open card, where the kernel ``replay`` is loaded (``load_kernel``); or a
-        loaded kernel with a replay memory. A card of which the name was given is closed with the
+        A card's name or an open card, on which the kernel ``replay`` is loaded (``load_kernel``);
+        or a loaded kernel with a replay memory. A card that was given by name is closed with the
         buffer.
     board : str
-        Whose kernel it is.
+        The board that the kernel is made for.
     alpha, epsilon, seed, stratified, timeout_s, takeover
-        As ``host.runtime.replay.PrioritizedReplayBuffer``, whose methods and errors these are.
+        As for ``host.runtime.replay.PrioritizedReplayBuffer``, which has the methods and errors.
 
-    A context manager, which closes it.
+    The buffer is a context manager, which closes it at the end.
 
     >>> fields = {"obs": (np.float32, (4,)), "reward": (np.float32, ())}
     >>> with rlfabric.PrioritizedReplayBuffer(fields, capacity=1000) as memory:

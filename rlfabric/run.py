@@ -1,4 +1,4 @@
-"""Trainings from a program: what ``rlfabric train`` does, with a callback."""
+"""Trainings from a program: the same as ``rlfabric train``, with a callback."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class Run:
 
     @property
     def policy(self) -> Policy:
-        """The best policy of all evaluations; CheckpointError where a run was interrupted before
-        the first."""
+        """The best policy of all evaluations; CheckpointError if the run was interrupted before the
+        first one."""
         return load_policy(self.folder)
 
     @property
@@ -48,22 +48,22 @@ class Run:
 
     @property
     def mean_return(self) -> float | None:
-        """Of the final greedy evaluation; None after an interrupt."""
+        """Mean return of the final greedy evaluation; None after an interrupt."""
         return cast(float | None, self.summary["mean_return"])
 
     @property
     def solved(self) -> bool:
-        """Whether that reached the threshold."""
+        """Whether the mean return reached the threshold."""
         return bool(self.summary["solved"])
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal ended it; ``train(..., resume=True)`` goes on."""
+        """Whether a signal ended the run; ``train(..., resume=True)`` continues it."""
         return bool(self.summary["interrupted"])
 
     @property
     def progress(self) -> list[dict[str, float | None]]:
-        """Rows of progress.csv: column -> number, None where there was none."""
+        """Rows of progress.csv: ``{column: number, or None if there is none}``."""
         rows: list[dict[str, float | None]] = read_progress(self.folder)
         return rows
 
@@ -93,16 +93,16 @@ def train(
     algorithm : str
         One of ``rlfabric list algorithms``, or MODULE:NAME.
     env : str, optional
-        gymnasium's id, or MODULE:ID; None is the algorithm's own.
+        gymnasium's id, or MODULE:ID; None stands for the algorithm's own.
     card : str
         As for ``open_card``.
     steps, seed : int, optional
-        None: the algorithm's, and 0.
+        None: the algorithm's number of steps, and seed 0.
     learner : str, optional
-        "card" or "cpu"; None: the card, where it has a kernel that trains.
+        "card" or "cpu". None: "card" if the algorithm has a kernel that trains, else "cpu".
     callback : callable, optional
-        ``callback(Progress)`` after each launch; where it gives False, the run ends with a
-        checkpoint and an evaluation, as if its steps had been taken.
+        ``callback(Progress)`` is called after each launch. If it returns False, the run ends with a
+        checkpoint and an evaluation, as if all steps had been taken.
     out : path, optional
         The run's folder; None: a new one below ``runs/``.
     board, preset, resume, overwrite
@@ -110,11 +110,12 @@ def train(
     progress : bool
         Show a progress bar.
     config, kernel : mapping, optional
-        Fields of the run and its agent, and of the kernel: what ``rlfabric show`` lists.
+        ``config``: fields of the run and its agent; ``kernel``: fields of the kernel. ``rlfabric
+        show`` lists all of them.
 
-    SIGINT and SIGTERM end it with a checkpoint, and the Run is ``interrupted``. UsageError for what
-    cannot be; MissingTool; Failure. After a failure in the midst, ``last.npz`` has the policy as it
-    was, and notes of the error say where to go on.
+    SIGINT and SIGTERM end the training with a checkpoint, and the Run is ``interrupted``.
+    UsageError if the request is not possible; MissingTool; Failure. After a failure during the
+    training, ``last.npz`` has the policy as it was, and notes of the error say how to continue.
 
     >>> def enough(progress):
     ...     return progress.steps < 1500  # False ends the run

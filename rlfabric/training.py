@@ -1,4 +1,4 @@
-"""What a training loop of one's own needs: environments, n-step, the learning memory, checkpoints.
+"""Names for a training loop of your own: environments, n-step, the learning memory, checkpoints.
 
 >>> envs = make_envs("CartPole-v1", 2)
 >>> actor, spec = Actor(envs, seed=0), Spec.of(envs)
@@ -67,8 +67,8 @@ def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:
     """``count`` copies of ``env``, vectorised, as ``algorithm`` sees them: observations are flat
     unless it takes images; ``Actor`` steps them.
 
-    ``env``: gymnasium's id, or MODULE:ID. UsageError for another action space than the algorithm's,
-    and for what cannot be made.
+    ``env``: gymnasium's id, or MODULE:ID. UsageError if the action space does not fit the
+    algorithm, or the environment cannot be made.
     """
     made: VectorEnv = environment.make_envs(env, count, find(algorithm))
     return made
@@ -77,9 +77,10 @@ def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:
 def save_checkpoint(
     path: str | PathLike[str], config: Mapping[str, object], state: Mapping[str, object]
 ) -> None:
-    """Write nested dicts and lists of arrays and JSON values, whole or not at all; no pickle.
+    """Writes nested dicts and lists of arrays and JSON values, without pickle. The file is complete
+    or not there.
 
-    ``config``: JSON values that say whose state it is.
+    ``config``: JSON values that describe to what the state belongs.
     """
     checkpoint.save(path, _KIND, config, state)
 
@@ -87,6 +88,6 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | PathLike[str], expected: Mapping[str, object] | None = None
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """``(config, state)`` that ``save_checkpoint`` wrote; CheckpointError where the file is absent
-    or damaged, or its config is not ``expected``, with each field that differs."""
+    """``(config, state)`` that ``save_checkpoint`` wrote; CheckpointError if the file is absent or
+    damaged, or if its config is not ``expected``; the message names each field that differs."""
     return checkpoint.load(path, _KIND, expected)

@@ -1,7 +1,7 @@
 """The simulated card under pyxrt's own names, with pyxrt's own limits.
 
-``device(backend="sim")`` runs the generated Verilog, ``device(backend="model")`` its twin; all other
-code is the same. ``xclbin`` takes the path of a kernel description, the Verilog beside it.
+``device(backend="sim")`` runs the generated Verilog, ``device(backend="model")`` its twin, with the
+same code around. ``xclbin`` takes the path of a kernel description, the Verilog beside it.
 
 Beyond pyxrt: the keywords and ``close`` of ``device``; ``cycles`` and ``report()`` of ``run``.
 Different from pyxrt: a buffer in the wrong bank is refused, while XRT warns and copies;
@@ -216,8 +216,7 @@ class kernel:
         return self._device._groups[argument.name]
 
     def __call__(self, *arguments):
-        """Start a run. As in pyxrt, an argument that is neither a buffer nor an int32 stays unset
-        without a message."""
+        """Start a run. As in pyxrt, arguments that are neither buffer nor int32 stay unset."""
         launched = run(self)
         for index, value in enumerate(arguments):
             try:
