@@ -1,7 +1,8 @@
-"""Cards by name, and a wrapper that refuses what pyxrt would swallow.
+"""Cards by name, and a wrapper that refuses wrong calls which pyxrt would accept in silence.
 
-``model`` runs a kernel's twin, ``sim`` its Verilog, the others real cards: the same calls, the same
-bytes. Every launch has all arguments set, in range and in the right bank, and a bounded wait.
+``model`` runs a kernel's twin, ``sim`` its Verilog, and the others are real cards, with the same
+calls and the same bytes. Every launch has all arguments set, in range and in the right bank, and a
+bounded wait.
 """
 
 import importlib
@@ -43,7 +44,7 @@ _REAL = re.compile(r"xrt(?::(\d+))?|(pynq|uart):(.+)")
 
 
 def is_simulated(name: str) -> bool:
-    """Whether the card called ``name`` is simulated; UsageError where no card is called so."""
+    """Whether the card called ``name`` is simulated; UsageError if there is no such card."""
     if name in _SIMULATED:
         return True
     if not _REAL.fullmatch(name):
@@ -73,9 +74,10 @@ def open_card(name: str, **options: object) -> "Card":
 
 
 class Card:
-    """A card; a context manager. ``api`` is the module pyxrt or one that shows its names.
+    """A card; a context manager. ``api`` is the module pyxrt, or a module with the same names.
 
-    ``open_device()`` opens it. ``built``: it loads ``<kernel>.xclbin``, others the description.
+    ``open_device()`` opens it. ``built``: the card loads ``<kernel>.xclbin``; other cards load the
+    description.
     """
 
     def __init__(
@@ -102,10 +104,11 @@ class Card:
         self.device = None
 
     def load(self, path: str | PathLike[str]) -> Kernel:
-        """The ``Kernel`` whose description is at ``path``; it replaces one that was loaded before.
+        """Loads the kernel whose description is at ``path``, and returns the ``Kernel``. It
+        replaces the kernel that was loaded before.
 
-        After a launch that did not end the card is opened anew first: a board is reset or loaded
-        with it, a card in a slot has a context beside the one that the launch holds.
+        If a launch did not end, the card is opened anew first. This resets or reloads a board; a
+        card in a slot gets a second context beside the one that the launch holds.
         """
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())

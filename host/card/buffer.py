@@ -12,7 +12,8 @@ __all__ = ["Buffer"]
 
 
 class _Memory:
-    """Memory of ``bo``, as an owner that NumPy keeps: pyxrt's ``map`` does not keep its object."""
+    """Memory of ``bo``, as an object that NumPy keeps alive, since pyxrt's ``map`` does not keep
+    its buffer."""
 
     def __init__(self, bo):
         self.bo, self._map = bo, bo.map()
@@ -20,7 +21,7 @@ class _Memory:
 
 
 class Buffer:
-    """Bytes that host and kernel share: a copy on each side.
+    """A buffer of bytes that host and kernel share, with a copy on each side.
 
     Members
     -------
@@ -29,7 +30,7 @@ class Buffer:
     size : int
         Bytes.
     room : int
-        Bytes that the kernel may touch: ``size`` rounded up to what a kernel counts.
+        Bytes that the kernel may use: ``size`` rounded up to the unit in which the kernel counts.
     """
 
     def __init__(self, api: ModuleType, bo: object, size: int, room: int, group: int) -> None:

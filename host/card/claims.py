@@ -1,7 +1,7 @@
-"""Whose the state is that a kernel keeps between launches: one buffer's, never two in turn.
+"""Who owns the state that a kernel keeps between launches: one buffer, never two by turns.
 
-A kernel has one tree and one set of parameters; a second user would draw from what the first has
-set, without an error from anybody.
+A kernel has one tree and one set of parameters. Without claims, a second user would draw from the
+first user's data without any error.
 """
 
 import weakref
@@ -12,7 +12,7 @@ __all__ = ["Claim", "Claims"]
 
 
 class Claim:
-    """The right to a kernel's state, of the object called ``name``, until nobody holds it."""
+    """The right of the object called ``name`` to a kernel's state."""
 
     def __init__(self, name):
         self.name = name
@@ -49,6 +49,6 @@ class Claims:
             )
 
     def release(self, claim):
-        """Let another make one; nothing where ``claim`` no longer holds."""
+        """Ends ``claim``, so that another may be made; does nothing if it no longer holds."""
         if self._last() is claim:
             self._last = lambda: None

@@ -1,4 +1,5 @@
-"""A launch by way of the control registers, for cards whose host reads and writes them itself.
+"""Launches through the control registers, for cards whose registers the host reads and writes
+itself.
 
 ``run`` and ``xclbin`` are pyxrt's. A kernel of such a card has ``description`` and
 
@@ -82,7 +83,7 @@ class run:
         return self._state
 
     def report(self):
-        """What CTRL last said."""
+        """The last value of CTRL, as text."""
         if self._control == _DEAD:
             return "CTRL reads 0xffffffff: no kernel at its address"
         seen = [bit.name for bit in CTRL.bits if (self._control or 0) >> bit.bit & 1]

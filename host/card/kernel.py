@@ -50,8 +50,8 @@ class GivenUp(Failure):
 
 
 class Flight:
-    """A context manager around each launch: under way or not, how long, and given up by another
-    thread.
+    """A context manager around each launch. It knows whether one is under way and how long launches
+    took, and lets another thread give a launch up.
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class Flight:
         self.seconds += self._clock() - self._began
 
     def abort(self):
-        """From another thread: have the launch that is under way end, and every later one."""
+        """Called by another thread: ends the launch that is under way, and every later one."""
         self._aborted = True
 
     def check(self):
-        """Raise GivenUp after ``abort``: who waits for a launch asks now and then."""
+        """Raises GivenUp after ``abort``. Code that waits for a launch calls it now and then."""
         if self._aborted:
             raise GivenUp("launch must end by itself, not be given up")
 
@@ -86,9 +86,9 @@ class Kernel:
     -------
     description : hw.shell.description.KernelDescription
     claims : host.card.claims.Claims
-        Whose its state between launches is.
+        The claims to its state between launches.
     replaced : bool
-        The card has loaded another since.
+        Whether the card has loaded another kernel since.
     flight : Flight
     """
 
@@ -123,7 +123,8 @@ class Kernel:
         return buffer
 
     def launch(self, *, timeout_s: float = 60.0, **arguments: Buffer | int) -> int | None:
-        """Run the kernel to its end; returns the clocks it took where the card knows, else None.
+        """Runs the kernel to its end; returns the clocks that it took, or None if the card does not
+        count them.
 
         ``arguments``: every argument of the description, a ``Buffer`` for a pointer, an int in
         0..2**32-1 for a scalar; the size of a buffer is its own unless it is given. Raises
@@ -160,7 +161,7 @@ class Kernel:
         return getattr(self._run, "cycles", None)
 
     def _set(self, arguments, new=None):
-        """Give the run ``arguments``, of which those called ``new`` are new to it; None: all."""
+        """Gives the run its ``arguments``; only those called ``new`` have changed (None: all)."""
         named = [self.description.argument(name) for name in new or arguments]
         wanted = self.description.arguments
         if new and all(argument.kind == "scalar" for argument in named):  # sizes follow buffers
@@ -195,7 +196,7 @@ class Kernel:
             )
 
     def _unit(self, argument):
-        """Bytes that the size of a buffer counts, and that its end lies on."""
+        """The unit, in bytes, of a buffer's size and of the address of its end."""
         sizes = (a.unit for a in self.description.arguments if a.buffer == argument)
         return max(_BEAT, *sizes, 1)
 

@@ -1,8 +1,8 @@
 """A board's memory and registers over a serial line: requests of ``hw.uart.protocol``, and replies.
 
-Requests follow each other without waiting for replies, as far as the board has room for them. One
-that is not answered is sent again, and what still has no answer is an error: every wait is bounded,
-also where something else talks on the port.
+Requests follow each other without waiting for replies, as far as the board has room for them. A
+request without an answer is sent again; if there is still none, this is an error. Every wait is
+bounded, even if something else sends on the port.
 """
 
 import time
@@ -26,11 +26,11 @@ _LOOK_S = 0.1
 class Line:
     """The serial port called ``port``, opened for this program alone.
 
-    ``payload`` and ``backlog`` are the board's, once it has said them: bytes of a request, and of
-    requests that may be on their way.
+    ``payload`` and ``backlog`` come from the board: bytes of a request, and bytes of requests that
+    may be on their way.
 
-    Every method raises CardTimeout if the board does not answer, and CardError for what it refuses
-    and for a port that fails, as one whose cable is pulled.
+    Every method raises CardTimeout if the board does not answer, and CardError if it refuses a
+    request or the port fails, for example because its cable was pulled.
     """
 
     def __init__(self, port, *, baud):
@@ -50,7 +50,7 @@ class Line:
         self._serial.close()
 
     def reset(self):
-        """Kernel and memory ports as after power-up."""
+        """Resets kernel and memory ports as after power-up."""
         self._exchange([(Opcode.RESET, 0, 0, b"")])
 
     def read(self, address, count):

@@ -32,16 +32,16 @@ _CLOCK_TOLERANCE = 1.001
 
 
 def _entries(overlay, name):
-    """Those of the overlay's ``ip_dict`` whose type is called ``name``."""
+    """The entries of the overlay's ``ip_dict`` whose type is called ``name``."""
     return [e for e in overlay.ip_dict.values() if e["type"].split(":")[2:3] == [name]]
 
 
 def _check_clock(pynq, file):
-    """CardError if the logic's clock is faster than ``file``, as the build left it, says that
-    timing was met at.
+    """CardError if the logic's clock is faster than the clock at which timing was met, which the
+    build has written to ``file``.
 
     PYNQ sets a clock's dividers, but not the PLL before them, which the board's boot image chose.
-    A slower clock is right, only slow.
+    A slower clock gives right results, only later.
     """
     if not file.exists():
         return
@@ -64,7 +64,7 @@ class device:
     Members
     -------
     shared : _Shared or None
-        Its memory on chip that the processor reaches.
+        The memory on chip that the processor reaches, if there is one.
     """
 
     def __init__(self, path):
@@ -94,7 +94,8 @@ class device:
 
 
 class _Shared:
-    """Memory on chip that processor and kernel reach at one address; also its entry in the mems.
+    """Memory on chip that processor and kernel reach at the same address; also its entry in the
+    list of memories.
 
     The processor sees it as a device, where an access that is not aligned is a bus error: words
     are moved one by one, never by a copy of a slice, which may take any width.
@@ -201,7 +202,7 @@ class _OnChip(bo):
         return memoryview(self._host)[: self._size]
 
     def sync(self, direction, size=None, offset=0):
-        """Whole words go to the card: up to 3 bytes before and after the part are the copy's."""
+        """Moves whole words, so up to 3 bytes before and after the part come from the copy too."""
         end = self._size if size is None else offset + size
         first, last = offset // _WORD * _WORD, -(-end // _WORD) * _WORD
         if first == last:

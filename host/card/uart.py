@@ -1,7 +1,7 @@
 """Card ``uart:PORT``: a kernel on a board at the other end of a serial line, as on an ULX3S.
 
-pyxrt's names over ``host.card.line``. The board says itself how large its memory banks are, one
-behind each of the kernel's masters; its bitstream is loaded by other means (openFPGALoader).
+pyxrt's names over ``host.card.line``. The board tells how large its memory banks are, one behind
+each of the kernel's masters. Its bitstream is loaded by another program (openFPGALoader).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Where pyxrt is, and why it cannot be imported: it is one file for one Python."""
+"""Finds pyxrt, or says why it cannot be imported: it is one file for one Python."""
 
 import importlib
 import os
@@ -24,7 +24,7 @@ _CURE = (
 
 
 def _built_for():
-    """What an installed XRT has, in words; None without one."""
+    """Describes the pyxrt of an installed XRT; None if XRT is not installed."""
     places = [Path(os.environ.get("XILINX_XRT", "/opt/xilinx/xrt")) / "python"]
     places += [Path(place) for place in os.environ.get("PYTHONPATH", "").split(":") if place]
     for place in places:

@@ -1,7 +1,8 @@
 """An actor-critic network on a card: kernel ``a3c`` (FA3C, Cho et al. 2019).
 
-The card holds theta and g, copies of theta (snapshots), and each agent's rollout, of which it keeps
-the inputs of every layer. The host chooses actions and makes d(objective) / d(outputs).
+The card holds the parameters theta, the means of squared gradients g (``squares``), copies of theta
+(snapshots), and for each agent's rollout the inputs of every layer. The host chooses actions and
+computes d(objective) / d(outputs).
 """
 
 import json
@@ -43,7 +44,7 @@ _OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
 
 
 class Broken(Failure):
-    """Memory has failed while theta and g were written: nothing is left of them on the card."""
+    """Memory has failed while theta and g were written, so the card has neither any more."""
 
 
 class NotFinite(RlfabricError, FloatingPointError):
@@ -59,22 +60,24 @@ class ActorCritic:
     timeout_s : float
         Bound of every launch.
     takeover : bool
-        A kernel has one theta, so one user: ValueError where another has it, unless True; the other
-        then raises RuntimeError at its next use. ``close`` of that one does it too.
+        A kernel has one theta, and so one user. If another object has the kernel, this raises
+        ValueError, unless ``takeover`` is True; then the other object raises RuntimeError at its
+        next use. Its ``close`` frees the kernel too.
 
     Attributes
     ----------
     config : Fa3cConfig
     launcher : Launcher
-        The way to the card for programs of one's own.
+        Runs programs of your own on the card.
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
     status : record
         The card's block after the last launch (``hw.fa3c.records.A3C_STATUS``).
 
-    Raises HashMismatch for a kernel that is not the described one, CapacityError if snapshots and
-    rollouts do not fit their memory banks. Once a Train has made a number of theta or g infinite or
-    a NaN, everything but ``load`` and ``load_state_dict`` raises NotFinite (a FloatingPointError).
+    Raises HashMismatch if the card has another kernel than the described one, CapacityError if
+    snapshots and rollouts do not fit their memory banks. Once a Train has made a number of theta or
+    g infinite or a NaN, everything but ``load`` and ``load_state_dict`` raises NotFinite (a
+    FloatingPointError).
     """
 
     def __init__(self, kernel, *, timeout_s=600.0, takeover=False):
@@ -107,8 +110,9 @@ class ActorCritic:
     # -- parameters
 
     def load(self, parameters, squares=None):
-        """New theta, of a dict of arrays as ``parameter_shapes`` has them; g from ``squares``,
-        another such dict, or 0. Rollouts are empty then, and a Sync comes first.
+        """Loads theta from a dict of arrays with the shapes of ``parameter_shapes``, and g from
+        ``squares``, another such dict, or 0. Rollouts are empty after it, and the next task must be
+        a Sync.
 
         ValueError for other names or shapes, and for a number that is not finite.
         """
@@ -127,15 +131,16 @@ class ActorCritic:
         return from_image(self.config, self._stored(1))
 
     def state_dict(self):
-        """theta and g as they lie in memory (uint32), and the network that they are of: arrays,
-        numbers and texts, as ``numpy.savez(file, **state)`` keeps them."""
+        """theta and g as they lie in memory (uint32), and the network's sizes: arrays, numbers and
+        texts, which ``numpy.savez(file, **state)`` can keep."""
         theta, squares = self._stored(0), self._stored(1)
         return {"network": self._network, "theta": theta, "squares": squares}
 
     def load_state_dict(self, state):
         """Take up a saved state, between two rounds; ValueError if it is of another network.
 
-        Snapshots and rollouts are not in it: a Sync comes first, and rollouts begin at step 0.
+        It has no snapshots and rollouts, so the next task must be a Sync, and rollouts begin at
+        step 0.
         """
         if str(state["network"]) != self._network:
             theirs, own = json.loads(str(state["network"])), json.loads(self._network)
@@ -180,7 +185,7 @@ class ActorCritic:
             )
 
     def _check_finite(self):
-        """No launch follows the one that has set these bits, but for a load, which clears them."""
+        """After the launch that has set these bits only a load is launched, which clears them."""
         overflow = int(self.status["overflow"])
         if not overflow:
             return
@@ -194,17 +199,17 @@ class ActorCritic:
     # -- rounds
 
     def prepare(self, tasks):
-        """The ``Round`` of these tasks, which ``run`` takes: it has all that the card will read, so
-        that several may be prepared while one runs in another thread."""
+        """The ``Round`` of these tasks for ``run``. It has all the bytes that the card will read,
+        so that one round can be prepared while another one runs in another thread."""
         return Round(self.config, tasks)
 
     def run(self, tasks):
-        """Execute tasks, a list of them or a ``Round``, as if one after the other: for each its
-        outputs, float32 [agents, outputs], of an Infer, else None.
+        """Executes tasks, a list or a ``Round``, as if one after the other. Returns for each Infer
+        its outputs, float32 [agents, outputs], and None for the other tasks.
 
-        ValueError for tasks that are not right, each by itself or after one another; nothing has
-        happened then. ``Broken`` where memory has failed so that theta is lost. NotFinite
-        where a Train has left a number of theta or g that is not finite.
+        ValueError if a task is wrong by itself or in this order; nothing has happened then.
+        ``Broken`` if memory has failed so that theta is lost. NotFinite if a Train has left a
+        number of theta or g that is not finite.
         """
         work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
         if work.config != self.config:
@@ -228,7 +233,7 @@ class ActorCritic:
         return work.outputs(results)
 
     def close(self):
-        """Let go of the kernel's state: another may have it."""
+        """Releases the kernel, so that another object may use it."""
         self.launcher.kernel.claims.release(self.launcher.claim)
 
 

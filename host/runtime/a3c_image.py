@@ -1,8 +1,8 @@
 """Numbers of kernel ``a3c`` as they lie in memory: parameters, observations, errors, outputs.
 
-To the card a layer's weights are [y, x, input, output], with inputs and outputs filled up by zeros.
-A convolution's are its taps; the first fully connected layer's are the pixels before it, and those
-of a later one are one pixel.
+On the card a layer's weights are [y, x, input, output], with inputs and outputs padded with zeros.
+For a convolution y and x are its taps; for the first fully connected layer they are the pixels of
+its input; a later layer has one pixel.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class _Weights(NamedTuple):
 
 
 def _weights(config):
-    """Of every layer."""
+    """The ``_Weights`` of every layer."""
     inputs, held = config.channels, config.in_channels
     rows, columns = config.height, config.width
     for layer in config.layers:
@@ -89,7 +89,7 @@ def to_image(config, parameters):
 
 
 def from_image(config, image):
-    """Inverse of ``to_image``; what fills up is dropped."""
+    """Inverse of ``to_image``; padding is dropped."""
     image, parameters = image.view(np.float32).reshape(-1, ROW), {}
     for number, layer, weights in _layers(config):
         rows, (outputs, inputs, _, _) = _rows(config, image, number), weights.axes
@@ -127,7 +127,7 @@ def observation_type(config):
 def observation_rows(config, observations):
     """Observations [n, height, width, channels] as in memory, uint8 [n, bytes].
 
-    Pixels that no tap reaches are left out, channels and lines are filled up with zeros.
+    Pixels that no tap reaches are left out; channels and lines are padded with zeros.
     """
     layer, count = config.layers[0], len(observations)
     height, width = config.height, config.width

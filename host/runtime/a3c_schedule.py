@@ -1,8 +1,8 @@
-"""Who infers and who trains in each round of kernel ``a3c``, so that all units have work.
+"""Which agents infer and which train in each round of kernel ``a3c``, so that all units have work.
 
 Agents of a group share a snapshot and take their steps together; each is then trained by itself,
-which is one of the interleavings that A3C allows. Groups follow each other at a distance, so that
-in every round one of them trains while others infer.
+which is one of the interleavings that A3C allows. Groups are shifted in time, so that in every
+round one group trains while others infer.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["Inference", "RoundPlan", "Schedule", "Training"]
 
 @dataclass(frozen=True, kw_only=True)
 class Inference:
-    """Agents of a group take a step on a unit; ``step`` None: the bootstrap."""
+    """Agents of a group take a step on a unit; if ``step`` is None, the bootstrap."""
 
     unit: int
     group: int
@@ -34,7 +34,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPlan:
-    """Tasks of a round in their order: groups whose snapshot is made, trainings, inferences."""
+    """The tasks of a round in order: groups that get a snapshot, trainings, inferences."""
 
     syncs: tuple
     trainings: tuple
@@ -61,7 +61,7 @@ class Schedule:
 
     Attributes
     ----------
-    agents, size : int; the size of all groups but perhaps the last
+    agents, size : int; all groups have this size, the last one may be smaller
     groups : list of tuples of agents; the snapshot of group g is g
     period : int
     """
@@ -122,12 +122,12 @@ class Schedule:
         )
 
     def plans(self):
-        """Every round's plan, from the first on, without end."""
+        """The plans of all rounds, from the first on, without end."""
         return map(self.plan, numbers())
 
     def _inferences(self, inferring):
-        """Whole groups to units in turn; those that are left over are split among all, and come
-        last: so their parameters are read when trainings do not read theirs."""
+        """Gives whole groups to units in turn. Groups that are left over are split among all units
+        and come last, so that their parameters are read when trainings do not read theirs."""
         units = self.inferrers
         whole = len(inferring) - len(inferring) % len(units)
         for place, (_, group, step) in enumerate(inferring):

@@ -62,7 +62,7 @@ class Train:
 
 @dataclass(frozen=True, kw_only=True)
 class Sync:
-    """theta, as the tasks before have left it, becomes a snapshot."""
+    """theta, as it is after the tasks before, becomes a snapshot."""
 
     snapshot: int
 
@@ -74,12 +74,12 @@ class Round:
     ----------
     tasks : tuple of Infer, Train, Sync
     operands : uint8
-        TASKs, then what they read.
+        TASKs, then the bytes that they read.
     results_bytes : int
     trains : bool
 
-    ValueError for a field that is not right, and for tasks that contradict each other; each names
-    the task by its position.
+    ValueError for a wrong field, and for tasks that contradict each other; the message names the
+    task by its position.
     """
 
     def __init__(self, config, tasks):
@@ -168,7 +168,7 @@ class Round:
         self._places.append(None)
 
     def _put(self, task, kind, agents, operands, **fields):
-        """What INFER and TRAIN have in common."""
+        """Writes the fields that INFER and TRAIN have in common."""
         work = kind.name.lower()
         units = list(self.config.units_for(work))
         if task.unit not in units:

@@ -1,4 +1,4 @@
-"""Acting by the card's own arithmetic: what a learner's kernel does with observations."""
+"""Acting in the card's own arithmetic: observations go to a learner's kernel, actions come back."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,20 +14,20 @@ __all__ = ["Acting"]
 
 
 class Acting:
-    """Of ``host.runtime.learner.LearningReplay``: what its online parameters say."""
+    """The part of ``host.runtime.learner.LearningReplay`` that acts with its online parameters."""
 
     def act(self, observations: ArrayLike) -> NDArray[np.float32]:
         """The network's outputs [n, action] for observations [n, observation], float32: the Q
         values of all actions (dqn), or the actor's action, in [-1, 1] (ddpg).
 
-        One launch for any n, none for 0, a command for as many as the learner's batch. Nothing on
-        the card changes. ValueError for another shape, for a number that is not finite in binary32,
-        and before ``initialize`` or ``load``; then nothing was launched.
+        One launch for any n (none for 0), with a command for each batch of the learner's size.
+        Nothing on the card changes. ValueError for another shape, for a number that is not finite
+        in binary32, and before ``initialize`` or ``load``; then nothing was launched.
         """
         return self._act(observations)
 
     def _act(self, observations, **options):
-        """``options`` : fields of ACT, of the first command; each after it has a seed one up."""
+        """``options`` : fields of the first ACT; each command after it has a seed larger by one."""
         learner = self.learner
         given = np.asarray(observations)
         if given.ndim != 2 or given.shape[1] != learner.observation:
@@ -71,7 +71,7 @@ class Acting:
 
 
 def _padded(rows, granules):
-    """``rows`` with zeros behind, each of so many granules."""
+    """``rows``, each padded with zeros to this number of granules."""
     padded = np.zeros((len(rows), granules * GRANULE_BYTES // 4), np.float32)
     padded[:, : rows.shape[1]] = rows
     return padded

@@ -1,4 +1,4 @@
-"""Programs as they lie in memory: commands by name to bytes, every field within its limits."""
+"""Programs as they lie in memory: turns commands into bytes, with every field within its limits."""
 
 import operator
 from typing import NamedTuple
@@ -16,16 +16,16 @@ def encode(commands, program, config):
 
     commands : dict of opcode to Command
     program : list of (opcode, dict); fields that are not named are 0
-    config : the kernel's, on which limits of fields depend
+    config : the kernel's config, on which limits of fields depend
 
-    ValueError for a field that is unknown, or that is no integer within its limits.
+    ValueError for a field that is unknown, or that is not an integer within its limits.
     """
     raw = Encoder(commands, config)(program)
     return np.frombuffer(raw, np.uint8).reshape(-1, COMMAND_BYTES)
 
 
 class Encoder:
-    """``encode`` for one kernel, to bytes: what a command's fields may be is looked up once."""
+    """``encode`` for one kernel, to bytes; the limits of fields are looked up once."""
 
     def __init__(self, commands, config):
         self._commands, self._config, self._known = commands, config, {}
@@ -119,7 +119,7 @@ def _checked(command, ranges, values):
 
 
 def _count(given):
-    """How many numbers an array is; what is no array is one."""
+    """How many numbers an array has; anything else counts as one."""
     try:
         return len(given)
     except TypeError:
@@ -127,7 +127,7 @@ def _count(given):
 
 
 def _ranges(command, config):
-    """Field name to ``(low, high, blank)``: what it may be, and is where it is not given."""
+    """``{field: (low, high, blank)}``: its limits, and its value if it is not given."""
     ranges = {}
     for field in command.fields[1:]:  # behind the opcode
         limits = zip(field.limits(config), field.span, strict=True)

@@ -1,4 +1,4 @@
-"""What an advantage estimator gives, and the numbers that it has seen on the way."""
+"""The results of an advantage estimator, with statistics of its inputs."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ __all__ = ["Estimates", "TrajectoryEstimates"]
 
 
 class Estimates(NamedTuple):
-    """``advantages``, ``returns``: float32, shaped as the rewards; ``statistics``: dict of what was
-    seen on the way, floats, None where not taken."""
+    """``advantages``, ``returns``: float32, with the shape of the rewards. ``statistics``: a dict
+    of floats, None for those that were not computed."""
 
     advantages: NDArray[np.float32]
     returns: NDArray[np.float32]

@@ -1,7 +1,7 @@
-"""Experiences and lists as the card takes them: records of whole granules, items, their checks.
+"""Experiences and lists in the card's form: records of whole granules, items, and their checks.
 
-Actors may compute priorities of what they bring (CF'22 2.1.1; cpprb's ``add(priorities=)``);
-without them an experience enters with the largest priority so far.
+Actors may compute priorities of their experiences (CF'22 2.1.1; cpprb's ``add(priorities=)``).
+Without a priority an experience enters with the largest priority so far.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ _TAKEN = {
 def record_dtype(fields: Fields) -> np.dtype[np.void]:
     """Structured dtype of an experience: the fields in order, padded to whole granules.
 
-    ``fields``: ``{name: (dtype, shape)}``, of numbers or bools. ValueError for none, for what is
-    not such a pair, and for more than a record holds.
+    ``fields``: ``{name: (dtype, shape)}``, of numbers or bools. ValueError if there is no field, if
+    a value is not such a pair, and if the fields are larger than a record may be.
     """
     if not isinstance(fields, dict):
         raise UsageError(f"fields must be a dict of name: (dtype, shape), not {fields!r}")
@@ -155,7 +155,7 @@ def checked_items(fill, name, indexes, values, dtype):
 def put_items(program, operands, offset, opcode, indexes, values, **command):
     """Append the commands for a list of items, and their operands from ``offset`` on.
 
-    ``command``: further fields of each. Returns the next free offset.
+    ``command``: further fields of each command. Returns the next free offset.
     """
     for begin in range(0, len(indexes), MAX_COUNT):
         part = slice(begin, begin + MAX_COUNT)
@@ -168,7 +168,8 @@ def put_items(program, operands, offset, opcode, indexes, values, **command):
 
 
 def in_runs(records, runs):
-    """The bytes of ``records`` in so many equal runs, each from a beat on: uint8 [runs, bytes]."""
+    """The bytes of ``records`` in ``runs`` equal runs, each beginning on a beat: uint8 [runs,
+    bytes]."""
     size = records.nbytes // runs
     blocks = np.zeros((runs, aligned(size)), np.uint8)
     blocks[:, :size] = records.view(np.uint8).reshape(runs, size)

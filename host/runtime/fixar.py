@@ -1,4 +1,5 @@
-"""A replay buffer whose kernel is ``fixar``: DDPG in a precision that is switched on the way."""
+"""A replay buffer whose kernel is ``fixar``: DDPG whose precision can be switched during
+training."""
 
 import numpy as np
 
@@ -16,15 +17,16 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class FixarReplay(LearningReplay):
-    """As ``LearningReplay``; the kernel updates the critic first, and the actor through it.
+    """As ``LearningReplay``, but the kernel updates the critic first, and the actor through the
+    updated critic.
 
-    Experiences are refused as they come, not as they are drawn (ValueError): a number that is not
-    finite, an action outside of -1..1, a discount outside of 0..1.
+    Bad experiences are refused when they are added, not when they are drawn (ValueError): a number
+    that is not finite, an action outside of -1..1, a discount outside of 0..1.
 
     Attributes
     ----------
     precision : Precision
-        Of what the kernel computes now; full after its reset.
+        The kernel's present precision; full precision after its reset.
     """
 
     def __init__(self, kernel, fields=None, **options):
@@ -33,13 +35,13 @@ class FixarReplay(LearningReplay):
         self.set_precision(self.precision, clear=True)
 
     def set_precision(self, precision, *, clear=False):
-        """Switch the precision of all that follows, training and acting alike.
+        """Switches the precision of training and acting from now on.
 
         precision : Precision
         clear : forget the ranges.
 
-        ValueError for shifts that the kernel does not take. What is stored has full precision and
-        stays as it is.
+        ValueError for shifts that the kernel does not take. Parameters have full precision and do
+        not change.
         """
         precision.check(self.learner)
         shifts = {
@@ -58,7 +60,7 @@ class FixarReplay(LearningReplay):
     @property
     def ranges(self):
         """``(activations, errors)``: int64 [slots, 2], the lowest and highest raw number of each
-        slot since they were forgotten; the low is above the high where nothing was seen."""
+        slot since they were forgotten; if no number was seen, the low is above the high."""
         status, counts = self.status, slots(self.learner)
         return tuple(
             np.asarray(status[f"{name}_ranges"], np.int64).reshape(-1, 2)[:count]
@@ -79,11 +81,11 @@ class FixarReplay(LearningReplay):
         return self._act(observations, noise=bits, seed=seed)
 
     def state_dict(self):
-        """As the parent's, and the precision. Ranges are the kernel's alone: they begin anew."""
+        """As the parent's, with the precision. Ranges are not saved; they start again."""
         return {**super().state_dict(), "precision": self.precision.to_json()}
 
     def load_state_dict(self, state):
-        """As the parent's; ValueError too for a precision that this kernel does not take."""
+        """As the parent's; also ValueError for a precision that this kernel does not take."""
         self._check_identity(state)  # another kernel's state has no precision
         precision = Precision.from_json(str(state["precision"]))
         precision.check(self.learner)
@@ -92,7 +94,7 @@ class FixarReplay(LearningReplay):
 
 
 def _packed(shifts):
-    """A byte each, in three words."""
+    """The shifts, a byte each, in three words."""
     numbers = np.zeros(12, np.uint8)
     numbers[: len(shifts)] = shifts
     return numbers.view("<u4").tolist()

@@ -1,8 +1,8 @@
 """Advantages and rewards-to-go of a rollout on a card: kernel ``gae``.
 
 ``A_t = delta_t + gamma * lambda * A_{t+1}``, ``delta_t = r_t + gamma * V_{t+1} - V_t`` (Schulman et
-al. 2016; HEPPO, equations 2 to 5); ``V_{t+1}`` is 0 after a step that terminated, and the value of
-what followed where an episode was truncated or is not finished.
+al. 2016; HEPPO, equations 2 to 5); ``V_{t+1}`` is 0 after a terminated step. If an episode was
+truncated or is not finished, it is the value of the state that followed.
 """
 
 import math
@@ -26,14 +26,14 @@ _PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
 
 
 class AdvantageEstimator:
-    """A kernel may have several: each launch begins with an empty stack, and sums are kept here.
+    """Estimates advantages on a card; a kernel may have several, as each launch begins empty.
 
     Parameters
     ----------
     kernel : host.card.Kernel
         A loaded kernel ``gae``.
     standardization : Standardization
-        How rewards and values become codes; statistics are the card's.
+        How rewards and values become codes; the card computes the statistics.
     timeout_s : float
         Bound of every launch.
 
@@ -43,7 +43,7 @@ class AdvantageEstimator:
     launcher : Launcher
         The way to the card for programs of one's own.
     running : Running
-        Sums of all rewards so far, where they are standardized with those.
+        Sums of all rewards so far, for a standardization that uses them.
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
     """
@@ -82,12 +82,12 @@ class AdvantageEstimator:
         rewards, values : float
         terminated, truncated : bool
         bootstraps : float
-            The value of what followed; read where truncated, and in the last step of an
-            environment that goes on.
+            The value of the state that followed; read if the step was truncated, and in the last
+            step of an environment that goes on.
 
-        Environments beyond the kernel's rows are worked on after the others. ValueError for
-        another shape, a number that is not finite, a rollout that does not fit the stack, gamma or
-        gae_lambda outside of [0, 1]. Nothing has happened then: sums over all rewards are as
+        Environments beyond the kernel's rows are processed after the others. ValueError for another
+        shape, a number that is not finite, a rollout that does not fit the stack, gamma or
+        gae_lambda outside of [0, 1]. Nothing has happened then; sums over all rewards are as
         before.
         """
         if np.ndim(rewards) != 2 or not np.size(rewards):
@@ -121,7 +121,7 @@ class AdvantageEstimator:
         """Of trajectories of unequal length, which rows take in turn.
 
         trajectories : list of (rewards [n], values [n], bootstrap)
-            ``bootstrap`` is the value of what followed, or None where the episode terminated.
+            ``bootstrap`` is the value of the state that followed, or None if terminated.
 
         Returns ``TrajectoryEstimates``; errors as ``estimate``.
         """
@@ -147,7 +147,7 @@ class AdvantageEstimator:
         return TrajectoryEstimates(advantages, returns, statistics)
 
     def state_dict(self) -> dict[str, object]:
-        """What the next rollout depends on, JSON values."""
+        """The state on which the next rollout depends, as JSON values."""
         running = self.running
         return {
             "standardization": self.standardization.to_json(),
@@ -158,7 +158,7 @@ class AdvantageEstimator:
         }
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """As ``state_dict`` gave; ValueError if it is of another standardization."""
+        """Takes a saved state; ValueError if it is of another standardization."""
         own = self.standardization.to_json()
         if state["standardization"] != own:
             raise UsageError(
@@ -168,7 +168,7 @@ class AdvantageEstimator:
         self.peak = state["peak"]
 
     def close(self) -> None:
-        """Nothing outlives the kernel; here so that an estimator can be closed like a file."""
+        """Does nothing, because no state outlives a launch."""
 
     # -- rollouts to programs
 
@@ -284,7 +284,7 @@ class AdvantageEstimator:
 
 
 def _moments(record, exponent):
-    """``(mean, deviation)`` of a MOMENTS record; the mean is exact where all numbers are equal."""
+    """``(mean, deviation)`` of a MOMENTS record; the mean is exact if all numbers are equal."""
     mean, deviation = float(record["mean"]), float(record["deviation"])
     if not deviation:
         mean = math.ldexp(int(record["sum"]) // int(record["count"]), -exponent)

@@ -1,4 +1,4 @@
-"""What each iteration of a learner is told: ``hw.learner.records.HYPERPARAMETERS``."""
+"""The record that each iteration of a learner reads: ``hw.learner.records.HYPERPARAMETERS``."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparam
 class Diverged(Failure):
     """A TD error was infinite or not a number; parameters and priorities are as before the step.
 
-    ``index`` : the experience.
+    ``index`` : index of the experience.
     """
 
     def __init__(self, index):
@@ -41,7 +41,7 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
         Fields of a record: each a number, or an array [count]. ``rate``, ``floor``, ``blend`` and
         ``keep`` are pairs (critic, actor): a number for both, or [2], or [count, 2].
 
-    ``scale`` and ``rate`` must be given. By default ``beta``, which is a float in 0..1 here, and
+    ``scale`` and ``rate`` must be given. ``beta`` is a float in 0..1 here. By default ``beta``,
     ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
     ``first_gain`` and ``second_gain`` are 1 - decay, and ``keep`` is 1 - ``blend``.
     """
@@ -74,7 +74,7 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
 
 
 def checked_hyperparameters(steps):
-    """``steps`` as a list of HYPERPARAMETERS; ValueError for a number that no step may have."""
+    """``steps`` as a list of HYPERPARAMETERS; ValueError for a number that is not allowed."""
     steps = np.ascontiguousarray(steps)
     if steps.dtype != HYPERPARAMETERS.dtype or steps.ndim != 1:
         raise UsageError(
@@ -95,8 +95,8 @@ def checked_hyperparameters(steps):
 
 
 def check_optimizer(steps, learner):
-    """ValueError for a divisor of zero: the floor is all of it while a second moment is zero; and
-    for what a fixed-point optimizer does not do.
+    """ValueError for a divisor of zero (while a second moment is zero the divisor is the floor),
+    and for settings that a fixed-point optimizer does not have.
 
     learner : LearnerConfig
     """

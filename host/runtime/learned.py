@@ -1,4 +1,4 @@
-"""What a launch of a learner's kernel gives."""
+"""The results of a launch of a learner's kernel."""
 
 from typing import NamedTuple, TypeAlias
 
