@@ -118,7 +118,7 @@ BAD_FIELDS = [
     # Those that only the card knows of.
     (
         [infer([1], None), infer([0], 1)],
-        "task 1, Infer of agent 0, must be right after what was before, not step: INFER of a step",
+        "task 1, Infer of agent 0, must be right after what was before, not step: INFER of step k",
     ),
     ([train(2, 1)], "task 0, Train of agent 2, must .*, not step: .*nothing was started"),
     (
