@@ -36,7 +36,7 @@ class LearnerControl(wiring.Signature):
     train : Out(1)
         Starts forward, loss and backward of the loaded batch; the parameters do not change yet.
     trained : In(1)
-        All gradients are complete; ``train`` clears it.
+        All gradients and sums are complete; ``train`` clears it.
     diverged : In(1), diverged_index : In(32)
         A TD error was infinite or NaN; ``diverged_index`` is the index of the first such
         experience.

@@ -5,8 +5,8 @@ For q, the bootstrap value q', the reward r, the discount d, the weight p and th
     td = q - (r + d * q');  w = p * inverse;  clipped = td limited to -c..c
     gradient = clipped * w;  loss = clipped * (td - clipped / 2) * w
 
-Every operation is rounded, in the written order. Samples come at least ``GAP`` clocks apart, so a
-running sum needs only an adder and a register.
+Every operation is rounded, in the written order. A sample may come in every clock; the sums of a
+batch have the order of ``hw.nn.batch_sum``.
 """
 
 from amaranth import *
@@ -15,16 +15,14 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
+from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
-__all__ = ["GAP", "TdLoss", "halved", "is_finite"]
+__all__ = ["TdLoss", "halved", "is_finite"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
-
-#: Least clocks from a sample to the next: those of an adder and the register of its sum.
-GAP = _ADD + 1
 
 
 class TdLoss(wiring.Component):
@@ -45,26 +43,31 @@ class TdLoss(wiring.Component):
     clip : In(32)
         Limit c of the TD error; infinity for no limit.
     clear : In(1)
-        Sets the sums to +0. Not while samples are inside.
+        A batch begins: the sums begin at +0. Not while samples are inside.
+    fold : In(1), folded : Out(1)
+        ``fold``: the last sample of the batch is ``done``. ``folded``: the sums are there,
+        ``FOLD_LATENCY`` clocks later.
     td : Out({valid, value})
         The TD error, ``td_latency`` clocks after ``i``.
     gradient : Out({valid, value, saturated})
         The gradient, and whether it was clipped to its format, ``gradient_latency`` clocks after
         ``i``.
     done : Out(1)
-        ``latency`` clocks after ``i``: this sample is in all sums.
+        ``latency`` clocks after ``i``: this sample is in all partial sums.
     loss_sum, td_sum, value_sum : Out(32)
-        Sums since ``clear``, in the order of samples: of losses, of absolute TD errors, of values.
+        From ``folded`` until the next ``clear``: the batch's sums of losses, of absolute TD
+        errors, of values, in the order of ``BatchSum``.
     """
 
     DSP = 10  # five products; a half needs none
+    FOLD_LATENCY = BatchSum.FOLD_LATENCY
 
     def __init__(self, arithmetic):
         self.arithmetic = arithmetic
         activation = arithmetic.shape("activation")
         self.td_latency = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
         self.gradient_latency = self.td_latency + 1 + _MULTIPLY + arithmetic.quantize_latency
-        self.latency = self.td_latency + 1 + 3 * _MULTIPLY + _ADD + GAP
+        self.latency = self.td_latency + 1 + 3 * _MULTIPLY + _ADD + BatchSum.LATENCY
         number = {"valid": 1, "value": WIDTH}
         gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
         super().__init__(
@@ -81,6 +84,8 @@ class TdLoss(wiring.Component):
                 "inverse": In(WIDTH),
                 "clip": In(WIDTH),
                 "clear": In(1),
+                "fold": In(1),
+                "folded": Out(1),
                 "td": Out(data.StructLayout(number)),
                 "gradient": Out(data.StructLayout(gradient)),
                 "done": Out(1),
@@ -127,7 +132,7 @@ class TdLoss(wiring.Component):
         square = _FLOAT.multiply(m, late_clipped, excess, name="square")
         late_weight = delay(m, weight, 2 * _MULTIPLY + _ADD, name="last_weight")
         loss = _FLOAT.multiply(m, square, late_weight, name="loss")
-        loss_at = self.latency - GAP
+        loss_at = self.latency - BatchSum.LATENCY
 
         gradient, saturated = arithmetic.quantize(m, gradient, kind="gradient", name="gradient_raw")
         m.d.comb += [
@@ -143,11 +148,15 @@ class TdLoss(wiring.Component):
             (self.td_sum, Cat(td[:-1], Const(0, 1)), td_at),
             (self.value_sum, value, start),
         ):
-            result = _FLOAT.add(m, total, term, name=f"{total.name}_next")
-            with m.If(self.clear):
-                m.d.sync += total.eq(0)
-            with m.Elif(valid_at[at + _ADD]):
-                m.d.sync += total.eq(result)
+            m.submodules[total.name] = batch_sum = BatchSum()
+            m.d.comb += [
+                batch_sum.i.valid.eq(valid_at[at]),
+                batch_sum.i.value.eq(term),
+                batch_sum.clear.eq(self.clear),
+                batch_sum.fold.eq(self.fold),
+                total.eq(batch_sum.total),
+            ]
+        m.d.comb += self.folded.eq(batch_sum.folded)  # as in all three
         return m
 
 

@@ -101,8 +101,9 @@ def _begun(module):
     module = _MEMORY.sub(memory, _REGISTER.sub(register, module))
     if not noise:
         return module
-    first = f"  initial if ({_ON}) begin {' '.join(noise)} end else begin {' '.join(values)} end\n"
-    return module.replace("endmodule", first + "endmodule")
+    # A line each: Verilator takes 40 000 tokens a line at most.
+    lines = "\n".join([*noise, "end else begin", *values])
+    return module.replace("endmodule", f"  initial if ({_ON}) begin\n{lines}\n  end\nendmodule")
 
 
 def _noise(name, top):

@@ -8,8 +8,9 @@ from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed_point import DualPrecision
-from hw.nn.td_loss import GAP, TdLoss, halved, is_finite
+from hw.nn.td_loss import TdLoss, halved, is_finite
 from sim.model.arith import float32
+from sim.model.nn.batch_sum import batch_sum
 
 FLOAT, FIXED, DUAL = Arithmetic(), Arithmetic(kind="fixed"), DualPrecision()
 ALL = pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=lambda a: a.kind)
@@ -44,7 +45,7 @@ class Timeline:
     def __init__(self, arithmetic, seed=1):
         self.arithmetic, self.rng = arithmetic, np.random.default_rng(seed)
         self.unit, self.clocks, self.clock = TdLoss(arithmetic), Clocks(), 0
-        self.leaves = {name: {} for name in ("td", "gradient", "done")}
+        self.leaves = {name: {} for name in ("td", "gradient", "done", "folded")}
 
     def batch(self, samples, inverse, clip, gaps, multiply=float32.multiply, add=float32.add):
         """``samples``: name -> numbers, as float32; ``gaps`` [n] clocks between two of them."""
@@ -61,9 +62,9 @@ class Timeline:
             gradient, saturated = quantized(self.arithmetic.gradient, gradient)
 
         unit, start = self.unit, self.clock
-        sums = dict.fromkeys(("loss_sum", "td_sum", "value_sum"), np.float32(0))
+        sums = dict(loss_sum=loss, td_sum=np.abs(td), value_sum=wide["value"])
+        sums = {name: batch_sum(terms) for name, terms in sums.items()}
         self.clocks.at(start, clear=1)
-        self.clocks.expect(start + 1, **sums)
         clock = start + 1
         for k, gap in enumerate(gaps):
             self.clocks.at(clock, i=dict(valid=1, **{name: samples[name][k] for name in NAMES}))
@@ -75,17 +76,11 @@ class Timeline:
             )
             done = clock + unit.latency
             self.leaves["done"][done] = 1
-            for name, term in (
-                ("loss_sum", loss[k]),
-                ("td_sum", np.abs(td[k])),
-                ("value_sum", wide["value"][k]),
-            ):
-                sums[name] = add(sums[name], term)
-            # Those that are sums of less come sooner, of the samples behind this one too.
-            alone = gap > unit.latency or k == len(gaps) - 1
-            self.clocks.expect(done, **(sums if alone else dict(loss_sum=sums["loss_sum"])))
             clock += gap
-        self.clock = done + 3
+        self.clocks.at(done, fold=1)
+        self.leaves["folded"][done + unit.FOLD_LATENCY] = 1
+        self.clocks.expect(done + unit.FOLD_LATENCY, **sums)
+        self.clock = done + unit.FOLD_LATENCY + 3
         self.clocks.expect(self.clock, **sums)
         for clock in range(start, self.clock):
             self.clocks.at(clock, inverse=inverse, clip=clip)
@@ -96,7 +91,9 @@ class Timeline:
                 left = self.leaves[name].get(clock)
                 shown = dict(valid=0) if left is None else dict(valid=1, **left)
                 self.clocks.expect(clock, **{name: shown})
-            self.clocks.expect(clock, done=clock in self.leaves["done"])
+            self.clocks.expect(
+                clock, **{name: clock in self.leaves[name] for name in ("done", "folded")}
+            )
         self.clocks.run(simulate, self.unit, directory)
 
 
@@ -136,7 +133,7 @@ def test_stated_cases(simulate, tmp_path, arithmetic):
         operands = (samples[name] for name in NAMES if name != "value")
         result = formulas(*operands, np.float32(1), np.float32(clip), float32.multiply, float32.add)
         np.testing.assert_array_equal(np.concatenate(result), [td, gradient, loss])
-        timeline.batch(samples, np.float32(1), np.float32(clip), [GAP])
+        timeline.batch(samples, np.float32(1), np.float32(clip), [1])
     timeline.run(simulate, tmp_path)
 
 
@@ -150,12 +147,12 @@ def ordinary(rng, count):
 
 @ALL
 def test_random(simulate, tmp_path, arithmetic):
-    """NumPy's own float32: as close as samples may come, at any distance, one at a time."""
+    """NumPy's own float32: a sample a clock, at any distance, one at a time."""
     timeline = Timeline(arithmetic)
     rng, alone = timeline.rng, timeline.unit.latency + 1
     for gaps, inverse, clip in (
-        ([GAP] * 40, 0.7, 1),
-        (rng.integers(GAP, 3 * GAP, 30), 1.3, np.inf),
+        ([1] * 60, 0.7, 1),
+        (rng.integers(1, 20, 30), 1.3, np.inf),
         ([alone] * 5, 1, 0.25),
     ):
         samples = ordinary(rng, len(gaps))
@@ -174,7 +171,7 @@ def test_corners(simulate, tmp_path, arithmetic):
             wild = floats(rng.choice(CORNERS, count))
             samples[name] = np.where(rng.random(count) < share, wild, numbers)
         samples["weight"][::7] = 4 << arithmetic.gradient.integer
-        timeline.batch(samples, np.float32(0.9), np.float32(1), [GAP] * count)
+        timeline.batch(samples, np.float32(0.9), np.float32(1), [1] * count)
     saturated = sum(left["saturated"] for left in timeline.leaves["gradient"].values())
     assert not arithmetic.saturates or saturated > 10
     timeline.run(simulate, tmp_path)
@@ -187,9 +184,8 @@ def test_latencies(arithmetic):
     converted, quantize = {"float32": (0, 0)}.get(arithmetic.kind, (4, 3))
     assert unit.td_latency == converted + MULTIPLY + 2 * ADD
     assert unit.gradient_latency == unit.td_latency + 1 + MULTIPLY + quantize
-    # Clip; half, excess, square, loss; the sum and its register.
-    assert unit.latency == unit.td_latency + 1 + MULTIPLY + ADD + 2 * MULTIPLY + ADD + 1
-    assert GAP == ADD + 1
+    # Clip; half, excess, square, loss; the sum, its operands and its register.
+    assert unit.latency == unit.td_latency + 1 + MULTIPLY + ADD + 2 * MULTIPLY + 1 + ADD + 1
 
 
 def test_is_finite(simulate, tmp_path):

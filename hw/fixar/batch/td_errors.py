@@ -8,12 +8,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.records import WORDS, record_granules, record_words
-from hw.nn.td_loss import GAP, TdLoss, is_finite
+from hw.nn.td_loss import TdLoss, is_finite
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["TdErrors", "error_layout"]
+__all__ = ["GAP", "TdErrors", "error_layout"]
+
+#: Clocks from a sample to the next. The pipeline takes a sample a clock, and four clocks read one;
+#: but the errors are computed beside the actor's passes, which take longer.
+GAP = 7
 
 #: Where a sample is read from memory, and the clock of its q values.
 _READS = ("index", "weight", "reward", "discount")
@@ -77,7 +81,7 @@ class TdErrors(wiring.Component):
     saturated : Out(1)
         An error was clipped in this clock.
     loss, td_sum : Out(32)
-        Sums over the samples, binary32.
+        Sums over the samples, binary32, in the order of ``BatchSum``.
     diverged, diverged_index : Out
         A TD error was infinite or NaN; the index of the first such experience.
     done : Out(1)
@@ -88,7 +92,7 @@ class TdErrors(wiring.Component):
         self.config = config
         self._pipeline = TdLoss(config.arithmetic)
         self.size = (1 + record_granules(config)) * WORDS
-        self.latency = 1 + _BEGINS + self._pipeline.latency + 1
+        self.latency = 1 + _BEGINS + self._pipeline.latency + TdLoss.FOLD_LATENCY + 1
         # So many that only a slow reader makes the pipeline wait.
         self._ahead = -(-(self._pipeline.td_latency + 3) // GAP) + 2
         words = _words(config)
@@ -142,7 +146,8 @@ class TdErrors(wiring.Component):
         self._send_td(m, read["index"])
         self._send_errors(m, place)
         ends = delay(m, begins & place["last"], pipeline.latency, name="ends", reset=True)
-        with m.If(ends):
+        m.d.comb += pipeline.fold.eq(ends)
+        with m.If(pipeline.folded):
             m.d.sync += self.done.eq(1)
         with m.If(self.start):
             m.d.sync += self.done.eq(0)

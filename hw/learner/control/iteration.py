@@ -266,7 +266,7 @@ class Iteration(wiring.Component):
         learner, writer, training = self.learner, self._writer, self._training
         failed = self.error != Error.NONE
         with m.State("SETTLE"):
-            with m.If(training & ~learner.busy):
+            with m.If(training & learner.trained & ~learner.busy):  # the sums are there too
                 m.d.sync += [
                     training.eq(0),
                     self.iterations.eq(self.iterations + 1),

@@ -2,7 +2,7 @@
 sums.
 
 All lanes deliver side by side; a super-sample is one sample of each lane. One binary32 pipeline
-(``td``) serves the lanes in turn, so a super-sample takes ``lanes * GAP`` or ``outputs`` clocks,
+serves the lanes in turn, a sample a clock, so a super-sample takes ``lanes`` or ``outputs`` clocks,
 whichever is longer.
 """
 
@@ -11,23 +11,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate
+from hw.learner.layouts import scalars_layout
 from hw.nn.layouts import element_layout, vector_layout
-from hw.nn.td_loss import GAP, TdLoss, is_finite
+from hw.nn.td_loss import TdLoss, is_finite
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["ON_THEIR_WAY", "Loss", "scalars_layout"]
+__all__ = ["ON_THEIR_WAY", "Loss"]
 
 #: Super-samples that may wait here; how many may be on their way when there is room.
 _SLOTS, ON_THEIR_WAY = 32, 16
-
-_SCALARS = data.StructLayout(dict.fromkeys(("index", "weight", "action", "reward", "discount"), 32))
-
-
-def scalars_layout(config):
-    """The scalars of a super-sample: index and action, and weight, reward, discount as binary32."""
-    return data.ArrayLayout(_SCALARS, config.lanes)
 
 
 class Loss(wiring.Component):
@@ -65,16 +59,18 @@ class Loss(wiring.Component):
         The scalars of each super-sample; they come before its first output.
     inverse, clip : In(32)
         Steady while a batch is under way, see ``TdLoss``.
-    start : In(1)
-        A batch begins; clears sums, count and ``diverged``.
+    start : In(1), samples : In
+        A batch of ``samples`` super-samples begins; clears sums, ``done`` and ``diverged``.
+        ``samples`` is steady until ``done``.
     delta : Out(stream.Signature([backward groups][lanes] of gradients))
         ``outputs`` words for each super-sample.
     td : Out(stream.Signature(ITEM))
         The TD error of each sample, in order.
     loss, td_sum, value : Out(32)
-        Sums over the samples.
-    finished : Out(range(config.batch // config.lanes + 1))
-        Number of super-samples that are in all sums.
+        Sums over the samples, in the order of ``BatchSum``: lanes of a super-sample one after the
+        other. They are there once ``done``.
+    done : Out(1)
+        All samples are in all sums; high until the next ``start``.
     diverged, diverged_index : Out
         A TD error was infinite or NaN; ``diverged_index`` is the index of the first such
         experience.
@@ -90,12 +86,13 @@ class Loss(wiring.Component):
         self.backward_groups = 1 if dqn else 2
         lanes, arithmetic = config.lanes, config.arithmetic
         self._pipeline = TdLoss(arithmetic)
-        self.interval = max(lanes * GAP, self.outputs)
-        # Collected, queued, chosen; then the pipeline, and the queue behind it.
-        self.td_latency = 3 + self._pipeline.td_latency + 1
-        self.latency = 3 + (lanes - 1) * GAP + self._pipeline.gradient_latency + 2
+        self.interval = max(lanes, self.outputs)
+        # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
+        self.latency = 3 + (lanes - 1) + self._pipeline.gradient_latency + 2
         # Super-samples between here and whoever takes them, so that the pipeline never waits.
         self._ahead = -(-self.latency // self.interval) + 2
+        queued = Queue.latency_of(self._ahead * lanes)
+        self.td_latency = 3 + self._pipeline.td_latency + queued
         gradient = arithmetic.shape("gradient")
         super().__init__(
             {
@@ -107,6 +104,7 @@ class Loss(wiring.Component):
                 "inverse": In(32),
                 "clip": In(32),
                 "start": In(1),
+                "samples": In(range(config.batch // lanes + 1)),
                 "delta": Out(
                     stream.Signature(vector_layout(gradient, self.backward_groups, lanes))
                 ),
@@ -114,7 +112,7 @@ class Loss(wiring.Component):
                 "loss": Out(32),
                 "td_sum": Out(32),
                 "value": Out(32),
-                "finished": Out(range(config.batch // lanes + 1)),
+                "done": Out(1),
                 "diverged": Out(1),
                 "diverged_index": Out(32),
                 "saturations": Out(1),
@@ -124,7 +122,7 @@ class Loss(wiring.Component):
     @classmethod
     def estimate(cls, config):
         outputs = config.action if config.algorithm == "dqn" else 1
-        interval = max(config.lanes * GAP, outputs)
+        interval = max(config.lanes, outputs)
         return Estimate(latency=None, interval=interval, dsp=TdLoss.DSP)
 
     def elaborate(self, platform):
@@ -152,21 +150,28 @@ class Loss(wiring.Component):
         ]
         self._send_td(m, sample.index)
         self._send_delta(m, sample.action, freed)
-
-        lane = Signal(range(self.config.lanes))
-        last = lane == self.config.lanes - 1
-        with m.If(pipeline.done):
-            m.d.sync += [lane.eq(Mux(last, 0, lane + 1)), self.finished.eq(self.finished + last)]
-        with m.If(self.start):
-            m.d.sync += [self.finished.eq(0), lane.eq(0)]
+        self._fold(m)
         return m
+
+    def _fold(self, m):
+        """Folds the sums once all samples are in them, and says when that is done."""
+        pipeline = self._pipeline
+        left = Signal(range(self.config.batch + 1))  # samples that are not in all sums
+        m.d.comb += pipeline.fold.eq(pipeline.done & (left == 1))
+        with m.If(pipeline.done):
+            m.d.sync += left.eq(left - 1)
+        with m.If(pipeline.folded):
+            m.d.sync += self.done.eq(1)
+        with m.If(self.start):
+            m.d.sync += [left.eq(self.samples * self.config.lanes), self.done.eq(0)]
 
     def _collect(self, m):
         """A queue of super-samples with the values that are picked from their outputs."""
         config, scalars = self.config, self.scalars.payload
         names = ("q", "bootstrap") if config.algorithm == "dqn" else ("q", "value", "bootstrap")
         numbers = dict.fromkeys(names, config.arithmetic.shape("activation"))
-        sample = data.StructLayout({**numbers, **_SCALARS.members})
+        given = scalars_layout(config).elem_shape.members
+        sample = data.StructLayout({**numbers, **given})
         layout = data.ArrayLayout(sample, config.lanes)
         m.submodules.arrived = arrived = Queue(layout, _SLOTS)
         last = Signal()
@@ -182,7 +187,7 @@ class Loss(wiring.Component):
         for lane in range(config.lanes):
             groups = [self.i.value[group][lane] for group in range(self.groups)]
             with m.If(self.i.valid):
-                m.d.sync += [kept[lane][name].eq(scalars[lane][name]) for name in _SCALARS.members]
+                m.d.sync += [kept[lane][name].eq(scalars[lane][name]) for name in given]
                 if config.algorithm == "dqn":
                     self._pick(m, kept[lane], groups, scalars[lane].action)
                 else:
@@ -209,14 +214,14 @@ class Loss(wiring.Component):
         """Moves super-samples lane by lane to place 0; says when a sample there begins."""
         lanes = self.config.lanes
         head = Signal(arrived.o.payload.shape(), reset_less=True)
-        clock, left = Signal(range(GAP)), Signal(range(lanes))
+        left = Signal(range(lanes))  # lanes behind the one at place 0
         free, load, shift, begins = Signal(), Signal(), Signal(), Signal()
         under_way = Signal(range(self._ahead + 1))  # not all of whose errors have been taken
         untaken = Signal(range(self._ahead * lanes + 1))  # TD errors to come or not taken
         m.d.comb += [
             free.eq((under_way < self._ahead) & (untaken <= (self._ahead - 1) * lanes)),
-            load.eq((clock == 0) & (left == 0) & arrived.o.valid & free),
-            shift.eq((clock == 0) & (left != 0)),
+            load.eq((left == 0) & arrived.o.valid & free),
+            shift.eq(left != 0),
             arrived.o.ready.eq(load),
         ]
         m.d.sync += [
@@ -224,10 +229,6 @@ class Loss(wiring.Component):
             under_way.eq(under_way + load - freed),
             untaken.eq(untaken + Mux(load, lanes, 0) - (self.td.valid & self.td.ready)),
         ]
-        with m.If(load | shift):
-            m.d.sync += clock.eq(GAP - 1)
-        with m.Elif(clock != 0):
-            m.d.sync += clock.eq(clock - 1)
         with m.If(load):
             m.d.sync += [head.eq(arrived.o.payload), left.eq(lanes - 1)]
         with m.Elif(shift):

@@ -87,6 +87,7 @@ class Trainer(wiring.Component):
             play.start.eq(control.train | self.act),
             play.samples.eq(samples),
             loss.start.eq(control.train),
+            loss.samples.eq(samples),
             loss.inverse.eq(batch.inverse),
             loss.clip.eq(control.hyperparameters.clip),
             loss.i.eq(last.o),
@@ -111,7 +112,7 @@ class Trainer(wiring.Component):
 
         # Complete: every layer has seen all samples, and so has the loss.
         running = Signal()
-        complete = Cat(layer.done for layer in every).all() & (loss.finished == samples)
+        complete = Cat(layer.done for layer in every).all() & loss.done
         with m.If(control.train):
             m.d.sync += [running.eq(1), control.trained.eq(0)]
         with m.Elif(running & complete):

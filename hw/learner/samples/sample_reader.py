@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize
-from hw.learner.network.loss import scalars_layout
+from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.nn.layouts import feed_layout
 from hw.stream.delay import delay

@@ -7,10 +7,9 @@ import pytest
 from arith.float32_cases import bits
 from pauses import SOLID
 
-from hw.fixar.batch.td_errors import TdErrors
+from hw.fixar.batch.td_errors import GAP, TdErrors
 from hw.fixar.config import FixarConfig
 from hw.learner.records import record_words
-from hw.nn.td_loss import GAP
 from hw.replay.records import ITEM
 from sim.model.learner.network.loss import ddpg_loss
 

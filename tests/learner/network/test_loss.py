@@ -12,11 +12,12 @@ from pauses import SOLID, SOLID_TOO
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
-from hw.learner.network.loss import Loss, scalars_layout
+from hw.learner.layouts import scalars_layout
+from hw.learner.network.loss import Loss
 from hw.replay.records import ITEM
 from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.float32 import add
-from sim.model.learner.network.loss import ddpg_loss, dqn_loss, ordered_sum
+from sim.model.learner.network.loss import ddpg_loss, dqn_loss
 
 FIXED = Arithmetic(kind="fixed")
 SHORT = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(4, 8), gradient=SQ(1, 11))
@@ -118,16 +119,6 @@ def test_twin_order_key():
     assert np.all(np.diff(key[[0, 1, 2, 3, 5, 6, 7]]) > 0) and key[3] == key[4]
 
 
-def test_twin_sum_flushes_on_the_way():
-    tiny = np.float32(2.0**-126)
-    assert ordered_sum(np.array([1.5 * tiny, -tiny, tiny], np.float32)) == tiny
-    values = np.random.default_rng(3).normal(size=300).astype(np.float32)
-    total = np.float32(0)
-    for value in values:
-        total += value
-    assert ordered_sum(values) == total
-
-
 def vectors(config, batch, arguments):
     """What ``loss_bench`` sends and expects."""
     unit, arithmetic, lanes = Loss(config), config.arithmetic, config.lanes
@@ -180,6 +171,7 @@ def vectors(config, batch, arguments):
     if result.diverged is not None:
         final["diverged_index"] = fields["index"][result.diverged]
     return dict(
+        samples=batch // lanes,
         outputs=words,
         scalars=scalar_words,
         inverse=bits([inverse])[0],

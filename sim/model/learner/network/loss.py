@@ -11,8 +11,9 @@ import numpy as np
 
 from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.float32 import add, multiply
+from sim.model.nn.batch_sum import batch_sum
 
-__all__ = ["LossResult", "dqn_loss", "ddpg_loss", "ordered_sum"]
+__all__ = ["LossResult", "dqn_loss", "ddpg_loss"]
 
 _HALF, _MINUS_ONE = np.float32(0.5), np.float32(-1)
 _MAGNITUDE = np.int32(0x7FFF_FFFF)
@@ -25,7 +26,7 @@ class LossResult:
 
     delta : backward groups of [B, outputs] gradients (float32, or int64 raw).
     td : float32 [B].
-    loss, td_sum, value : float32, sums over the batch.
+    loss, td_sum, value : float32, sums over the batch in the order of ``batch_sum``.
     diverged : position of the first TD error that is infinite or not a number, or None.
     saturations : gradients that were clipped.
     """
@@ -79,21 +80,6 @@ def ddpg_loss(config, outputs, scalars, inverse, clip):
     return _result((gradient[:, None], policy[:, None]), td, loss, value, saturated)
 
 
-def ordered_sum(values):
-    """Sum of float32 ``values`` along the last axis from +0 on, one after the other."""
-    values = np.asarray(values, np.float32)
-    terms = np.zeros((*values.shape[:-1], values.shape[-1] + 1), np.float32)
-    terms[..., 1:] = values
-    with np.errstate(all="ignore"):
-        sums = np.add.accumulate(terms, axis=-1)
-    if _is_plain(terms) and _is_plain(sums):
-        return sums[..., -1]
-    total = np.zeros(values.shape[:-1], np.float32)
-    for k in range(values.shape[-1]):
-        total = add(total, values[..., k])
-    return total
-
-
 def _is_plain(values):
     """Whether all numbers are finite and none is subnormal, so that NumPy's arithmetic equals the
     card's."""
@@ -127,14 +113,13 @@ def _formulas(q, following, reward, discount, weight, inverse, clip, multiply, a
 
 
 def _result(delta, td, loss, value, saturated):
-    sums = ordered_sum(np.stack([loss, np.abs(td), value]))
     diverged = np.flatnonzero(~np.isfinite(td))
     return LossResult(
         delta=delta,
         td=td,
-        loss=sums[0],
-        td_sum=sums[1],
-        value=sums[2],
+        loss=batch_sum(loss),
+        td_sum=batch_sum(np.abs(td)),
+        value=batch_sum(value),
         diverged=int(diverged[0]) if len(diverged) else None,
         saturations=int(np.count_nonzero(saturated)),
     )

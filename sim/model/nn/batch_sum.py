@@ -1,0 +1,29 @@
+"""Bit-exact reference for ``hw.nn.batch_sum``: the sum of a batch's terms in eight parts."""
+
+import numpy as np
+
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import add, flush, leave
+
+__all__ = ["batch_sum"]
+
+_PARTS = 8
+
+
+@compiled
+def _total(terms):
+    parts = np.zeros(_PARTS, np.float32)
+    for s in range(terms.size):
+        parts[s % _PARTS] = add(parts[s % _PARTS], flush(terms[s]), True)
+    half = _PARTS // 2
+    while half:
+        for k in range(half):
+            parts[k] = add(parts[k], parts[k + half], True)
+        half //= 2
+    return leave(parts[0])
+
+
+def batch_sum(terms):
+    """Sum of float32 ``terms`` [n]: term s goes to partial sum ``s % 8``, which begins as +0; then
+    partial sums k and k + 4 are added, k and k + 2, 0 and 1."""
+    return np.float32(_total(np.ascontiguousarray(terms, np.float32)))
