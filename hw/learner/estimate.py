@@ -13,10 +13,12 @@ from hw.estimate import Estimate
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.config import KINDS
 from hw.learner.chain.forward import Forward
+from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.batch_memory import BatchMemory
+from hw.learner.samples.sample_reader import words_a_clock
 from hw.nn.optimizers import optimizer_of
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of
@@ -64,11 +66,13 @@ def _memory_blocks(config, data_width):
     # Samples between a layer's inputs and the errors that come back, at most.
     slots = 2 * len(every) + 3
     blocks = BatchMemory.blocks(config, data_width) + Outputs.blocks(config, config.action)
+    first = [layers[0] for layers in config.networks.values()]
     for layer, groups, backward, made_by in every:
         wanted = made_by is not None
         blocks += LayerParameters.estimate(config.layer_config, layer, input_gradient=wanted).bram36
-        ring = deep(activation, slots * layer.words)
-        blocks += (len(groups) + backward) * layer.vector * ring
+        feed = words_a_clock(config) if any(layer is each for each in first) else 0
+        banks, rows = ActivationBuffer.banks_of(layer, feed)
+        blocks += (len(groups) + backward) * banks * deep(activation, slots * rows)
         if made_by is not None:
             blocks += deep(backward * gradient * layer.vector, 2 * layer.words)
     return blocks

@@ -23,13 +23,18 @@ def element_layout(shape, outputs, groups, lanes):
     return data.StructLayout({"valid": 1, "index": range(outputs), "value": value})
 
 
-def feed_layout(shape, inputs, groups, lanes):
-    """One number of an experience, for several samples.
+def feed_layout(shape, inputs, groups, lanes, count=1):
+    """``count`` numbers of an experience, for several samples.
 
-    index : number of the input
-    mask : a bit for each group: the number is for this group
-    last : it is the last number of its experience
-    value : a value for each lane, the same for every group of ``mask``
+    last : they are the last numbers of their experience
+    numbers : ``count`` structures:
+
+    - index : number of the input
+    - mask : a bit for each group: the number is for this group; it may be for none
+    - value : a value for each lane, the same for every group of ``mask``
+
+    Those for one group are numbers of inputs that follow each other, in any order.
     """
     value = vector_layout(shape, lanes)
-    return data.StructLayout({"index": range(inputs), "mask": groups, "last": 1, "value": value})
+    number = data.StructLayout({"index": range(inputs), "mask": groups, "value": value})
+    return data.StructLayout({"last": 1, "numbers": data.ArrayLayout(number, count)})

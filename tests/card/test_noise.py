@@ -13,7 +13,7 @@ from card.copy_session import COMPLETED, Session
 from card.memory_shim import BASE, BEAT, MASTERS, Bench
 
 from sim.card.memory import Fault, MemoryConfig
-from sim.card.noise import collisions
+from sim.card.noise import collisions, switched
 from sim.model.kernels import KERNELS
 
 #: Lanes of 128 bits of what the kernel writes: a RAM and a port of a dual RAM whose reads meet
@@ -103,3 +103,12 @@ def test_a_read_that_is_not_known():
     """A change of ram.v must not take the noise away in silence."""
     with pytest.raises(ValueError, match="rlfabric_ram must read by 'if .*', once"):
         collisions("module rlfabric_ram #(...); endmodule", "0")
+
+
+def test_a_line_for_each_register():
+    """Verilator takes 40 000 tokens a line, and a layer of eight lanes has thousands of
+    registers."""
+    registers = "".join(f"  reg [511:0] r{k} = 512'h0;\n" for k in range(5000))
+    text = switched(f"module many(clk);\n{registers}endmodule\n")
+    assert text.count("$urandom()") == 5000 and text.count("= 512'h0;") == 5000
+    assert max(map(len, text.splitlines())) < 200

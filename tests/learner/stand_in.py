@@ -83,7 +83,7 @@ class StandIn(wiring.Component):
         # Every lane's copy has all experiences; that of the first will do.
         reward_at = 4 + record_words(self.config)["reward"][0]
         base, left = Signal(range(batch.depth + 1)), Signal.like(self.batch)
-        word, wait = batch.word[0], Signal(range(8))
+        word, wait = batch.words[0][0], Signal(range(8))
         index, td = Signal(32), Signal(32)
         m.d.comb += Value.cast(self.td.payload).eq(Cat(index, td))
         with m.FSM():
@@ -154,7 +154,7 @@ class StandIn(wiring.Component):
             self.actions.payload.eq(pack.o.p.data),
             self.actions.valid.eq(pack.o.valid),
             pack.o.ready.eq(self.actions.ready),
-            pack.i.p.data.eq(Mux(number < config.action, batch.word[0] ^ mask, 0)),
+            pack.i.p.data.eq(Mux(number < config.action, batch.words[0][0] ^ mask, 0)),
             pack.i.p.count.eq(1),
             pack.i.p.last.eq(last & (left == 1)),
         ]

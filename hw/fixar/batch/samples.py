@@ -112,7 +112,7 @@ class Samples(wiring.Component):
                 getattr(self, name).eq(getattr(intake, name))
                 for name in ("low", "high", "saturations")
             ),
-            errors.word.eq(memory.word[0]),
+            errors.word.eq(memory.words[0]),
             errors.inverse.eq(memory.inverse),
             errors.start.eq(self.judge),
             errors.groups.eq(self.words),

@@ -2,7 +2,8 @@
 
 Forward reads a sample once as it arrives. Backward reads it once more when its errors have come,
 which frees the sample's slot. Observations for ACT have no errors, so forward frees their slots.
-One element a clock comes in; one word a clock leaves on either side.
+One element a clock comes in from the layer before, one to four of an experience; one word a clock
+leaves on either side.
 """
 
 from amaranth import *
@@ -35,14 +36,16 @@ class ActivationBuffer(wiring.Component):
         backward reads.
     slots : int
         Samples held.
-    feed : bool
-        Whether elements come from experiences.
+    feed : int
+        How many elements of an experience come in a clock; 0 if none do.
     chain : sequence of int
         The groups whose elements come from the layer before, in its order; () for none.
     chain_count, chain_offset : int
         Number of that layer's outputs, and the input element that its output 0 becomes.
 
-    Elements past the inputs read as zeros. If both come, the feed waits for the chain.
+    Elements past the inputs read as zeros. If both come, the feed waits for the chain. There is a
+    memory for each of ``max(vector, feed)`` neighbouring elements, so that a word is read, and the
+    feed written, in one clock.
 
     Members
     -------
@@ -66,7 +69,7 @@ class ActivationBuffer(wiring.Component):
         groups,
         backward_groups,
         slots,
-        feed=False,
+        feed=0,
         chain=(),
         chain_count=1,
         chain_offset=0,
@@ -77,14 +80,18 @@ class ActivationBuffer(wiring.Component):
             groups,
             backward_groups,
         )
-        self.slots, self.has_feed, self.chain_groups = slots, feed, tuple(chain)
+        self.slots, self.feed_count, self.chain_groups = slots, feed, tuple(chain)
         self.chain_count, self.chain_offset = chain_count, chain_offset
+        self._banks, self._rows = self.banks_of(layer, feed)
+        self._shift = (self._banks // layer.vector).bit_length() - 1  # bits of a row's word
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
         self._value = vector_layout(shape, lanes)
         self._word = vector_layout(shape, lanes, layer.vector)
         super().__init__(
             {
-                "feed": In(stream.Signature(feed_layout(shape, layer.inputs, groups, lanes))),
+                "feed": In(
+                    stream.Signature(feed_layout(shape, layer.inputs, groups, lanes, max(1, feed)))
+                ),
                 "chain": In(
                     element_layout(shape, chain_count, max(1, len(self.chain_groups)), lanes)
                 ),
@@ -97,6 +104,12 @@ class ActivationBuffer(wiring.Component):
                 "backward": Out(stream.Signature(data.ArrayLayout(self._word, backward_groups))),
             }
         )
+
+    @staticmethod
+    def banks_of(layer, feed):
+        """How many memories hold a group's elements, and how many rows of them a sample takes."""
+        banks = max(layer.vector, feed)
+        return banks, -(-layer.words * layer.vector // banks)
 
     def elaborate(self, platform):
         m = Module()
@@ -111,7 +124,7 @@ class ActivationBuffer(wiring.Component):
             feed_last.eq(self.feed.valid & self.feed.ready & self.feed.p.last),
             chain_last.eq(self.chain.valid & (self.chain.index == self.chain_count - 1)),
         ]
-        if self.has_feed and self.chain_groups:
+        if self.feed_count and self.chain_groups:
             both = Signal()
             pending = []
             for name, last in (("feed", feed_last), ("chain", chain_last)):
@@ -119,7 +132,7 @@ class ActivationBuffer(wiring.Component):
                 m.d.sync += count.eq(count + last - both)
                 pending.append(count != 0)
             m.d.comb += [both.eq(pending[0] & pending[1]), arrived.eq(Mux(both, words, 0))]
-        elif self.has_feed:
+        elif self.feed_count:
             m.d.comb += arrived.eq(Mux(feed_last, words, 0))
         else:
             whole = -(-layer.inputs // layer.vector)
@@ -152,17 +165,16 @@ class ActivationBuffer(wiring.Component):
         ahead = layer.interleave if name == "forward" else 1
         queue = Queue(port.payload.shape(), 2 * ahead + 4)
         m.submodules[f"{name}_queue"] = queue
-        reader = _Reader(self.slots, layer.words, name)
+        reader = _Reader(self.slots, layer.words, self._rows, name)
         fetched = Signal(name=f"{name}_fetched")
-        at = Signal(range(layer.words), name=f"{name}_at", reset_less=True)
         m.d.comb += [
             reader.fetch.eq((reader.ready != 0) & (queue.level < queue.depth - 2)),
             reader.done.eq(reader.fetch & (reader.word == layer.words - 1)),
-            reader.address.eq(reader.base + reader.word),
+            reader.address.eq(reader.base + reader.word[self._shift :]),
             queue.i.valid.eq(fetched),
             port.payload.eq(queue.o.payload),
         ]
-        m.d.sync += [fetched.eq(reader.fetch), at.eq(reader.word)]
+        m.d.sync += [fetched.eq(reader.fetch), reader.at.eq(reader.word)]
         with m.If(reader.fetch):
             m.d.sync += reader.word.eq(Mux(reader.done, 0, reader.word + 1))
         with m.If(reader.done):
@@ -182,7 +194,7 @@ class ActivationBuffer(wiring.Component):
         reader.data = Signal(port.payload.shape(), name=f"{name}_data")
         final, place = divmod(layer.inputs - 1, layer.vector)
         for index in range(layer.vector):
-            inside = (at < final) | ((at == final) & (index <= place))
+            inside = (reader.at < final) | ((reader.at == final) & (index <= place))
             for group in range(len(reader.data)):
                 for lane in range(self.config.lanes):
                     element = queue.i.payload[group][lane][index]
@@ -190,74 +202,82 @@ class ActivationBuffer(wiring.Component):
         return reader
 
     def _write(self, m, forward, backward):
-        """Writes elements: one memory for each group and place in the word, and a second one if
-        backward reads it too."""
+        """Writes elements: one memory for each group and bank, and a second one if backward reads
+        it too."""
         layer, lanes = self.layer, self.config.lanes
-        depth = self.slots * layer.words
-        bits = layer.vector.bit_length() - 1
-        feed_base = self._base(m, "feed", self.feed.valid & self.feed.ready & self.feed.p.last)
-        last = self.chain.valid & (self.chain.index == self.chain_count - 1)
-        chain_base = self._base(m, "chain", last)
-        index = Signal(range(layer.inputs), name="chain_element")
+        depth = self.slots * self._rows
+        bits = self._banks.bit_length() - 1
+        feed_last = self.feed.valid & self.feed.ready & self.feed.p.last
+        chain_last = self.chain.valid & (self.chain.index == self.chain_count - 1)
+        feed_base, chain_base = self._base(m, "feed", feed_last), self._base(m, "chain", chain_last)
+        element = Signal(range(layer.inputs), name="chain_element")
         m.d.comb += [
-            index.eq(self.chain.index + self.chain_offset),
+            element.eq(self.chain.index + self.chain_offset),
             self.feed.ready.eq(~self.chain.valid if self.chain_groups else 1),
         ]
+        feeds = self.feed.valid & self.feed.ready
         for group in range(self.groups):
-            in_chain = group in self.chain_groups
-            element, base = (
-                Signal(range(layer.inputs), name=f"element_{group}"),
-                Signal(range(depth)),
-            )
-            value = Signal(self._value, name=f"value_{group}")
-            write = Signal(name=f"write_{group}")
-            take_feed = self.feed.valid & self.feed.ready & self.feed.p.mask[group]
-            if in_chain:
-                chain_value = self.chain.value[self.chain_groups.index(group)]
-                m.d.comb += [element.eq(index), base.eq(chain_base), value.eq(chain_value)]
-                m.d.comb += write.eq(self.chain.valid)
-            if self.has_feed:
-                with m.If(take_feed):
-                    m.d.comb += [
-                        element.eq(self.feed.p.index),
-                        base.eq(feed_base),
-                        value.eq(self.feed.p.value),
-                        write.eq(1),
-                    ]
-            for place in range(layer.vector):
-                here = element[:bits] == place if bits else 1
+            sources = []  # whether an element comes, which one, its sample's base, its value
+            if group in self.chain_groups:
+                value = self.chain.value[self.chain_groups.index(group)]
+                sources.append((self.chain.valid, element, chain_base, value))
+            if self.feed_count:
+                sources += [
+                    (feeds & number.mask[group], number.index, feed_base, number.value)
+                    for number in self.feed.p.numbers
+                ]
+            for bank in range(self._banks):
+                name = f"{group}_{bank}"
+                write, value = Signal(name=f"write_{name}"), Signal(self._value, name=f"v_{name}")
+                address = Signal(range(depth), name=f"address_{name}")
+                for k, (comes, index, base, number) in enumerate(sources):
+                    here = comes & (index[:bits] == bank) if bits else comes
+                    # Where one element comes in a clock, banks share what they are given.
+                    chosen = Const(1) if k == 0 else here if self.feed_count > 1 else comes
+                    with m.If(chosen):
+                        m.d.comb += [address.eq(base + index[bits:]), value.eq(number)]
+                    with m.If(here):
+                        m.d.comb += write.eq(1)
                 for reader in (forward, backward) if group < self.backward_groups else (forward,):
-                    width = Shape.cast(value.shape()).width
+                    width = Shape.cast(self._value).width
                     ram = Ram(width=width, depth=depth, style=style_of(depth))
-                    m.submodules[f"{reader.name}_{group}_{place}"] = ram
-                    word = data.View(value.shape(), ram.read_data)
+                    m.submodules[f"{reader.name}_{name}"] = ram
+                    word = data.View(self._value, ram.read_data)
+                    # Of several words in a row, the one that was asked for.
+                    place, here = bank % layer.vector, bank // layer.vector
                     m.d.comb += [
-                        ram.write_enable.eq(write & here),
-                        ram.write_address.eq(base + element[bits:]),
+                        ram.write_enable.eq(write),
+                        ram.write_address.eq(address),
                         ram.write_data.eq(value),
                         ram.read_address.eq(reader.address),
-                        *(reader.data[group][lane][place].eq(word[lane]) for lane in range(lanes)),
                     ]
+                    with m.If(reader.at[: self._shift] == here):
+                        m.d.comb += [
+                            reader.data[group][lane][place].eq(word[lane]) for lane in range(lanes)
+                        ]
 
     def _base(self, m, name, last):
         """First address of the slot that a source fills."""
-        base = Signal(range(self.slots * self.layer.words), name=f"{name}_base")
+        base = Signal(range(self.slots * self._rows), name=f"{name}_base")
         with m.If(last):
             m.d.sync += base.eq(self._behind(base))
         return base
 
     def _behind(self, base):
         """First address of the slot after the one that begins at ``base``."""
-        end = base == (self.slots - 1) * self.layer.words
-        return Mux(end, 0, base + self.layer.words)
+        end = base == (self.slots - 1) * self._rows
+        return Mux(end, 0, base + self._rows)
 
 
 class _Reader:
-    def __init__(self, slots, words, name):
+    """Of one of the two readers: words that it may fetch, and where it stands."""
+
+    def __init__(self, slots, words, rows, name):
         self.name = name
         self.ready = Signal(range(slots * words + 1), name=f"{name}_ready")
         self.word = Signal(range(words), name=f"{name}_word")
-        self.base = Signal(range(slots * words), name=f"{name}_base")
-        self.address = Signal(range(slots * words), name=f"{name}_address")
+        self.at = Signal(range(words), name=f"{name}_at", reset_less=True)  # the word in ``data``
+        self.base = Signal(range(slots * rows), name=f"{name}_base")
+        self.address = Signal(range(slots * rows), name=f"{name}_address")
         self.fetch = Signal(name=f"{name}_fetch")
         self.done = Signal(name=f"{name}_done")  # the last word of a sample is fetched

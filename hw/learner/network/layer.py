@@ -70,7 +70,7 @@ class Layer(wiring.Component):
         weight_sources,
         backward_groups,
         slots,
-        feed=False,
+        feed=0,
         chain=(),
         chain_count=1,
         chain_offset=0,

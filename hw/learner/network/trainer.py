@@ -15,7 +15,7 @@ from hw.learner.network.loss import ON_THEIR_WAY, Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
-from hw.learner.samples.sample_reader import SampleReader, feeds
+from hw.learner.samples.sample_reader import SampleReader, feeds, words_a_clock
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
@@ -62,7 +62,8 @@ class Trainer(wiring.Component):
         every = [layer for layers in networks.values() for layer in layers]
         stages = len(every)
 
-        m.submodules.batch_memory = batch = BatchMemory(config, self.data_width)
+        count = words_a_clock(config)
+        m.submodules.batch_memory = batch = BatchMemory(config, self.data_width, count)
         m.submodules.play = play = SampleReader(config, batch.depth, stages + 3)
         m.submodules.loss_unit = loss = Loss(config)
         samples = Signal.like(play.samples)
@@ -81,7 +82,7 @@ class Trainer(wiring.Component):
             control.weight.eq(batch.weight),
             batch.take.eq(control.train | self.act),
             *(batch.address[k].eq(play.address[k]) for k in range(config.lanes)),
-            *(play.word[k].eq(batch.word[k]) for k in range(config.lanes)),
+            *(play.words[k].eq(batch.words[k]) for k in range(config.lanes)),
             # Of observations, the last sample may have fewer than there are lanes.
             samples.eq((self.batch + (config.lanes - 1)) >> (config.lanes.bit_length() - 1)),
             play.start.eq(control.train | self.act),
@@ -175,7 +176,7 @@ class Trainer(wiring.Component):
                     backward_groups=config.backward_groups(name),
                     # A sample of experiences waits from the start, one of outputs from its layer.
                     slots=2 * (ahead if position else sum(len(s) for s in shapes.values())) + 3,
-                    feed=position == 0,
+                    feed=0 if position else words_a_clock(config),
                     input_activation=made_by.shape.activation if made_by else None,
                     **options,
                 )

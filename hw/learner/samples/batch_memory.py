@@ -31,6 +31,8 @@ class BatchMemory(wiring.Component):
     config : LearnerConfig
     data_width : int
         Bits of a beat.
+    count : int
+        Words that a lane reads in a clock: 1, 2 or 4.
 
     Attributes
     ----------
@@ -60,15 +62,15 @@ class BatchMemory(wiring.Component):
     weight, inverse : Out(32)
         The loaded batch's largest importance weight and its reciprocal, binary32; steady until
         ``take``.
-    address : In.array(lanes), word : Out(32).array(lanes)
-        A word of the batch that is read, for each lane, one clock after its address.
+    address : In.array(lanes), words : Out([count] of 32).array(lanes)
+        ``count`` words of the batch that is read, for each lane, one clock after the address of
+        the first one, a multiple of ``count``.
     beat : Out(data_width)
-        The whole row in which lane 0's ``word`` lies, for a reader that needs more than a word a
-        clock.
+        The whole row in which lane 0's ``words`` lie, for a reader that needs more of them.
     """
 
-    def __init__(self, config, data_width):
-        self.config, self.data_width = config, data_width
+    def __init__(self, config, data_width, count=1):
+        self.config, self.data_width, self.count = config, data_width, count
         self.size = 1 + record_granules(config)
         self._parts = data_width // GRANULE_WIDTH
         self._rows = self._row_count(config, data_width)
@@ -88,7 +90,7 @@ class BatchMemory(wiring.Component):
                 "weight": Out(32),
                 "inverse": Out(32),
                 "address": In(range(self.depth)).array(config.lanes),
-                "word": Out(32).array(config.lanes),
+                "words": Out(data.ArrayLayout(32, count)).array(config.lanes),
                 "beat": Out(data_width),
             }
         )
@@ -158,16 +160,21 @@ class BatchMemory(wiring.Component):
 
     def _memories(self, m, take, written, half):
         """The memories. A row is a beat; rows of the two halves alternate."""
-        words = self.data_width // 32
-        for lane, (address, word) in enumerate(zip(self.address, self.word, strict=True)):
+        per_row, within = self.data_width // 32, self.count.bit_length() - 1
+        place_end = per_row.bit_length() - 1
+        for lane, (address, words) in enumerate(zip(self.address, self.words, strict=True)):
             m.submodules[f"lane_{lane}"] = ram = Ram(width=self.data_width, depth=2 * self._rows)
-            row, place = address[words.bit_length() - 1 :], address[: words.bit_length() - 1]
+            row, place = address[place_end:], address[within:place_end]
             m.d.comb += [
                 ram.write_enable.eq(take),
                 ram.write_address.eq(written),
                 ram.write_data.eq(self.records.payload),
                 ram.read_address.eq(Cat(half, row)),
-                word.eq(ram.read_data.word_select(delay(m, place, 1, name=f"place_{lane}"), 32)),
+                words.eq(
+                    ram.read_data.word_select(
+                        delay(m, place, 1, name=f"place_{lane}"), 32 * self.count
+                    )
+                ),
             ]
             if lane == 0:
                 m.d.comb += self.beat.eq(ram.read_data)

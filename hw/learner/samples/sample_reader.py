@@ -1,7 +1,7 @@
 """Reads a batch out of its memory, sample by sample, for the first layers and for the loss.
 
-It reads one 32-bit word of an experience a clock and lane. A sample begins when all buffers have
-room.
+It reads one, two or four 32-bit words of an experience a clock and lane, as many as the layers are
+fast. A sample begins when all buffers have room.
 """
 
 from amaranth import *
@@ -11,13 +11,13 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.quantize import Quantize
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
-from hw.nn.layouts import feed_layout
+from hw.nn.layouts import feed_layout, vector_layout
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["SampleReader", "feeds"]
+__all__ = ["SampleReader", "feeds", "words_a_clock"]
 
-_AHEAD = 16  # words between the memory and the buffers
+_AHEAD = 16  # reads between the memory and the buffers
 # Of them, those that may still be on their way when the walk stops: in the memory, in the
 # conversion to fixed point, and in the two clocks until the queue's level tells.
 _IN_FLIGHT = 1 + Quantize.LATENCY + 2
@@ -42,14 +42,28 @@ def feeds(config):
     }
 
 
+def _end(config):
+    """The last word of a record that anybody reads: the discount."""
+    return WORDS + sum(record_words(config)["discount"]) - 1
+
+
+def words_a_clock(config):
+    """Words that the reader reads in a clock: the fewest of 1, 2 and 4 with which a sample takes no
+    longer than in the slowest layer, or 4, a whole granule, if none does."""
+    for count in (1, 2):
+        if _end(config) // count + 1 + 1 <= config.interval:
+            return count
+    return WORDS
+
+
 class SampleReader(wiring.Component):
     """Sends the numbers of each sample to the elements of the layers' inputs that ``feeds`` names,
     and its index, weight, action, reward and discount to the loss.
 
-    It reads a word of every lane a clock, as long as the buffers take it: a sample takes as many
-    clocks as its record has words up to the discount, and one to begin. A sample begins when every
-    buffer has a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead`` samples have
-    scalars that the loss has not taken.
+    It reads ``count`` words of every lane a clock, as long as the buffers take them: a sample takes
+    the clocks in which its record is read up to the discount, and one to begin. A sample begins
+    when every buffer has a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead``
+    samples have scalars that the loss has not taken.
 
     Parameters
     ----------
@@ -59,6 +73,11 @@ class SampleReader(wiring.Component):
     scalars_ahead : int
         Samples whose scalars may wait for the loss.
 
+    Attributes
+    ----------
+    count : int
+        ``words_a_clock(config)``.
+
     Members
     -------
     acting : In(1)
@@ -66,7 +85,7 @@ class SampleReader(wiring.Component):
         are to begin or under way.
     start : In(1), samples : In
         Read ``samples`` samples of every lane; ``samples`` is steady until all have begun.
-    address : Out.array(lanes), word : In(32).array(lanes)
+    address : Out.array(lanes), words : In([count] of 32).array(lanes)
         The batch memory: experience k goes to lane ``k mod lanes``.
     begun : Out(1)
         A sample has begun; a slot is taken in every buffer.
@@ -80,23 +99,25 @@ class SampleReader(wiring.Component):
 
     def __init__(self, config, depth, scalars_ahead):
         self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
+        self.count = words_a_clock(config)
         self._seen = WORDS + config.observation - 1  # the last word of ``obs``
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
         members = {}
         for name in feeds(config):
             inputs, groups = config.networks[name][0].inputs, len(config.weight_sources(name))
-            members[name] = Out(stream.Signature(feed_layout(shape, inputs, groups, lanes)))
+            layout = feed_layout(shape, inputs, groups, lanes, self.count)
+            members[name] = Out(stream.Signature(layout))
         super().__init__(
             {
                 "acting": In(1),
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
                 "address": Out(range(depth)).array(lanes),
-                "word": In(32).array(lanes),
+                "words": In(data.ArrayLayout(32, self.count)).array(lanes),
                 "begun": Out(1),
                 "room": In(1),
                 "scalars": Out(stream.Signature(scalars_layout(config))),
-                "saturations": Out(range(lanes + 1)),
+                "saturations": Out(range(lanes * self.count + 1)),
                 **members,
             }
         )
@@ -106,7 +127,6 @@ class SampleReader(wiring.Component):
         config, lanes = self.config, self.config.lanes
         size = 1 + record_granules(config)
         words = size * WORDS
-        end = WORDS + sum(record_words(config)["discount"]) - 1  # the last word of a record
         # An observation lies as if its header were before it.
         observation = observation_granules(config)
         stride = Mux(self.acting, observation, size)
@@ -116,7 +136,7 @@ class SampleReader(wiring.Component):
         )
         wiring.connect(m, scalars.o, wiring.flipped(self.scalars))
 
-        # The walk through the memory: a word a clock while the queue behind it has room.
+        # The walk through the memory: a read a clock while the queue behind it has room.
         left = Signal.like(self.samples)
         # A base a lane, in granules, so that a word's address is one sum.
         granules = range(-(-self.depth // WORDS))
@@ -130,7 +150,10 @@ class SampleReader(wiring.Component):
                 for address, base in zip(self.address, bases, strict=True)
             ),
             self.begun.eq((left != 0) & ~inside & self.room & (waiting != self.scalars_ahead)),
-            last.eq(step & (position == Mux(self.acting, self._seen, end))),
+            last.eq(
+                step
+                & (position == Mux(self.acting, self._read(self._seen), self._read(_end(config))))
+            ),
         ]
         taken = scalars.o.valid & scalars.o.ready
         m.d.sync += waiting.eq(waiting + (self.begun & ~self.acting) - taken)
@@ -142,17 +165,21 @@ class SampleReader(wiring.Component):
             begin = Mux(self.acting, WORDS, 0)
             m.d.sync += [inside.eq(1), position.eq(begin), left.eq(left - 1)]
         with m.If(step):
-            m.d.sync += position.eq(position + 1)
+            m.d.sync += position.eq(position + self.count)
         with m.If(last):
             m.d.sync += [inside.eq(0), *(base.eq(base + lanes * stride) for base in bases)]
         s1_valid = delay(m, step, 1, name="step", reset=True)
         s1_position = delay(m, position, 1, name="position")
-        self._keep_scalars(m, scalars, s1_valid, s1_position, end)
+        self._keep_scalars(m, scalars, s1_valid, s1_position)
         level = self._feed(m, s1_valid, s1_position, words)
         m.d.comb += step.eq(inside & (level < _AHEAD - _IN_FLIGHT))
         return m
 
-    def _keep_scalars(self, m, scalars, valid, position, end):
+    def _read(self, word):
+        """First word of the read that brings ``word``."""
+        return word // self.count * self.count
+
+    def _keep_scalars(self, m, scalars, valid, position):
         """Keeps what the loss needs, and hands it over after the last word."""
         config = self.config
         places = {"index": 0, "weight": 2}
@@ -160,54 +187,68 @@ class SampleReader(wiring.Component):
             places[name] = WORDS + record_words(config)[name][0]
         kept = Signal(scalars_layout(config), reset_less=True)
         for name, place in places.items():
-            with m.If(valid & (position == place)):
-                m.d.sync += [kept[lane][name].eq(word) for lane, word in enumerate(self.word)]
-        whole = delay(m, valid & (position == end), 1, name="whole", reset=True)
+            with m.If(valid & (position == self._read(place))):
+                m.d.sync += [
+                    kept[lane][name].eq(words[place % self.count])
+                    for lane, words in enumerate(self.words)
+                ]
+        whole = valid & (position == self._read(_end(config)))
+        whole = delay(m, whole, 1, name="whole", reset=True)
         m.d.comb += [scalars.i.payload.eq(kept), scalars.i.valid.eq(whole)]
 
-    def _feed(self, m, valid, position, count):
-        """Converts the numbers and sends them to their places; returns the words that wait."""
-        config, places = self.config, record_words(self.config)
-        shape = config.arithmetic.shape("activation")
-        layout = data.StructLayout(
-            {
-                "position": range(count),
-                "value": data.ArrayLayout(shape, config.lanes),
-                "saturated": config.lanes,
-            }
-        )
+    def _feed(self, m, valid, position, size):
+        """Converts the numbers and sends them to their places; returns the reads that wait."""
+        config, lanes = self.config, self.config.lanes
+        number = {"value": vector_layout(config.arithmetic.shape("activation"), lanes)}
+        number = data.StructLayout({**number, "saturated": lanes})
+        numbers = data.ArrayLayout(number, self.count)
+        layout = data.StructLayout({"position": range(size), "numbers": numbers})
         m.submodules.words = queue = Queue(layout, _AHEAD)
         latency = config.arithmetic.quantize_latency
-        for lane, word in enumerate(self.word):
-            value, saturated = config.arithmetic.quantize(
-                m, word, kind="activation", name=f"value_{lane}"
-            )
-            m.d.comb += [queue.i.p.value[lane].eq(value), queue.i.p.saturated[lane].eq(saturated)]
+        for lane, words in enumerate(self.words):
+            for k, number in enumerate(queue.i.p.numbers):
+                value, saturated = config.arithmetic.quantize(
+                    m, words[k], kind="activation", name=f"value_{lane}_{k}"
+                )
+                m.d.comb += [number.value[lane].eq(value), number.saturated[lane].eq(saturated)]
         m.d.comb += [
             queue.i.valid.eq(delay(m, valid, latency, name="converted", reset=True)),
             queue.i.p.position.eq(delay(m, position, latency, name="converted_position")),
         ]
 
-        # A word may go to two buffers, and leaves when both can take it; neither waits for valid.
+        # A number may go to two buffers, and leaves when both can take it; neither waits for valid.
         rings, at = feeds(config), queue.o.p.position
         m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in rings).all())
-        move, fed = queue.o.valid & queue.o.ready, Signal()
+        move = queue.o.valid & queue.o.ready
+        fed = [Signal(name=f"fed_{k}") for k in range(self.count)]
         for name, routes in rings.items():
-            feed = getattr(self, name)
-            end = max(WORDS + sum(places[route]) - 1 for route, _, _ in routes)
-            m.d.comb += [
-                feed.p.last.eq(at == Mux(self.acting, self._seen, end)),
-                feed.p.value.eq(queue.o.p.value),
-            ]
+            self._route(m, name, routes, queue.o.p.numbers, at, move, fed)
+        clipped = [
+            Mux(sent, bit, 0)
+            for sent, number in zip(fed, queue.o.p.numbers, strict=True)
+            for bit in number.saturated
+        ]
+        m.d.comb += self.saturations.eq(Mux(move, sum(clipped, Const(0, 1)), 0))
+        return queue.level
+
+    def _route(self, m, name, routes, numbers, at, move, fed):
+        """Sends the numbers of a read, whose first word is ``at``, to the first layer of the
+        network ``name``, and marks them in ``fed``."""
+        feed, places = getattr(self, name), record_words(self.config)
+        end = max(WORDS + sum(places[route]) - 1 for route, _, _ in routes)
+        m.d.comb += feed.p.last.eq(at == Mux(self.acting, self._read(self._seen), self._read(end)))
+        for k, (number, sent) in enumerate(zip(numbers, feed.p.numbers, strict=True)):
+            m.d.comb += sent.value.eq(number.value)
             for route, targets, first in routes:
                 begin, length = WORDS + places[route][0], places[route][1]
-                with m.If((at >= begin) & (at < begin + length)):
+                # Of observations to act on nothing else is sent, and to the network that acts.
+                wanted = ~self.acting
+                if route == "obs" and name == self.config.acts:
+                    wanted = Const(1)
+                with m.If((at + k >= begin) & (at + k < begin + length) & wanted):
                     m.d.comb += [
-                        feed.valid.eq(move if name == config.acts else move & ~self.acting),
-                        feed.p.mask.eq(Cat(C(k in targets, 1) for k in range(len(feed.p.mask)))),
-                        feed.p.index.eq(at - begin + first),
-                        fed.eq(1),
+                        feed.valid.eq(move),
+                        sent.mask.eq(sum(1 << group for group in targets)),
+                        sent.index.eq(at + k - begin + first),
+                        fed[k].eq(1),
                     ]
-        clipped = sum((bit for bit in queue.o.p.saturated), Const(0, 1))
-        m.d.comb += self.saturations.eq(Mux(move & fed, clipped, 0))
-        return queue.level

@@ -4,33 +4,55 @@ import json
 
 import numpy as np
 import pytest
+from packed import packed
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.network.activation_buffer import ActivationBuffer
+from hw.nn.layouts import feed_layout
 
 FIXED = Arithmetic(kind="fixed")
 
 
-def case(layer, ring, routes=(), lanes=1, arithmetic=FIXED, chain_last=True):
-    """``routes``: (groups, first element, count) of an experience, in its order."""
+def case(layer, ring, routes=(), lanes=1, arithmetic=FIXED, chain_last=True, skipped=0):
+    """``routes``: (groups, first element, count) of an experience, in its order. Its first
+    ``skipped`` words are none of them."""
     config = LayerConfig(batch=16, lanes=lanes, arithmetic=arithmetic)
-    return config, LayerShape(outputs=3, **layer), ring, routes, chain_last
+    return config, LayerShape(outputs=3, **layer), ring, routes, chain_last, skipped
 
 
-CRITIC = dict(groups=3, backward_groups=2, feed=True, chain=(1, 2), chain_count=2, chain_offset=3)
+CRITIC = dict(groups=3, backward_groups=2, feed=1, chain=(1, 2), chain_count=2, chain_offset=3)
 CRITIC_ROUTES = [((0, 1), 0, 3), ((2,), 0, 3), ((0,), 3, 2)]
 CASES = {
     "feed": case(
         dict(inputs=5, vector=2),
-        dict(groups=3, backward_groups=1, slots=3, feed=True),
+        dict(groups=3, backward_groups=1, slots=3, feed=1),
         [((0,), 0, 5), ((1, 2), 0, 5)],
         lanes=2,
         chain_last=False,
     ),
+    # Two and four numbers a clock, that fill more than a word, or less.
+    "feed, two numbers": case(
+        dict(inputs=5, vector=1),
+        dict(groups=3, backward_groups=1, slots=3, feed=2),
+        [((0,), 0, 5), ((1, 2), 0, 5)],
+        lanes=2,
+        chain_last=False,
+        skipped=1,
+    ),
+    "feed, four numbers": case(
+        dict(inputs=7, vector=2, interleave=4),
+        dict(groups=2, backward_groups=1, slots=2, feed=4),
+        [((0,), 0, 7), ((1,), 0, 7)],
+        chain_last=False,
+        skipped=3,
+    ),
+    "critic, four numbers": case(
+        dict(inputs=5), dict(slots=3, **(CRITIC | dict(feed=4))), CRITIC_ROUTES, lanes=2
+    ),
     "feed of one number": case(
         dict(inputs=1),
-        dict(groups=2, backward_groups=1, slots=5, feed=True),
+        dict(groups=2, backward_groups=1, slots=5, feed=1),
         [((0,), 0, 1), ((1,), 0, 1)],
         chain_last=False,
     ),
@@ -69,28 +91,48 @@ def side_by_side(numbers, width):
     return sum(int(number) << (width * k) for k, number in enumerate(numbers.reshape(-1)))
 
 
+def payload(layout, words, sample):
+    """Bits of a feed's payload without ``last``; a word is None or (groups, element, values)."""
+    numbers = [
+        None
+        if word is None
+        else dict(
+            mask=sum(1 << group for group in word[0]), index=word[1], value=word[2][sample].tolist()
+        )
+        for word in words
+    ]
+    return packed(layout, dict(numbers=numbers))[0]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_ring(simulate, tmp_path, name):
-    config, layer, ring, routes, chain_last = CASES[name]
+    config, layer, ring, routes, chain_last, skipped = CASES[name]
     rng, count = np.random.default_rng(1), 3 * ring["slots"] + 2
     width = config.arithmetic.shape("activation").width
     # One element past the inputs is one that is in no experience.
     numbers = np.zeros((count, ring["groups"], layer.words * layer.vector, config.lanes), np.uint64)
     sources = {}
     if routes:
-        sources["feed"] = [[] for _ in range(count)]
-        bits, left = (layer.inputs - 1).bit_length(), sum(n for _, _, n in routes)
+        elements = []  # of the experience, in its order: groups, element, its values
         for targets, first, length in routes:
             values = rng.integers(0, 1 << width, (count, length, config.lanes), dtype=np.uint64)
             for group in targets:
                 numbers[:, group, first : first + length] = values
-            mask = sum(1 << group for group in targets)
-            for k in range(length):
-                left -= 1
-                head = first + k | mask << bits | (left == 0) << (bits + ring["groups"])
-                for sample, value in zip(sources["feed"], values[:, k], strict=True):
-                    word = side_by_side(value, width) << (bits + ring["groups"] + 1)
-                    sample.append(word | head)
+            elements += [(targets, first + k, values[:, k]) for k in range(length)]
+        words = [None] * skipped + elements
+        words += [None] * (-len(words) % ring["feed"])
+        layout = feed_layout(
+            config.arithmetic.shape("activation"), layer.inputs, ring["groups"], config.lanes,
+            ring["feed"],
+        )  # fmt: skip
+        sources["feed"] = [
+            [
+                payload(layout, words[at : at + ring["feed"]], sample)
+                | int(at + ring["feed"] >= len(words))
+                for at in range(0, len(words), ring["feed"])
+            ]
+            for sample in range(count)
+        ]
     chain, length = list(ring.get("chain", ())), ring.get("chain_count")
     if chain:
         size = (count, len(chain), length, config.lanes)

@@ -23,7 +23,7 @@ CASES = {
     "fixed, first of a double DQN": (
         dict(arithmetic=NARROW, lanes=2, optimizer="adam", update_units=1),
         dict(inputs=7, outputs=5, vector=2, length=2, activation="relu"),
-        dict(weight_sources=("online", "target", "online"), backward_groups=1, slots=3, feed=True),
+        dict(weight_sources=("online", "target", "online"), backward_groups=1, slots=3, feed=1),
     ),
     "fixed, critic": (
         dict(arithmetic=NARROW, lanes=1, optimizer="sgd"),
@@ -164,10 +164,8 @@ class Batches:
                 self.word(
                     "feed__payload",
                     dict(
-                        index=i,
-                        mask=1 << group,
                         last=group == groups - 1 and i == inputs - 1,
-                        value=sample[group, :, i],
+                        numbers=[dict(index=i, mask=1 << group, value=sample[group, :, i])],
                     ),
                 )[0]
                 for group in range(groups)

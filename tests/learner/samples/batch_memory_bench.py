@@ -10,7 +10,7 @@ from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from streams import put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
-LANES, WIDTH = CASE["lanes"], CASE["data_width"]
+LANES, WIDTH, COUNT = CASE["lanes"], CASE["data_width"], CASE["count"]
 GRANULE = (1 << 128) - 1
 
 
@@ -61,16 +61,16 @@ async def check(dut, batch):
     await RisingEdge(dut.clk)
     granules = [beat >> at & GRANULE for beat in batch["beats"] for at in range(0, WIDTH, 128)]
     size, words = batch["size"] * 4, batch["count"] * batch["size"] * 4
-    for number in range(words // LANES):
+    for number in range(0, words // LANES, COUNT):
         # Lanes read where they want.
-        at = [(number + lane * (7 + size)) % words for lane in range(LANES)]
+        at = [(number + lane * (7 + size)) % words // COUNT * COUNT for lane in range(LANES)]
         for lane, address in enumerate(at):
             getattr(dut, f"address__{lane}").value = address
         await RisingEdge(dut.clk)
         await ReadOnly()
         for lane, address in enumerate(at):
-            expected = granules[address // 4] >> 32 * (address % 4) & (1 << 32) - 1
-            assert int(getattr(dut, f"word__{lane}").value) == expected, (address, lane)
+            expected = granules[address // 4] >> 32 * (address % 4) & (1 << 32 * COUNT) - 1
+            assert int(getattr(dut, f"words__{lane}").value) == expected, (address, lane)
         assert int(dut.beat.value) == batch["beats"][at[0] * 32 // WIDTH], at[0]
         if not batch["acting"]:
             assert int(dut.weight.value) == batch["weight"]

@@ -22,6 +22,8 @@ FULL = FixarConfig(observation=2, action=2, hidden=(4,), batch=8, cores=1, side=
 SHORT = LearnerConfig(observation=1, action=2, batch=8, lanes=1)
 LONG = LearnerConfig(algorithm="ddpg", observation=5, action=1, batch=8, lanes=2)
 CONFIGS = {"dqn": DQN, "ddpg": DDPG, "full": FULL, "short": SHORT, "long": LONG}
+#: Words that are read in a clock: 1 of those that are not named.
+COUNTS = {DDPG: 2, SHORT: 4, LONG: 4}
 
 
 def records(config, count, rng):
@@ -136,12 +138,14 @@ def test_batch(simulate, config, data_width):
         if number % 3 == 0:
             batches.append(batch(config, data_width, records(config, config.batch, rng)))
     batches.append(batch(config, data_width, records(config, config.lanes, rng)))
-    unit = BatchMemory(config, data_width)
+    count = COUNTS.get(config, 1)
+    unit = BatchMemory(config, data_width, count)
     simulate(
         unit,
         "learner.samples.batch_memory_bench",
         lanes=config.lanes,
         data_width=data_width,
+        count=count,
         latency=unit.LATENCY,
         batches=batches,
     )

@@ -5,11 +5,14 @@ import json
 import numpy as np
 import pytest
 from later import crossed
+from packed import packed
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
+from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
-from hw.learner.samples.sample_reader import SampleReader, feeds
+from hw.learner.samples.sample_reader import SampleReader, feeds, words_a_clock
+from hw.nn.layouts import feed_layout
 from sim.model.arith.arithmetic import twin_of
 
 FIXED = Arithmetic(kind="fixed")
@@ -22,72 +25,82 @@ CONFIGS = {
     "ddpg fixed": LearnerConfig(
         algorithm="ddpg", observation=2, action=3, batch=16, lanes=4, arithmetic=FIXED
     ),
+    # Layers so fast that the reader reads two words a clock, or four; what it reads begins and
+    # ends in the middle of a read, and one read brings an observation and an action.
+    "dqn, two words": LearnerConfig(
+        observation=3, action=2, hidden=(12,), multipliers=64, batch=8, lanes=2
+    ),
+    "dqn, four words": LearnerConfig(
+        observation=5, action=2, hidden=(3,), multipliers=64, batch=8, lanes=1, arithmetic=FIXED
+    ),
+    "ddpg, four words": LearnerConfig(
+        algorithm="ddpg",
+        observation=1,
+        action=2,
+        hidden=(2,),
+        multipliers=64,
+        batch=8,
+        lanes=2,
+        arithmetic=FIXED,
+    ),
 }
+WORDS_A_CLOCK = {"dqn, two words": 2, "dqn, four words": 4, "ddpg, four words": 4}
 
 
-def packed(*fields):
-    """Numbers of (value, width), the first lowest."""
-    word = at = 0
-    for value, width in fields:
-        word |= (int(value) & (1 << width) - 1) << at
-        at += width
-    return word
+def sent(ring, config, elements, numbers):
+    """Bits and care of the stream to the network ``ring``: a payload for each read that brings some
+    of ``elements`` {word: (index, groups)}; ``numbers`` [lanes, words] of a sample."""
+    inputs, groups = config.networks[ring][0].inputs, len(config.weight_sources(ring))
+    count, shape = words_a_clock(config), config.arithmetic.shape("activation")
+    layout = feed_layout(shape, inputs, groups, config.lanes, count)
+    payloads = []
+    for first in range(0, numbers.shape[1], count):
+        read = [dict(mask=0)] * count  # for no group; the rest is anything
+        for k in range(count):
+            if first + k in elements:
+                index, targets = elements[first + k]
+                mask = sum(1 << group for group in targets)
+                read[k] = dict(index=index, mask=mask, value=list(numbers[:, first + k]))
+        if any(number["mask"] for number in read):
+            last = first <= max(elements) < first + count
+            payloads.append(packed(layout, dict(last=last, numbers=read)))
+    return payloads
 
 
 def expected(config, raw):
     """``(streams, clipped)`` of uint32 ``raw`` [samples, lanes, words]."""
-    width = config.arithmetic.shape("activation").width
-    twin = twin_of(config.arithmetic)
-    numbers, saturated = twin.quantize(raw.view(np.float32), "activation")
-    numbers = twin.words(numbers)
+    numbers, saturated = twin_of(config.arithmetic).quantize(raw.view(np.float32), "activation")
     places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
-    streams, fed = {}, set()
+    streams, used = {}, set()
     for ring, routes in feeds(config).items():
-        inputs, groups = config.networks[ring][0].inputs, len(config.weight_sources(ring))
-        index_width = (inputs - 1).bit_length()
-        # In the order of the experience.
-        elements = sorted(
-            (at + k, first + k, sum(1 << g for g in targets))
+        elements = {
+            at + k: (first + k, targets)
             for name, targets, first in routes
             for at, n in [places[name]]
             for k in range(n)
-        )
-        fed |= {word for word, _, _ in elements}
+        }
+        used |= elements.keys()
         streams[ring] = [
-            packed(
-                (index, index_width),
-                (mask, groups),
-                (word == elements[-1][0], 1),
-                *((number, width) for number in sample[:, word]),
-            )
-            for sample in numbers
-            for word, index, mask in elements
+            word for sample in numbers for word in sent(ring, config, elements, sample)
         ]
-    scalars = [0, 2, *(places[name][0] for name in ("action", "reward", "discount"))]
+    words = {"index": 0, "weight": 2}
+    words |= {name: places[name][0] for name in ("action", "reward", "discount")}
     streams["scalars"] = [
-        packed(*((lane[word], 32) for lane in sample for word in scalars)) for sample in raw
+        packed(
+            scalars_layout(config),
+            [{name: int(lane[word]) for name, word in words.items()} for lane in sample],
+        )
+        for sample in raw
     ]
-    return streams, int(saturated[:, :, sorted(fed)].sum())
+    return streams, int(saturated[:, :, sorted(used)].sum())
 
 
 def acted(config, raw):
     """``(streams, clipped)`` of observations uint32 [samples, lanes, words]."""
-    width = config.arithmetic.shape("activation").width
-    twin = twin_of(config.arithmetic)
-    numbers, saturated = twin.quantize(raw.view(np.float32), "activation")
-    numbers = twin.words(numbers)
-    inputs, groups = config.observation, len(config.weight_sources(config.acts))
-    words = [
-        packed(
-            (k, (inputs - 1).bit_length()),
-            (1, groups),
-            (k == inputs - 1, 1),
-            *((number, width) for number in sample[:, k]),
-        )
-        for sample in numbers
-        for k in range(inputs)
-    ]
-    return {config.acts: words}, int(saturated[:, :, :inputs].sum())
+    numbers, saturated = twin_of(config.arithmetic).quantize(raw.view(np.float32), "activation")
+    elements = {k: (k, [0]) for k in range(config.observation)}
+    words = [word for sample in numbers for word in sent(config.acts, config, elements, sample)]
+    return {config.acts: words}, int(saturated[:, :, : config.observation].sum())
 
 
 @pytest.mark.parametrize("name, ahead", crossed(list(CONFIGS), (2, 6)))
@@ -98,6 +111,7 @@ def test_play(simulate, tmp_path, name, ahead):
     scale = 200 if config.arithmetic.saturates else 100  # some are clipped
     shape = (samples, lanes, size * WORDS)
     raw = (scale * rng.standard_normal(shape, np.float32)).view(np.uint32)
+    assert words_a_clock(config) == WORDS_A_CLOCK.get(name, 1)
     streams, clipped = expected(config, raw)
     assert (clipped > 0) == config.arithmetic.saturates
     seen = rng.standard_normal((samples, lanes, WORDS * observation_granules(config)), np.float32)
@@ -117,5 +131,6 @@ def test_play(simulate, tmp_path, name, ahead):
         lanes=lanes,
         samples=samples,
         ahead=ahead,
-        words=4 + sum(record_words(config)["discount"]),
+        count=words_a_clock(config),
+        reads=-(-(4 + sum(record_words(config)["discount"])) // words_a_clock(config)),
     )
