@@ -32,11 +32,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # Extras that each installs.
 DEMO := dev,sim,plot
 TOOLS := $(DEMO),bitstream,test
-TESTS := $(TOOLS),torch,atari,minatar,video
+TESTS := $(TOOLS),torch,atari,minatar,video,notebook
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-machines learning cocotb lint verilog bitstream bench tables
-.PHONY: clean
+.PHONY: tutorial clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -81,6 +81,9 @@ bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with REA
 
 tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables from docs/results/*.json
 	@$(RUN) -m bench --print
+
+tutorial: $(READY_TEST) ## execute examples/tutorial.ipynb, after a change of what it shows, and keep its outputs
+	@$(RUN) -m scripts.tutorial
 
 clean: ## remove what was built; keep .venv and runs/
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis

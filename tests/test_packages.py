@@ -26,6 +26,7 @@ EXTRAS = {
     "atari": "environments `ALE/...`",
     "minatar": "environments `MinAtar/...`",
     "video": "`evaluate --render mp4`",
+    "notebook": "`examples/tutorial.ipynb`",
 }
 
 

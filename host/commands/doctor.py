@@ -57,6 +57,7 @@ _EXTRAS_OF_TESTS = {
     "atari": "environments ALE/..., make test",
     "minatar": "environments MinAtar/..., make test",
     "video": "evaluate --render mp4, make test",
+    "notebook": "examples/tutorial.ipynb, make test",
 }
 
 #: program -> (arguments that make it print its version, what it is needed for)
