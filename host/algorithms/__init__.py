@@ -1,3 +1,4 @@
-"""Learning algorithms. Read ``dqn`` first: config, policy, updater and descriptor of one. What they
-are made of: ``config``, ``policy``, ``network``, ``autodiff``; what a descriptor says:
-``algorithm``; where all are listed: ``registry``. ``docs/adding_an_algorithm.md`` is the walk."""
+"""Learning algorithms. Read ``dqn`` first: it has config, policy, updater and descriptor of one
+algorithm. Their base classes are in ``config``, ``policy``, ``network`` and ``autodiff``;
+``algorithm`` explains the descriptor, and ``registry`` lists all algorithms.
+``docs/adding_an_algorithm.md`` adds one step by step."""

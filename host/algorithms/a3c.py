@@ -24,35 +24,37 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
 
     Sums over the rollout of one agent, ``batch_size`` steps:
     ``loss = sum(-log pi(a|s) (R - V) - entropy_coefficient H(pi) + value_coefficient (R - V)**2)``,
-    ``R = r + gamma R'``, where R' is 0 after a terminated episode and the value of what a step led
-    to after a truncated one and after the last. The gradient d of each agent's rollout steps the
-    parameters that all share: ``g = decay g + (1 - decay) d**2``,
+    ``R = r + gamma R'``. R' is the next step's R; it is 0 if the episode terminates at this step,
+    and the value of the observation that follows if the episode is truncated at this step or the
+    rollout ends. The gradient d of each agent's rollout updates the parameters that all agents
+    share: ``g = decay g + (1 - decay) d**2``,
     ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
     """
 
     #: Width of each hidden layer: at most 2, of 1 to 4096.
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
-    #: Steps of a rollout (t_max): what a gradient step learns from.
+    #: Steps of a rollout (t_max), from which a gradient step learns.
     batch_size: Annotated[int, Integer(1, 16)] = 5
     learning_rate: float = 7e-4
-    #: Inside the root.
+    #: Number that is added to the mean of squared gradients, inside the root.
     optimizer_epsilon: float = 0.1
-    #: Decay of the squares.
+    #: Decay of the mean of squared gradients.
     decay: Annotated[float, FRACTION] = 0.99
-    #: No limit is known to the card.
+    #: The card has no such limit.
     max_gradient_norm: Annotated[None, NOTHING] = None
     #: Weight of the critic's loss.
     value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.25
     #: Weight of the policy's entropy.
     entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.01
-    #: Magnitude that the reward of a step is cut down to, for training alone: returns that are
-    #: reported are the environment's; None: none.
+    #: Largest magnitude of a step's reward in training; a larger reward is clipped, but returns are
+    #: reported without clipping. None: no limit.
     reward_clip: Annotated[float | None, POSITIVE] = None
 
 
 class A3CPolicy(Policy):
-    """Draws actions by their probabilities, ``pi = softmax(logits)``; greedy, takes the likeliest.
+    """Draws actions by their probabilities, ``pi = softmax(logits)``; if ``greedy``, takes the
+    likeliest.
 
     One network gives the logits of all actions and, last, the value.
     """
@@ -68,7 +70,7 @@ class A3CPolicy(Policy):
             hidden=config.hidden,
             rng=rng,
         )
-        for weight, bias in network.layers:  # as of the code that FA3C cites, biases too
+        for weight, bias in network.layers:  # as in the code that FA3C cites, also for biases
             bound = np.prod(weight.shape[1:]) ** -0.5
             for array in (weight, bias):
                 array[...] = rng.uniform(-bound, bound, array.shape)
@@ -80,7 +82,7 @@ class A3CPolicy(Policy):
 
 
 class A3CUpdater(Updater):
-    """Executes the rounds that the card would, with gradients by autodiff."""
+    """Executes the card's rounds with gradients by autodiff."""
 
     device_cycles = None
 
@@ -92,8 +94,8 @@ class A3CUpdater(Updater):
 
     @staticmethod
     def errors(config, rollout):
-        """d(objective) / d(outputs) of a ``host.collect.rounds.GroupRollout``: float32 [steps,
-        agents, outputs], and means of what it is made of, by column."""
+        """Returns d(objective) / d(outputs) of a ``host.collect.rounds.GroupRollout``, float32
+        [steps, agents, outputs], and the means of the objective's parts by column."""
         outputs, valid = rollout.outputs.astype(np.float64), rollout.valid
         logits, value = outputs[..., :-1], outputs[..., -1]
         logarithms = log_softmax(logits)
@@ -119,12 +121,12 @@ class A3CUpdater(Updater):
         return errors, {name: float(array[valid].mean()) for name, array in measured.items()}
 
     def prepare(self, tasks):
-        """A round, for ``run``."""
+        """Returns ``tasks`` as they are, for ``run``."""
         return tasks
 
     def run(self, tasks):
-        """Execute tasks of ``host.runtime.a3c_tasks`` one after the other: for each its outputs, or
-        None, as ``host.runtime.a3c.ActorCritic.run`` gives them."""
+        """Executes tasks of ``host.runtime.a3c_tasks`` one after the other. Returns the outputs of
+        each Infer and None for other tasks, as ``host.runtime.a3c.ActorCritic.run`` does."""
         kinds = {Sync: self._sync, Infer: self._infer, Train: self._train}
         return [kinds[type(task)](task) for task in tasks]
 
@@ -152,21 +154,21 @@ class A3CUpdater(Updater):
         gradient.zero_()
 
     def fetch(self, policy):
-        """Bring the policy up to date."""
+        """Brings the policy's parameters up to date."""
         self._trained.show()
 
     def abort(self):
-        """Nothing waits for anything here."""
+        """Does nothing: no call here waits."""
 
     def close(self):
-        """Nothing is held."""
+        """Does nothing: there is nothing to release."""
 
     def state_dict(self):
-        """The squares; the parameters are the policy's to save, rollouts are not kept."""
+        """The means of squared gradients. The policy saves the parameters; rollouts are lost."""
         return {"squares": self._squares.cpu().numpy().copy()}
 
     def load_state_dict(self, state):
-        """Continue; the policy must have been loaded before."""
+        """Continues a saved state; the policy must have been loaded before."""
         self._trained.parameters.copy_(torch.from_numpy(self._trained.network.parameters))
         self._squares.copy_(torch.from_numpy(np.array(state["squares"])))
         self._snapshots.clear()
@@ -187,7 +189,8 @@ def _returns(config, rollout):
     return returns
 
 
-#: Rewards are rare at first: small squares, and little to keep the policy from what it finds.
+#: Rewards are rare at first. Gradients are small then, and so is the number under the root; and a
+#: larger weight of the entropy would draw the policy away from the few rewards that it finds.
 _MINATAR = dict(
     steps=1_000_000,
     evaluation_interval_steps=250_000,
@@ -203,14 +206,15 @@ _MINATAR = dict(
     ),
 )
 
-#: Rewards from the first episode on: larger squares, and a policy that settles too soon.
+#: Rewards come from the first episode on: gradients are larger, and with less entropy the policy
+#: settles too soon.
 _BREAKOUT = _MINATAR | dict(
     agent=_MINATAR["agent"] | dict(optimizer_epsilon=1e-3, entropy_coefficient=0.01)
 )
 
-#: FA3C's network, and its step size, which falls to 0 over all of its 100 million steps (5.6). What
-#: is added under the root it does not say; with 0.1, as in the code that it cites, first steps are
-#: small.
+#: FA3C's network, and its step size, which falls to 0 over all of its 100 million steps (5.6). FA3C
+#: does not give the number under the root; with 0.1, as in the code that it cites, the first steps
+#: are small.
 _ATARI = dict(
     steps=100_000_000,
     evaluation_interval_steps=500_000,
@@ -238,7 +242,7 @@ A3C = Algorithm(
         "policy_loss": "-log pi(a|s) (R - V) a step",
         "value_loss": "(R - V)**2 a step",
         "entropy": "entropy of the policy, in nats",
-        "value": "the critic's value of what was seen",
+        "value": "the critic's value of an observation",
     },
     learns_from="rounds",
     images=True,

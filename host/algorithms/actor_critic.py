@@ -1,7 +1,7 @@
-"""Actor and critic of an on-policy agent, and the distributions that actions are drawn from.
+"""Actor and critic of an on-policy agent, and the distributions from which actions are drawn.
 
-A distribution is written twice: in NumPy, where actions are drawn and which an acting host needs,
-and in torch, where it has gradients. torch.distributions takes no generator of one's own.
+A distribution is written twice: in NumPy, so that a host without torch can draw actions, and in
+torch, for its gradients. torch.distributions is not used, since it takes no random generator.
 """
 
 import math
@@ -13,7 +13,7 @@ from host.algorithms.network import MLP
 
 __all__ = ["ActorCritic", "draw_by_logits", "log_probability_and_entropy", "log_softmax"]
 
-#: Of the output layers at first: actions almost equally likely, or near the middle.
+#: Gains of the output layers at first: actions are almost equally likely, or near the middle.
 _ACTOR_GAIN, _CRITIC_GAIN = 0.01, 1.0
 
 _HALF_LOG_2PI = math.log(2 * math.pi) / 2
@@ -32,7 +32,7 @@ class ActorCritic:
     config : AgentConfig with ``log_deviation``
     spec : Spec
     rng : numpy.random.Generator
-        Of the first weights.
+        Draws the first weights.
     """
 
     def __init__(self, config, spec, rng):
@@ -74,7 +74,7 @@ class ActorCritic:
 
 def draw_by_logits(logits, rng):
     """Actions, each distributed as the softmax of the last axis of ``logits`` [..., actions]."""
-    # The largest of logits with Gumbel's noise is distributed so.
+    # The index of the largest logit plus Gumbel noise has this distribution.
     return (logits + rng.gumbel(size=logits.shape)).argmax(axis=-1)
 
 
@@ -85,8 +85,8 @@ def log_softmax(logits):
 
 
 def log_probability_and_entropy(output, log_deviation, action):
-    """Of tensors: ``log pi(action)`` and the entropy of ``pi``, both [rows]; ``log_deviation`` is
-    None for logits."""
+    """``log pi(action)`` and the entropy of ``pi``, tensors [rows]; ``log_deviation`` is None if
+    ``output`` are logits."""
     if log_deviation is None:
         logarithms = torch.log_softmax(output, 1)
         entropy = -(logarithms.exp() * logarithms).sum(1)

@@ -1,4 +1,4 @@
-"""What there is to know of a learning algorithm, apart from environments, files and cards."""
+"""The descriptor of a learning algorithm; it knows no environments, files or cards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,50 +16,52 @@ _NAMES = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
 class Algorithm:
     """One algorithm. Its file makes one of these, and ``host.algorithms.registry`` finds it.
 
-    Dictionaries of defaults map fields of the run's config to values, ``agent`` to a dictionary of
-    the agent's; ``host.train.preset`` lays them over each other in the order of the attributes.
+    Dictionaries of defaults map fields of the run's config to values, and ``agent`` to a dictionary
+    of the agent's fields. ``host.train.preset`` applies them in the order of the attributes, so
+    that later ones replace values of earlier ones.
 
     Attributes
     ----------
     name, summary : str
     config : type
-        Of its hyperparameters: a subclass of AgentConfig.
+        The class of its hyperparameters, a subclass of AgentConfig.
     policy : type
-        A subclass of Policy: what acts.
+        A subclass of Policy, which acts.
     updater : callable
-        ``updater(policy, **options)`` gives an Updater, its gradient step off the card: mostly a
-        subclass of it.
+        ``updater(policy, **options)`` returns an Updater, which does the gradient steps off the
+        card; mostly a subclass of Updater.
     actions : tuple
         Kinds of action spaces that it takes: Discrete, Box.
     columns : dict
-        What ``update`` measures: columns of progress.csv, and what each is the mean of.
+        Columns of progress.csv that ``update`` measures, and for each the quantity whose mean it
+        is.
     learns_from : str
-        "replay", a replay memory; "rollouts", each once, with the card's advantages; or "rounds" of
-        inferences and trainings, in which the card acts too.
+        "replay": from a replay memory; "rollouts": from each rollout once, with the card's
+        advantages; "rounds": in rounds of inferences and trainings, in which the card acts too.
     images : bool
-        Takes observations of any shape as they are; else they are flattened.
+        Whether it takes observations of any shape as they are; if not, they are flattened.
     kernel : callable, optional
-        ``kernel(config)`` gives the fields of ``hw.learner.config.LearnerConfig``, or of another
-        kernel's config, that are this algorithm's alone. None: there is no kernel of its name, and
-        the card does not train it.
+        ``kernel(config)`` returns those fields of ``hw.learner.config.LearnerConfig``, or of its
+        own kernel's config, that this algorithm alone sets. None: no kernel has its name, and the
+        card does not train it.
     designs : dict
-        Kernel that trains it besides the one of its name -> what differs again with it.
+        Another kernel that trains it, besides the one of its name -> defaults with that kernel.
     defaults : dict
-        Of a run, where they differ from the fields' own.
+        Defaults of a run where they differ from those of the fields.
     card : dict
-        What differs again where the card trains.
+        Defaults if the card trains.
     continuous : dict
-        What differs again where actions are a Box.
+        Defaults if actions are a Box.
     environments : dict
-        Environment's id, or ``NAMESPACE/`` for all ids of it that have no own (``namespace_of`` of
-        ``host.collect.environment_id``), -> what
-        differs there, instead of ``card`` and ``continuous``.
+        Environment's id, or ``NAMESPACE/`` for the other ids of this namespace (``namespace_of`` of
+        ``host.collect.environment_id``) -> defaults there, which stand instead of ``card`` and
+        ``continuous``.
     card_environments : dict
-        Environment's id -> what differs there again where the card trains.
+        Environment's id -> defaults there if the card trains.
     presets : dict
         Name -> fields of the agent.
     default_preset : str or None
-        That of a run that names none; None: nothing differs then.
+        The preset of a run that names none; None: no preset.
     """
 
     name: str
@@ -87,7 +89,7 @@ class Algorithm:
         return ("card", "cpu") if self.kernel else ("cpu",)
 
     def check_actions(self, space, env):
-        """ValueError unless it takes the action space of ``env``."""
+        """ValueError unless the algorithm takes the action space of ``env``."""
         taken = isinstance(space, self.actions)
         if taken and isinstance(space, Box):
             taken = len(space.shape) == 1 and space.is_bounded()

@@ -1,4 +1,4 @@
-"""Gradients by torch, which is an extra of this package: networks in training, and what steps them.
+"""Gradients by torch, an extra of this package: networks in training, and their gradient steps.
 
 torch is imported when it is first used, so that acting and training on the card need none.
 """
@@ -48,11 +48,11 @@ def _optimizer(config, parameter):
 
 
 class Trained:
-    """A policy's network in training: what torch sees of it, its target, its optimizer.
+    """A policy's network in training: its parameters as tensors, its target network, its optimizer.
 
-    On the CPU it is the very memory of the policy's network; what another device has is copied
-    back after each step. All parameters are one vector, and all gradients: a step of the optimizer,
-    the gradient's norm and the target's share are one operation each.
+    On the CPU the tensors are the memory of the policy's network itself; from another device they
+    are copied back after each step. All parameters are one vector, and so are all gradients: a step
+    of the optimizer, the gradient's norm and a step of the target are one operation each.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ class Trained:
     config : AgentConfig
     device : str
     dtype : torch.dtype, optional
-        Of the parameters; None: binary32, as the network's own.
+        Type of the parameters; None: binary32, as in the network.
 
     Attributes
     ----------
     constants : list of tensors
-        ``arrays``, of which no gradient is wanted.
+        The same as ``arrays``, but without gradients.
     """
 
     def __init__(self, network, config, device="cpu", dtype=None):
         self.network, self.config = network, config
         own = torch.from_numpy(network.parameters)
         self.parameters = own.to(device=device, dtype=dtype)
-        # A copy on the CPU too, where the device has a number, or the numbers another type.
+        # Also on the CPU it is a copy if the device has a number or the parameters another type.
         self._copied = self.parameters.data_ptr() != own.data_ptr()
         self.parameters.grad = torch.zeros_like(self.parameters)
         self.target_parameters = self.parameters.clone()
@@ -95,33 +95,34 @@ class Trained:
         return views
 
     def _leaves(self, flat):
-        """Views of ``flat`` whose gradients are added up where the network's own are."""
+        """Views of ``flat``, whose gradients are added to those of the network."""
         views = self._views(flat)
         for view, gradient in zip(views, self._views(self.parameters.grad), strict=True):
             view.requires_grad_().grad = gradient
         return views
 
     def __call__(self, x, arrays=None):
-        """The network's outputs of tensor ``x``; with ``arrays``, by those of a ``snapshot``, or by
-        its ``constants``."""
+        """The network's outputs for tensor ``x``; ``arrays``: a ``snapshot`` or the ``constants``,
+        instead of the network's own parameters."""
         arrays = self.arrays if arrays is None else arrays
         return self.network.apply(x, arrays, self._functions)
 
     def snapshot(self):
-        """Copies of all arrays as they are now; their gradients are added up where the network's
-        own are."""
+        """Copies of all arrays as they are now; their gradients are added to those of the
+        network."""
         return self._leaves(self.parameters.detach().clone())
 
     def target(self, x):
-        """The target network's."""
+        """The target network's outputs for tensor ``x``."""
         return self.network.apply(x, self._target_arrays, self._functions)
 
     def backward(self, loss, **options):
-        """Add the gradient of ``loss`` by this network's parameters, and by no other's."""
+        """Adds the gradient of ``loss`` by this network's parameters alone."""
         torch.autograd.backward(loss, inputs=self.arrays, **options)
 
     def descend(self, learning_rate):
-        """One step along the gradient, its norm limited as configured; then it is 0 again."""
+        """One step of the optimizer, with the gradient's norm limited as configured. Afterwards the
+        gradient is 0."""
         limit = self.config.max_gradient_norm
         if limit is not None:
             norm = self.parameters.grad.norm().item()
@@ -140,12 +141,12 @@ class Trained:
             self.target_parameters.lerp_(self.parameters, tau)
 
     def show(self):
-        """Let the policy act on what was learned."""
+        """Copies the parameters to the policy's network, if its memory is not theirs."""
         if self._copied:
             self.network.parameters[...] = self.parameters.cpu().numpy()
 
     def state_dict(self):
-        """Target and moments; the network itself is the policy's to save."""
+        """Target and moments; the policy saves the network itself."""
         moments = self.optimizer.state_dict()["state"].get(0, {})
         return {
             "target": self.target_parameters.cpu().numpy().copy(),
@@ -157,7 +158,7 @@ class Trained:
         }
 
     def load_state_dict(self, state):
-        """Continue; the policy's network must have been loaded before."""
+        """Continues a saved state; the policy's network must have been loaded before."""
         self.parameters.copy_(torch.from_numpy(self.network.parameters))
         self.target_parameters.copy_(torch.from_numpy(np.array(state["target"])))
         own = self.optimizer.state_dict()
@@ -167,7 +168,7 @@ class Trained:
 
 
 class Updater:
-    """Gradient steps of a policy off the card, by autodiff.
+    """Does gradient steps of a policy off the card, by autodiff.
 
     A subclass has ``update(batch, clock)``, and may have more networks and random draws than the
     policy acts with.
@@ -177,9 +178,9 @@ class Updater:
     policy : Policy
         Its networks are trained in place.
     seed : int, numpy.random.SeedSequence or numpy.random.Generator
-        Of what a step draws.
+        Seed of the random numbers of a step.
     device : str
-        ``cpu``, or torch's name of another device; ValueError for one that is not here.
+        ``cpu``, or torch's name of another device; ValueError if torch cannot use it here.
 
     Attributes
     ----------
@@ -193,12 +194,12 @@ class Updater:
         self.networks = {name: self.trained(network) for name, network in policy.networks.items()}
 
     def trained(self, network):
-        """The Trained of a network of the policy."""
+        """The Trained for a network of the policy."""
         return Trained(network, self.config, self.device)
 
     def inferred(self, policy):
-        """What acts as ``policy``, one of this agent, in the arithmetic that trains it: the policy
-        itself where that is binary32, else an InferredPolicy."""
+        """Returns an object that acts as ``policy``, a policy of this agent, in the arithmetic that
+        trains it: if this is binary32, the policy itself, else an InferredPolicy."""
         return policy
 
     def update(self, batch, clock):
@@ -210,7 +211,7 @@ class Updater:
             ``obs``, ``next_obs`` [batch, ...], ``action``, ``reward``, ``discount`` (gamma^k, 0
             where terminated), ``weights`` [batch].
         clock : Clock
-            What the schedules go by; the step is number ``clock.updates + 1``.
+            Schedules depend on it; this step has number ``clock.updates + 1``.
 
         Returns
         -------
@@ -219,13 +220,13 @@ class Updater:
         measured : dict
             Column of progress.csv -> number.
 
-        ValueError, and nothing learned, if a TD error is not finite.
+        ValueError if a TD error is not finite; nothing is learned then.
         """
         raise NotImplementedError
 
     def tensors(self, batch):
-        """The batch on the device: float32, bytes of images, or int64 [batch, 1] for actions to
-        choose from; observations are [batch, numbers]."""
+        """The batch as tensors on the device: float32, uint8 for images, int64 [batch, 1] for
+        discrete actions; observations are [batch, numbers]."""
         seen = dict.fromkeys(("obs", "next_obs"), self.spec.dtype)
         kinds = seen | dict.fromkeys(("reward", "discount", "weights"), "float32")
         tensors = {name: self.tensor(np.asarray(batch[name], kind)) for name, kind in kinds.items()}
@@ -237,16 +238,16 @@ class Updater:
         return tensors | {"action": self.tensor(action)}
 
     def tensor(self, array):
-        """An array on the device."""
+        """An array as a tensor on the device."""
         return torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     def normal(self, shape):
-        """Normal numbers of the seed, float32, on the device."""
+        """Normal random numbers, float32, on the device."""
         return self.tensor(self.rng.standard_normal(shape, np.float32))
 
     def weighted_loss(self, td, weights):
-        """``mean(w f(td))``, f Huber's loss or half of the square (Schaul et al., Prioritized
-        Experience Replay, 2016, 3.4)."""
+        """``mean(w f(td))``, where f is Huber's loss or half of the square (Schaul et al.,
+        Prioritized Experience Replay, 2016, 3.4)."""
         if self.config.loss == "squared":
             return (weights * td * td).mean() / 2
         zero = torch.zeros_like(td)
@@ -256,8 +257,8 @@ class Updater:
         return (weights * huber).mean()
 
     def check_finite(self, name, tensor, clock):
-        """``tensor``, one number or one a row, as an array; ValueError, naming it and the row,
-        unless all are finite."""
+        """``tensor``, one number or one for each row, as an array. If a number is not finite,
+        ValueError with ``name`` and the row."""
         array = tensor.detach().cpu().numpy()
         bad = np.flatnonzero(~np.isfinite(array))
         if len(bad):
@@ -271,17 +272,17 @@ class Updater:
         return array
 
     def synchronize(self, clock):
-        """Move the targets, where this step is due for it."""
+        """Moves the targets if ``target_interval`` says so for this step."""
         if (clock.updates + 1) % self.config.target_interval == 0:
             self.move_targets()
 
     def move_targets(self):
-        """All networks' targets take their share of what was learned."""
+        """Moves the targets of all networks towards them, by ``target_tau``."""
         for trained in self.networks.values():
             trained.synchronize(self.config.target_tau)
 
     def state_dict(self):
-        """Everything that the next step depends on, besides the policy."""
+        """Everything on which the next step depends, besides the policy."""
         networks = {name: trained.state_dict() for name, trained in self.networks.items()}
         return {"networks": networks, "rng": self.rng.bit_generator.state}
 

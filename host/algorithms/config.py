@@ -1,4 +1,4 @@
-"""Hyperparameters of agents, with their reasons and rules; the clock that their schedules go by."""
+"""Hyperparameters of agents with their rules, and the clock on which their schedules depend."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -16,11 +16,11 @@ _DECAY = Number("in [0, 1)", lambda x: 0 <= x < 1)
 
 @dataclass
 class Clock:
-    """How far a training is: environment steps taken, all actors together, and gradient steps.
+    """How far a training has come: environment steps of all actors together, and gradient steps.
 
-    ``launched`` are the steps that had been taken when the launch under way began. Step sizes go by
-    it, so that one that falls to 0 is not 0 in the last launch. ``total`` are the steps that the
-    schedules were made for (``AgentConfig.in_run``), 0 where there is no run.
+    ``launched`` is the number of steps at the start of the launch under way. Step sizes depend on
+    it, so that a step size that falls to 0 is not yet 0 in the last launch. ``total`` is the number
+    of steps for which the schedules were made (``AgentConfig.in_run``), 0 without a run.
     """
 
     steps: int = 0
@@ -30,8 +30,8 @@ class Clock:
 
 
 def linear(step, start, end, steps):
-    """``start + (end - start) min(1, step / steps)``; ``end`` at once where steps is 0, ``start``
-    always where it is None."""
+    """``start + (end - start) min(1, step / steps)``; if ``steps`` is 0, always ``end``, and if it
+    is None, always ``start``."""
     if steps is None:
         return start
     return end if step >= steps else start + (end - start) * step / steps
@@ -39,11 +39,12 @@ def linear(step, start, end, steps):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(ConfigBase):
-    """What every agent has. Lengths of schedules are in environment steps, all actors together.
+    """Hyperparameters of every agent. Lengths of schedules are environment steps of all actors
+    together.
 
-    A schedule is a method of a number of environment steps. One whose length is None is as long as
-    the run, or has a share of it: ``in_run`` says how many steps that are. Without a run it stays
-    where it starts.
+    A schedule is a method whose argument is a number of environment steps. If its length is None,
+    it lasts for the whole run or for a share of it, which ``in_run`` converts to steps; without a
+    run it keeps its first value.
     """
 
     #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
@@ -52,17 +53,17 @@ class AgentConfig(ConfigBase):
     activation: Annotated[str, Choice(tuple(ACTIVATIONS))] = "relu"
     #: Discount per environment step.
     gamma: Annotated[float, FRACTION] = 0.99
-    #: Experiences that a gradient step learns from.
+    #: Experiences from which a gradient step learns.
     batch_size: Annotated[int, Integer(1, 1 << 16)] = 64
     #: Step size.
     learning_rate: Annotated[float, POSITIVE] = 2e-3
-    #: Step size that ``learning_rate`` falls to over ``learning_rate_steps``; None: constant.
+    #: Step size after ``learning_rate_steps``; None: ``learning_rate`` is constant.
     learning_rate_final: Annotated[float | None, NOT_NEGATIVE] = None
-    #: Environment steps from ``learning_rate`` to ``learning_rate_final``; None: all of the run's.
+    #: Environment steps from ``learning_rate`` to ``learning_rate_final``; None: the whole run.
     learning_rate_steps: Annotated[int | None, SCHEDULE] = None
-    #: Adam and RMSProp: added to the root.
+    #: Adam and RMSProp: number that is added to the root.
     optimizer_epsilon: Annotated[float, POSITIVE] = 1e-8
-    #: Norm that a whole gradient is scaled down to; None: no limit.
+    #: Largest norm of a whole gradient, to which a larger one is scaled down; None: no limit.
     max_gradient_norm: Annotated[float | None, POSITIVE] = 10.0
 
     def __post_init__(self):
@@ -73,7 +74,7 @@ class AgentConfig(ConfigBase):
 
     @property
     def schedules(self):
-        """Field of a schedule's length -> share of the run that it has where it is None."""
+        """Field of a schedule's length -> share of the run for which None stands."""
         return {"learning_rate_steps": 1.0}
 
     def in_run(self, steps):
@@ -99,11 +100,11 @@ class TemporalDifferenceConfig(AgentConfig):
 
     #: Steps of reward summed before bootstrapping.
     n_step: Annotated[int, Integer(1, 1000)] = 5
-    #: What rewards are multiplied by before they are stored: values of the order of 1 suit Huber's
-    #: loss, and the formats of a fixed-point learner.
+    #: Factor of rewards before they are stored: values of the order of 1 suit Huber's loss and the
+    #: formats of a fixed-point learner.
     reward_scale: Annotated[float, POSITIVE] = 1.0
-    #: Magnitude that the reward of a step is cut down to before it is scaled and stored, for
-    #: training alone: returns that are reported are the environment's; None: none.
+    #: Largest magnitude of a step's reward in training, before it is scaled and stored; a larger
+    #: reward is clipped, but returns are reported without clipping. None: no limit.
     reward_clip: Annotated[float | None, POSITIVE] = None
     #: Rule of the gradient steps.
     optimizer: Annotated[str, Choice(("adam", "rmsprop", "sgd"))] = "adam"
@@ -117,18 +118,18 @@ class TemporalDifferenceConfig(AgentConfig):
     momentum: Annotated[float, _DECAY] = 0.0
     #: Loss of the TD errors.
     loss: Annotated[str, Choice(("huber", "squared"))] = "huber"
-    #: Where Huber's loss becomes linear.
+    #: TD error at which Huber's loss becomes linear.
     huber_delta: Annotated[float, POSITIVE] = 1.0
     #: Learner iterations between synchronizations of the target networks.
     target_interval: Annotated[int, Integer(1, 1 << 31)] = 20
-    #: Share of the online network taken over in a synchronization: 1 is a copy (hard), less is
-    #: soft.
+    #: Share of the online network in the target after a synchronization: 1 is a copy (hard
+    #: update), less is a soft update.
     target_tau: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 1.0
     #: Exponent of the importance weights at first.
     beta_start: Annotated[float, FRACTION] = 0.4
     #: Exponent of the importance weights after ``beta_steps``.
     beta_end: Annotated[float, FRACTION] = 1.0
-    #: Environment steps from ``beta_start`` to ``beta_end``; None: all of the run's.
+    #: Environment steps from ``beta_start`` to ``beta_end``; None: the whole run.
     beta_steps: Annotated[int | None, SCHEDULE] = None
 
     @property
@@ -140,6 +141,6 @@ class TemporalDifferenceConfig(AgentConfig):
         return linear(steps, self.beta_start, self.beta_end, self.beta_steps)
 
     def learning_rates_at(self, steps):
-        """Step size of each network after ``steps``, in the order that a learner on the card has
-        them; one stands for all."""
+        """Step size of each network after ``steps``, in the order of a learner on the card; a
+        single one holds for all networks."""
         return (self.learning_rate_at(steps),)

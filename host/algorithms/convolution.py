@@ -1,6 +1,6 @@
-"""Convolutions before a multi-layer perceptron: networks that see images, in NumPy and in torch.
+"""Convolutions before a multi-layer perceptron: networks for images, in NumPy and in torch.
 
-The network is kernel ``a3c``'s (``hw.fa3c.config``), and FA3C's: no padding, ReLU after each
+The network is that of kernel ``a3c`` (``hw.fa3c.config``) and of FA3C: no padding, ReLU after each
 convolution.
 """
 
@@ -15,8 +15,8 @@ from hw.errors import UsageError
 
 __all__ = ["CONVOLUTIONS", "ConvNet", "ConvolutionConfig", "default_convolutions"]
 
-#: FA3C's, of Atari screens (Table 1), from images on from which they leave 3 x 3 pixels; MinAtar's
-#: (Young and Tian, 2019), of smaller planes
+#: FA3C's convolutions for Atari screens (Table 1) and the smallest image, of which they leave 3 x 3
+#: pixels; MinAtar's (Young and Tian, 2019) for smaller planes, and the smallest plane
 _SCREENS, _SCREEN_SIZE = ((16, 8, 4), (32, 4, 2)), 36
 _PLANES, _PLANE_SIZE = ((16, 3, 1),), 3
 
@@ -30,7 +30,7 @@ class _Convolutions:
         for shape in value:
             if not isinstance(shape, tuple) or len(shape) != 3:
                 raise UsageError(
-                    f"{name} must be (filters, kernel, stride) each, as a text 16:8:4,32:4:2, "
+                    f"{name} must be tuples (filters, kernel, stride), as a text 16:8:4,32:4:2, "
                     f"not {shape!r}"
                 )
             filters, kernel, stride = shape
@@ -46,8 +46,8 @@ CONVOLUTIONS = _Convolutions()
 
 
 def default_convolutions(spec):
-    """What suits the observations of a Spec: 16 8x8/4 and 32 4x4/2 for bytes of at least 36 x 36
-    pixels, 16 3x3/1 for those of fewer, none for all else."""
+    """Convolutions for the observations of a Spec: 16 8x8/4 and 32 4x4/2 for images of bytes with
+    at least 36 x 36 pixels, 16 3x3/1 for smaller ones, none for other observations."""
     if spec.dtype != "uint8" or len(spec.shape) != 3:
         return ()
     smallest = min(spec.shape[:2])
@@ -58,7 +58,7 @@ def default_convolutions(spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionConfig:
-    """What configs of agents that may see images have; before AgentConfig in their bases."""
+    """Hyperparameters of agents that may see images; a base class before AgentConfig."""
 
     #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
     #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
@@ -69,37 +69,37 @@ class ConvolutionConfig:
         super().__post_init__()
 
     def convolutions_for(self, spec):
-        """Those of observations of a Spec."""
+        """The convolutions for the observations of a Spec."""
         return default_convolutions(spec) if self.convolutions is None else self.convolutions
 
 
 class ConvNet:
     """``h = relu(convolution(h))`` once for each of ``convolutions``, then an ``MLP`` on the pixels
-    that they leave; all rows of a batch at once. A number of an observation counts as
+    that remain; all rows of a batch at once. A number of an observation stands for
     ``number * 2**spec.exponent``.
 
-    The pixels enter the MLP in torch's order: channel, y, x; also where there is no convolution.
-    Observations that are not [height, width, channels] enter as they lie. First weights of
-    convolutions are as an MLP's, by their fan-in of channels * kernel * kernel.
+    The pixels enter the MLP in torch's order, channel, y, x, even if there is no convolution.
+    Observations that are not [height, width, channels] keep their order. First weights of
+    convolutions are drawn as an MLP's, with the fan-in channels * kernel * kernel.
 
     Parameters
     ----------
     spec : Spec
     outputs : int
     convolutions : sequence of (filters, kernel, stride)
-        Without padding. ValueError for any before observations that are not [height, width,
-        channels], and for a kernel larger than its input.
+        Without padding. ValueError if there are any, but observations are not [height, width,
+        channels], and if a kernel is larger than its input.
     hidden, activation, dueling, output_gain, rng
-        As ``MLP``'s.
+        As of ``MLP``.
 
     Attributes
     ----------
     parameters : float32 array [parameter_count]
     arrays : list
-        Views of it: weights [filters, channels, y, x] and biases of the convolutions, then the
-        MLP's.
+        Views of ``parameters``: weights [filters, channels, y, x] and biases of the convolutions,
+        then those of the MLP.
     layers : list of (weight, bias)
-        The same in torch's shapes, those of the MLP transposed: [outputs, inputs].
+        The same in torch's shapes, so weights of the MLP are transposed: [outputs, inputs].
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class ConvNet:
         CONVOLUTIONS.check("convolutions", convolutions)
         if convolutions and len(spec.shape) != 3:
             raise UsageError(
-                "convolutions must be none where observations are not [height, width, channels] "
-                f"but {list(spec.shape)}, not {convolutions!r}"
+                "convolutions must be empty unless observations are [height, width, channels] "
+                f"(here {list(spec.shape)}), not {convolutions!r}"
             )
         self._shape, self._scale = spec.shape, 2.0**spec.exponent
         self._strides = [stride for _, _, stride in convolutions]
@@ -131,7 +131,7 @@ class ConvNet:
         self.move(np.concatenate([*parts, self._mlp.parameters]))
 
     def move(self, parameters):
-        """Have the flat float32 vector ``parameters`` for one's own, with the numbers in it."""
+        """Uses the flat float32 vector ``parameters`` as the network's own, with its numbers."""
         self.parameters, self.arrays, at = parameters, [], 0
         for shape in self._shapes:
             end = at + int(np.prod(shape))
@@ -148,17 +148,17 @@ class ConvNet:
         return list(zip(weights, self.arrays[1::2], strict=True))
 
     def forward(self, x):
-        """Outputs [rows, outputs] of x [rows, height, width, channels], or of the same as
-        [rows, numbers], bytes or float32."""
+        """Outputs [rows, outputs] for x [rows, height, width, channels] or [rows, numbers], bytes
+        or float32."""
         return self.apply(x, self.arrays, FUNCTIONS)
 
     def apply(self, x, arrays, functions):
         """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for
-        them: those of ``MLP.apply``; ``scale(x, factor)``, float32 of numbers or bytes; and
-        ``convolve(x, weight, bias, stride)`` of x [rows, channels, y, x]."""
+        them: those of ``MLP.apply``; ``scale(x, factor)``, which makes float32 of numbers or bytes;
+        and ``convolve(x, weight, bias, stride)`` for x [rows, channels, y, x]."""
         x, count = functions["scale"](x, self._scale), 2 * len(self._strides)
         if len(self._shape) == 3:
-            # Channels are the innermost in memory all the same: nothing is moved here.
+            # In memory channels stay the innermost: no data are moved here.
             x = x.reshape(len(x), *self._shape).swapaxes(1, 3).swapaxes(2, 3)
         for stride, weight, bias in zip(
             self._strides, arrays[:count:2], arrays[1:count:2], strict=True
@@ -168,7 +168,7 @@ class ConvNet:
 
 
 def _shapes(shape, convolutions):
-    """``([filters, channels, y, x] of each convolution, pixels that they leave)``."""
+    """``([filters, channels, y, x] of each convolution, numbers that the last one leaves)``."""
     if len(shape) != 3:
         return [], int(np.prod(shape))
     (height, width, channels), found = shape, []
@@ -185,6 +185,6 @@ def _shapes(shape, convolutions):
 
 
 def _kaiming(shape, rng):
-    """Of ReLU's gain, sqrt(2)."""
+    """Kaiming-uniform weights with ReLU's gain, sqrt(2)."""
     bound = (6 / np.prod(shape[1:])) ** 0.5
     return rng.uniform(-bound, bound, shape).astype(np.float32)

@@ -18,18 +18,18 @@ class DDPGConfig(DeterministicConfig):
     """Deep deterministic policy gradient (Lillicrap et al., 2016).
 
     ``y = r + discount Q'(s', mu'(s'))``, ``td = y - Q(s, a)``; the actor ascends
-    ``mean Q(s, mu(s))``. ``Q'`` and ``mu'`` are the target networks; the discount is 0 where the
+    ``mean Q(s, mu(s))``. ``Q'`` and ``mu'`` are the target networks; the discount is 0 if the
     episode terminated.
     """
 
-    #: The actor climbs the critic as it was before its step, so that both can learn at once; false:
-    #: as it is after it.
+    #: The actor ascends the critic as it was before the critic's step, so that both can learn at
+    #: once; false: as it is after that step.
     lagged_critic: Annotated[bool, Flag()] = True
 
 
 class DDPGUpdater(Updater):
-    """The critic descends ``mean(weights * loss(td))``, the actor ``-mean Q(s, mu(s))``, through
-    the critic as it was before its step, as on the card, or without ``lagged_critic`` after it."""
+    """The critic descends ``mean(weights * loss(td))``, the actor ``-mean Q(s, mu(s))``. With
+    ``lagged_critic`` this Q is the critic before its step, as on the card, else after it."""
 
     def update(self, batch, clock):
         batch, critic, actor = self.tensors(batch), self.networks["critic"], self.networks["actor"]
@@ -71,7 +71,7 @@ DDPG = Algorithm(
         checkpoint_interval_steps=20_000,
         evaluation_episodes=50,
     ),
-    # What is far from the start needs pushes that last.
+    # The goal is far from the start: only noise that lasts over many steps reaches it.
     environments={
         "MountainCarContinuous-v0": dict(
             steps=20_000,

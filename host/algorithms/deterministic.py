@@ -1,5 +1,5 @@
-"""Actors that say one action, in [-1, 1], with noise around it: what ``ddpg``, ``td3`` and, of its
-critics' inputs and errors, ``sac`` have in common.
+"""Actors that give one action, in [-1, 1], to which noise is added: the common part of ``ddpg`` and
+``td3``. Critics' inputs and errors are common with ``sac`` too.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ __all__ = ["LONG_RUN", "PENDULUM", "DeterministicConfig", "DeterministicPolicy",
 
 _DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
-#: The run of TD3's and SAC's papers, and of FIXAR's but for what it changes: a million steps of one
-#: environment, a gradient step for each, five greedy episodes each 5000. The first 1000 steps teach
-#: nothing, as with TD3 (6.1).
+#: The run of TD3's and SAC's papers, and with some changes of FIXAR's: a million steps of one
+#: environment, a gradient step for each of them, and five greedy episodes after every 5000.
+#: Learning starts after 1000 steps, as with TD3 (6.1).
 LONG_RUN = dict(
     steps=1_000_000,
     env_count=1,
@@ -31,7 +31,7 @@ LONG_RUN = dict(
     checkpoint_interval_steps=50_000,
 )
 
-#: What agents of TD3 and SAC have in Pendulum-v1, where they learn in minutes.
+#: Agents of TD3 and SAC for Pendulum-v1, where they learn in minutes.
 PENDULUM = dict(
     hidden=(64, 64),
     gamma=0.98,
@@ -41,15 +41,15 @@ PENDULUM = dict(
     target_tau=0.02,
 )
 
-#: Of the actor's output layer at first: actions near 0, where tanh has its full slope.
+#: Gain of the actor's output layer at first: actions are near 0, where tanh has its full slope.
 _ACTOR_GAIN = 0.01
-#: Lillicrap et al., 7: weights within ``+- 1 / sqrt(fan_in)``, of output layers within 3e-3.
+#: Lillicrap et al., 7: weights within ``+- 1 / sqrt(fan_in)``, those of output layers within 3e-3.
 _LILLICRAP_GAIN, _LILLICRAP_OUTPUT = 3**-0.5, 3e-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeterministicConfig(TemporalDifferenceConfig):
-    """What deterministic actors have: actions are ``clip(mu(s) + noise, -1, 1)``."""
+    """Hyperparameters of deterministic actors: actions are ``clip(mu(s) + noise, -1, 1)``."""
 
     hidden: tuple = (64, 64)
     n_step: int = 3
@@ -57,26 +57,28 @@ class DeterministicConfig(TemporalDifferenceConfig):
     reward_scale: float = 0.1
     #: Step size of the critic.
     learning_rate: float = 4e-3
-    #: Step size of the actor; falls in proportion to the critic's.
+    #: Step size of the actor; it falls in proportion to the critic's.
     actor_learning_rate: Annotated[float, POSITIVE] = 2e-3
     max_gradient_norm: float | None = None
     target_interval: int = 1
     target_tau: float = 0.02
-    #: Standard deviation of the Gaussian noise on each component of an action, which is in [-1, 1],
-    #: at first.
+    #: Standard deviation, at first, of the Gaussian noise on each component of an action, which is
+    #: in [-1, 1].
     noise_start: Annotated[float, _DEVIATION] = 1.0
     #: Standard deviation of the noise after ``noise_steps``.
     noise_end: Annotated[float, _DEVIATION] = 0.1
-    #: Environment steps from ``noise_start`` to ``noise_end``; None: ``noise_share`` of the run's.
+    #: Environment steps from ``noise_start`` to ``noise_end``; None: ``noise_share`` of the run.
     noise_steps: Annotated[int | None, SCHEDULE] = None
-    #: Share of the run's steps that ``noise_steps`` None stands for.
+    #: Share of the run for which ``noise_steps`` None stands.
     noise_share: Annotated[float, FRACTION] = 0.125
-    #: gaussian: new in every step; ornstein_uhlenbeck: it wanders (``DeterministicPolicy``).
+    #: gaussian: independent in every step; ornstein_uhlenbeck: correlated over time
+    #: (``DeterministicPolicy``).
     noise: Annotated[str, Choice(("gaussian", "ornstein_uhlenbeck"))] = "gaussian"
-    #: ornstein_uhlenbeck: share of the noise that a step forgets.
+    #: ornstein_uhlenbeck: share by which the noise decays in a step.
     noise_theta: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.15
-    #: First weights: kaiming, whose hidden layers keep the size of what they are given; lillicrap,
-    #: smaller in hidden layers and almost 0 in output layers, for observations far from 1.
+    #: First weights: kaiming, whose hidden layers keep the magnitude of their inputs; lillicrap,
+    #: smaller in hidden layers and almost 0 in output layers, for observations that are not of the
+    #: order of 1.
     first_weights: Annotated[str, Choice(("kaiming", "lillicrap"))] = "kaiming"
 
     @property
@@ -96,9 +98,9 @@ class DeterministicPolicy(Policy):
     """``clip(mu(s) + noise, -1, 1)``; the critics see observation and action side by side.
 
     Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
-    environment, 0 at the start of an episode, with ``d`` the deviation that it has in the long run
-    (Lillicrap et al., 2016, 7: theta 0.15, and 0.2 before the normal number, which is d = 0.38;
-    where a step takes the time dt, as in stable-baselines3, theta is theirs times dt).
+    environment, and 0 at the start of an episode; ``d`` is its deviation in the long run. (In
+    Lillicrap et al., 2016, 7, theta is 0.15 and the factor of the normal number 0.2, so d = 0.38.
+    In stable-baselines3 a step takes the time dt, and theta here is their theta times dt.)
     """
 
     ACTS, CRITICS = "actor", ("critic",)
@@ -148,18 +150,18 @@ class DeterministicPolicy(Policy):
         return super().state_dict() | {"wandering": self._wandering.copy()}
 
     def load_state_dict(self, state):
-        """Continue, in new episodes."""
+        """Continues a saved state, in new episodes."""
         super().load_state_dict(state)
         self._wandering = np.zeros_like(state["wandering"])
 
 
 def beside(obs, action):
-    """What a critic sees of tensors [rows, size] and [rows, action_count]."""
+    """A critic's input: tensors [rows, size] and [rows, action_count] side by side."""
     return torch.cat([obs, action], 1)
 
 
 def larger(one, two):
-    """The larger magnitude of two critics' TD errors [rows]: what a priority is made of, as in LAP
-    (Fujimoto et al., An Equivalence between Loss Functions and Non-Uniform Sampling, 2020). Of
-    their mean nothing would be left where critics err to either side."""
+    """The larger magnitude of two critics' TD errors [rows], which gives the priority, as in LAP
+    (Fujimoto et al., An Equivalence between Loss Functions and Non-Uniform Sampling, 2020). The
+    mean of two errors with different signs would be near 0."""
     return torch.maximum(one.abs(), two.abs())

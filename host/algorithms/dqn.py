@@ -23,11 +23,11 @@ class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     """Deep Q-learning.
 
     ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and
-    ``a* = argmax Q`` (``double``; van Hasselt et al., 2016) or ``argmax Q'``; the discount is 0
-    where the episode terminated.
+    ``a* = argmax Q`` (``double``; van Hasselt et al., 2016) or ``argmax Q'``; the discount is 0 if
+    the episode terminated.
     """
 
-    #: Value and advantage streams (Wang et al., 2016).
+    #: The network has a value and an advantage stream (Wang et al., 2016).
     dueling: Annotated[bool, Flag()] = False
     #: The online network picks the next action, the target network values it.
     double: Annotated[bool, Flag()] = True
@@ -36,9 +36,9 @@ class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     #: Chance of a random action after ``epsilon_steps``.
     epsilon_end: Annotated[float, FRACTION] = 0.05
     #: Environment steps from ``epsilon_start`` to ``epsilon_end``; None: ``epsilon_share`` of the
-    #: run's.
+    #: run.
     epsilon_steps: Annotated[int | None, SCHEDULE] = None
-    #: Share of the run's steps that ``epsilon_steps`` None stands for.
+    #: Share of the run for which ``epsilon_steps`` None stands.
     epsilon_share: Annotated[float, FRACTION] = 0.05
 
     def __post_init__(self):
@@ -64,7 +64,7 @@ class DQNPolicy(Policy):
         config, spec = self.config, self.spec
         options = dict(activation=config.activation, dueling=config.dueling, rng=rng)
         outputs, convolutions = spec.action_count, config.convolutions_for(spec)
-        if spec.dtype == "float32" and not convolutions:  # what the card trains
+        if spec.dtype == "float32" and not convolutions:  # the network that the card trains
             return {"q": MLP(spec.size, outputs, config.hidden, **options)}
         options |= dict(convolutions=convolutions, hidden=config.hidden)
         return {"q": ConvNet(spec, outputs, **options)}
@@ -101,8 +101,9 @@ class DQNUpdater(Updater):
         return errors, {"loss": loss.item()}
 
 
-#: As in MinAtar's paper (Young and Tian, 2019): the network, the memory, its first learning, the
-#: batch, 1000 steps between targets. Fewer gradient steps, each of more: double, prioritized, Adam.
+#: As in MinAtar's paper (Young and Tian, 2019): the network, the memory, the steps before learning,
+#: the batch, 1000 steps between target updates. Different: fewer gradient steps, each of which
+#: learns more by double Q-learning, prioritized replay and Adam.
 _MINATAR = dict(
     steps=500_000,
     env_count=4,
@@ -124,8 +125,8 @@ _MINATAR = dict(
     ),
 )
 
-#: FA3C's network. An experience is 56 512 bytes, for every frame is in it as often as it is seen, 4
-#: times in ``obs`` and 4 in ``next_obs``: 2^15 of them are 1.85 GB, and a checkpoint is as large.
+#: FA3C's network. An experience has 56 512 bytes, since ``obs`` and ``next_obs`` have 4 frames
+#: each: 2^15 experiences are 1.85 GB, and a checkpoint is as large.
 _ATARI = dict(
     steps=2_000_000,
     env_count=4,
@@ -160,8 +161,8 @@ DQN = Algorithm(
     columns={"loss": "weighted loss of the TD errors"},
     images=True,
     kernel=lambda config: {"double": config.double},
-    # Few gradient steps on much experience, with values of the order of 1 as fixed point wants
-    # them, in networks that a kernel holds.
+    # Few gradient steps on much experience, values of the order of 1 for fixed point, and networks
+    # that fit into a kernel.
     card=dict(
         steps=100_000,
         steps_per_launch=4,
@@ -213,7 +214,7 @@ DQN = Algorithm(
             ),
         ),
     },
-    # As many gradient steps as on the CPU, several a launch.
+    # As many gradient steps as on the CPU, several in a launch.
     card_environments={
         "LunarLander-v3": dict(steps_per_launch=8, updates_per_launch=8),
         "Acrobot-v1": dict(steps_per_launch=8, updates_per_launch=8),

@@ -1,20 +1,21 @@
-"""Networks in FIXAR's fixed point, in torch's float64: every number is an integer of its format,
-every rounding exact. A kernel's results are compared with it, and it trains what no kernel does.
+"""Networks in FIXAR's fixed point, computed in torch's float64: every number is an integer of its
+format, every rounding is exact. A kernel's results are compared with these, and agents that no
+kernel trains are trained by these.
 
-Integers here are of the formats of ``host.runtime.precision_plan``, and half precision is as said
-there. A layer's sums, m inputs, operands w and b of 23 places behind the point:
+``host.runtime.precision_plan`` has the formats of the integers, and explains half precision. The
+results of a layer, whose operands w and b have 23 places behind the point, are clipped:
 
     r = clip(floor((sum_i x_i w_i + b 2^20 + 2^22) / 2^23))
     e_x = clip(floor((sum_o e_o w_o + 2^22) / 2^23))
     g = clip(floor((sum_b x_b e_b + 2^7) / 2^8))
 
-and all clip. Products of 27 and 32 bits do not fit in float64, so the streamed one is split in two
-of 16 bits, whose sums, of at most 512 products, are put together by floors of floors. Rounding
-and clipping count as if they were not there in the gradients: a straight-through estimator that
-lets errors through clipped numbers too, where the usual one stops them. What relu gave as 0, also
-by rounding, lets no error through. The kernel does the same; the paper does not say.
+Sums of products of 27 and 32 bits do not fit in float64, so the activation or error is split into
+two halves of 16 bits. The sums of each half, of at most 512 products, are exact, and are joined by
+a floor of a floor. Gradients ignore rounding and clipping: this straight-through estimator passes
+errors through clipped numbers too, where the usual one stops them. Errors do not pass where relu
+gave 0, also by rounding. The kernel does the same; the paper says nothing about it.
 
-torch is imported with this file, which therefore is imported where it is used.
+This file imports torch, so it is itself imported only where it is used.
 """
 
 import numpy as np
@@ -33,12 +34,12 @@ def fixed(x, form):
 
 
 def _clipped(x, form):
-    """In place."""
+    """Clips in place."""
     return x.clamp_(form.low, form.high)
 
 
 def coded(raw, shift, *, signed):
-    """What integers count as in half precision; ``shift`` None: as themselves."""
+    """The values of integers in half precision; if ``shift`` is None, the integers themselves."""
     if shift is None:
         return raw
     codes = (raw * 2.0**-shift).add_(0.5).floor_()
@@ -52,7 +53,7 @@ def _halves(x):
 
 
 def _sums(x, w, bias, form, whole):
-    """``clip(floor((x w + bias 2^20 + 2^22) / 2^23))``; ``whole``: of more bits than a code's."""
+    """``clip(floor((x w + bias 2^20 + 2^22) / 2^23))``; ``whole``: x has more bits than a code."""
     if not whole:
         sums = x @ w if bias is None else torch.addmm(bias * 2.0**20, x, w)
         return _clipped(sums.add_(2.0**22).mul_(2.0**-23).floor_(), form)
@@ -68,13 +69,14 @@ def _gradient(x, e, whole):
     if not whole:
         return _clipped((x.T @ e).add_(2.0**7).mul_(2.0**-8).floor_(), GRADIENT)
     high, low = torch.cat(_halves(x), 1).T.mm(e).chunk(2)
-    # Beyond 53 bits the sum is not exact, but clipped.
+    # A sum beyond 53 bits is not exact, but it is clipped.
     low = low.add_(2.0**7).mul_(2.0**-8).floor_()
     return _clipped(low.add_(high, alpha=2.0**8), GRADIENT)
 
 
 class FakeQuantizedMLP:
-    """Passes of a multi-layer perceptron with relu, and nothing or tanh behind the last layer.
+    """Forward and backward passes of a multi-layer perceptron with relu, whose last layer is linear
+    or has tanh.
 
     Parameters
     ----------
@@ -87,9 +89,10 @@ class FakeQuantizedMLP:
     activation_shifts, error_shifts : list of int, or None
         A shift for each layer's input, and for the error at its sums; None: full precision.
     ranges : dict
-        ``{"activation": [(low, high), ...], "error": [...]}`` of the integers before they become
-        codes, of passes with ``capture``; (0, 0) where there were none.
+        ``{"activation": [(low, high), ...], "error": [...]}``, the ranges of integers before they
+        become codes, in passes with ``capture``; (0, 0) if there were none.
     capture : bool
+        Whether passes extend ``ranges``.
     """
 
     def __init__(self, layers, output_activation="linear"):
@@ -110,7 +113,7 @@ class FakeQuantizedMLP:
         self._ranges = {name: [tuple(pair) for pair in ranges[name]] for name in self._ranges}
 
     def _kept(self, kind, layer, raw):
-        """``raw`` as a memory keeps it."""
+        """``raw`` as the kernel's memory holds it."""
         if self.capture:
             low, high = (int(x) for x in torch.aminmax(raw))
             before = self._ranges[kind][layer]
@@ -122,7 +125,7 @@ class FakeQuantizedMLP:
         return coded(raw, None if shifts is None else shifts[layer], signed=signed)
 
     def forward(self, x, operands):
-        """Outputs [rows, outputs], real numbers, and what ``backward`` needs.
+        """Outputs [rows, outputs], real numbers, and the numbers that ``backward`` needs.
 
         x : real numbers [rows, inputs]; operands : weights [inputs, outputs] and biases in turn,
         integers of OPERAND
@@ -144,10 +147,11 @@ class FakeQuantizedMLP:
         """``(errors at the inputs [rows, inputs] or None, gradients or None)``, real numbers.
 
         slope : real numbers [rows, outputs]
-            Of a loss that is a sum over rows, by the outputs.
-        kept : of ``forward``, with the same ``operands``
+            Derivatives, by the outputs, of a loss that is a sum over rows.
+        kept : from ``forward`` with the same ``operands``
         inputs, weights : bool
-            Which are wanted; gradients are of weights and biases in turn, sums over rows.
+            Whether errors at the inputs, and gradients, are wanted. Gradients are those of weights
+            and biases in turn, summed over rows.
         """
         kept, y = kept
         if self.output_activation == "tanh":
@@ -169,12 +173,12 @@ class FakeQuantizedMLP:
 
 
 class _Pass(torch.autograd.Function):
-    """A pass of a FakeQuantizedMLP to autograd, of a loss that is a mean over rows."""
+    """A pass of a FakeQuantizedMLP for autograd, with a loss that is a mean over rows."""
 
     @staticmethod
     def forward(ctx, x, mlp, operands, *arrays):
         y, (ctx.kept, _) = mlp.forward(x, operands)
-        ctx.save_for_backward(y)  # as an attribute it would be kept by what it keeps
+        ctx.save_for_backward(y)  # as an attribute it would make a circle of references
         ctx.mlp, ctx.operands, ctx.dtype = mlp, operands, x.dtype
         return y
 
@@ -191,19 +195,19 @@ class _Pass(torch.autograd.Function):
 
 class FakeQuantized(Trained):
     """A policy's network in training, in FIXAR's numbers: parameters are real numbers of the
-    weights' format in float64, of which the policy has copies in binary32.
+    weights' format in float64, and the policy has copies of them in binary32.
 
     Parameters
     ----------
     weight : FixedFormat, optional
-        Of what is stored.
+        Format of the stored weights.
     """
 
     def __init__(self, network, config, device="cpu", weight=WEIGHT):
         super().__init__(network, config, device, torch.float64)
         self.mlp = FakeQuantizedMLP(len(network.arrays) // 2, network.output_activation)
         self.weight = weight
-        # Parameters, their integers as operands, and views of these, of the network and its target.
+        # For the network and its target: parameters, their integers as operands, views of operands.
         self._own, self._targets = (
             (flat, operands, self._views(operands))
             for flat in (self.parameters, self.target_parameters)
@@ -213,7 +217,7 @@ class FakeQuantized(Trained):
         self.show()
 
     def _round(self, numbers):
-        """Parameters become numbers of their format, and operands theirs."""
+        """Rounds the parameters to numbers of their format, and computes the operands."""
         parameters, operands, _ = numbers
         parameters.copy_(fixed(parameters, self.weight)).mul_(2.0**-self.weight.fraction)
         operands.copy_(fixed(parameters, OPERAND))
@@ -226,7 +230,8 @@ class FakeQuantized(Trained):
         return self.mlp.forward(x, self._targets[2])[0]
 
     def infer(self, obs, parameters=None):
-        """Outputs, float32 array, of an array; ``parameters``, float32: by these."""
+        """Outputs for an array of observations, a float32 array; ``parameters``, float32: use these
+        instead of the network's own."""
         operands = self._own[2]
         if parameters is not None:
             own = torch.from_numpy(parameters).to(self.parameters)

@@ -1,5 +1,6 @@
 """FIXAR's DDPG (Yang et al., DAC 2021): fixed point whose precision is switched while the agent
-trains, the paper's tasks, and the agents that it compares. In float32, the default, it is DDPG.
+trains, the paper's tasks, and the agents that the paper compares. In float32, the default, the
+algorithm is plain DDPG.
 """
 
 from dataclasses import dataclass, replace
@@ -24,18 +25,19 @@ _SHARE = Number("in (0, 1]", lambda x: 0 < x <= 1)
 
 @dataclass(frozen=True, kw_only=True)
 class FixarDDPGConfig(DDPGConfig):
-    """DDPG's, and what its networks compute with. The paper's order of updates (III) is
-    ``lagged_critic`` false."""
+    """DDPG's hyperparameters, and the precision of its networks. The paper's order of updates (III)
+    is ``lagged_critic`` false."""
 
-    #: What networks compute with, on the CPU: float32; or FIXAR's fixed point: fixed32; qat, which
-    #: goes from 32 bits to 16 at ``quantization_delay``; qat_errors_full, which leaves 32 to the
-    #: errors that go back; or 16 bits from the first gradient steps on, by the ranges in the very
-    #: first (fixed16_captured), of one format (fixed16_static), or the weights' too (fixed16_all).
+    #: Numbers of the networks: float32, or FIXAR's fixed point. fixed32: 32 bits. qat: 32 bits, and
+    #: 16 from ``quantization_delay`` on. qat_errors_full: as qat, but back-propagated errors keep
+    #: 32 bits. The others have 16 bits from the first gradient steps on; fixed16_captured: by the
+    #: ranges of the first step; fixed16_static: of one format; fixed16_all: in weights too.
     precision: Annotated[str, Choice(PRECISIONS)] = "float32"
-    #: Precision qat and qat_errors_full: environment steps to the switch; None: half of the run's.
+    #: Precision qat and qat_errors_full: environment steps before the switch; None: half of the
+    #: run.
     quantization_delay: Annotated[int | None, SCHEDULE] = None
-    #: Precisions that switch: share of the delay, its end, in which the ranges of layers are
-    #: captured; 1: all steps before the switch, as in FIXAR's Algorithm 1.
+    #: Precision qat and qat_errors_full: share of the delay, at its end, in which the ranges of
+    #: layers are captured; 1: all steps before the switch, as in FIXAR's Algorithm 1.
     quantization_window: Annotated[float, _SHARE] = 1.0
 
     @property
@@ -55,14 +57,14 @@ class FixarDDPGConfig(DDPGConfig):
 
 
 def updater(policy, **options):
-    """DDPG's own updater of an agent in float32, else FIXAR's."""
+    """DDPG's own updater for an agent in float32, FIXAR's for all others."""
     kind = DDPGUpdater if policy.config.precision == "float32" else FixarDDPGUpdater
     return kind(policy, **options)
 
 
 class FixarDDPGUpdater(DDPGUpdater):
-    """DDPG's gradient step, by networks whose precision is that of the step; what acts computes in
-    it too. Not of float32."""
+    """DDPG's gradient step, with networks in the precision that the schedule has for this step; the
+    policy acts in the same precision. Not for float32."""
 
     def __init__(self, policy, **options):
         self.schedule = PrecisionSchedule(policy.config)
@@ -93,9 +95,9 @@ class FixarDDPGUpdater(DDPGUpdater):
         self.schedule.load_state_dict(state["precision"], self._mlps)
 
 
-# The tasks as the paper trains them (VI-B), uniform draws and rewards as they are. Of its noise it
-# says nothing: here Gaussian, wide until there is something to learn from, for an actor near 0
-# would show the memory little else.
+# The tasks as the paper trains them (VI-B), with uniform draws and rewards as they are. The paper
+# says nothing of its noise. Here it is Gaussian, and wide at first: actions of the new actor are
+# near 0, and with less noise the memory would hold almost no others.
 _LOCOMOTION = LONG_RUN | dict(
     alpha=0.0,
     learning_starts=10_000,
@@ -117,7 +119,7 @@ _LOCOMOTION = LONG_RUN | dict(
     ),
 )
 
-#: The algorithm ``ddpg`` of the registry: DDPG's runs, and these.
+#: The algorithm ``ddpg`` of the registry: DDPG's runs, and those of FIXAR.
 FIXAR_DDPG = replace(
     DDPG,
     config=FixarDDPGConfig,

@@ -1,7 +1,7 @@
-"""Multi-layer perceptron in NumPy: what a policy acts with, on a host with or without torch.
+"""A multi-layer perceptron in NumPy, with which a policy acts on a host with or without torch.
 
-Parameters are one flat vector, of which all weights and biases are views: the card's and torch's
-copies of a network go in and out in one piece.
+Parameters are one flat vector, and all weights and biases are views of it: copies of a network for
+the card or for torch are made in one piece.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
 
 
 def _convolve(x, weight, bias, stride):
-    """[rows, filters, y, x] of x [rows, channels, y, x], fastest where channels are the innermost
-    in memory, as they are of what it gives."""
+    """The convolution [rows, filters, y, x] of x [rows, channels, y, x]. It is fastest if channels
+    are the innermost in memory, as they are in its result."""
     size = weight.shape[2]
     windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))
     windows = windows[:, :, ::stride, ::stride].transpose(0, 2, 3, 4, 5, 1)
@@ -25,7 +25,7 @@ def _convolve(x, weight, bias, stride):
     return pixels.reshape(*windows.shape[:3], len(weight)).transpose(0, 3, 1, 2)
 
 
-#: What ``apply`` of a network computes with, by name, in NumPy; ``autodiff`` has torch's.
+#: Functions for ``apply`` of a network, by name, in NumPy; ``autodiff`` has torch's.
 FUNCTIONS = {
     "affine": lambda bias, x, weight: x @ weight + bias,
     "convolve": _convolve,
@@ -42,9 +42,10 @@ class MLP:
     ``q = v + a - mean_actions(a)``, ``v = h_v W_v + b_v``, ``a = h_a W_a + b_a`` (Wang et al.,
     Dueling Network Architectures, 2016, eq. 9).
 
-    Weights start Kaiming-uniform, ``U(-g sqrt(3 / fan_in), g sqrt(3 / fan_in))`` with g the
-    activation's gain, or ``gain`` (``output_gain`` for the output), or orthogonal with gain sqrt(2)
-    (Saxe et al., 2014); biases start at 0.
+    Weights start Kaiming-uniform, ``U(-g sqrt(3 / fan_in), g sqrt(3 / fan_in))``, with g the
+    activation's gain or ``gain`` if it is given. With ``orthogonal`` they start orthogonal with
+    gain sqrt(2) (Saxe et al., 2014). Output layers have the gain ``output_gain`` in both cases.
+    Biases start at 0.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class MLP:
         ``relu`` or ``tanh``.
     dueling : bool
     output_activation : str
-        ``linear``, or one of the hidden layers' (not with ``dueling``).
+        ``linear``, ``relu`` or ``tanh``; with ``dueling`` only ``linear``.
     gain : float, optional
     output_gain : float
     orthogonal : bool
@@ -66,8 +67,8 @@ class MLP:
     ----------
     parameters : float32 array [parameter_count]
     arrays : list
-        Views of it: weights [fan_in, fan_out] and biases [fan_out] in turn, output layers last
-        (dueling: value, then advantage).
+        Views of ``parameters``: weights [fan_in, fan_out] and biases [fan_out] in turn, output
+        layers last (dueling: value, then advantage).
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class MLP:
                 weight[...] = rng.uniform(-bound, bound, weight.shape)
 
     def move(self, parameters):
-        """Have the flat float32 vector ``parameters`` for one's own, with the numbers in it."""
+        """Uses the flat float32 vector ``parameters`` as the network's own, with its numbers."""
         self.parameters, self.arrays, at = parameters, [], 0
         for fan_in, fan_out in self._shapes:
             end = at + fan_in * fan_out
@@ -133,7 +134,7 @@ class MLP:
         return self.arrays[1::2]
 
     def forward(self, x):
-        """q [rows, outputs] of x [rows, inputs]."""
+        """q [rows, outputs] for x [rows, inputs]."""
         return self.apply(x, self.arrays, FUNCTIONS)
 
     def apply(self, x, arrays, functions):

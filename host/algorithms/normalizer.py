@@ -1,5 +1,5 @@
-"""Observations of every size and unit as numbers of the order of 1, by the mean and variance of all
-that were seen."""
+"""Scales observations of any size and unit to numbers of the order of 1, by the mean and variance
+of all observations so far."""
 
 import numpy as np
 
@@ -12,10 +12,10 @@ _EPSILON = 1e-8
 
 
 class Normalizer:
-    """``(obs - mean) / sqrt(variance + 1e-8)``, at most 10 in magnitude, each component for itself:
-    one that never changes is 0.
+    """``(obs - mean) / sqrt(variance + 1e-8)``, clipped to 10 in magnitude, for each component by
+    itself. A component that never changes is 0.
 
-    Two sets of numbers have together, delta being the difference of their means,
+    With delta the difference of their means, two sets of numbers together have
     ``mean = mean_a + delta n_b / n`` and
     ``variance = (n_a variance_a + n_b variance_b + delta**2 n_a n_b / n) / n`` (Chan, Golub and
     LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979).
@@ -41,8 +41,8 @@ class Normalizer:
         self.count = np.zeros(())
 
     def update(self, obs):
-        """Count observations [rows, size]; ValueError, and none is counted, if one is not
-        finite."""
+        """Counts observations [rows, size]; if one is not finite, ValueError, and none is
+        counted."""
         obs = np.asarray(obs, np.float64)
         if not np.isfinite(obs).all():
             row, component = (int(where[0]) for where in np.nonzero(~np.isfinite(obs)))
@@ -64,10 +64,10 @@ class Normalizer:
 
     @property
     def arrays(self):
-        """name -> array of what it knows."""
+        """name -> array of its state."""
         return {f"observation_{name}": getattr(self, name) for name in self._KEPT}
 
     def load_arrays(self, arrays):
-        """Know what ``arrays`` were read from another; others in them are ignored."""
+        """Takes the state of another normalizer from its ``arrays``; other arrays are ignored."""
         for name in self._KEPT:
             setattr(self, name, np.array(arrays[f"observation_{name}"], np.float64))

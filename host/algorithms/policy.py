@@ -1,5 +1,5 @@
-"""What every policy is: networks in NumPy that act on observations; and what acts by outputs that
-something else computed."""
+"""The base class of policies, NumPy networks that act on observations; and a policy that acts by
+outputs which were computed elsewhere."""
 
 import numpy as np
 
@@ -11,21 +11,22 @@ __all__ = ["InferredPolicy", "Policy"]
 class Policy:
     """Acts; knows neither how it is trained, nor the environment, nor the clock.
 
-    A subclass has ``make_networks(rng)``, which gives name -> network in the order in which a
-    learner on the card has them, and ``choose``, or an ``act`` of its own; in ``ACTS`` it names the
-    network that ``predict`` follows.
+    A subclass has ``make_networks(rng)``, which returns name -> network in the order of a learner
+    on the card, and ``choose`` or an ``act`` of its own. ``ACTS`` names the network that acts,
+    whose outputs ``predict`` returns.
 
     Parameters
     ----------
     config : AgentConfig
     spec : Spec
     weights, exploration : int, numpy.random.SeedSequence or numpy.random.Generator
-        Seeds of the first weights, and of what ``act`` draws.
+        Seeds of the first weights, and of the random numbers of ``act``.
 
     Attributes
     ----------
     networks : dict
-        What learns of this agent: ``parameters`` of each is one vector, changed in place.
+        The networks of this agent that learn. ``parameters`` of each is one vector, which is
+        changed in place.
     """
 
     ACTS = None
@@ -42,23 +43,23 @@ class Policy:
     def act(self, obs, *, greedy=False, steps=0):
         """Actions [rows, ...] for obs [rows, ...], counted from 0 or in [-1, 1].
 
-        greedy : the best ones known; else with the exploration that there is after ``steps``
-            environment steps
+        greedy : whether to take the best known actions; if not, with the exploration after
+            ``steps`` environment steps
         """
         return self.choose(self.predict(obs), greedy=greedy, steps=steps)
 
     def choose(self, outputs, *, greedy=False, steps=0):
-        """Actions as of ``act``, from the outputs [rows, ...] of the network that acts."""
+        """Actions as from ``act``, for outputs [rows, ...] of the network that acts."""
         raise NotImplementedError
 
     def exploration_at(self, steps):
-        """How much ``act`` explores after ``steps``, as a number; None where that has none."""
+        """How much ``act`` explores after ``steps``, as a number; None if there is no number."""
 
     def ended(self, which):
-        """Episodes have ended in the environments where ``which`` [rows] is True."""
+        """Tells the policy that episodes have ended where ``which`` [rows] is True."""
 
     def predict(self, obs):
-        """What the network that acts gives for obs [rows, ...]."""
+        """The outputs of the network that acts for obs [rows, ...]."""
         return self.networks[self.ACTS].forward(self.flat(obs))
 
     def flat(self, obs):
@@ -71,7 +72,7 @@ class Policy:
 
     @property
     def parameters(self):
-        """name -> array, of which ``load_parameters`` makes the same policy."""
+        """name -> array; ``load_parameters`` makes the same policy of these."""
         return {name: network.parameters for name, network in self.networks.items()}
 
     def load_parameters(self, parameters):
@@ -89,7 +90,7 @@ class Policy:
             network.parameters[...] = parameters[name]
 
     def state_dict(self):
-        """Everything that the next action depends on."""
+        """Everything on which the next action depends."""
         return {
             "parameters": {name: array.copy() for name, array in self.parameters.items()},
             "rng": self.rng.bit_generator.state,
@@ -107,9 +108,9 @@ class InferredPolicy:
     Parameters
     ----------
     policy : Policy
-        Whose ``choose`` makes actions of the outputs, with its random numbers.
+        Its ``choose`` makes actions of the outputs, with its random numbers.
     infer : callable
-        Gives for obs [rows, size] the outputs [rows, ...] of the network that acts.
+        Returns the outputs [rows, ...] of the network that acts for obs [rows, size].
     """
 
     def __init__(self, policy, infer):

@@ -1,4 +1,4 @@
-"""A trained policy in a file: what is kept of the best evaluation."""
+"""A trained policy in a file, saved at the best evaluation."""
 
 import math
 
@@ -13,7 +13,7 @@ __all__ = ["load_policy", "save_policy"]
 
 
 def save_policy(path, policy, *, algo, env, score):
-    """Write ``policy`` atomically; ``score`` is the mean return that it was kept for."""
+    """Writes ``policy`` atomically; ``score`` is the mean return of its evaluation."""
     config = {
         "algo": algo,
         "env": env,
@@ -24,14 +24,14 @@ def save_policy(path, policy, *, algo, env, score):
 
 
 def load_policy(path, imports=()):
-    """Read what ``save_policy`` wrote; torch is not needed.
+    """Reads a file of ``save_policy``; torch is not needed.
 
     Parameters
     ----------
     path : path or file
     imports : sequence of str
-        Modules that the file may name for its algorithm, unless they were named before; ValueError
-        for another.
+        Modules that the file may name for its algorithm, besides those named before; ValueError
+        for any other.
 
     Returns
     -------
@@ -40,8 +40,8 @@ def load_policy(path, imports=()):
     info : dict
         ``algo``, ``env``, ``score``.
 
-    CheckpointError if the file is absent, damaged or not a policy of this release. It takes no more
-    memory than a few times the file's size, whatever its config says.
+    CheckpointError if the file is absent, damaged or not a policy of this release. Reading takes
+    no more memory than a few times the file's size, whatever its config says.
     """
     config, state = checkpoint.load(path, "policy")
     if "spec" not in config:
@@ -67,8 +67,8 @@ def load_policy(path, imports=()):
 
 
 class _FirstWeights(np.random.Generator):
-    """Zeros for the weights that those of a file replace; ValueError where a config asks for many
-    more than the ``count`` that the file has, before any memory is taken for them."""
+    """Zeros as first weights, which the file's weights replace. If a config asks for many more than
+    the ``count`` of the file, ValueError before any memory is taken for them."""
 
     #: a policy may draw for a weight more than once
     _TIMES = 4

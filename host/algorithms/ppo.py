@@ -1,4 +1,4 @@
-"""PPO: learns from rollouts whose advantages the card estimated."""
+"""PPO: learns from rollouts whose advantages the card estimates."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -17,7 +17,7 @@ from host.runtime.standardize import Standardization
 
 __all__ = ["HEPPO", "PPO", "PPOConfig", "PPOPolicy", "PPOUpdater"]
 
-#: name -> how advantages are estimated (HEPPO V-C, Table III); results are whole words in all
+#: name -> how advantages are estimated (HEPPO V-C, Table III); results have 32 bits in all of them
 HEPPO = {
     "heppo1": dict(rewards="raw", values="raw", code_width=32),
     "heppo2": dict(rewards="dynamic", values="raw", code_width=32),
@@ -35,46 +35,51 @@ class PPOConfig(AgentConfig):
 
     ``loss = policy + value_coefficient * value - entropy_coefficient * entropy``, means over a
     minibatch: ``policy = -min(A ratio, A clip(ratio, 1 - clip, 1 + clip))``,
-    ``ratio = pi(a|s) / pi_old(a|s)``; ``value = (V - G)**2``. A and G, advantages and
-    rewards-to-go, are the card's.
+    ``ratio = pi(a|s) / pi_old(a|s)``; ``value = (V - G)**2``. The card computes A and G, advantages
+    and rewards-to-go.
     """
 
     hidden: tuple = (64, 64)
     activation: str = "tanh"
     gamma: float = 0.98
-    #: Each component of the observations, a pixel too, by mean and deviation of all that training
-    #: has seen, within 10 deviations; evaluations and a loaded policy leave them as they are.
+    #: Standardizes each component of the observations (each pixel of an image) by mean and
+    #: deviation of all observations in training, clipped at 10 deviations. Evaluations and a loaded
+    #: policy do not change mean and deviation.
     normalize_observations: Annotated[bool, Flag()] = False
     #: Decay of advantages per step, besides gamma.
     gae_lambda: Annotated[float, FRACTION] = 0.9
     #: Steps in a minibatch; the last of an epoch may be smaller.
     batch_size: int = 256
-    #: Times that a rollout is learned from.
+    #: Passes over a rollout.
     epochs: Annotated[int, Integer(1, 1 << 10)] = 10
     learning_rate: float = 1e-3
     optimizer_epsilon: float = 1e-5
-    #: Norm that the gradient of actor and critic together is scaled down to.
+    #: Largest norm of the gradient of actor and critic together, to which a larger one is scaled
+    #: down.
     max_gradient_norm: float | None = 0.5
-    #: How far a ratio may leave 1.
+    #: Largest distance of a ratio from 1 before it is clipped.
     clip: Annotated[float, POSITIVE] = 0.2
-    #: How far a value may leave the old one and still be drawn to its target; None: no limit.
+    #: Largest distance of a value from the old value before it is clipped; the larger of both
+    #: squared errors counts. None: no limit.
     value_clip: Annotated[float | None, POSITIVE] = None
     #: Weight of the critic's loss.
     value_coefficient: Annotated[float, NOT_NEGATIVE] = 0.5
     #: Weight of the policy's entropy.
     entropy_coefficient: Annotated[float, NOT_NEGATIVE] = 0.0
-    #: Each minibatch's advantages to mean 0 and deviation 1.
+    #: Standardizes each minibatch's advantages to mean 0 and deviation 1.
     normalize_advantages: Annotated[bool, Flag()] = True
-    #: The epochs end where a minibatch's estimate of KL(old, new) is over 1.5 times this.
+    #: The epochs end early if a minibatch's estimate of KL(old, new) is over 1.5 times this number;
+    #: None: never.
     target_kl: Annotated[float | None, POSITIVE] = None
     #: Box actions, in [-1, 1]: natural logarithm of each component's deviation at first.
     log_deviation: Annotated[float, Number("in [-10, 2]", lambda x: -10 <= x <= 2)] = 0.0
-    #: How rewards reach the estimator: raw; dynamic, by mean and deviation of all so far; block, by
-    #: those of the rollout; restored, the same and brought back after they were codes.
+    #: How rewards are standardized before the estimator: raw, not at all; dynamic, by mean and
+    #: deviation of all rewards so far; block, by those of the rollout; restored, as block, and
+    #: codes are converted back with this mean and deviation.
     rewards: str = "raw"
-    #: How values reach the estimator: raw or restored, as of rewards.
+    #: How values are standardized before the estimator: raw or restored, as with rewards.
     values: str = "raw"
-    #: Bits of rewards and values on the card: 8 or 16, codes; 32, words.
+    #: Bits of rewards and values on the card: codes of 8 or 16, or words of 32.
     code_width: Annotated[int, _WIDTH] = 32
     #: Bits of the card's results.
     result_width: Annotated[int, _WIDTH] = 32
@@ -89,13 +94,13 @@ class PPOConfig(AgentConfig):
 
 
 class PPOPolicy(Policy):
-    """Draws actions from the actor's distribution; greedy, takes the likeliest.
+    """Draws actions from the actor's distribution; if ``greedy``, takes the likeliest.
 
     Attributes
     ----------
     normalizer : Normalizer or None
-        Of the observations, as ``normalize_observations`` says: what it knows is of all that
-        ``sample`` has acted on, and is a part of the policy.
+        Normalizes observations if ``normalize_observations`` is set. It counts all observations
+        that ``sample`` got, and its state is a part of the policy.
     """
 
     ACTS = "actor_critic"
@@ -109,7 +114,7 @@ class PPOPolicy(Policy):
         return {self.ACTS: ActorCritic(self.config, self.spec, rng)}
 
     def _seen(self, obs):
-        """What the networks see of obs [rows, ...]."""
+        """The networks' inputs for obs [rows, ...]."""
         return self.flat(obs) if self.normalizer is None else self.normalizer(self.flat(obs))
 
     def predict(self, obs):
@@ -121,8 +126,9 @@ class PPOPolicy(Policy):
         return self._network.critic.forward(self._seen(obs))[:, 0]
 
     def sample(self, obs):
-        """``(what the networks saw, action, log probability, value)`` of each row of a vector step
-        in training, not clipped (see ``applied``); the normalizer counts it before."""
+        """``(networks' input, action, log probability, value)`` of each row of a vector step in
+        training, after the normalizer has counted the observations. Actions are not clipped
+        (``applied`` does it)."""
         if self.normalizer is not None:
             self.normalizer.update(self.flat(obs))
         seen = self._seen(obs)
@@ -130,11 +136,11 @@ class PPOPolicy(Policy):
         return seen, action, logarithm, self._network.critic.forward(seen)[:, 0]
 
     def applied(self, action):
-        """What the environment gets of an action."""
+        """The action as the environment gets it."""
         return action if self.spec.discrete else np.clip(action, -1, 1)
 
     def act(self, obs, *, greedy=False, steps=0):
-        """As ``Policy.act``; observations are not counted."""
+        """As ``Policy.act``; the normalizer does not count the observations."""
         if greedy:
             output = self.predict(obs)
             return output.argmax(axis=1) if self.spec.discrete else self.applied(output)
@@ -142,7 +148,7 @@ class PPOPolicy(Policy):
 
     @property
     def parameters(self):
-        """name -> array of the networks, and of what normalizes observations."""
+        """name -> array of the networks and of the normalizer."""
         known = {} if self.normalizer is None else self.normalizer.arrays
         return super().parameters | known
 
@@ -153,10 +159,10 @@ class PPOPolicy(Policy):
 
 
 class PPOUpdater(Updater):
-    """Some epochs of minibatches on each rollout."""
+    """Learns from each rollout, in epochs of minibatches."""
 
     def update(self, batch, clock):
-        """Learn from a rollout.
+        """Learns from a rollout.
 
         Parameters
         ----------
@@ -172,7 +178,7 @@ class PPOUpdater(Updater):
             Column of progress.csv -> mean over the minibatches; ``explained_variance`` is
             ``1 - Var(returns - values) / Var(returns)`` before learning.
 
-        ValueError, before the step, if a loss is not finite.
+        ValueError if a loss is not finite, before the step that it would make.
         """
         data = {
             name: self.tensor(array.reshape(-1, *array.shape[2:])) for name, array in batch.items()
@@ -200,7 +206,7 @@ class PPOUpdater(Updater):
         return measured
 
     def losses(self, batch):
-        """``(loss, dict of what it is made of)`` of a minibatch of tensors [rows, ...]."""
+        """``(loss, dict of its parts)`` of a minibatch of tensors [rows, ...]."""
         config, advantage = self.config, batch["advantage"]
         if config.normalize_advantages and len(advantage) > 1:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
@@ -236,13 +242,14 @@ class PPOUpdater(Updater):
 
 PPO = Algorithm(
     name="ppo",
-    summary="proximal policy optimization, the card's advantages; discrete or continuous actions",
+    summary="proximal policy optimization with the card's advantages; discrete or continuous "
+    "actions",
     config=PPOConfig,
     policy=PPOPolicy,
     updater=PPOUpdater,
     actions=(Discrete, Box),
     columns={
-        "loss": "all of the loss",
+        "loss": "the whole loss",
         "policy_loss": "loss of the clipped surrogate",
         "value_loss": "squared error of the critic",
         "entropy": "entropy of the policy, in nats",
@@ -251,8 +258,8 @@ PPO = Algorithm(
         "explained_variance": "1 - Var(rewards-to-go - values) / Var(rewards-to-go)",
     },
     learns_from="rollouts",
-    # stable-baselines3's numbers for PPO, and normalized observations, as always advised by
-    # Andrychowicz et al. (What Matters In On-Policy Reinforcement Learning?, 2020, 3.3).
+    # stable-baselines3's numbers for PPO, and normalized observations, which Andrychowicz et al.
+    # advise always (What Matters In On-Policy Reinforcement Learning?, 2020, 3.3).
     continuous=dict(
         steps=1_000_000,
         env_count=1,

@@ -1,34 +1,35 @@
-"""How exactly an agent computes, and when that changes (FIXAR, IV, Algorithm 1)."""
+"""The precision in which an agent computes, and when it changes (FIXAR, IV, Algorithm 1)."""
 
 from host.runtime.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
 from hw.arith.fixed import SQ
 
 __all__ = ["CAPTURED", "FIXED_SUMS", "PRECISIONS", "PrecisionSchedule"]
 
-#: Products in a sum at most, by hidden layers and batches: so many are exact in float64.
+#: Largest hidden layer and batch: sums of so many products are exact in float64.
 FIXED_SUMS = 512
 
-#: Those that switch, at a delay or, of a 16-bit agent, after the first gradient step.
+#: Precisions that switch: after a delay, or (fixed16_captured) after the first gradient step.
 CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
-#: Those whose 16 bits are the same for all layers from the first gradient step on.
+#: Precisions of 16 bits, with one format for all layers from the first gradient step on.
 _STATIC = ("fixed16_static", "fixed16_all")
 PRECISIONS = ("float32", "fixed32", *CAPTURED, *_STATIC)
 
-#: SQ(8,8), for activations and errors alike, as one static format has to: observations reach some
-#: tens, hidden activations more, and an error of SQ(8,19) has as many integer bits.
+#: SQ(8,8): the one static format has to hold activations and errors. Observations reach some tens,
+#: hidden activations more, and an error of SQ(8,19) has as many integer bits.
 _STATIC_FRACTION = 8
 
 
 class PrecisionSchedule:
     """Sets the precision of networks, gradient step by gradient step.
 
-    float32, not by this. fixed32: full precision. qat: full, until ``quantization_delay``
-    environment steps; then activations and errors have 16 bits, by the ranges captured in the last
-    ``quantization_window`` of the delay, by default all of it, as in FIXAR's Algorithm 1; if no
-    gradient step was in it, by those of the first one after it.
-    qat_errors_full: the same, with errors as they were. fixed16_captured: as qat with no delay, by
-    the ranges of the first gradient step. fixed16_static: SQ(8,8) from the first on. fixed16_all:
-    besides, weights are SQ(4,12).
+    float32 is not set here. fixed32: full precision. qat: full precision before
+    ``quantization_delay`` environment steps; then activations and errors have 16 bits, by the
+    ranges captured in the share ``quantization_window`` at the end of the delay (by default in all
+    of it, as in FIXAR's Algorithm 1). If no gradient step fell into this window, the ranges are
+    those of the first step after it. qat_errors_full: as qat, but errors keep full precision.
+    fixed16_captured: as qat with no delay, by the ranges of the first gradient step.
+    fixed16_static: SQ(8,8) from the first step on. fixed16_all: as fixed16_static, and weights are
+    SQ(4,12).
 
     Parameters
     ----------
@@ -42,20 +43,20 @@ class PrecisionSchedule:
 
     @property
     def weight(self):
-        """Format of the weights that are stored."""
+        """Format of the stored weights."""
         return SQ(4, 12) if self.precision == "fixed16_all" else WEIGHT
 
     @property
     def delay(self):
-        """Environment steps to the switch; None, where there is no run to have half of: never."""
+        """Environment steps before the switch; None: never, as there is no run to take half of."""
         return 0 if self.precision == "fixed16_captured" else self._delay
 
     def begin(self, networks, clock):
-        """The next gradient step is after ``clock``.
+        """Sets the precision for the gradient step after ``clock``.
 
         networks : dict
-            Name -> what has ``layers``, ``ranges``, ``capture`` and the shifts of a
-            FakeQuantizedMLP.
+            Name -> FakeQuantizedMLP, or another object with its ``layers``, ``ranges``, ``capture``
+            and shifts.
         """
         if self.shifts is None and self.precision in _STATIC:
             self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})
@@ -66,7 +67,7 @@ class PrecisionSchedule:
             ranges = {name: each.ranges for name, each in networks.items()}
             self._apply(networks, shifts(ranges))
             for name, each in networks.items():
-                each.ranges = ranges[name]  # what the plan was made of stays
+                each.ranges = ranges[name]  # the ranges of which the plan was made stay
         capture = self.shifts is None and clock.steps >= delay - int(delay * self._window)
         self._captured |= capture
         for each in networks.values():

@@ -1,7 +1,7 @@
-"""All algorithms, by name: the one list that a new one is added to.
+"""All algorithms by name: the one list to which a new algorithm is added.
 
-One of a user's own needs no line here: an installed package has an entry point of group
-``rlfabric.algorithms``, and any module that can be imported is named with it, ``MODULE:NAME``.
+A user's own algorithm needs no line here: an installed package has an entry point of group
+``rlfabric.algorithms``, and an algorithm in any module that can be imported is ``MODULE:NAME``.
 """
 
 from host.algorithms.a3c import A3C
@@ -23,14 +23,14 @@ ALGORITHMS = Registry("rlfabric.algorithms", Algorithm, _OURS)
 
 
 def find(name, field="algo"):
-    """The Algorithm of that name; ValueError, with those there are, for another."""
+    """The Algorithm called ``name``; if there is none, ValueError with the known names."""
     check_choice(field, name, ALGORITHMS)
     return ALGORITHMS[name]
 
 
 def find_named(name):
-    """As ``find``, of a name that a user gave: that of ``MODULE:NAME`` is imported, and known from
-    then on; ValueError unless it is an Algorithm."""
+    """As ``find``, for a name that a user gave. ``MODULE:NAME`` is imported and known from then on;
+    ValueError unless it is an Algorithm."""
     module, _, attribute = name.rpartition(":")
     if module and name not in ALGORITHMS:
         found = getattr(import_named(module, "ALGO", name), attribute, None)
@@ -41,8 +41,8 @@ def find_named(name):
 
 
 def find_trusted(name, modules, file):
-    """As ``find_named``, of a name that stands in ``file``; ValueError for ``MODULE:NAME`` unless
-    it is known, or MODULE one of ``modules``."""
+    """As ``find_named``, for a name in ``file``; ValueError for ``MODULE:NAME`` unless it is known
+    or MODULE is one of ``modules``."""
     if name not in ALGORITHMS:
         check_trusted(name, modules, file, "algorithm")
     return find_named(name)

@@ -1,4 +1,4 @@
-"""SAC: continuous actions by a policy that stays as random as it can afford."""
+"""SAC: continuous actions, by a policy that maximizes return and entropy."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -26,8 +26,8 @@ class SACConfig(TemporalDifferenceConfig):
     """Soft actor-critic (Haarnoja et al., Soft Actor-Critic Algorithms and Applications, 2019).
 
     ``y = r + discount (min(Q1'(s', a'), Q2'(s', a')) - alpha log pi(a'|s'))``, ``a' ~ pi(.|s')``;
-    the actor descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``, and alpha, where it is
-    learned, ``-mean(log(alpha) (log pi(a|s) + target_entropy))``. The defaults are the paper's.
+    the actor descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``. If alpha is learned,
+    it descends ``-mean(log(alpha) (log pi(a|s) + target_entropy))``. The defaults are the paper's.
     """
 
     hidden: tuple = (256, 256)
@@ -39,7 +39,7 @@ class SACConfig(TemporalDifferenceConfig):
     loss: str = "squared"
     target_interval: int = 1
     target_tau: float = 0.005
-    #: Weight of the entropy, alpha: at first where it is learned, else always.
+    #: Weight of the entropy, alpha; if it is learned, its first value.
     entropy_coefficient: Annotated[float, POSITIVE] = 1.0
     #: Alpha is learned, so that the entropy is ``target_entropy`` on average.
     learn_entropy_coefficient: Annotated[bool, Flag()] = True
@@ -56,7 +56,7 @@ class _Coefficient:
 
 
 class SquashedGaussian(Policy):
-    """``a = tanh(mean(s) + exp(log_deviation(s)) N(0, 1))``; greedy, ``tanh(mean(s))``."""
+    """``a = tanh(mean(s) + exp(log_deviation(s)) N(0, 1))``; if ``greedy``, ``tanh(mean(s))``."""
 
     ACTS = "actor"
 
@@ -79,8 +79,8 @@ class SquashedGaussian(Policy):
 
 
 class SACUpdater(Updater):
-    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, of which the larger
-    is what a priority is made of; actor and alpha as in ``SACConfig``."""
+    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors; the larger of the
+    two errors gives the priority. Actor and alpha descend as in ``SACConfig``."""
 
     def __init__(self, policy, **options):
         super().__init__(policy, **options)
@@ -118,7 +118,7 @@ class SACUpdater(Updater):
         return self.config.learning_rate_at(clock.launched)
 
     def _drawn(self, obs):
-        """Actions of the policy now and ``log pi(a|s)``, with gradients by its parameters.
+        """Actions of the present policy and ``log pi(a|s)``, with gradients by its parameters.
 
         ``log pi = log N(u; mean, deviation) - sum log(1 - tanh(u)^2)``, and
         ``log(1 - tanh(u)^2) = 2 (log 2 - u - softplus(-2 u))``.

@@ -28,9 +28,9 @@ class TD3Config(DeterministicConfig):
     ``y = r + discount min(Q1'(s', a'), Q2'(s', a'))``, ``a' = clip(mu'(s') + clip(noise, -c, c),
     -1, 1)``; the actor ascends ``mean Q1(s, mu(s))``.
 
-    Networks, step sizes and batch are those of the authors' program as it is today, and of SAC's
-    paper; TD3's own had 400-300, 1e-3 and 100. It acts at random for its first 10 000 steps; here
-    the noise is wide at first, and falls for as long, however long the run is.
+    Networks, step sizes and batch are those of the authors' present program and of SAC's paper;
+    TD3's paper had 400-300, 1e-3 and 100. The paper's agent acts at random for its first 10 000
+    steps; here the noise is wide at first and falls over as many steps, however long the run is.
     """
 
     hidden: tuple = (256, 256)
@@ -45,7 +45,7 @@ class TD3Config(DeterministicConfig):
     noise_steps: int | None = 10_000
     #: None: the targets move with the actor (``policy_delay``).
     target_interval: Annotated[None, NOTHING] = None
-    #: Critics' steps for one of the actor and of all targets.
+    #: Steps of the critics for one step of the actor and of all targets.
     policy_delay: Annotated[int, Integer(1, 1000)] = 2
     #: Standard deviation of the noise on target actions.
     target_noise: Annotated[float, NOT_NEGATIVE] = 0.2
@@ -54,15 +54,15 @@ class TD3Config(DeterministicConfig):
 
 
 class TD3Policy(DeterministicPolicy):
-    """DDPG's, with a second critic."""
+    """DDPG's policy, with a second critic."""
 
     CRITICS = ("critic", "critic_2")
 
 
 class TD3Updater(Updater):
-    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors, of which the larger
-    is what a priority is made of; the actor, every ``policy_delay`` steps, ``-mean Q1(s, mu(s))``,
-    and then all targets move."""
+    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors; the larger of the
+    two errors gives the priority. Every ``policy_delay`` steps the actor descends
+    ``-mean Q1(s, mu(s))``, and then all targets move."""
 
     def update(self, batch, clock):
         batch, (one, two, actor) = self.tensors(batch), self.networks.values()
@@ -86,7 +86,7 @@ class TD3Updater(Updater):
         return found, {"loss": sum(loss.item() for loss in losses)}
 
     def _target_action(self, next_obs):
-        """``a'`` of the config's formula."""
+        """``a'`` of the formula in ``TD3Config``."""
         action, limit = self.networks["actor"].target(next_obs), self.config.target_noise_clip
         noise = self.normal(action.shape) * self.config.target_noise
         return (action + noise.clamp(-limit, limit)).clamp(-1, 1)

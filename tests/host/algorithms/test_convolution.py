@@ -242,7 +242,7 @@ BAD = [
     (((4, 3, 1), (4, 3, 1)), "layer 1 must have an output, not a kernel larger than its input"),
     (
         ((4, 3),),
-        "convolutions must be (filters, kernel, stride) each, as a text 16:8:4,32:4:2, not (4, 3)",
+        "convolutions must be tuples (filters, kernel, stride), as a text 16:8:4,32:4:2, not (4, ",
     ),
     (((0, 3, 1),), "filters must be an integer in 1..4096, not 0"),
     (((4, 0, 1),), "kernel must be an integer in 1..256, not 0"),
@@ -263,8 +263,8 @@ def test_refuses(convolutions, words):
 
 def test_refuses_what_is_no_image():
     words = (
-        "convolutions must be none where observations are not [height, width, channels] but [7], "
-        "not ((4, 3, 1),)"
+        "convolutions must be empty unless observations are [height, width, channels] "
+        "(here [7]), not ((4, 3, 1),)"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         make(spec_of((7,), "float32"), ((4, 3, 1),), (3,))

@@ -42,8 +42,8 @@ def test_a_row():
     assert rows["env"]["default"] == "CartPole-v1"
     assert rows["threshold"]["default"] == "none"
     assert rows["threshold"]["rule"] == "finite or none"
-    assert rows["learning_rate_final"]["meaning"].startswith("Step size that learning_rate falls")
-    assert rows["learning_rate_steps"]["meaning"].endswith("None: all of the run's.")
+    assert rows["learning_rate_final"]["meaning"].startswith("Step size after learning_rate_")
+    assert rows["learning_rate_steps"]["meaning"].endswith("None: the whole run.")
     for word in ("at most 64", "ratio", "beta"):  # host 9
         assert word in rows["updates_per_launch"]["meaning"]
 
