@@ -1,2 +1,3 @@
-"""Experience. Read ``environment`` (steps with their true successors), then ``collector`` and
-``nstep`` (for a replay memory) or ``rollout`` (for agents that learn from each step once)."""
+"""Collects experience. Read ``environment`` (steps with their true successors), then ``collector``
+and ``nstep`` (for a replay memory), ``rollout`` (for agents that learn from each step once) or
+``rounds`` (for agents that act in rounds)."""

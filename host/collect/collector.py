@@ -1,4 +1,4 @@
-"""What a policy experiences: environments stepped, and the steps made into what is learned from."""
+"""Collectors step environments by a policy, and make experience of the steps."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ __all__ = ["Collector", "NStepCollector"]
 
 
 class Collector:
-    """Steps environments by a policy, or by another thing that acts as one (``Learner.actor``).
+    """Steps environments by a policy, or by an object that acts as one (``Learner.actor``).
 
-    A subclass has ``collect(policy, clock)``, which gives the experience of one launch and the
+    A subclass has ``collect(policy, clock)``, which returns the experience of one launch and the
     ``(return, length)`` of every episode that ended, and counts ``clock.steps``.
 
     Parameters
@@ -20,7 +20,7 @@ class Collector:
     envs : gymnasium.vector.VectorEnv
     seed : int
     phases : Phases
-        Where its time is counted.
+        Counts the collector's time.
     """
 
     def __init__(self, config, spec, envs, *, seed, phases):
@@ -28,7 +28,7 @@ class Collector:
         self._actor = Actor(envs, seed=seed)
 
     def _step(self, policy, action, clock):
-        """Apply ``action``: the Transitions, and the episodes that ended."""
+        """Applies ``action``; returns the Transitions, and the episodes that ended."""
         with self.phases("environments"):
             taken, episodes = self._actor.step(action)
             clock.steps += len(taken.reward)
@@ -37,11 +37,11 @@ class Collector:
         return taken, episodes
 
     def restart(self, seed):
-        """Go on in new episodes, for gymnasium's environments cannot be saved."""
+        """Begins new episodes, since gymnasium's environments cannot be saved."""
         self._actor = Actor(self.envs, seed=seed)
 
     def state_dict(self):
-        """What it holds of episodes under way."""
+        """The collector's data of episodes under way."""
         return {}
 
     def load_state_dict(self, state):
@@ -52,7 +52,7 @@ class Collector:
 
 
 class NStepCollector(Collector):
-    """For a replay memory: records of n-step experiences, as it stores them.
+    """Collects records of n-step experiences for a replay memory.
 
     ``windows`` : NStep
     """
@@ -79,13 +79,14 @@ class NStepCollector(Collector):
         return {"windows": self._windows.state_dict()}
 
     def load_state_dict(self, state):
-        """What the broken-off episodes had gathered comes first, as truncated."""
+        """Continues a saved state. Experiences of the episodes that were broken off come first, as
+        truncated episodes."""
         self._windows.load_state_dict(state["windows"])
         self._broken_off = True
 
 
 def _joined(parts):
-    """Records one after the other, with the bytes between their fields."""
+    """The records of all parts in one array; padding bytes between fields are copied too."""
     if len(parts) == 1:
         return parts[0]
     dtype = parts[0].dtype

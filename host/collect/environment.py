@@ -1,4 +1,4 @@
-"""Vectorised gymnasium environments, seen as transitions with their true successors."""
+"""Vectorised gymnasium environments, whose steps are transitions with their true successors."""
 
 import dataclasses
 import warnings
@@ -22,7 +22,7 @@ from hw.replay.records import GRANULE_BYTES
 __all__ = ["Actor", "FlattenedImages", "Transitions", "make_envs"]
 __all__ += ["has_continuous_actions", "has_images"]
 
-#: of an experience in the replay memory
+#: largest experience in the replay memory
 _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
 
 
@@ -33,8 +33,8 @@ class FlattenedImages(UserWarning):
 def make_envs(env, count, algorithm, render_mode=None):
     """``count`` synchronous copies with the actions and observations that ``algorithm`` takes.
 
-    Observations are flat unless it takes images, which is warned of (FlattenedImages). One that
-    takes images has the games of ALE as ``AtariEnvs``.
+    If the algorithm does not take images, they are flattened, with a warning (FlattenedImages). If
+    it does, games of ALE are ``AtariEnvs``.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def make_envs(env, count, algorithm, render_mode=None):
     count : int
     algorithm : Algorithm
     render_mode : str, optional
-        gymnasium's.
+        As in gymnasium.
 
-    ValueError if the id is unknown, the action space another, observations not numbers, an
-    experience too large to be stored, or what the environment needs is not installed.
+    ValueError if the id is unknown, the algorithm does not take the action space, observations are
+    not numbers, an experience is too large to be stored, or a package is not installed.
     """
     spec = find_spec(env)
     how = {} if render_mode is None else {"render_mode": render_mode}
@@ -77,7 +77,7 @@ def make_envs(env, count, algorithm, render_mode=None):
 
 @contextmanager
 def _installed(env):
-    """ValueError for what is not installed."""
+    """ValueError if a package of ``env`` is not installed."""
     try:
         yield
     except gymnasium.error.DependencyNotInstalled as error:
@@ -86,8 +86,8 @@ def _installed(env):
 
 
 def has_continuous_actions(env):
-    """Whether the actions of ``env``, as for ``find_spec``, are a Box; it is made to find out.
-    ValueError as of ``make_envs``."""
+    """Whether the actions of ``env``, as for ``find_spec``, are a Box; the environment is made to
+    find out. ValueError as in ``make_envs``."""
     with _installed(env):
         made = gymnasium.make(find_spec(env), disable_env_checker=True)
     with closing(made):
@@ -95,8 +95,8 @@ def has_continuous_actions(env):
 
 
 def has_images(env, algorithm):
-    """Whether the observations that ``algorithm`` takes of ``env`` are images; it is made to find
-    out. ValueError as of ``make_envs``."""
+    """Whether the observations that ``algorithm`` takes of ``env`` are images; the environment is
+    made to find out. ValueError as in ``make_envs``."""
     with closing(make_envs(env, 1, algorithm)) as envs:
         return Spec.of(envs).dtype == "uint8"
 
@@ -107,7 +107,7 @@ def _is_image(space):
 
 def _warn_of_images(env, space):
     if _is_image(space):
-        # The same text from the same line: Python shows it once, however many copies there are.
+        # Python shows a warning of the same text and line once, so once for all copies.
         warnings.warn(
             f"env {env} gives images of {space.shape}: they are flattened to "
             f"{np.prod(space.shape)} numbers, 0 to 255, for a multi-layer perceptron",
@@ -117,7 +117,7 @@ def _warn_of_images(env, space):
 
 
 def _check_record(env, algorithm, envs):
-    """ValueError where an experience, with two observations, is larger than a record."""
+    """ValueError if an experience, with its two observations, is larger than a record."""
     spec = Spec.of(envs)
     size = sum(kind.itemsize * int(np.prod(shape)) for kind, shape in spec.fields.values())
     if size > _RECORD_BYTES:
@@ -126,7 +126,7 @@ def _check_record(env, algorithm, envs):
         what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
         raise UsageError(
             f"env must have experiences of at most {_RECORD_BYTES} bytes for {algorithm.name}, not "
-            f"{size}: two of the {what} {spec.size} numbers that {env!r} gives are in each"
+            f"{size}: each has two of the {what} {spec.size} numbers of {env!r}"
         )
 
 
@@ -134,8 +134,8 @@ def _check_record(env, algorithm, envs):
 class Transitions:
     """One vector step; arrays [env_count, ...].
 
-    ``next_obs`` is what the action led to, also where the episode ended and the environment has
-    been reset since. ``valid`` is False where the environment spent the step on its reset.
+    ``next_obs`` is the observation after the action, even if the episode ended and the environment
+    has been reset since. ``valid`` is False where the environment used the step for its reset.
     """
 
     obs: NDArray[np.generic]
@@ -150,21 +150,21 @@ class Transitions:
 class Actor:
     """Steps a ``gymnasium.vector.VectorEnv`` in any autoreset mode.
 
-    SAME_STEP: the step's observation is the new episode's, the final one is in ``final_obs``.
-    NEXT_STEP: the step's observation is the final one, the next step only resets.
-    DISABLED: the actor resets.
+    SAME_STEP: when an episode ends, the step's observation is that of the new episode, and the
+    final observation is in ``final_obs``. NEXT_STEP: the step's observation is the final one, and
+    the next step only resets. DISABLED: the actor resets the environment.
 
     Parameters
     ----------
     envs : gymnasium.vector.VectorEnv
-        With actions as ``make_envs`` allows; its metadata names the autoreset mode.
+        Its actions are as ``make_envs`` allows, its metadata name the autoreset mode.
     seed : int
-        Of environment 0; environment i gets seed + i.
+        Seed of environment 0; environment i gets seed + i.
 
     Attributes
     ----------
     obs : array [env_count, ...]
-        What the next action answers to, in the dtype of ``Spec``.
+        Observations for the next action, in the dtype of ``Spec``.
     """
 
     def __init__(self, envs: VectorEnv, *, seed: int) -> None:
@@ -183,15 +183,15 @@ class Actor:
         self._check("observations", self.obs)
 
     def begin(self, action: ArrayLike) -> None:
-        """Have the step begin that ``end`` gives: actions as of ``step``. Environments that can be
-        stepped beside their caller (``step_async``) are at it then."""
+        """Begins a step, whose results ``end`` returns; actions are as for ``step``. Environments
+        with ``step_async`` run while their caller goes on."""
         self._action = np.asarray(action)
         if self._beside:
             self.envs.step_async(self._applied(self._action))
 
     def step(self, action: ArrayLike) -> tuple[Transitions, list[tuple[float, int]]]:
-        """Apply actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which is the
-        space from its low to its high.
+        """Applies actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which
+        stands for the action space from its low to its high.
 
         Returns
         -------
@@ -199,14 +199,14 @@ class Actor:
         episodes : list of (float, int)
             Return and length of each episode that ended, by environment.
 
-        ValueError for an observation or a reward that is infinite or NaN: an agent that learned
-        from it would have no number left.
+        ValueError if an observation or a reward is infinite or NaN: all parameters of an agent that
+        learned from it would become NaN.
         """
         self.begin(action)
         return self.end()
 
     def end(self) -> tuple[Transitions, list[tuple[float, int]]]:
-        """What ``step`` gives, of the step that was begun."""
+        """Returns the results of the step that was begun, as ``step`` does."""
         action = self._action
         taken = self.envs.step_wait() if self._beside else self.envs.step(self._applied(action))
         obs, reward, terminated, truncated, info = taken

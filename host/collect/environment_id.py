@@ -1,6 +1,7 @@
-"""What ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that registers its own.
+"""Finds the environment that ``--env`` names: a gymnasium id, or ``MODULE:ID`` of a package that
+registers its own.
 
-``host.modules`` says what may be imported, and from where.
+``host.modules`` has the rules of what may be imported, and from where.
 """
 
 import difflib
@@ -17,24 +18,24 @@ from hw.extras import install
 
 __all__ = ["find_spec", "missing_packages", "namespace_of", "reward_threshold"]
 
-#: namespace of ids -> module that registers it when it is imported, of packages that have no entry
-#: point for it
+#: namespace of ids -> module that registers it when it is imported, for packages without an entry
+#: point
 _MODULES = {"ALE": "ale_py"}
 
-#: namespace -> the extra of rlfabric that brings it
+#: namespace -> the extra of rlfabric that installs it
 _EXTRAS = {"ALE": "atari", "MinAtar": "minatar"}
 
-#: ids that ale-py registers without a namespace, as they were once gym's
+#: ids that ale-py registers without a namespace, for old programs
 _GAMES = re.compile(r"\w+NoFrameskip-v[04]")
-#: extras that bring what environments of gymnasium itself need, called as its folders are
+#: extras with packages for gymnasium's own environments; their names are those of its folders
 _BROUGHT = ("box2d", "mujoco")
 
-#: what gymnasium leaves open: a swing-up from any start, and then no more effort than needed
+#: gymnasium has no threshold for it; this one needs a swing-up from every start, with little effort
 _THRESHOLDS = {"Pendulum-v1": -200.0}
 
 
 def namespace_of(env):
-    """Namespace of an id, or ""; of ale-py's that have none, such as PongNoFrameskip-v4, ALE."""
+    """Namespace of an id, or ""; for ale-py's ids without one, such as PongNoFrameskip-v4, ALE."""
     name = env.rpartition(":")[2]
     return "ALE" if _GAMES.fullmatch(name) else name.rpartition("/")[0]
 
@@ -42,11 +43,11 @@ def namespace_of(env):
 def find_spec(env):
     """The ``gymnasium.EnvSpec`` of ``ID``, ``NAMESPACE/ID`` or ``MODULE:ID``.
 
-    A module is imported first, as by ``gymnasium.make``, and so is what the environment's class is
-    in; both may lie in the current folder. A namespace that nothing has registered is
-    asked of the installed packages: ale-py, and those with an entry point of group
-    ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; what
-    importing a module raises comes through.
+    The module is imported first, as by ``gymnasium.make``, and so is the module of the
+    environment's class; both may be in the current folder. If a namespace is not registered,
+    installed packages register it: ale-py, and those with an entry point of group
+    ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; an exception
+    in an imported module is not caught.
     """
     module, _, name = env.rpartition(":")
     if module:
@@ -66,7 +67,7 @@ def find_spec(env):
 
 
 def _meant(name):
-    """Ids that ``name`` may be a slip of: the newest version of one without, or close ones."""
+    """Ids that ``name`` may have meant: the newest version if it has none, or similar ids."""
     version = re.compile(re.escape(name) + r"-v(\d+)", re.IGNORECASE)
     found = [match for each in gymnasium.registry if (match := version.fullmatch(each))]
     if found:
@@ -76,29 +77,30 @@ def _meant(name):
 
 
 def missing_packages(env, error):
-    """The command that installs what ``env`` lacks; what ``error`` says, where it is not known."""
+    """The command that installs the missing packages of ``env``; if it is not known, the text of
+    ``error``."""
     entry = str(find_spec(env).entry_point)
     extra = next((name for name in _BROUGHT if f".{name}." in entry), None)
     return install(extra) if extra else str(error)
 
 
 def reward_threshold(env):
-    """Mean return that gymnasium, or else we, call solved; or None."""
+    """Mean return from which gymnasium, or else rlfabric, calls ``env`` solved; or None."""
     spec = find_spec(env)
     return _THRESHOLDS.get(spec.id) if spec.reward_threshold is None else spec.reward_threshold
 
 
 def _import(module, name, env):
-    """Import what registers ``name``, and what its class is in."""
+    """Imports the module that registers ``name``, and the module of its class."""
     import_named(module, "env", env)
     entry = getattr(gymnasium.registry.get(name), "entry_point", None)
     if isinstance(entry, str):
-        with current_folder(), suppress(ImportError):  # gymnasium.make says it
+        with current_folder(), suppress(ImportError):  # gymnasium.make raises it again
             importlib.import_module(entry.partition(":")[0])
 
 
 def _register(namespace):
-    """Have the installed packages register ``namespace``, if nothing of it is."""
+    """Lets installed packages register ``namespace`` if none of its ids is registered."""
     if not namespace or _is_registered(namespace):
         return
     module = _MODULES.get(namespace)

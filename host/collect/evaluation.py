@@ -1,4 +1,4 @@
-"""Greedy episodes, each of a seed of its own, on a few copies of an environment."""
+"""Greedy episodes, each with its own seed, on a few copies of an environment."""
 
 import warnings
 
@@ -10,23 +10,24 @@ from host.collect.spec import Spec
 
 __all__ = ["Copies", "evaluate"]
 
-#: copies of an environment at most: acting costs much the same for one row as for so many
+#: most copies of an environment: acting takes almost the same time for so many rows as for one
 _MOST = 8
 
 
 class Copies:
-    """Copies of an environment for evaluations of so many ``episodes``, each stepped by itself.
+    """Copies of an environment for evaluations with this number of ``episodes``. Each is stepped
+    by itself.
 
     Parameters
     ----------
     env, algorithm, render_mode
-        As for ``make_envs``, whose errors these are.
+        As for ``make_envs``, with the same errors.
     episodes : int
 
     Attributes
     ----------
     envs : list of gymnasium.vector.VectorEnv
-        Of one environment each, at most 8.
+        At most 8, with one environment each.
     """
 
     def __init__(self, env, episodes, algorithm, render_mode=None):
@@ -46,7 +47,7 @@ class Copies:
 
 
 class _Game:
-    """The one environment of a vector, as gymnasium.Env has ``reset`` and ``step``."""
+    """The one environment of a vector, with ``reset`` and ``step`` as of gymnasium.Env."""
 
     def __init__(self, envs):
         self._envs = envs
@@ -56,17 +57,17 @@ class _Game:
         return obs[0], info
 
     def step(self, action):
-        """What follows a step that ends the episode is of the next one, and of no use."""
+        """As gymnasium.Env, but the observation after the last step is that of the next episode."""
         obs, *numbers, info = self._envs.step(np.array([action]))
         return obs[0], *(array[0] for array in numbers), info
 
 
 class _Episode:
-    """Episode ``number``, from ``seed + number``, on one of the Copies."""
+    """Episode ``number``, with seed ``seed + number``, on one of the Copies."""
 
     def __init__(self, envs, number, seed, dtype):
         self.envs, self.number, self._dtype = envs, number, dtype
-        # Without the vector around it, which costs as much as many an environment's step.
+        # The environment without its vector, which takes as long as the step of a fast environment.
         self._game = envs.envs[0] if isinstance(envs, SyncVectorEnv) else _Game(envs)
         obs, _ = self._game.reset(seed=seed + number)
         self.obs = np.asarray(obs, dtype)
@@ -83,10 +84,10 @@ class _Episode:
 def evaluate(policy, copies, *, seed, limit=None, stop=()):
     """Return of each greedy episode, array [episodes].
 
-    Episode i starts from ``seed + i``, whichever copy plays it. Copies take episodes in turn; one
-    that has ended its own takes the next, and is not stepped where there is none. Episodes that
-    take more than ``limit`` steps count for what they gave until then, with a warning. None as soon
-    as ``stop`` is not empty any more, in the middle of the episodes.
+    Episode i starts from ``seed + i``, whichever copy plays it. A copy whose episode has ended
+    takes the next one, or is not stepped any more. If an episode takes more than ``limit`` steps,
+    its return is that of the first ``limit`` steps, with a warning. As soon as ``stop`` is not
+    empty, evaluation ends in the middle of its episodes and returns None.
     """
     returns, cut = np.zeros(copies.episodes), 0
     numbers = iter(range(copies.episodes))
@@ -114,7 +115,7 @@ def evaluate(policy, copies, *, seed, limit=None, stop=()):
     if cut:
         warnings.warn(
             f"{cut} episodes of an evaluation must end within {limit} steps (evaluation_steps), "
-            "not go on: they count for what they gave until then",
+            "not go on: their returns are those of these steps",
             RuntimeWarning,
             stacklevel=2,
         )

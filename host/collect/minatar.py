@@ -1,4 +1,4 @@
-"""MinAtar: games of Atari made small, of binary planes (Young and Tian, arXiv:1903.03176)."""
+"""MinAtar: small versions of Atari games, in binary planes (Young and Tian, arXiv:1903.03176)."""
 
 import gymnasium
 import numpy as np
@@ -20,8 +20,9 @@ class MinAtarEnv(gymnasium.Wrapper):
     """An environment of MinAtar as its authors registered it: sticky actions (0.1), difficulty that
     rises, no limit of an episode's length, binary planes [10, 10, channels].
 
-    A seed decides all of what follows: MinAtar itself keeps the last action over a reset, and
-    may repeat it in the next episode's first step. A picture is [320, 320, 3], in its colours.
+    A reset with a seed also resets the last action, so that the seed decides everything after it:
+    MinAtar itself may repeat the last action in the first step of the next episode. A picture is
+    [320, 320, 3], in MinAtar's colours.
     """
 
     def reset(self, *, seed=None, options=None):

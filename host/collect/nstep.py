@@ -1,6 +1,6 @@
 """n-step experiences from vectorised environments, as the replay memory stores them.
 
-Every transition opens a window; a window closes after n rewards or with its episode.
+Every transition opens a window; a window closes after n rewards or when its episode ends.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ __all__ = ["NStep"]
 
 
 class NStep:
-    """``R = sum_{i<k} gamma^i r_i``, ``discount = gamma^k`` with k = n, or fewer where the episode
+    """``R = sum_{i<k} gamma^i r_i``, ``discount = gamma^k``, where k = n, or less if the episode
     ended first (Sutton and Barto, Reinforcement Learning, 2018, 7.1).
 
-    The learner bootstraps ``R + discount Q(next_obs)``: the discount is 0 where the episode
-    terminated, but a truncated one (time limit) bootstraps from its final observation.
+    The learner bootstraps ``R + discount Q(next_obs)``. If the episode terminated, the discount is
+    0; a truncated episode (time limit) is bootstrapped from its final observation.
 
-    One window per step and environment, n slots an environment: a slot is free again when its
-    window has closed, because a window is open for at most n steps.
+    Every step of an environment opens one window. An environment has n slots for its windows, which
+    are enough, since a window is open for at most n steps.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class NStep:
     gamma : float
     spec : Spec
     scale : float
-        What rewards are multiplied by.
+        Factor of rewards.
     clip : float, optional
-        Each is brought into ``-clip..clip`` before.
+        Each reward is clipped to ``-clip..clip`` before it is scaled.
 
     Attributes
     ----------
     dtype : dtype
-        A record of an experience: ``spec.fields`` in whole granules.
+        Of an experience's record: ``spec.fields`` in whole granules.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class NStep:
         self._last_obs = np.zeros(env_count, self.dtype["obs"])
 
     def push(self, step: Transitions) -> NDArray[np.void]:
-        """Take a vector step (``Transitions``), whose ``valid`` is False where it was only a reset,
-        which is left out; return the experiences it completes, oldest first in each environment:
-        records [experiences], possibly none."""
+        """Takes a vector step; environments where ``valid`` is False are left out. Returns the
+        experiences that the step completes, oldest first in each environment: records
+        [experiences], possibly none."""
         rows, slot, valid = self._rows, self._cursor, step.valid
         self._obs[rows, slot] = step.obs
         self._action[rows, slot] = step.action
@@ -88,14 +88,15 @@ class NStep:
         return self._take(closing, np.asarray(step.terminated, bool))
 
     def flush(self) -> NDArray[np.void]:
-        """Close every open window as if its episode was truncated here; return the experiences.
+        """Closes every open window as if its episode was truncated here; returns the experiences.
 
-        For actors that are about to be reset: what they have seen is not lost.
+        It is called before environments are reset, so that no experience is lost.
         """
         return self._take(self._open.copy(), np.zeros(len(self._rows), bool))
 
     def _take(self, closing, terminated):
-        # Rolled so that column 0 is the oldest window: order is by environment, then age.
+        # Columns are rotated, so that column 0 is the oldest window: the order is by environment,
+        # then by age.
         order = (self._cursor[:, None] + np.arange(self.n)) % self.n
         env, column = np.nonzero(closing[self._rows[:, None], order])
         slot = order[env, column]

@@ -15,8 +15,8 @@ from hw.extras import install
 
 __all__ = ["PREPROCESSING", "AtariEnvs", "is_atari", "settings"]
 
-#: How games are shown; the names are ale-py's. What an id was registered with is not among it, such
-#: as sticky actions, which the ids ALE/...-v5 have and those called NoFrameskip-v4 have not.
+#: How games are preprocessed; the names are ale-py's. Options of a registered id are not among
+#: these, for example sticky actions, which ids ALE/...-v5 have and ids ...NoFrameskip-v4 have not.
 PREPROCESSING = dict(
     maxpool=True,  # of the last two frames for which an action is held
     noop_max=30,
@@ -30,10 +30,10 @@ PREPROCESSING = dict(
     reward_clipping=False,
 )
 
-#: rewrote the vector environment
+#: the release that rewrote the vector environment
 _OLDEST = "0.12"
 
-#: What an id may say besides which game it is, and what it means where it does not.
+#: Options that an id may be registered with besides its game, and their defaults.
 _REGISTERED = dict(
     frameskip=4,  # an action is held for so many frames
     repeat_action_probability=0.25,  # sticky actions
@@ -44,8 +44,8 @@ _ENTRY = "ale_py.env:AtariEnv"
 
 
 def is_atari(spec):
-    """Whether ``AtariEnvs`` can make the environments of a ``gymnasium.EnvSpec``: screens of a game
-    in its default mode; not its RAM, and not with actions held for a random time."""
+    """Whether ``AtariEnvs`` can make the environments of a ``gymnasium.EnvSpec``: a game's screens
+    in its default mode, not its RAM, and not with actions that are held for a random time."""
     return (
         spec.entry_point == _ENTRY
         and set(spec.kwargs) <= {"game", *_REGISTERED}
@@ -54,11 +54,11 @@ def is_atari(spec):
 
 
 def settings(spec):
-    """All that ale-py is told of a ``gymnasium.EnvSpec``, of which ``is_atari``, but for the game.
+    """All options of ale-py for a ``gymnasium.EnvSpec`` with ``is_atari``, except the game: those
+    of the registered id, and PREPROCESSING.
 
-    What it was registered with, and PREPROCESSING. Without frame skipping, as the ids called
-    NoFrameskip have it, an action is held for 4 frames as always: skipping is left to what
-    preprocesses, which is this.
+    If the id has no frame skipping, as ids ...NoFrameskip-v4, an action is held for 4 frames all
+    the same: such ids leave the skipping to the preprocessing.
     """
     own = {name: value for name, value in spec.kwargs.items() if name != "game"}
     how = PREPROCESSING | _REGISTERED | own
@@ -68,28 +68,28 @@ def settings(spec):
 class AtariEnvs(VectorWrapper):
     """Games of the Arcade Learning Environment, with the ``settings`` of their id.
 
-    An action of the game's minimal set is held for 4 frames; where actions are sticky, the one
-    before it goes on in each of them with the registered probability. Observations are [count, 84,
-    84, 4] bytes: the last four, oldest first, each the maximum of the last two frames in grey,
-    scaled by area; before an episode there is black. A reset lets 0 to 29 frames pass; where the
-    minimal set has FIRE, it is pressed in the first of them, and there is at least one. A lost life
-    neither ends an episode nor presses FIRE. Rewards are the game's scores. An episode is truncated
-    after 108 000 frames, those of the reset not counted.
+    An action of the game's minimal set is held for 4 frames; if actions are sticky, the action
+    before it is repeated in each of these frames with the registered probability. Observations are
+    [count, 84, 84, 4] bytes: the last four images, oldest first, each the maximum of two frames in
+    grey, scaled by area; images before an episode are black. A reset lets 0 to 29 frames pass; if
+    the minimal set has FIRE, it is pressed in the first of at least one frame. A lost life neither
+    ends an episode nor presses FIRE. Rewards are the game's scores. An episode is truncated after
+    108 000 frames, without those of the reset.
 
-    The mode is SAME_STEP. ale-py takes no picture of the frame in which an episode ends: the newest
-    of the four in ``final_obs`` is of the frames before it.
+    The mode is SAME_STEP. ale-py makes no image of the frame in which an episode ends: the newest
+    of the four images in ``final_obs`` is one of earlier frames.
 
     Parameters
     ----------
     spec : gymnasium.EnvSpec
-        Of which ``is_atari``.
+        One for which ``is_atari`` is true.
     count : int
     render_mode : str, optional
-        ``rgb_array`` or ``human``: environment 0 is seen in colours.
+        ``rgb_array`` or ``human``: environment 0 is shown in colours.
     threads : int
-        That step the games; several such vector environments share a machine.
+        Threads that step the games; several vector environments may share a machine.
     changes
-        Of ``settings``, for tests.
+        Changes of ``settings``, for tests.
 
     ValueError if ale-py is too old or has no ROM of the game.
     """
@@ -108,7 +108,7 @@ class AtariEnvs(VectorWrapper):
         space = Box(0, 255, (height, width, frames), np.uint8)
         self.single_observation_space = space
         self.observation_space = gymnasium.vector.utils.batch_space(space, count)
-        # The vector environment writes its mode into a dictionary that all of them share.
+        # ale-py writes the mode into a dictionary that all its vector environments share.
         self.metadata = {"autoreset_mode": mode, "render_fps": 60 // how["frameskip"]}
         self._mode, self._screen = render_mode, None
         if render_mode:
@@ -119,11 +119,11 @@ class AtariEnvs(VectorWrapper):
         return self._mode
 
     def reset(self, *, seed=None, options=None):
-        """Environment i starts from ``seed + i``. ValueError where a game is to be seen that has
-        never had a seed."""
+        """Environment i starts from ``seed + i``. ValueError if a game is rendered that has never
+        had a seed."""
         seeds = None
         if seed is not None:
-            # ale-py's are of 31 bits.
+            # Seeds of ale-py have 31 bits.
             seeds = np.array([folded(seed + i, 31) for i in range(self.num_envs)])
         obs, info = self.env.reset(seed=seeds, options=options)
         if self._screen:
@@ -135,13 +135,13 @@ class AtariEnvs(VectorWrapper):
         return self.step_wait()
 
     def step_async(self, actions):
-        """Begin a step, as of ``gymnasium.vector.AsyncVectorEnv``: the games are played beside
-        their caller, who may begin other ones' steps."""
+        """Begins a step, as ``gymnasium.vector.AsyncVectorEnv`` does: the games run while their
+        caller goes on, perhaps to step other games."""
         self._actions = np.asarray(actions, np.int64)
         self.env.send(self._actions)
 
     def step_wait(self):
-        """What ``step`` gives, of the step that was begun."""
+        """Returns the results of the step that was begun, as ``step`` does."""
         obs, reward, terminated, truncated, info = self.env.recv()
         if "final_obs" in info:
             info["final_obs"] = _channels_last(info["final_obs"])
@@ -156,7 +156,7 @@ class AtariEnvs(VectorWrapper):
         self.env.ale = None  # its threads end with it
 
     def render(self):
-        """What environment 0 looks like, [210, 160, 3] (some games are higher): a tuple of one."""
+        """A tuple with the picture of environment 0, [210, 160, 3] (some games are higher)."""
         return None if self._mode != "rgb_array" else (self._screen.picture(),)
 
 
@@ -178,10 +178,10 @@ def _check_installed(env, game):
 
 
 class _Screen:
-    """The game of environment 0 once more, for its colours.
+    """Plays the game of environment 0 a second time, for its colours.
 
-    The vector environment shows no screen; but a game follows from its seed and its actions, sticky
-    ones too, and ``info`` says how many frames a reset took. ``how`` : of ``settings``
+    The vector environment shows no screen. But seed and actions decide a game, also with sticky
+    actions, and ``info`` has the number of frames of a reset. ``how``: the ``settings``.
     """
 
     def __init__(self, game, how, *, shown):
@@ -194,14 +194,14 @@ class _Screen:
         self.ale.setBool("display_screen", shown)
 
     def reset(self, frames, seed=None):
-        """A new episode, ``frames`` after its beginning; with a seed, of a new game."""
+        """Starts a new episode and lets ``frames`` pass; with a seed, starts a new game."""
         if seed is not None:
             self.ale.setInt("random_seed", int(seed))
             self.ale.loadROM(self._rom)
             whole = self._how["full_action_space"]
             self._set = self.ale.getLegalActionSet() if whole else self.ale.getMinimalActionSet()
         if self._set is None:
-            raise UsageError("seed must be a number where a game is rendered, not None")
+            raise UsageError("seed must be a number if a game is rendered, not None")
         self.ale.reset_game()
         for frame in range(frames):
             fire = frame == 0 and self._actions.FIRE in self._set

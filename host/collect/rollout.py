@@ -1,4 +1,4 @@
-"""What an on-policy agent learns from once: some steps of every environment, by one policy."""
+"""Rollouts: steps of every environment by one policy, from which an on-policy agent learns once."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ __all__ = ["Rollout", "RolloutCollector"]
 class Rollout:
     """Arrays [steps, envs, ...], in the order of time.
 
-    ``obs`` is what the networks saw, normalized where the agent does so. ``action`` and its
-    ``log_probability`` are as sampled; what was applied may be clipped. ``value`` is the critic's
-    of ``obs``. ``bootstrap`` is its value of what the action led to, also where the environment has
-    been reset since: where an episode was truncated, and in the last step where it goes on; 0
-    elsewhere.
+    ``obs`` are the networks' inputs, normalized if the agent does so. ``action`` and its
+    ``log_probability`` are as sampled; the applied action may be clipped. ``value`` is the critic's
+    value of ``obs``. If a step truncates an episode, or if an episode goes on after the last step,
+    ``bootstrap`` is the critic's value of the observation after the action, even if the environment
+    has been reset since; else it is 0.
     """
 
     obs: np.ndarray
@@ -31,8 +31,8 @@ class Rollout:
 
 
 class RolloutCollector(Collector):
-    """For an on-policy agent: a Rollout by one policy, which has ``sample``, ``applied`` and
-    ``value`` (``host.algorithms.ppo.PPOPolicy``); environments are in autoreset mode SAME_STEP."""
+    """Collects a Rollout for an on-policy agent. The policy has ``sample``, ``applied`` and
+    ``value`` (``host.algorithms.ppo.PPOPolicy``); environments have autoreset mode SAME_STEP."""
 
     def collect(self, policy, clock):
         """``steps_per_launch`` steps of every environment: ``(Rollout, episodes)``."""

@@ -1,5 +1,5 @@
-"""Agents whose actions come from rounds of inferences and trainings (kernel ``a3c``): environments
-stepped group by group, and what the next round is asked."""
+"""Collects experience of agents whose actions come from rounds of inferences and trainings (kernel
+``a3c``): environments are stepped group by group, and ask for the next round."""
 
 from dataclasses import dataclass, field
 
@@ -15,10 +15,10 @@ __all__ = ["GroupRollout", "Request", "RoundCollector"]
 class GroupRollout:
     """Steps that a group took together, arrays [steps, agents, ...].
 
-    ``outputs`` are the network's: logits, then the value of what the agent saw. ``follows`` is the
-    value of what a step led to, where the episode was truncated. ``valid`` is False where an
-    environment spent the step on its reset. ``bootstrap`` [agents] is the value of what the last
-    step led to.
+    ``outputs`` are the network's: logits, then the value of the observation. If a step truncated
+    the episode, ``follows`` is the value of the observation after it. ``valid`` is False where an
+    environment used the step for its reset. ``bootstrap`` [agents] is the value of the observation
+    after the last step.
     """
 
     outputs: np.ndarray
@@ -33,12 +33,13 @@ class GroupRollout:
 
 @dataclass
 class Request:
-    """A round of a population, as its environments want it.
+    """The round that the environments of a population ask for.
 
     ``observations`` has those of each of ``plan.inferences``. ``guests`` lists (group,
-    observations) whose values are wanted besides: what truncated episodes ended with. ``finished``
-    maps a group to its GroupRollout, which the trainings of this round and the next learn from.
-    ``answer`` gets the outputs [agents, outputs] of every inference, and of every guest.
+    observations) whose values are needed besides: the last observations of truncated episodes.
+    ``finished`` maps a group to its GroupRollout, from which the trainings of this and the next
+    rounds learn. ``answer`` takes the outputs [agents, outputs] of every inference, and of every
+    guest.
     """
 
     population: int
@@ -54,17 +55,17 @@ class Request:
 
 
 class RoundCollector:
-    """Populations take turns: each is stepped by what its last round has answered.
+    """Populations take turns: each is stepped by the answers of its last round.
 
     Parameters
     ----------
     config : RunConfig
     schedule : host.runtime.a3c_schedule.Schedule
-        Of one population; all have the same.
+        The schedule of one population, the same for all.
     envs : list of gymnasium.vector.VectorEnv
         One for each group of each population, population by population.
     seed : int
-        Of the first group's first environment; each environment has a seed of its own.
+        Seed of the first group's first environment; each environment has a seed of its own.
     phases : Phases
     """
 
@@ -73,7 +74,7 @@ class RoundCollector:
         self.restart(seed)
 
     def restart(self, seed):
-        """Begin with new episodes, and with the first round."""
+        """Begins new episodes, and the first round."""
         groups = len(self.schedule.groups)
         self._populations, self._turn = [], 0
         for number in range(self.config.populations):
@@ -84,9 +85,9 @@ class RoundCollector:
             self._populations.append(_Population(number, self.schedule, actors, self.phases))
 
     def collect(self, policy, clock):
-        """A step of every environment whose agent was inferred in the last round of the population
-        whose turn it is: the ``Request`` of its next round, and ``(return, length)`` of the
-        episodes that ended."""
+        """Takes the population whose turn it is, and steps every environment whose agent had an
+        inference in its last round. Returns the ``Request`` of its next round, and
+        ``(return, length)`` of the episodes that ended."""
         population = self._populations[self._turn]
         self._turn = (self._turn + 1) % len(self._populations)
         episodes = population.step(policy, clock)
@@ -94,7 +95,7 @@ class RoundCollector:
             return population.request(), episodes
 
     def state_dict(self):
-        """Rollouts under way are not kept: their environments cannot be."""
+        """Empty: rollouts under way are not saved, since their environments cannot be saved."""
         return {}
 
     def load_state_dict(self, state):
@@ -117,7 +118,7 @@ class _Population:
         self._round, self._request, self._finished = 0, None, {}
 
     def step(self, policy, clock):
-        """Take up what the last round answered; the episodes that ended."""
+        """Takes the answers of the last round; returns the episodes that ended."""
         request, episodes, self._finished = self._request, [], {}
         if request is None:
             return episodes
@@ -137,7 +138,7 @@ class _Population:
             with self._phases("environments"):
                 group.actor.begin(action)
             acting.append((group, step, found, action))
-        for group, step, found, action in acting:  # all of them are at it
+        for group, step, found, action in acting:  # all of these are being stepped
             with self._phases("environments"):
                 taken, ended = group.actor.end()
                 clock.steps += len(action)
@@ -168,7 +169,8 @@ class _Group:
         self._rows, self._last, self._waiting = [], None, None
 
     def observations(self, inference):
-        """What the agents of an ``Inference`` see; for the bootstrap, what the last step led to."""
+        """Observations of an ``Inference``'s agents; for the bootstrap, those after the last
+        step."""
         first = inference.agents[0] - self._first
         part = slice(first, first + len(inference.agents))
         return (self.actor.obs if inference.step is not None else self._last)[part]
@@ -187,21 +189,21 @@ class _Group:
                 follows=np.zeros(len(action), np.float32),
             )
         )
-        # The last step's successor is what the bootstrap sees.
+        # The observation after the last step is the bootstrap's.
         self._waiting = (cut, taken.next_obs[cut]) if cut.any() and step < self._steps - 1 else None
 
     def truncated(self):
-        """What episodes that were truncated in the last step ended with; None if none was."""
+        """Last observations of episodes that the last step truncated; None if there are none."""
         return None if self._waiting is None else self._waiting[1]
 
     def take_values(self, values):
-        """Of ``truncated``, in its order."""
+        """Takes the values of the observations of ``truncated``, in its order."""
         self._rows[-1]["follows"][self._waiting[0]] = values
         self._waiting = None
 
     def finish(self, bootstrap):
-        """The rollout; the next one begins."""
+        """Returns the rollout; the next one begins."""
         columns = {name: np.stack([row[name] for row in self._rows]) for name in self._rows[0]}
-        columns["follows"][-1] = bootstrap  # which saw what the last step led to
+        columns["follows"][-1] = bootstrap  # the value of the observation after the last step
         self._rows = []
         return GroupRollout(**columns, bootstrap=bootstrap)

@@ -1,4 +1,4 @@
-"""What an environment shows and what it takes, as everything behind it needs to know it."""
+"""Observations and actions of an environment, as the rest of the host needs to know them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,23 +19,23 @@ class Spec:
     Parameters
     ----------
     shape : tuple of int
-        Of one observation.
+        Shape of one observation.
     dtype : str
-        ``float32``, or ``uint8`` for images and binary planes (bool), which are kept as they are, a
-        byte a pixel, unless they were flattened.
+        ``float32``, or ``uint8`` for images and binary planes (bool), which are stored as they are,
+        with a byte for each pixel, unless they were flattened.
     discrete : bool
-        Actions are integers 0..action_count-1, or else vectors in [-1, 1].
+        Whether actions are integers 0..action_count-1; if not, they are vectors in [-1, 1].
     action_count : int
-        Actions to choose from, or components of a continuous one.
+        Number of discrete actions, or of components of a continuous action.
     exponent : int
-        To a network a number of an observation counts as ``number * 2**exponent``: -8 for the bytes
-        of an image; else 0.
+        For a network a number of an observation stands for ``number * 2**exponent``: -8 for the
+        bytes of an image, else 0.
     start : int
-        What an environment calls action 0, where actions are integers.
+        The environment's number of action 0, if actions are integers.
     low, high : tuple of float
-        What an environment calls -1 and 1, a number for each component of an action.
+        The environment's numbers for -1 and 1, one for each component of an action.
     action_dtype : str
-        Of those numbers in the environment.
+        Type of these numbers in the environment.
     """
 
     shape: tuple[int, ...]
@@ -50,7 +50,7 @@ class Spec:
 
     @classmethod
     def of(cls, envs: VectorEnv) -> "Spec":
-        """Of a ``gymnasium.vector.VectorEnv``: each of its environments."""
+        """The Spec of each environment of a ``gymnasium.vector.VectorEnv``."""
         seen, taken = envs.single_observation_space, envs.single_action_space
         discrete = isinstance(taken, Discrete)
         bytes_ = len(seen.shape) > 1 and seen.dtype in (np.uint8, np.bool_)
@@ -76,7 +76,7 @@ class Spec:
         return asdict(self)
 
     def applied(self, actions: NDArray[np.generic]) -> NDArray[np.generic]:
-        """What environments get of actions that are counted from 0, or in [-1, 1]."""
+        """Actions, counted from 0 or in [-1, 1], as the environment's own actions."""
         if self.discrete:
             return actions + self.start
         low, half = self._ends
@@ -95,9 +95,9 @@ class Spec:
 
     @property
     def fields(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
-        """``{name: (dtype, shape)}`` of an experience, in the order that the card stores it.
+        """``{name: (dtype, shape)}`` of an experience, in the order of the card's memory.
 
-        The action is one integer, or numbers in [-1, 1]; ``discount`` is gamma^k, 0 where the
+        The action is one integer, or numbers in [-1, 1]; ``discount`` is gamma^k, or 0 if the
         episode terminated. A learner on the card reads the same words
         (``hw.learner.records.record_words``).
         """

@@ -4,8 +4,8 @@ from host.learners.learner import Learner
 
 __all__ = ["AdvantageLearner"]
 
-#: what the estimator saw on the way
-_SEEN = (
+#: statistics of the estimator
+_STATISTICS = (
     "reward_mean",
     "reward_deviation",
     "value_mean",
@@ -16,28 +16,28 @@ _SEEN = (
 
 
 class AdvantageLearner(Learner):
-    """A launch is one rollout's advantages; policy, advantages and epochs follow one another, for
-    each needs all of the one before.
+    """A launch estimates the advantages of one rollout. Policy, launch and epochs run one after the
+    other, since each needs all results of the one before.
 
     Parameters
     ----------
     estimator : AdvantageEstimator
     updater : Updater
-        Whose ``update`` takes a rollout (``host.algorithms.ppo.PPOUpdater``).
+        Its ``update`` takes a rollout (``host.algorithms.ppo.PPOUpdater``).
     phases : Phases
     config, policy, clock
         As ``Learner``.
     """
 
     at_once = True
-    columns = ("learning_rate", *_SEEN)
+    columns = ("learning_rate", *_STATISTICS)
 
     def __init__(self, config, policy, clock, estimator, updater, *, phases):
         super().__init__(config, policy, clock)
         self.estimator, self.updater, self.phases = estimator, updater, phases
 
     def begin(self, experience):
-        """The launch runs in ``end``: there is nothing to do beside it."""
+        """Returns ``experience`` for ``end``, in which the launch runs: nothing runs beside it."""
         return experience
 
     def end(self, launch):
@@ -65,7 +65,7 @@ class AdvantageLearner(Learner):
                 "return": estimated.returns,
             }
             measured = self.updater.update(batch, self.clock)
-        return measured | {name: estimated.statistics.get(name) for name in _SEEN}
+        return measured | {name: estimated.statistics.get(name) for name in _STATISTICS}
 
     @property
     def device_cycles(self):

@@ -1,7 +1,7 @@
 """The learner on the card: draw, gradient step and new priorities without the host in between.
 
-The host acts, brings experiences, and says of each step what the schedules say; it acts on a copy
-of the weights, which comes back with a launch, or has the card say what its own weights do.
+The host acts, brings experiences, and sends the values of the schedules for each step. It acts on a
+copy of the weights, which comes back with a launch, or lets the card infer with its own weights.
 """
 
 from contextlib import contextmanager
@@ -19,15 +19,15 @@ from hw.errors import UsageError
 
 __all__ = ["CardLearner", "kernel_settings", "steps_of"]
 
-#: limits of the learner's kernel (``hw.learner.config``), said before one is made
+#: limits of the learner's kernel (``hw.learner.config``), checked before one is made
 _WIDTH, _LAYERS = 512, 4
 
 
 def kernel_settings(algorithm, agent, spec, env="the environment"):
-    """``{field: value}`` of the ``LearnerConfig`` that an agent needs; the others say how fast it
-    learns, and with which arithmetic. ValueError if there is no such kernel.
+    """``{field: value}``, the fields of ``LearnerConfig`` that an agent decides; the other fields
+    decide speed and arithmetic. ValueError if there is no such kernel.
 
-    algorithm : Algorithm; agent : its config; env : the environment's id, for the error
+    algorithm : Algorithm; agent : its config; env : the environment's id, for the error's text
     """
     if spec.dtype != "float32":
         raise UsageError(
@@ -52,8 +52,9 @@ def kernel_settings(algorithm, agent, spec, env="the environment"):
 
 
 def steps_of(agent, clock, count):
-    """HYPERPARAMETERS [count] of the updates that follow ``clock``: optimizer with Adam's bias
-    corrections, the schedules as they are now, the targets; ``agent`` is its config.
+    """HYPERPARAMETERS [count] of the updates that follow ``clock``: the optimizer's numbers (for
+    Adam with bias corrections), present values of the schedules, and the targets; ``agent`` is the
+    agent's config.
 
     With Adam, ``w -= rate m / (sqrt(s) + floor)`` is the rule of torch.optim.Adam at update t if
     ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor = epsilon sqrt(1 - beta2^t)``.
@@ -86,15 +87,14 @@ def steps_of(agent, clock, count):
 
 
 class CardLearner(MemoryLearner):
-    """A launch is ``updates_per_launch`` gradient steps.
+    """A launch does ``updates_per_launch`` gradient steps.
 
     The policy's networks are the host's copy of the weights, fetched every ``weights_interval``
-    launches; targets and moments of the optimizer are the card's alone. The card's weights start as
-    the policy's.
+    launches; targets and moments of the optimizer are on the card alone. The card's weights start
+    as the policy's.
 
-    With ``config.act`` card, what acts has the card infer, in turn with the launches: every action
-    is one of the newest weights. The copy is then fetched where it is wanted, for the best policy's
-    file and for a checkpoint.
+    If ``config.act`` is card, the card infers between the launches, so that every action comes from
+    the newest weights. The copy is fetched only for the best policy's file and for a checkpoint.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class CardLearner(MemoryLearner):
 
     @classmethod
     def check_agent(cls, agent, design):
-        """ValueError for what the kernel of ``design`` does not train; ``agent`` is a config."""
+        """ValueError if the kernel of ``design`` does not train ``agent``, a config."""
         if not 1 <= len(agent.hidden) <= _LAYERS:
             raise UsageError(
                 f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}"
@@ -163,8 +163,8 @@ class CardLearner(MemoryLearner):
             )
 
     def plan(self, fill, learning):
-        """HYPERPARAMETERS of the launch, and the sets of parameters to fetch with it; None: only to
-        store. A launch draws from what was there before it."""
+        """HYPERPARAMETERS of the launch, and the sets of parameters to fetch with it; None: the
+        launch only stores. A launch draws from experiences that were stored before it."""
         if not learning or fill < self.config.agent.batch_size:
             return None
         count, begun = self.config.updates_per_launch, self._begun
@@ -202,12 +202,12 @@ class CardLearner(MemoryLearner):
             self.policy.networks[name].parameters[...] = parameters
 
     def infer(self, obs, **options):
-        """What the card's weights say of obs [rows, size], behind the launches under way;
-        ``options`` : of the buffer's ``act``."""
+        """Outputs of the card's weights for obs [rows, size], after the launches under way;
+        ``options`` are those of the buffer's ``act``."""
         return self._card.submit(partial(self.buffer.act, **options), obs).result()
 
     def _stored(self):
-        """The card's weights that act and learn, behind the launches under way."""
+        """The card's weights that act and learn, after the launches under way."""
         return self._card.submit(self.buffer.store, ("online",)).result()
 
     def fetch(self):
@@ -216,8 +216,8 @@ class CardLearner(MemoryLearner):
 
     @contextmanager
     def actor(self, policy=None):
-        """With ``config.act`` card another policy's weights are on the card in the ``with`` block,
-        in place of those that learn, which come back."""
+        """As ``Learner.actor``. If ``config.act`` is card, another policy's weights are on the card
+        within the ``with`` block; those that learn come back at its end."""
         if not self._acts:
             yield policy or self.policy
         elif policy is None:
@@ -231,7 +231,7 @@ class CardLearner(MemoryLearner):
                 self._card.submit(self.buffer.load, own).result()
 
     def on_card(self, policy):
-        """What acts as ``policy``, whose weights the card has."""
+        """Returns an object that acts as ``policy``, whose weights are on the card."""
         return InferredPolicy(policy, self.infer)
 
     def progress(self):
@@ -247,7 +247,7 @@ class CardLearner(MemoryLearner):
 
 
 def _layers(policy):
-    """Weights [outputs, inputs] and biases of each layer, as the card has them."""
+    """Weights [outputs, inputs] and biases of each layer, in the card's shapes."""
     return {
         name: [(w.T, b) for w, b in zip(network.weights, network.biases, strict=True)]
         for name, network in policy.networks.items()
@@ -255,11 +255,11 @@ def _layers(policy):
 
 
 def _online(policy):
-    """``_layers`` as the set that acts and learns."""
+    """``_layers`` as the online set, which acts and learns."""
     return {name: [{"online": pair} for pair in layers] for name, layers in _layers(policy).items()}
 
 
 def _flat(layers):
-    """The card's weights of a network as ``MLP.parameters`` has them."""
+    """The card's weights of a network in the order of ``MLP.parameters``."""
     online = [layer["online"] for layer in layers]
     return np.concatenate([part for w, b in online for part in (w.T.reshape(-1), b)])

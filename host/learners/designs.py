@@ -1,4 +1,4 @@
-"""Which learner a run with a replay memory has, by the design of its kernel."""
+"""The learner of a run with a replay memory, by the design of its kernel."""
 
 from host.learners.card import CardLearner
 from host.learners.fixar import FixarLearner
@@ -10,6 +10,6 @@ _LEARNERS = {"replay": ReplayLearner, "fixar": FixarLearner}
 
 
 def learner_of(design):
-    """The class of MemoryLearner of the runs on a kernel of ``design``: CardLearner, unless the
-    design has its own. The class says what buffer the kernel has and which agents it trains."""
+    """The subclass of MemoryLearner for runs on a kernel of ``design``: CardLearner unless the
+    design has its own. The class knows which buffer the kernel has and which agents it trains."""
     return _LEARNERS.get(design, CardLearner)

@@ -1,4 +1,4 @@
-"""The learner on the card whose precision is switched while it learns: kernel ``fixar``."""
+"""The learner on the card with kernel ``fixar``, whose precision is switched while it learns."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ __all__ = ["FixarLearner"]
 
 
 class FixarLearner(CardLearner):
-    """As ``CardLearner``; before a launch of gradient steps the kernel has the precision that the
-    agent's ``precision`` and ``quantization_delay`` say for the environment steps so far.
+    """As ``CardLearner``. Before a launch of gradient steps, the kernel is set to the precision
+    that the agent's ``precision`` and ``quantization_delay`` give for the environment steps so far.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class FixarLearner(CardLearner):
         return super().launch(experience, plan)
 
     def _switch(self, clock):
-        """The kernel computes as the schedule says after ``clock``; what it saw before ranges are
-        captured is forgotten."""
+        """Sets the kernel to the schedule's precision after ``clock``. When the capture of ranges
+        begins, earlier ranges are cleared."""
         captured = self._captures
         self._schedule.begin(self._networks, clock)
         precision, clear = self._precision(), self._captures and not captured
@@ -84,7 +84,7 @@ class FixarLearner(CardLearner):
 
 
 class _NoisyPolicy(InferredPolicy):
-    """Explores by the card's own Gaussian noise (FIXAR III); the seed is the policy's to draw."""
+    """Explores by the card's own Gaussian noise (FIXAR III); the policy draws the seed."""
 
     def act(self, obs, *, greedy=False, steps=0):
         if greedy:
@@ -95,26 +95,26 @@ class _NoisyPolicy(InferredPolicy):
 
 
 class _Network:
-    """A network of the kernel, as ``PrecisionSchedule`` wants it.
+    """A network of the kernel, in the form that ``PrecisionSchedule`` needs.
 
     layers : int
-    capture : whether what the kernel sees counts; it is cleared where that begins.
-    activation_shifts, error_shifts : a number a layer, or None.
+    capture : whether ranges of the kernel count; they are cleared when the capture begins.
+    activation_shifts, error_shifts : a number for each layer, or None.
     """
 
     def __init__(self, buffer, name):
         self._buffer, self._name = buffer, name
         self.layers = len(buffer.learner.networks[name])
         self.capture, self.activation_shifts, self.error_shifts = False, None, None
-        # Actions are in -1..1 wherever they come from, and go with the observations.
+        # Actions are always in -1..1; they are inputs of the first layer, with the observations.
         one = 1 << buffer.learner.arithmetic.activation.fraction
         nothing = [(0, 0)] * self.layers
         self.ranges = {"activation": [(-one, one), *nothing[1:]], "error": nothing}
 
     @property
     def ranges(self):
-        """``{"activation", "error"}`` -> a pair (low, high) of integers for each layer: what was
-        set, as from a checkpoint, and what the kernel saw since with ``capture``."""
+        """``{"activation", "error"}`` -> a pair (low, high) of integers for each layer: the ranges
+        that were set, as from a checkpoint, joined with the kernel's ranges if ``capture``."""
         if not self.capture:
             return self._before
         config, (activations, errors) = self._buffer.learner, self._buffer.ranges
@@ -123,7 +123,7 @@ class _Network:
             "activation": [activations[activation_slot(config, self._name, k)] for k in layers],
             "error": [errors[error_slot(config, self._name, k)] for k in layers],
         }
-        # What the kernel has not seen has its low above its high.
+        # A range without numbers has its low above its high.
         return {
             kind: [
                 (min(low, int(pair[0])), max(high, int(pair[1])))

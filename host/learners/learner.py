@@ -1,4 +1,4 @@
-"""The place where gradient steps happen, as a session sees it."""
+"""Base classes of learners, which do the gradient steps of a session."""
 
 import queue
 import threading
@@ -9,30 +9,32 @@ from host.interrupt import leaving_behind
 
 __all__ = ["Background", "Learner", "MemoryLearner"]
 
-#: A launch that is given up ends within a tenth of a second, unless it is in the middle of
-#: something that cannot be.
+#: A launch that is given up ends within a tenth of a second, unless it is inside a call that cannot
+#: be given up.
 _PATIENCE_S = 0.5
 
 
 class Learner:
-    """Learns from experience, launch by launch; one class for each place, not for each algorithm.
+    """Learns from experience, launch by launch. There is one class for each place where gradient
+    steps happen, not for each algorithm.
 
     Parameters
     ----------
     config : RunConfig
     policy : Policy
-        Its networks are up to date with what was learned after each ``end``, or after ``fetch``.
+        Its networks are up to date after each ``end``, or after ``fetch``.
     clock : Clock
         ``begin`` or ``end`` counts its ``updates``.
 
     Attributes
     ----------
     in_flight : int
-        Launches under way at most: the results of one are used when so many have begun.
+        Most launches under way. When so many have begun, the results of the oldest one are used.
     at_once : bool
-        A launch begins with the experience that it takes; else beside the next collection.
+        Whether a launch begins as soon as its experience is there; if not, it begins together with
+        the next collection.
     columns : tuple of str
-        Of progress.csv: what ``end`` measures and ``progress`` tells.
+        Columns of progress.csv that ``end`` measures and ``progress`` returns.
     """
 
     in_flight = 1
@@ -43,25 +45,26 @@ class Learner:
         self.config, self.policy, self.clock = config, policy, clock
 
     def begin(self, experience):
-        """Start a launch with ``experience``, or None before there is one; what ``end`` takes."""
+        """Starts a launch with ``experience``, None in the first launch; returns the argument of
+        ``end``."""
         raise NotImplementedError
 
     def end(self, launch):
-        """Wait for what ``begin`` gave and learn from it: column -> number, or None."""
+        """Waits for a launch of ``begin`` and learns from it: column -> number, or None."""
         raise NotImplementedError
 
     def fetch(self):
-        """Bring the policy's networks up to date with what was learned, where ``end`` does not.
-        Files are made of them; who acts needs no fetch."""
+        """Brings the policy's networks up to date if ``end`` does not. It is needed before a file
+        is written, not before acting."""
 
     @contextmanager
     def actor(self, policy=None):
-        """What acts as the policy that learns, or as another ``policy`` of this agent, for as long
-        as the ``with`` block lasts: the policy itself, or an InferredPolicy."""
+        """Gives an object that acts, within the ``with`` block, as the policy that learns or as
+        another ``policy`` of this agent: this policy itself, or an InferredPolicy."""
         yield policy or self.policy
 
     def progress(self):
-        """Column -> number now."""
+        """Column -> present number."""
         return {"learning_rate": self.config.agent.learning_rate_at(self.clock.launched)}
 
     @property
@@ -76,14 +79,14 @@ class Learner:
         raise NotImplementedError
 
     def close(self):
-        """Let go of the card; a launch under way is given up."""
+        """Releases the card; a launch under way is given up."""
 
 
 class Background:
     """Calls functions one after another in a thread of its own.
 
-    ``concurrent.futures`` has the same, but waits for the thread when it is shut down and again
-    when Python ends, so that an interrupt would wait for the launch, up to its time limit.
+    An executor of ``concurrent.futures`` waits for its thread when it is shut down and again when
+    Python ends; with it an interrupt would wait for the launch, up to its time limit.
     """
 
     def __init__(self, name):
@@ -99,8 +102,8 @@ class Background:
         return future
 
     def close(self, abort):
-        """End the thread. Calls that do not end soon by themselves, which there are after an
-        exception alone, are told to end by ``abort()``, and left behind if they do not."""
+        """Ends the thread. If its calls do not end soon by themselves, which happens only after an
+        exception, ``abort()`` tells them to end; if they still do not, they are left behind."""
         if self._last is None:
             return
         if wait([self._last], _PATIENCE_S).not_done:
@@ -121,13 +124,13 @@ class Background:
 class MemoryLearner(Learner):
     """Learns from a replay memory on the card, whose launches run while the policy acts.
 
-    A subclass has ``plan``, what the next launch shall do besides storing; ``launch``, which does
-    it, in a thread of its own; ``learned``, which takes its results; and the class ``BUFFER``.
+    A subclass has ``plan``, which decides what the next launch does besides storing; ``launch``,
+    which does it, in a thread of its own; ``learned``, which takes its results; and ``BUFFER``.
 
     Parameters
     ----------
     buffer : PrioritizedReplayBuffer
-        Of the class ``BUFFER``: what the kernel is to the host.
+        An object of the class ``BUFFER``, the host's runtime of the kernel.
     phases : Phases
     """
 
@@ -143,7 +146,8 @@ class MemoryLearner(Learner):
 
     def begin(self, experience):
         with self.phases("card"):
-            # A launch draws from what was there before it, and counts what comes with it as there.
+            # A launch draws from experiences that were stored before it. Those that come with it
+            # count for learning_starts.
             before = self._fill
             if experience is not None:
                 self._fill = min(before + len(experience), self.config.capacity)
@@ -157,16 +161,17 @@ class MemoryLearner(Learner):
             return self.learned(result)
 
     def plan(self, fill, learning):
-        """What ``launch`` is told. ``fill`` : experiences stored before it; ``learning`` : whether
-        there will be enough to learn from with those that come with it."""
+        """Returns the plan for ``launch``. ``fill``: experiences stored before it; ``learning``:
+        whether there are enough to learn from, with those that come with it."""
         raise NotImplementedError
 
     def launch(self, experience, plan):
-        """Take the records to the card, do as planned; what ``learned`` takes."""
+        """Takes the records to the card and does as planned; returns the argument of
+        ``learned``."""
         raise NotImplementedError
 
     def learned(self, result):
-        """As ``end``, of what ``launch`` brought."""
+        """As ``end``, for a result of ``launch``."""
         raise NotImplementedError
 
     def progress(self):
@@ -181,7 +186,7 @@ class MemoryLearner(Learner):
         return self.buffer.device_cycles
 
     def state_dict(self):
-        """Everything that the next launch depends on; no launch may be under way."""
+        """Everything on which the next launch depends; no launch may be under way."""
         return {"buffer": self.buffer.state_dict(), "fill": self._fill}
 
     def load_state_dict(self, state):

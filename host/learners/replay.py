@@ -1,4 +1,4 @@
-"""The learner beside the card: it draws batches, the updater learns from them."""
+"""The learner beside the card: the card draws batches, the updater learns from them."""
 
 from contextlib import contextmanager
 
@@ -11,11 +11,11 @@ __all__ = ["ReplayLearner"]
 
 
 class ReplayLearner(MemoryLearner):
-    """The TD errors of earlier batches, the experiences collected since, and the next
-    ``updates_per_launch`` batches travel together in one launch.
+    """A launch takes the TD errors of earlier batches and the experiences collected since, and
+    brings the next ``updates_per_launch`` batches.
 
-    Batches are drawn in the order of their updates, all of them before the first; new priorities
-    enter in the same order, at the beginning of a later launch.
+    Batches are drawn in the order of their updates, all of them before the first update. Their new
+    priorities enter in the same order, at the beginning of a later launch.
 
     Parameters
     ----------

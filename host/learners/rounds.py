@@ -1,5 +1,5 @@
-"""The learner of agents that are inferred and trained in rounds: on the card (kernel ``a3c``), or
-by an updater that executes the same rounds."""
+"""The learner of agents that act and are trained in rounds, on the card (kernel ``a3c``) or by an
+updater that executes the same rounds."""
 
 from collections import defaultdict
 from contextlib import contextmanager
@@ -17,20 +17,20 @@ __all__ = ["CardRounds", "RoundLearner"]
 class RoundLearner(Learner):
     """A launch is a round of one population: its snapshots, trainings, inferences, in this order.
 
-    Populations share theta and take turns, so that the environments of one are stepped while the
-    rounds of the others are under way. What trainings of a round have learned is in the snapshots
-    that are made after them.
+    Populations share theta and take turns, so that the environments of one population are stepped
+    while the rounds of the others are under way. Trainings of a round change only snapshots that
+    are made after them.
 
     Parameters
     ----------
     executor : CardRounds, or an updater with the same methods
     errors : callable
-        ``errors(agent, rollout)`` of a GroupRollout: d(objective) / d(outputs), float32 [steps,
-        agents, outputs], and what was measured, by column.
+        ``errors(agent, rollout)`` returns for a GroupRollout d(objective) / d(outputs), float32
+        [steps, agents, outputs], and measured numbers by column.
     schedule : host.runtime.a3c_schedule.Schedule
-        Of one population.
+        The schedule of one population.
     shape : tuple
-        Of an observation, (height, width, channels).
+        Shape of an observation, (height, width, channels).
     config, policy, clock, phases
         As ``MemoryLearner``.
     """
@@ -44,12 +44,12 @@ class RoundLearner(Learner):
         self.in_flight = config.populations
         self._errors, self._schedule, self._shape = errors, schedule, shape
         self._card, self._waiting = Background("card"), {}
-        # Agents and snapshots behind those of the populations: for values and evaluations.
+        # Agents and snapshots numbered after those of the populations: for values, evaluations.
         self._guest = config.env_count
         self._spare = config.populations * len(schedule.groups)
 
     def begin(self, experience):
-        """ValueError, and nothing learned, for what is not finite."""
+        """As ``Learner.begin``; ValueError, and nothing is learned, if a number is not finite."""
         measured = defaultdict(list)
         with self.phases("learning"):
             for group, rollout in experience.finished.items():
@@ -67,7 +67,8 @@ class RoundLearner(Learner):
         with self.phases("card"):
             work = self.executor.prepare(self._tasks(experience))
             future = self._card.submit(self.executor.run, work)
-        # A checkpoint waits for them, and does not come back to ``end``.
+        # Counted here: a checkpoint waits for these updates, but a run that continues it has no
+        # ``end`` for them.
         self.clock.updates += len(experience.plan.trainings)
         means = {name: float(np.mean(values)) for name, values in measured.items()}
         return experience, future, means
@@ -115,7 +116,7 @@ class RoundLearner(Learner):
         return tasks
 
     def _bootstrap(self, guest, snapshot, seen):
-        """Outputs alone, of agents that nobody else is."""
+        """An Infer for outputs alone, with agents numbered from ``guest``, which no rollout has."""
         agents, units = tuple(range(guest, guest + len(seen))), self._schedule.inferrers
         return Infer(
             unit=units[guest // self._schedule.size % len(units)],
@@ -141,8 +142,8 @@ class RoundLearner(Learner):
 
     @contextmanager
     def actor(self, policy=None):
-        """The policy that learns acts in evaluations by theta as it is when it first does; in a
-        collection it is asked to ``choose`` alone, by the outputs that a round has brought."""
+        """As ``Learner.actor``. In an evaluation the policy that learns acts by theta as it is at
+        its first action. In a collection only its ``choose`` is called, with outputs of a round."""
         synchronized = []
 
         def infer(obs):
@@ -172,7 +173,7 @@ class RoundLearner(Learner):
         return self.executor.device_cycles
 
     def state_dict(self):
-        """theta and what its steps go by, after all launches under way. Rollouts are not kept."""
+        """theta and g, after all launches under way. Rollouts are not saved."""
         return self._card.submit(self.executor.state_dict).result()
 
     def load_state_dict(self, state):
@@ -191,7 +192,7 @@ class CardRounds:
     ----------
     network : host.runtime.a3c.ActorCritic
     policy : Policy
-        What the card begins with.
+        The card's first parameters.
     """
 
     def __init__(self, network, policy):
@@ -205,13 +206,13 @@ class CardRounds:
         return self.network.device_cycles
 
     def fetch(self, policy):
-        """Bring the policy up to date."""
+        """Brings the policy's parameters up to date."""
         stored = self.network.parameters()
         for name, own in self._named(policy):
             own[...] = stored[name]
 
     def _named(self, policy):
-        """Name on the card, and view of the policy's, of each layer's weights and biases."""
+        """For each layer's weights and biases the name on the card and the policy's array."""
         for number, layer in enumerate(policy.networks[policy.ACTS].layers):
             for name, own in zip(("weight", "bias"), layer, strict=True):
                 yield f"layer{number}.{name}", own

@@ -205,8 +205,8 @@ def test_images_are_flattened_aloud(register):
 )
 def test_experiences_that_are_too_large(register, kind, size, what):
     env = register(kind)
-    message = f"of at most 65520 bytes for ddpg, not {size}: two of the {what} numbers that '{env}'"
-    with pytest.raises(ValueError, match=f"^env must have experiences {message}"):
+    message = f"of at most 65520 bytes for ddpg, not {size}: each has two of the {what} numbers of"
+    with pytest.raises(ValueError, match=f"^env must have experiences {message} '{env}'$"):
         make_envs(env, 1, DDPG)
 
 

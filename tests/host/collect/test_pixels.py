@@ -98,7 +98,7 @@ def test_what_a_game_shows(game, steps, sticky):
 
 def test_a_game_that_is_seen_has_a_seed():
     with atari("Pong", 1, render_mode="rgb_array") as envs:
-        with pytest.raises(ValueError, match="^seed must be a number where a game is"):
+        with pytest.raises(ValueError, match="^seed must be a number if a game is"):
             envs.reset()
     with atari("Pong", 1) as envs:
         assert envs.reset()[0].shape == (1, 84, 84, 4) and envs.render() is None
