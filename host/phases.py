@@ -1,25 +1,26 @@
-"""Where the time of a run goes, by phases that add up to all of it."""
+"""Counts the time of a run by phases, which add up to all of it."""
 
 import time
 
 __all__ = ["PHASES", "Phases"]
 
-#: name -> what it is; the column of progress.csv is ``seconds_<name>``
+#: name -> explanation; the column of progress.csv is ``seconds_<name>``
 PHASES = {
     "environments": "stepping the environments",
     "policy": "choosing actions",
-    "packing": "experiences and rollouts as the card takes them, results as the agent does",
-    "card": "beginning launches and waiting for them; a replay memory's run beside what is above",
+    "packing": "converting experiences and rollouts for the card, and its results for the agent",
+    "card": "beginning launches and waiting for them; those of a replay memory run beside the "
+    "phases above",
     "learning": "loss, backward pass and optimizer on the CPU",
     "evaluation": "greedy evaluations",
     "records": "checkpoints, policies, rows",
-    "other": "all else",
+    "other": "everything else",
 }
 
 
 class Phases:
-    """A clock that is always in one phase: in "other" outside of all, and of two that are nested in
-    the inner one. For one thread.
+    """A clock for one thread that is always in one phase: outside of all phases in "other", within
+    nested phases in the innermost.
 
         with phases("policy"):
             action = agent.act(obs)
@@ -27,8 +28,8 @@ class Phases:
     Attributes
     ----------
     seconds : dict
-        Phase -> seconds so far. Their sum is the time since this was made, and what
-        ``load`` brought.
+        Phase -> seconds so far. Their sum is the time since this object was made, and the seconds
+        of ``load``.
     """
 
     def __init__(self, clock=time.perf_counter):
@@ -47,17 +48,17 @@ class Phases:
         return dict(self._seconds)
 
     def restart(self):
-        """Forget the time so far, which was not the run's."""
+        """Drops the time so far, which did not belong to the run."""
         self._count()
         self._seconds = dict.fromkeys(PHASES, 0.0)
 
     def load(self, seconds):
-        """Add what a run that goes on here had taken before."""
+        """Adds the seconds that a resumed run had before."""
         for name, value in seconds.items():
             self._seconds[name] += value
 
     def move(self, seconds, to):
-        """Say of the last ``seconds`` of the phase that it is in that they were those of ``to``."""
+        """Moves the last ``seconds`` of the present phase to the phase ``to``."""
         self._seconds[self._stack[-1]] -= seconds
         self._seconds[to] += seconds
 

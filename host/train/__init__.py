@@ -1,3 +1,3 @@
-"""A run. ``run`` makes kernel and card, ``build`` puts a ``session`` together from its ``config``,
-and ``loop`` iterates, logs, evaluates and stops well. The others are what a run leaves: ``log``,
-``records``, ``rows``, ``scores``, ``summary``, in a ``folder``."""
+"""Training runs. ``run`` makes kernel and card, ``build`` makes a ``session`` from the ``config``,
+and ``loop`` iterates, logs, evaluates and stops. The other modules write a run's files into its
+``folder``: ``log``, ``records``, ``rows``, ``scores``, ``summary``."""

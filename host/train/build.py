@@ -1,4 +1,4 @@
-"""From a run's config to its parts: one place that knows how they fit together."""
+"""Makes the parts of a run from its config, and joins them."""
 
 from contextlib import ExitStack, closing
 
@@ -21,12 +21,12 @@ def build(config, factory, schedule_steps=None):
     ----------
     config : RunConfig
     factory : callable
-        Makes what of the run is on the card, as ``factory`` of the run's Family gives it
+        Makes the card's side of the run; it comes from ``factory`` of the run's Family
         (``host.train.families``).
     schedule_steps : int, optional
-        Environment steps that the schedules are made for; None: the run's.
+        Environment steps for which the schedules are made; None: those of the run.
 
-    ValueError for what config and environment make impossible.
+    ValueError if the config and the environment do not allow the run.
     """
     family, total = family_of(config), schedule_steps or config.steps
     config, clock = config.in_run(total), Clock(total=total)
@@ -38,7 +38,7 @@ def build(config, factory, schedule_steps=None):
         copies = Copies(config.env, config.evaluation_episodes, config.algorithm)
         made.enter_context(closing(copies))
         session = _joined(config, clock, family, factory, envs, copies)
-        made.pop_all()  # they are the session's to close
+        made.pop_all()  # the session closes them
     return session
 
 

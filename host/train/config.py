@@ -1,4 +1,4 @@
-"""What a training run is made of, apart from the card it runs on."""
+"""Configs of training runs; a config does not name the card of the run."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -29,14 +29,14 @@ __all__ = [
     "RunConfig",
 ]
 
-#: name -> what it is
+#: name -> explanation
 LEARNERS = {
     "cpu": "the CPU trains; the card draws batches (kernel replay), or for ppo estimates "
     "advantages (kernel gae)",
-    "card": "the card trains too, by the kernel of the algorithm's name, where there is one",
+    "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
 }
 
-#: fields that may change when a run is resumed: they decide how long and how watched it is
+#: fields that may change when a run is resumed: they decide when it ends, and what it records
 _FREE = (
     "steps",
     "until_solved",
@@ -50,17 +50,18 @@ _FREE = (
 
 _INTERVAL = Integer(1, 1 << 40)
 
-#: that a launch draws at most, where the CPU learns from them
+#: most batches that a launch draws for learner cpu
 _BATCHES = 64
 
-#: of kernel ``a3c``: places for agents, of which a population's number is kept for values that are
-#: wanted besides, and for snapshots, of which one is kept for evaluations
+#: most agents and snapshots of a kernel ``a3c``. As many agents as a population has are reserved
+#: for values of other observations, and one snapshot for evaluations.
 _PLACES, _SNAPSHOTS = 256, 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(ConfigBase):
-    """What all runs have; ``LEARNS_FROM`` of a subclass says of which algorithms it is."""
+    """Fields of all runs. A subclass is for algorithms whose ``learns_from`` is its
+    ``LEARNS_FROM``."""
 
     LEARNS_FROM = None
 
@@ -68,12 +69,11 @@ class RunConfig(ConfigBase):
     algo: str
     #: What trains: the CPU, or the card.
     learner: Annotated[str, Choice(tuple(LEARNERS))] = "cpu"
-    #: gymnasium's id, or MODULE:ID; with actions that the algorithm takes.
+    #: Id of a gymnasium environment, or MODULE:ID; the algorithm must take its actions.
     env: str = "CartPole-v1"
-    #: Environment steps to take, all actors together: at least so many, rounded up to whole
-    #: launches.
+    #: Environment steps of all actors together, rounded up to whole launches.
     steps: Annotated[int, Integer(1, 1 << 40)] = 200_000
-    #: Stop once the policy is solved and confirmed by a second evaluation.
+    #: Stop once the environment is solved and a second evaluation confirms it.
     until_solved: Annotated[bool, Flag()] = False
     #: Mean return that counts as solved; None: the environment's own.
     threshold: Annotated[float | None, FINITE] = None
@@ -81,21 +81,21 @@ class RunConfig(ConfigBase):
     seed: Annotated[int, Integer(0, (1 << 63) - 1)] = 0
     #: Environments that collect, stepped together.
     env_count: Annotated[int, Integer(1, 1 << 12)] = 8
-    #: Environment steps, all actors together, from one greedy evaluation to the next. An interval
-    #: ends with the launch that passes a multiple of it.
+    #: Environment steps of all actors together from one greedy evaluation to the next. An
+    #: evaluation follows the launch that passes a multiple of this number.
     evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
     #: Episodes of an evaluation.
     evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
-    #: Steps after which an episode of an evaluation is broken off, where it has no end of its own.
+    #: Steps after which an episode of an evaluation is broken off if it has not ended before.
     evaluation_steps: Annotated[int, _INTERVAL] = 100_000
     #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
     log_interval_steps: Annotated[int, _INTERVAL] = 800
     #: Environment steps from one checkpoint to the next.
     checkpoint_interval_steps: Annotated[int, _INTERVAL] = 40_000
-    #: Seconds from one checkpoint to the next at most, if that is earlier.
+    #: Seconds from one checkpoint to the next, if they pass before those steps.
     checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
 
-    #: The agent; None is the algorithm's defaults.
+    #: The agent's config; None: the algorithm's defaults.
     agent: AgentConfig | None = None
 
     def __post_init__(self):
@@ -117,18 +117,18 @@ class RunConfig(ConfigBase):
             )
 
     def in_run(self, steps=None):
-        """The config with schedules as long as a run of ``steps`` has them; None: its own."""
+        """The config with the lengths of schedules in a run of ``steps``; None: in this run."""
         return replace(self, agent=self.agent.in_run(self.steps if steps is None else steps))
 
     @classmethod
     def algorithms(cls):
-        """Names of those whose runs this class describes."""
+        """Names of the algorithms whose runs this class describes."""
         return [name for name, each in ALGORITHMS.items() if each.learns_from == cls.LEARNS_FROM]
 
     @classmethod
     def _check_algo(cls, algo):
-        """ValueError, with those there are, unless runs of that algorithm are described here."""
-        known = isinstance(algo, str) and algo in ALGORITHMS  # asks for no other name
+        """ValueError, with the known names, unless this class describes runs of ``algo``."""
+        known = isinstance(algo, str) and algo in ALGORITHMS  # imports nothing for other names
         if not known or ALGORITHMS[algo].learns_from != cls.LEARNS_FROM:
             check_choice("algo", algo, cls.algorithms())
 
@@ -160,31 +160,32 @@ class OffPolicyConfig(RunConfig):
     design: str = "own"
     #: Steps of each environment for one launch.
     steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
-    #: What the CPU's gradient steps run on: cpu, or torch's name of another device, such as cuda.
+    #: Learner cpu: device of the gradient steps, cpu or torch's name of another, such as cuda.
     device: str = "cpu"
-    #: What computes the actions, also those of evaluations: the CPU, or with learner card the card.
+    #: What computes the actions, also in evaluations: the CPU, or with learner card the card.
     act: Annotated[str, Choice(("cpu", "card"))] = "cpu"
     #: Launches that may be under way while the environments are stepped.
     launches_in_flight: Annotated[int, Integer(1, 64)] = 1
-    #: Gradient steps for one launch, with learner cpu at most 64: so many for ``env_count`` times
-    #: ``steps_per_launch`` environment steps, which is the ratio of the two. Those of a launch have
-    #: the step size and the beta of where it began. With learner cpu all their batches are drawn
-    #: before the first of them, so what they make of priorities is seen from the next launch on.
+    #: Gradient steps for one launch, with learner cpu at most 64. A launch has ``env_count`` times
+    #: ``steps_per_launch`` environment steps, so both numbers give the ratio of gradient steps to
+    #: environment steps. All gradient steps of a launch have the step size and the beta of its
+    #: beginning. With learner cpu all batches of a launch are drawn before its first gradient step,
+    #: so new priorities count from the next launch on.
     updates_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
-    #: Learner card: launches between one fetch of the weights that act and the next.
+    #: Learner card: launches from one fetch of the weights that act to the next.
     weights_interval: Annotated[int, Integer(1, 1 << 31)] = 1
     #: Experiences that the replay buffer holds.
     capacity: Annotated[int, Integer(2, 1 << 30)] = 1 << 15
     #: Exponent of the priorities.
     alpha: Annotated[float, FRACTION] = 0.6
-    #: What is added to the magnitude of a TD error before it becomes a priority.
+    #: Number that is added to the magnitude of a TD error before it becomes a priority.
     priority_epsilon: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.01
     #: Experiences in the buffer before learning starts: batch_size to capacity.
     learning_starts: int = 1000
 
     @property
     def kernel(self):
-        """Name of the design that the card has, which is not MODULE:NAME as ``algo`` may be."""
+        """Name of the design on the card; it is never MODULE:NAME, as ``algo`` may be."""
         if self.learner == "cpu":
             return "replay"
         return self.algorithm.name if self.design == "own" else self.design
@@ -222,7 +223,7 @@ class OnPolicyConfig(RunConfig):
 
     algo: str = "ppo"
     steps: int = 100_000
-    #: What the gradient steps run on: cpu, or torch's name of another device, such as cuda.
+    #: Device of the gradient steps: cpu, or torch's name of another, such as cuda.
     device: str = "cpu"
     #: Steps of each environment in a rollout, 2 or more.
     steps_per_launch: Annotated[int, Integer(2, 1 << 12)] = 128
@@ -239,19 +240,20 @@ class OnPolicyConfig(RunConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundsConfig(RunConfig):
-    """A run of agents that are inferred and trained in rounds (FA3C)."""
+    """A run of agents that act and are trained in rounds (FA3C)."""
 
     LEARNS_FROM = "rounds"
 
     algo: str = "a3c"
-    #: Agents, of all populations together: each has an environment of its own.
+    #: Agents of all populations together; each has an environment of its own.
     env_count: int = 32
     #: Populations that take turns: the environments of one are stepped while rounds of the others
     #: are under way.
     populations: Annotated[int, Integer(1, 8)] = 2
-    #: Agents of a population that share a snapshot and are stepped together; none: a quarter of it.
+    #: Agents of a population that share a snapshot and are stepped together; none: a quarter of the
+    #: population.
     group: Annotated[int | None, Integer(1, 8)] = None
-    #: Learner cpu: what the gradient steps run on, cpu or torch's name of another device.
+    #: Learner cpu: device of the gradient steps, cpu or torch's name of another.
     device: str = "cpu"
 
     def __post_init__(self):
@@ -266,8 +268,8 @@ class RoundsConfig(RunConfig):
         check_range("env_count", self.env_count, self.populations, most, why)
         if self.groups * self.populations >= _SNAPSHOTS:
             raise UsageError(
-                f"group must leave at most {_SNAPSHOTS - 1} groups of all populations, a snapshot "
-                f"each, not {self.groups * self.populations}"
+                f"group must make at most {_SNAPSHOTS - 1} groups in all populations, with a "
+                f"snapshot each, not {self.groups * self.populations}"
             )
         if self.learner == "card" and self.device != "cpu":
             raise UsageError(f"device must be cpu with learner card, not {self.device!r}")
@@ -279,7 +281,7 @@ class RoundsConfig(RunConfig):
 
     @property
     def group_size(self):
-        """Agents of a group; those of the last of a population may be fewer."""
+        """Agents of a group; the last group of a population may have fewer."""
         return self.group or min(8, self.population, max(2, self.population // 4))
 
     @property

@@ -1,4 +1,4 @@
-"""TensorBoard events, written when they come."""
+"""TensorBoard events, written at once."""
 
 import time
 from pathlib import Path
@@ -13,15 +13,15 @@ __all__ = ["EventFile"]
 
 
 class EventFile:
-    """``tensorboardX.SummaryWriter`` has a thread for its file, which the first error of the disk
-    ends; the run would then wait for it for ever. Here the error is the caller's, and what could
-    not be written is written with what comes next.
+    """Writes events in the caller's thread. ``tensorboardX.SummaryWriter`` has a thread of its own,
+    which ends at the first error of the disk; the run would then wait for it for ever. Here the
+    caller gets the error, and an event that could not be written is written with the next one.
 
     Parameters
     ----------
     folder : path
     purge_step : int, optional
-        TensorBoard drops what older files there have from this step on.
+        TensorBoard drops events of older files in the folder from this step on.
     """
 
     def __init__(self, folder, purge_step=None):

@@ -1,4 +1,4 @@
-"""The folder of a run: what it is called, whose it is, and what an earlier run has left in it."""
+"""The folder of a run: its name, its lock, and the files that an earlier run has left in it."""
 
 import re
 import shutil
@@ -15,13 +15,14 @@ __all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "policy_of",
 CHECKPOINT, BEST, LAST = "checkpoint.npz", "best.npz", "last.npz"
 
 _LOCK = ".lock"
-#: what tells a folder with a run from any other
+#: files that show that a folder has a run
 _RUN = (CHECKPOINT, BEST, LAST, "progress.csv", "summary.json")
 
 
 def default_folder(config, card, preset=None):
-    """``runs/`` and all that is chosen by name: algorithm, environment, preset, learner, card,
-    seed. What ``--set`` changes is not in it: such runs differ in their numbers."""
+    """``runs/`` and a name of everything that is chosen by name: algorithm, environment, preset,
+    learner, card, seed. Changes by ``--set`` are not in it: such runs differ in the number behind
+    the name."""
     words = [config.algo, config.env, preset, config.learner, card, str(config.seed)]
     plain = [re.sub(r"[^\w.]+", "-", word).strip("-") for word in words if word]
     return Path("runs") / "-".join(plain)
@@ -35,20 +36,21 @@ def policy_of(run):
 
 @contextmanager
 def run_folder(out, *, numbered=False, resume=False, overwrite=False):
-    """Yield the folder of a run, which no other run can take until the block ends.
+    """Yields the folder of a run, which no other run can take until the block ends.
 
     Parameters
     ----------
     out : path
     numbered : bool
-        A new run gets ``out``, ``out-2``, ``out-3``, ..., the number behind those that are there;
-        a resumed one the latest that has a checkpoint. Else ``out`` alone is meant.
+        If True, a new run gets the next of ``out``, ``out-2``, ``out-3``, ... after the folders
+        that exist, and a resumed run the last of them that has a checkpoint. If False, the folder
+        is ``out``.
     resume, overwrite : bool
-        What may happen to an earlier run in ``out``.
+        Whether an earlier run in ``out`` is continued, or replaced.
 
-    ValueError for a folder that cannot be written, that another run has, or that has an earlier run
-    with which nothing shall happen; CheckpointError where there is nothing to resume. Nothing is
-    created then. A folder that the run leaves empty is removed.
+    ValueError if the folder cannot be written, if another run is under way in it, or if it has an
+    earlier run which is neither continued nor replaced. CheckpointError if there is nothing to
+    resume. In these cases nothing is created. A folder that the run leaves empty is removed.
     """
     out = Path(out)
     if resume and overwrite:
@@ -73,7 +75,7 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
             yield folder
     except Held as held:
         raise UsageError(
-            f"out must be a folder that no run is under way in, not {folder}: {held.holder}"
+            f"out must be a folder in which no run is under way, not {folder}: {held.holder}"
         ) from None
     finally:
         if not existed and {path.name for path in folder.iterdir()} == {_LOCK}:
@@ -81,8 +83,8 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
 
 
 def clear(folder):
-    """Make room for a new run: checkpoint and best policy become ``*.previous.npz``, what else an
-    earlier run has written about itself goes."""
+    """Prepares the folder for a new run: checkpoint and best policy become ``*.previous.npz``, the
+    other files of an earlier run are removed."""
     for name in (CHECKPOINT, BEST):
         file = folder / name
         if file.exists():
@@ -98,13 +100,13 @@ def _has_run(folder):
 def _refuse_earlier(folder):
     if _has_run(folder):
         raise UsageError(
-            f"out must be a folder without a run, not {folder}: --resume goes on with the run that "
-            "is there, --overwrite replaces it"
+            f"out must be a folder without a run, not {folder}: --resume continues the run in it, "
+            "--overwrite replaces it"
         )
 
 
 def _numbers(out):
-    """number -> folder, of the runs called ``out`` that are there."""
+    """number -> folder, of existing runs called ``out``."""
     pattern = re.compile(rf"{re.escape(out.name)}(?:-([2-9]|[1-9][0-9]+))?")
     places = out.parent.iterdir() if out.parent.is_dir() else ()
     matches = [(pattern.fullmatch(path.name), path) for path in places]
@@ -116,7 +118,7 @@ def _numbered(out, number):
 
 
 def _next(out):
-    """A new folder behind those that are there."""
+    """A new folder, numbered after those that exist."""
     number = max(_numbers(out), default=0) + 1
     checkpoint.check_writable(out.parent)
     while True:

@@ -6,14 +6,14 @@ __all__ = ["kernel_values", "storage_bytes"]
 
 
 def kernel_values(config, spec, settings):
-    """``{field: value}`` of the kernel's config, as for ``host.settings.override``: what the run
-    decides, and ``settings`` over it."""
+    """``{field: value}`` of the kernel's config, for ``host.settings.override``: fields that the
+    run decides, and ``settings``, which replace them."""
     return family_of(config).kernel_values(config, spec) | settings
 
 
 def storage_bytes(config, spec, kernel, board):
-    """Bytes that a run stores in the largest buffer where banks of ``board`` join for them; None
-    where they do not, or for no more than the kernel always has. ``kernel``: its config."""
+    """Bytes that a run stores in its largest buffer, if ``board`` can join banks for this buffer;
+    None if it cannot, or if the buffer does not depend on the run. ``kernel``: its config."""
     if not board.joins:
         return None
     return family_of(config).stored_bytes(config, spec, kernel.engine.beat_bytes)

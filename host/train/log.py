@@ -1,4 +1,4 @@
-"""What a run leaves behind: progress.csv, TensorBoard events, summary.json, returns.png."""
+"""Writes files of a run: progress.csv, TensorBoard events, summary.json, returns.png."""
 
 import csv
 import io
@@ -12,14 +12,14 @@ from hw.extras import needed
 
 __all__ = ["COLUMNS", "TAGS", "RunLog", "plot_returns", "read_progress", "write_summary"]
 
-#: progress.csv: column and meaning, of all runs and learners; an algorithm has its own besides
-#: (``Algorithm.columns``). An empty cell is a value that there was not.
+#: Columns of progress.csv and their meanings, of all runs and learners; an algorithm adds its own
+#: (``Algorithm.columns``). An empty cell means that there was no value.
 COLUMNS = {
     "launches": "learner iterations, each one launch on the card",
     "steps": "environment steps, all actors together",
     "episodes": "episodes that actors finished",
     "seconds": "training time, resumed runs added up",
-    "return_mean": "mean return of the actors' last 100 episodes (they explore)",
+    "return_mean": "mean return of the actors' last 100 episodes, in which they explore",
     "length_mean": "mean length of those episodes",
     "evaluation_return": "mean return of the greedy evaluation at this row",
     "td_error": "mean absolute TD error since the last row",
@@ -27,21 +27,21 @@ COLUMNS = {
     "beta": "exponent of the importance weights",
     "learning_rate": "step size",
     "fill": "experiences in the buffer",
-    "device_cycles": "clock cycles of the card so far",
-    "clipped_weights": "numbers that a fixed-point learner on the card has clipped so far",
-    "clipped_activations": "likewise",
-    "clipped_gradients": "likewise",
-    "reward_mean": "mean of rewards that they were standardized by",
-    "reward_deviation": "deviation likewise",
-    "value_mean": "mean of values likewise",
-    "value_deviation": "deviation likewise",
-    "clipped": "codes that were clipped on the card, a launch",
-    "saturated": "slots in which a result was clipped there, a launch",
+    "device_cycles": "clocks of the card so far",
+    "clipped_weights": "weights that a fixed-point learner on the card has clipped so far",
+    "clipped_activations": "activations that it has clipped so far",
+    "clipped_gradients": "gradients that it has clipped so far",
+    "reward_mean": "mean by which rewards were standardized",
+    "reward_deviation": "deviation by which rewards were standardized",
+    "value_mean": "mean by which values were standardized",
+    "value_deviation": "deviation by which values were standardized",
+    "clipped": "codes that the card has clipped in a launch",
+    "saturated": "slots in which the card has clipped a result in a launch",
     **{f"seconds_{name}": f"of the seconds so far: {what}" for name, what in PHASES.items()},
 }
 
-#: column -> its tag in TensorBoard, in stable-baselines3's groups, and with its names where it has
-#: one
+#: column -> its tag in TensorBoard, in stable-baselines3's groups, and with stable-baselines3's
+#: name if it has the same quantity
 TAGS = {
     "return_mean": "rollout/ep_rew_mean",
     "length_mean": "rollout/ep_len_mean",
@@ -67,7 +67,7 @@ TAGS = {
 
 
 def _scalars(row):
-    """``(tag, value)`` of a row; every other column is ``train/``, or ``time/`` if of seconds."""
+    """``(tag, value)`` of a row; columns without a tag are ``train/...``, seconds ``time/...``."""
     for name, value in row.items():
         if value is not None and name != "steps":
             group = "time" if name.startswith("seconds") else "train"
@@ -85,15 +85,15 @@ class RunLog:
     out : path
         Directory, which exists.
     launches : int
-        Where the run stands; rows after it, of a run that broke off later, are dropped.
-        0 starts both anew.
+        Launches of the run so far; later rows, of a run that was broken off after its checkpoint,
+        are dropped. 0 starts both anew.
     columns : collection of str
-        Those that rows have, of COLUMNS or an algorithm's own, in any order.
+        Columns of the rows, of COLUMNS or an algorithm's own, in any order.
 
     Attributes
     ----------
     launches : int or None
-        Those of the last row that was kept.
+        Launches of the last row that was kept.
     """
 
     def __init__(self, out, launches=0, columns=tuple(COLUMNS)):
@@ -105,7 +105,7 @@ class RunLog:
         kept = [row for row in rows if row["launches"] <= launches]
         self.launches = kept[-1]["launches"] if kept else None
         text = io.StringIO()
-        # A column that somebody added is no reason not to go on.
+        # Columns that somebody has added to the file are ignored.
         ours = dict(fieldnames=self._columns, extrasaction="ignore", lineterminator="\n")
         writer = csv.DictWriter(text, **ours)
         writer.writeheader()
@@ -161,7 +161,7 @@ def write_summary(out, summary):
 
 
 def plot_returns(out, *, title, threshold=None):
-    """Draw ``returns.png`` from ``progress.csv``: actors' and greedy returns over steps.
+    """Draws ``returns.png`` from ``progress.csv``: actors' and greedy returns over steps.
 
     Returns its path; MissingTool without matplotlib.
     """

@@ -1,6 +1,6 @@
-"""A training run: iterate, log, evaluate, checkpoint, stop well.
+"""A training run: iterates, logs, evaluates, saves checkpoints, and stops on a signal.
 
-``host.train.session`` is the algorithm; this is the clock, the files and the signals around it.
+``host.train.session`` is the algorithm; here are the clock, the files and the signals around it.
 """
 
 import warnings
@@ -26,16 +26,16 @@ __all__ = ["Progress", "TrainResult", "train"]
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A run after a launch; returns are None before there is one.
+    """The state of a run after a launch; a return is None before the first one.
 
     Attributes
     ----------
     steps, updates, launches, episodes : int
         Environment steps, gradient steps, launches on the card, episodes that actors finished.
     mean_return : float or None
-        Of the actors' last 100 episodes, which explore.
+        Mean return of the actors' last 100 episodes, in which they explore.
     best_return : float or None
-        Mean of the best greedy evaluation.
+        Mean return of the best greedy evaluation.
     """
 
     steps: int
@@ -59,43 +59,44 @@ class TrainResult:
 def train(
     config, factory, *, out, card="model", kernel=None, resume=False, console=None, callback=None
 ):
-    """Run ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
+    """Runs ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
 
-    Solved: a greedy evaluation averages at least ``threshold``, or else the environment's reward
-    threshold, and another one, on other episodes, confirms it; if it does not, training goes on.
-    The first signal ends the run after the iteration, or the step of an evaluation, with a
-    checkpoint; a second one at once.
+    An environment is solved if the mean return of a greedy evaluation is at least ``threshold`` (by
+    default the environment's own), and a second evaluation, on other episodes, confirms it; if the
+    second one does not, training goes on. The first signal ends the run after the iteration, or
+    after the step of an evaluation, with a checkpoint; a second signal ends it at once.
 
     Parameters
     ----------
     config : RunConfig
     factory : callable
-        Makes what of the run is on the card: see ``host.train.build``.
+        Makes the card's side of the run: see ``host.train.build``.
     out : path
         Directory for progress.csv, returns.png, summary.json, tensorboard/, checkpoint.npz and
-        best.npz (the best policy, for ``host.algorithms.policy_file``). After any failure, the
-        policy as it was then is in last.npz. No other run may be under way there
+        best.npz (the best policy, for ``host.algorithms.policy_file``). After a failure, the policy
+        of that moment is in last.npz. No other run may be under way in this directory
         (``host.train.folder.run_folder``).
     card : str
         Name of the card, for the summary.
     kernel : KernelDescription, optional
         For the summary.
     resume : bool
-        Continue from ``checkpoint.npz``: the next batch is the same, if it is a replay buffer's;
-        environments start new episodes. The config must be the checkpoint's, but for the run's
-        length, what counts as solved, and how often rows and checkpoints are written (see
-        ``RunConfig.identity``); schedules stay as long as they began. Otherwise an older checkpoint
-        and policy in ``out`` become ``*.previous.npz``.
+        Whether to continue from ``checkpoint.npz``. If batches come from a replay buffer, the next
+        batch is the same; environments start new episodes. The config must be that of the
+        checkpoint, except for the fields that are not in ``RunConfig.identity``: the run's length,
+        its threshold, and how often rows and checkpoints are written. Schedules keep their lengths.
+        If False, an older checkpoint and policy in ``out`` become ``*.previous.npz``.
     console : rich.console.Console, optional
     callback : callable, optional
-        ``callback(Progress)`` after each launch; where it gives False, the run ends as if its steps
-        had been taken: with a checkpoint and an evaluation.
+        ``callback(Progress)`` is called after each launch; if it returns False, the run ends as if
+        its steps had been taken: with a checkpoint and an evaluation.
 
     Returns
     -------
     TrainResult
 
-    ValueError for what the config, environment or directory make impossible; CheckpointError.
+    ValueError if the config, the environment or the directory do not allow the run; CheckpointError
+    if its checkpoint cannot be used.
     """
     console = console or Console()
     out = Path(out)
@@ -112,7 +113,7 @@ def train(
 
 
 def _warn_of_rest(config, total):
-    """Warn where the step size is 0 for more than a hundredth of the run, whose schedules are made
+    """Warns if the step size is 0 for more than a hundredth of the run, whose schedules are made
     for ``total`` environment steps."""
     until = config.in_run(total).agent.learns_until
     if until is not None and until < 0.99 * config.steps:
@@ -156,8 +157,8 @@ class _Run:
                     scores.conclude(self._stop)
                 self.rows.write()
             except BaseException as error:
-                # In the middle of an iteration, what the card and the host have is not of one time,
-                # and at a second signal there is none.
+                # There is no checkpoint in the middle of an iteration, where the states of card and
+                # host do not belong together, and none at a second signal.
                 keep = self._whole and isinstance(error, Exception)
                 self.records.leave(error, self._state if keep else None)
                 raise
@@ -227,7 +228,7 @@ class _Run:
         )
 
     def _show(self, **changes):
-        """The progress bar, and its words; ``changes`` of it besides."""
+        """Updates the progress bar and its text; ``changes`` are further fields of its task."""
         scores = self.scores
         best = "-" if scores.best is None else f"{scores.best:.0f}"
         actors = "-" if not scores.returns else f"{mean_of(scores.returns):.0f}"
@@ -254,7 +255,7 @@ class _Run:
         run |= self.rows.state_dict()
         before = self.session.device_cycles
         state = {"session": self.session.state_dict(), "run": run}
-        if before is not None:  # how often a checkpoint is written is no part of the run
+        if before is not None:  # clocks of writing a checkpoint do not count
             self.rows.forget(self.session.device_cycles - before)
         return state
 
@@ -268,5 +269,5 @@ class _Run:
         if steps >= self.config.steps and not self.scores.solved:
             self._say(
                 f"The checkpoint is of step {steps}, and steps is {self.config.steps}: nothing is "
-                "trained; more --steps go on from there"
+                "trained. Give more --steps to continue."
             )

@@ -1,4 +1,4 @@
-"""Default runs: of an algorithm, where it learns, in an environment."""
+"""Default runs of an algorithm, on a learner, in an environment."""
 
 from host.algorithms.registry import ALGORITHMS, find
 from host.collect.environment import has_continuous_actions, has_images
@@ -11,8 +11,8 @@ __all__ = ["default_learner", "preset"]
 
 
 def default_learner(algo, env=None):
-    """The card, where the algorithm has a kernel that trains; else the CPU, as for images, which no
-    kernel with a replay memory learns from. ``env``: None is one without images."""
+    """The card if the algorithm has a kernel that trains, else the CPU. For images and a replay
+    memory it is the CPU, as no kernel learns from those. ``env``: None is one without images."""
     algorithm = find(algo)
     from_memory = algorithm.learns_from == "replay" and algorithm.images
     if env is not None and from_memory and has_images(env, algorithm):
@@ -27,13 +27,13 @@ def preset(algo, learner, name=None, env=None, design="own"):
     ----------
     algo, learner : str
     name : str, optional
-        Of the algorithm's presets; None: its default.
+        One of the algorithm's presets; None: its default.
     env : str, optional
-        None is the algorithm's own.
+        None: the algorithm's own.
     design : str
-        Of the kernels that train it.
+        Design of the kernel that trains it; own: the one of its name.
 
-    ValueError, besides for the arguments, as of ``has_continuous_actions``.
+    ValueError for a wrong argument, and as in ``has_continuous_actions``.
     """
     algorithm = find(algo)
     check_choice("learner", learner, LEARNERS)
@@ -62,7 +62,8 @@ def preset(algo, learner, name=None, env=None, design="own"):
 
 
 def _in_environment(algorithm, learner, env):
-    """What differs on the learner and in the environment ``env``, one after the other."""
+    """Yields defaults of the learner and of the environment ``env``, in the order in which they are
+    applied."""
     name, on_card = (env or "").rpartition(":")[2], learner == "card"
     names = (name, f"{namespace_of(name)}/")
     known = [each for each in names if each in algorithm.environments]

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a line now and then in a log."""
+"""Shows how far a run has come: with a bar on a terminal, with a line now and then in a log."""
 
 import time
 from datetime import timedelta
@@ -11,7 +11,7 @@ __all__ = ["ProgressLines", "progress_bar"]
 def progress_bar(console):
     """A rich bar over environment steps; the task's field ``state`` is text beside it.
 
-    Where nothing can be drawn over, as in a file or a CI's log: ``ProgressLines``.
+    If the output cannot be overwritten, as in a file or a CI's log, it is ``ProgressLines``.
     """
     if not (console.is_interactive or console.is_jupyter):
         return ProgressLines(console)
@@ -26,7 +26,7 @@ def progress_bar(console):
 
 
 class ProgressLines:
-    """As much of ``rich.progress.Progress`` as a run of one task uses, in lines.
+    """The part of ``rich.progress.Progress`` that a run of one task uses, printed in lines.
 
     A line is printed for the first update, for a new description, after ``every_s`` seconds without
     one, and at the end.
@@ -36,7 +36,7 @@ class ProgressLines:
     console : rich.console.Console
     every_s : float
     clock : callable
-        Seconds, from anywhere on.
+        Returns seconds since some moment.
     """
 
     def __init__(self, console, every_s=5.0, clock=time.monotonic):
@@ -56,7 +56,8 @@ class ProgressLines:
         return 0
 
     def update(self, task, **changes):
-        """Take over ``completed``, ``state`` or ``description``; perhaps print."""
+        """Takes new ``completed``, ``state`` or ``description``, and prints a line if one is
+        due."""
         named = changes.get("description", self._task["description"]) != self._task["description"]
         self._task |= changes
         if named or self._printed_at is None or self._clock() - self._printed_at >= self._every_s:
@@ -67,8 +68,8 @@ class ProgressLines:
         return self._task["description"], self._task["completed"]
 
     def _print(self):
-        """How far the task is and its state, unless as much was printed: another state alone, as
-        after the final evaluation, is no line."""
+        """Prints how far the task is, and its state. If only the state has changed since the last
+        line, as after the final evaluation, nothing is printed."""
         if self._place == self._printed:
             return
         completed, total = self._task["completed"], self._task["total"]

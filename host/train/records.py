@@ -1,7 +1,7 @@
-"""What a run keeps of itself: checkpoint, policies, rows, summary.
+"""Writes the files of a run: checkpoint, policies, rows, summary.
 
-A full disk costs a warning, not the run: what could not be written is written at the next
-occasion.
+A full disk gives a warning, but does not end the run: a file that could not be written is written
+at the next occasion.
 """
 
 import io
@@ -16,7 +16,7 @@ from hw.errors import MissingTool
 
 __all__ = ["Records"]
 
-#: checkpoints take at most one part in so many of the time
+#: one checkpoint is followed by so many times its own duration without another
 _SHARE = 10
 
 
@@ -29,7 +29,7 @@ class Records:
     config : RunConfig
     session : Session
     warn : callable
-        Told what could not be written, once until it can be again.
+        Called with a text if a file cannot be written; not again before it could be written.
 
     Attributes
     ----------
@@ -39,23 +39,23 @@ class Records:
     saved : int or None
         Environment steps of the last checkpoint that was written.
     failed : set of str
-        What could not be written the last time.
+        Names of the files that could not be written the last time.
     """
 
     def __init__(self, out, config, session, warn):
         self.out, self._config, self._session, self._warn = out, config, session, warn
         self.checkpoint, self.best, self.last = out / CHECKPOINT, out / BEST, out / LAST
         self.log, self.saved, self.failed = None, None, set()
-        self._policy = None  # bytes of the best one that are not in its file yet
+        self._policy = None  # bytes of the best policy, if they are not in its file yet
         self._next = time.monotonic() + config.checkpoint_interval_s
 
     @property
     def due(self):
-        """Whether the last checkpoint was so many seconds ago that there should be another."""
+        """Whether enough seconds have passed since the last checkpoint for another one."""
         return time.monotonic() >= self._next
 
     def save(self, state):
-        """Write a checkpoint of ``state()``."""
+        """Writes a checkpoint of ``state()``."""
         began = time.monotonic()
         tree = state()
         with self._tolerated(CHECKPOINT):
@@ -66,37 +66,38 @@ class Records:
         self._next = ended + max(self._config.checkpoint_interval_s, _SHARE * (ended - began))
 
     def keep_best(self, score):
-        """Keep the policy as it is as the best policy so far."""
+        """Writes the present policy as the best one so far."""
         file = io.BytesIO()
         self._write_policy(file, score)
         self._policy = file.getvalue()
         self.flush()
 
     def best_policy(self):
-        """``load_policy`` of what was kept."""
+        """``load_policy`` of the best policy."""
         return load_policy(self.best if self._policy is None else io.BytesIO(self._policy))
 
     def row(self, values):
-        """Write a row of progress.csv; one that could not be written comes before the next."""
+        """Writes a row of progress.csv; a row that could not be written precedes the next one."""
         with self._tolerated("progress.csv"):
             self.log.write(values)
         self.flush()
 
     def flush(self):
-        """Write what could not be written before."""
+        """Writes the best policy if it could not be written before."""
         if self._policy is not None:
             with self._tolerated(BEST):
                 checkpoint.atomic_write(self.best, lambda file: file.write(self._policy))
                 self._policy = None
 
     def summary(self, values):
-        """Write summary.json."""
+        """Writes summary.json."""
         self.flush()
         with self._tolerated("summary.json"):
             write_summary(self.out, values)
 
     def plot(self, **words):
-        """``host.train.log.plot_returns``; the path. Without matplotlib, a line says so."""
+        """Calls ``host.train.log.plot_returns`` and returns the path; warns if matplotlib is
+        missing."""
         path = self.out / "returns.png"
         try:
             with self._tolerated(path.name):
@@ -106,8 +107,8 @@ class Records:
         return path
 
     def leave(self, error, state):
-        """After a failure: the policy as it is, a checkpoint of ``state()`` unless that is None,
-        and notes on ``error`` that say where they are."""
+        """After a failure: writes the present policy, and a checkpoint of ``state()`` unless
+        ``state`` is None, and adds notes to ``error`` that say where they are."""
         try:
             self._write_policy(self.last, None)
             _note(error, f"the policy as it was is in {self.last}")
@@ -116,20 +117,21 @@ class Records:
         if state is not None:
             try:
                 self.save(state)
-            except Exception as second:  # the first failure is what there is to be said
+            except Exception as second:  # the first failure is the one to be raised
                 _note(error, f"a checkpoint could not be made: {second}")
         if self.saved is not None:
             _note(error, f"--resume goes on from step {self.saved}, in {self.checkpoint}")
 
     def lacking(self):
-        """At the end: what could not be written, and what there is to resume from."""
+        """A text for the end: files that could not be written, and the checkpoint to resume
+        from."""
         saved = "There is no checkpoint"
         if self.saved is not None:
             saved = f"The checkpoint is of step {self.saved}"
         return f"Not written in the end: {', '.join(sorted(self.failed))}. {saved}."
 
     def close(self):
-        """Close the log."""
+        """Closes the log."""
         with self._tolerated("progress.csv"):
             self.log.close()
 

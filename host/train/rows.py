@@ -1,4 +1,4 @@
-"""Rows of progress.csv: means of what was measured since the last one, and what is so now."""
+"""Rows of progress.csv: means of numbers measured since the last row, and present numbers."""
 
 import time
 from collections import defaultdict
@@ -11,7 +11,7 @@ from host.train.scores import mean_of
 
 __all__ = ["Rows"]
 
-#: columns whatever learns
+#: columns of all learners
 _SHARED = (
     "launches",
     "steps",
@@ -26,20 +26,21 @@ _SHARED = (
 
 
 class Rows:
-    """
+    """Collects the numbers of rows, and writes the rows.
+
     Parameters
     ----------
     session : Session
     scores : Scores
     records : Records
-        Gets the log that rows go to, which begins here.
+        Gets the log for the rows, which ``begin`` opens.
 
     Attributes
     ----------
     seconds : float
         Training time, resumed runs added up.
     device_cycles : int or None
-        Clocks of the card likewise; None on one that does not count.
+        Clocks of the card, resumed runs added up; None on a card that does not count.
     """
 
     def __init__(self, session, scores, records):
@@ -48,14 +49,14 @@ class Rows:
         self._measured, self._logged = defaultdict(list), None
 
     def begin(self):
-        """Open the log, behind the rows up to where the session is."""
+        """Opens the log; rows of launches after those of the session are dropped."""
         session = self._session
         with session.phases("records"):
             log = RunLog(self._records.out, session.launches, _SHARED + session.columns)
         self._records.log, self._logged = log, log.launches
 
     def measure(self, measured):
-        """Add what an iteration has ``measured``: numbers by column, or None."""
+        """Adds numbers that an iteration has ``measured``: by column, or None."""
         for name, value in measured.items():
             if value is not None:
                 self._measured[name].append(value)
@@ -71,11 +72,11 @@ class Rows:
 
     @property
     def phases(self):
-        """Seconds by phase, as they are shown."""
+        """Seconds by phase, rounded."""
         return {name: round(value, 3) for name, value in self._session.phases.seconds.items()}
 
     def write(self):
-        """A row, unless there is one of this launch and no evaluation since."""
+        """Writes a row, unless this launch has a row and no evaluation came after it."""
         session, scores = self._session, self._scores
         if self._logged == session.launches and scores.evaluation is None:
             return
@@ -99,7 +100,7 @@ class Rows:
         self._measured.clear()
 
     def forget(self, cycles):
-        """Take clocks of the card that were no part of the run off the sum."""
+        """Subtracts clocks of the card that do not belong to the run."""
         self._cycles -= cycles
 
     def state_dict(self):

@@ -1,4 +1,4 @@
-"""A training run as the command line asks for it: config, kernel, card, ``host.train.loop``."""
+"""A training run for the command line: makes kernel and card, and runs ``host.train.loop``."""
 
 import boards
 from boards.memory import configured
@@ -19,18 +19,18 @@ from sim.verilate import TOOLS
 
 __all__ = ["run", "start"]
 
-#: of a run with a trace, if not asked otherwise: a clock of it takes kilobytes
+#: default number of launches in a trace: one clock of a trace takes kilobytes
 TRACE_LAUNCHES = 20
 
-#: card of a run that needs none
+#: name of the card of a run that needs none
 NO_CARD = "none"
 
 
 def start(config, **options):
-    """``run`` with its outcome in words; returns the exit code."""
+    """As ``run``, but prints the result and returns the exit code."""
     try:
         result = run(config, **options)
-    except KeyboardInterrupt as error:  # which the command line's library would end without a word
+    except KeyboardInterrupt as error:  # typer would end the program without a word
         say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
         return INTERRUPTED
     mean = result.summary["mean_return"]
@@ -59,31 +59,34 @@ def run(
     console=None,
     callback=None,
 ):
-    """``host.train.loop.train`` of a RunConfig on ``card``, with its kernel; the TrainResult.
+    """Makes the kernel of a RunConfig, opens ``card`` and calls ``host.train.loop.train``; returns
+    the TrainResult.
 
-    The simulated cards have the board's memory banks, where they join as many in one as the run's
-    experiences take, and a kernel generated for the run: as large as its capacity, with the agent's
-    networks; or with a row for each environment, and room for a rollout however its episodes end. A
-    real card has the kernel that was built, under ``build/<board>/<kernel>``: ``replay``, the
-    algorithm with learner card, or ``gae`` for ppo. A run that needs no kernel has no card.
+    A simulated card has the board's memory banks; if they can be joined, as many as the run's
+    experiences need are joined. Its kernel is generated for the run, with the run's capacity and
+    the agent's networks, or, for advantages, with a row for each environment and space for a
+    rollout, however its episodes end. A real card has the kernel that was built under
+    ``build/<board>/<kernel>``: ``replay``, the algorithm with learner card, or ``gae`` for ppo. A
+    run that needs no kernel has no card.
 
     Parameters
     ----------
     config : RunConfig
     card, board : str
     out : path, optional
-        None: ``host.train.folder.default_folder``, with the next number for a new run unless it
-        shall be overwritten.
+        None: ``host.train.folder.default_folder``, with the next number for a new run unless
+        ``overwrite`` is set.
     preset_name : str, optional
-        In the name of that folder.
+        A part of that folder's name.
     resume, overwrite : bool
-        What may happen to an earlier run in ``out``: see ``host.train.folder.run_folder``.
+        Whether an earlier run in ``out`` is continued, or replaced: see
+        ``host.train.folder.run_folder``.
     trace : bool
-        Write ``trace.vcd`` into the folder, on card sim alone.
+        Whether to write ``trace.vcd`` into the folder; only with card sim.
     trace_launches : int
-        Launches after which it ends; the kernel's check and set-up are the first two.
+        Launches after which the trace ends; the first two are the kernel's check and set-up.
     kernel : dict, optional
-        Fields of the kernel's config, as for ``host.settings.override``, where one is generated.
+        Fields of the kernel's config, as for ``host.settings.override``, if one is generated.
     console : rich.console.Console, optional
     callback : callable, optional
         As for ``host.train.loop.train``.
@@ -97,7 +100,7 @@ def run(
     if trace and card != "sim":
         raise UsageError(f"--trace must be with card sim, not {card}")
     if config.learner == "cpu":
-        check_device(config.device)  # a missing torch too is said before a kernel is built
+        check_device(config.device)  # before a kernel is built, also if torch is missing
     if card == "sim":
         require(*TOOLS)
     with (
@@ -105,7 +108,7 @@ def run(
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
     ):
         if card == NO_CARD:
-            _refuse(kernel, "is none in a run without a card")
+            _refuse(kernel, "must not be set in a run without a card")
             factory = family_of(config).factory(config, None)
             return train(config, factory, card=card, out=folder, **told)
         spec, options = spec_of(config), {}
@@ -130,8 +133,8 @@ def run(
 
 
 def _kernel(config, spec, card, board, settings):
-    """Path and KernelDescription of the kernel that is made for a run; path and None of the one
-    that was built for a real card before."""
+    """Path and KernelDescription of the kernel that is generated for a run; for a real card the
+    path of the kernel that was built before, and None."""
     design = family_of(config).design(config)
     if is_simulated(card):
         folder, description = keep(
@@ -149,15 +152,15 @@ def _kernel(config, spec, card, board, settings):
 
 
 def _banks(config, spec, description, board):
-    """The memory that each master of a simulated card's kernel has."""
+    """The memory banks of each master of a simulated card's kernel."""
     taken = storage_bytes(config, spec, configured(description)[1], board)
-    if taken is not None:  # of more than there is, the buffer will say how many bytes would fit
+    if taken is not None:  # if it is more than there is, the buffer's error says how much fits
         taken = min(taken, board.largest_bank.size)
     return card_banks(description, board, storage_bytes=taken)
 
 
 def _card_of(config, card):
-    """``card``, or NO_CARD where the run needs none; ValueError for another name than a card's."""
+    """``card``, or NO_CARD if the run needs none; ValueError if there is no card of this name."""
     if not family_of(config).design(config):
         return NO_CARD
     is_simulated(card)
@@ -165,6 +168,6 @@ def _card_of(config, card):
 
 
 def _refuse(settings, why):
-    """ValueError for fields of a kernel that is not made here."""
+    """ValueError if there are ``settings`` of a kernel that is not generated for the run."""
     for name in settings or ():
         raise UsageError(f"kernel.{name} {why}")

@@ -1,4 +1,4 @@
-"""What a run has achieved: its actors' returns, evaluations, the best policy, a solution."""
+"""Scores of a run: its actors' returns, evaluations, the best policy, a solution."""
 
 from collections import deque
 
@@ -14,28 +14,29 @@ def mean_of(values):
 
 
 class Scores:
-    """
+    """Evaluates a run, and keeps its scores and its best policy.
+
     Parameters
     ----------
     config : RunConfig
     session : Session
     records : Records
-        Keeps the best policy.
+        Writes the best policy.
 
     Attributes
     ----------
     threshold : float or None
         Mean return that counts as solved.
     returns, lengths : deque
-        Of the actors' last 100 episodes.
+        Returns and lengths of the actors' last 100 episodes.
     episodes : int
     evaluation : float or None
-        Mean return of an evaluation that no row has shown yet.
+        Mean return of an evaluation that is not yet in a row.
     best : float or None
-        Mean return of the evaluation that the best policy was kept for: the highest so far, or the
-        one that was confirmed as a solution, whatever was measured before.
+        Mean return of the best policy's evaluation: the highest so far, or that of the confirmed
+        solution, even if an earlier one was higher.
     mean_return : float or None
-        The final one, on episodes that chose nothing.
+        Mean return of the final evaluation, on episodes by which no policy was chosen.
     solved : bool
     """
 
@@ -51,15 +52,15 @@ class Scores:
         self.solved = False
 
     def count(self, episodes):
-        """Add (return, length) of episodes that actors have finished."""
+        """Adds (return, length) of episodes that actors have finished."""
         self.episodes += len(episodes)
         for value, length in episodes:
             self.returns.append(value)
             self.lengths.append(length)
 
     def evaluate(self, stop):
-        """Greedy evaluation; keeps the best policy; confirms a solution on other episodes.
-        Nothing, as soon as there is something in ``stop``."""
+        """Evaluates greedily, keeps the best policy, and confirms a solution on other episodes. As
+        soon as ``stop`` is not empty, it ends without a result."""
         mean = self._evaluated(stop, 0)
         if mean is None:
             return
@@ -76,7 +77,7 @@ class Scores:
             self._records.keep_best(mean)
 
     def conclude(self, stop):
-        """Final evaluation of the best policy, on episodes that chose nothing."""
+        """Final evaluation of the best policy, on episodes by which no policy was chosen."""
         if self.best is None:
             self.evaluate(stop)
         if self.best is None or self.solved:

@@ -13,10 +13,10 @@ __all__ = ["Iteration", "Seeds", "Session"]
 
 @dataclass(frozen=True)
 class Iteration:
-    """What one launch gave.
+    """The results of one launch.
 
-    ``episodes`` lists (return, length). ``measured`` maps columns of progress.csv to numbers, which
-    a row has the means of, or None; it is empty before learning starts.
+    ``episodes`` lists (return, length). ``measured`` maps columns of progress.csv to numbers or
+    None; a row has the means of these numbers. It is empty before learning starts.
     """
 
     episodes: list
@@ -33,7 +33,7 @@ class Seeds:
 
     @property
     def agent(self):
-        """Of first weights, exploration, and what gradient steps draw."""
+        """Seeds of first weights, of exploration, and of gradient steps."""
         return np.random.SeedSequence(self._seed, spawn_key=(self._AGENT,)).spawn(3)
 
     @property
@@ -41,7 +41,7 @@ class Seeds:
         return self._number(self._BUFFER)
 
     def environments(self, launches):
-        """Of episodes that begin after ``launches``."""
+        """Seed of the episodes that begin after ``launches``."""
         return self._number(self._ENVS, launches)
 
     def evaluation(self, attempt):
@@ -64,9 +64,9 @@ class Session:
     learner : Learner
     clock : Clock
     copies : Copies
-        That evaluations are played on.
+        The environments of evaluations.
     phases : Phases
-        Where the time of the thread that iterates goes.
+        Counts the time of the thread that iterates.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ class Session:
 
     @property
     def columns(self):
-        """Of progress.csv, besides those that all runs have."""
+        """Columns of progress.csv besides those of all runs."""
         return tuple(dict.fromkeys((*self.config.algorithm.columns, *self.learner.columns)))
 
     def iterate(self):
-        """One launch, one collection, one result; ValueError as the learner does.
+        """One launch, one collection, one result; ValueError as in the learner.
 
-        The launch of the experience collected before runs beside the collection, or else takes what
-        was just collected (``Learner.at_once``).
+        The launch has the experience of the collection before, and runs beside this collection.
+        With ``Learner.at_once`` it has the experience of this collection, and runs after it.
         """
         learner = self.learner
         self.clock.launched = self.clock.steps
@@ -105,10 +105,10 @@ class Session:
         return Iteration(episodes, measured)
 
     def evaluate(self, attempt=0, policy=None, stop=()):
-        """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if there
-        comes to be something in ``stop`` before they end. ``policy`` None: the one that learns."""
+        """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if ``stop``
+        gets an element before they end. ``policy`` None: the policy that learns."""
         if policy is None:
-            self.learner.fetch()  # the policy's file shall have what is evaluated
+            self.learner.fetch()  # the policy's file must have the weights that are evaluated
         with self.learner.actor(policy) as actor:
             return evaluate(
                 actor,
@@ -119,7 +119,7 @@ class Session:
             )
 
     def progress(self):
-        """Column of progress.csv -> number now."""
+        """Column of progress.csv -> present number."""
         return self.learner.progress()
 
     @property
@@ -128,9 +128,9 @@ class Session:
         return self.learner.device_cycles
 
     def state_dict(self):
-        """Everything but the environments, which gymnasium cannot save. Launches under way are
-        waited for; their results are kept, not yet learned from, unless they are of no use without
-        the environments (``Learner.at_once``)."""
+        """Everything except the environments, which gymnasium cannot save. It waits for launches
+        under way; their results are saved, and are learned from later. With ``Learner.at_once``
+        they are dropped, since they are of no use without the environments."""
         at_once = self.learner.at_once
         flying = [] if at_once else [launch.result() for launch in self._flying]
         self.learner.fetch()
@@ -147,9 +147,9 @@ class Session:
         }
 
     def load_state_dict(self, state):
-        """Continue from ``state_dict``: the next launch is the same, and so the next batch of a
-        replay memory. Environments start new episodes, from seeds that follow from the run's and
-        the launch."""
+        """Continues from ``state_dict``: the next launch is the same, and so is the next batch of a
+        replay memory. Environments start new episodes, whose seeds depend on the run's seed and the
+        launch."""
         self.launches = int(state["launches"])
         self.clock.steps, self.clock.updates = int(state["steps"]), int(state["updates"])
         self.clock.launched = self.clock.steps

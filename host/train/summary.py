@@ -1,4 +1,4 @@
-"""What summary.json says of a run: config, kernel, versions, and how well it went."""
+"""The contents of summary.json: config, kernel, versions, and results of a run."""
 
 import json
 import platform
@@ -33,7 +33,7 @@ def _kernel(description):
 
 
 def summary_of(config, session, scores, card, kernel):
-    """JSON values, but for what time it took; ``kernel`` is a KernelDescription or None."""
+    """All of it except times, as JSON values; ``kernel`` is a KernelDescription or None."""
     return {
         "env": config.env,
         "algo": config.algo,

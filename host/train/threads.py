@@ -1,9 +1,9 @@
 """One thread for the arithmetic of a training.
 
 A BLAS would split the products of a 256-wide layer over all cores. At a batch of 64 that gains
-little, and where another thread keeps a core busy, as the simulated card does, its threads wait for
-each other in spin loops: an update then takes up to a hundred times as long. Sums of equal seeds
-are in equal order, besides.
+little. If another thread keeps a core busy, as the simulated card does, the threads of the BLAS
+wait for each other in spin loops, and an update takes up to a hundred times as long. One thread
+also adds sums in the same order in every run of a seed.
 """
 
 import os
@@ -18,11 +18,11 @@ __all__ = ["single_threaded"]
 
 @contextmanager
 def single_threaded(with_torch=False):
-    """One thread for NumPy's BLAS in the block, and for torch where it is used; outside, it is as
-    it was.
+    """One thread for NumPy's BLAS within the block, and for torch if it is used; after the block
+    they have as many as before.
 
-    Not where the user has set OPENBLAS_NUM_THREADS or OMP_NUM_THREADS for the one, or
-    OMP_NUM_THREADS for the other.
+    If the user has set OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, the BLAS keeps its threads; if the
+    user has set OMP_NUM_THREADS, torch keeps its threads.
     """
     with ExitStack() as stack:
         if not {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & os.environ.keys():

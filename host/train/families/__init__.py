@@ -1,5 +1,5 @@
-"""How runs are put together, a file for each kind of experience that algorithms learn from. Read
-``family`` first."""
+"""Families of runs, with a file for each kind of experience from which algorithms learn: a family
+makes kernel, collector and learner of its runs. Read ``family`` first."""
 
 from host.train.families.replay import Replay
 from host.train.families.rollouts import Rollouts

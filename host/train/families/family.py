@@ -1,4 +1,5 @@
-"""What a family of algorithms is to a run: those that learn from the same kind of experience."""
+"""The base class of families: algorithms that learn from the same kind of experience, whose runs
+have the same parts."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -17,7 +18,7 @@ __all__ = ["Family", "Parts", "spec_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What every run is made of; a family joins the rest to it.
+    """The parts that every run has; a family adds collector and learner.
 
     ``envs`` has a ``gymnasium.vector.VectorEnv`` for each of the family's ``environments``;
     ``updater()`` makes the algorithm's updater of the policy.
@@ -34,13 +35,13 @@ class Parts:
 
 
 class Family:
-    """One for each kind of experience (``Algorithm.learns_from``).
+    """There is one for each kind of experience (``Algorithm.learns_from``).
 
     Attributes
     ----------
     called : dict
-        Field of the kernel that ``kernel_values`` gives -> the run's field that it is of, where
-        that has another name.
+        Field of the kernel, as in ``kernel_values`` -> the run's field from which its value comes,
+        if this has another name.
     """
 
     called = {}
@@ -50,21 +51,21 @@ class Family:
         raise NotImplementedError
 
     def kernel_values(self, config, spec=None):
-        """Field -> value of what a run asks of the kernel that is generated for it; ``spec``, if it
-        is known."""
+        """Field -> value that a run needs in the kernel that is generated for it; ``spec``: the
+        environment's, if it is known."""
         raise NotImplementedError
 
     def stored_bytes(self, config, spec, beat):
-        """Bytes of card memory that grow with the run, in whole beats; None: no more than the
-        kernel always has."""
+        """Bytes of card memory that the run decides, in whole beats; None: the kernel alone decides
+        them."""
 
     def factory(self, config, kernel):
-        """What makes the card's side of a run, as ``join`` calls it; ``kernel`` is a loaded one, or
-        None where the design is. ValueError for a kernel that is not this run's."""
+        """Returns a callable that makes the card's side of a run, for ``join``. ``kernel`` is a
+        loaded kernel, or None if ``design`` is None; ValueError if it does not suit the run."""
         raise NotImplementedError
 
     def environments(self, config):
-        """How many environments are stepped together, a number for each vector of them."""
+        """Numbers of environments that are stepped together, one for each vector environment."""
         return [config.env_count]
 
     def join(self, parts, factory):

@@ -35,7 +35,7 @@ class Replay(Family):
             learner = kernel_settings(config.algorithm, config.agent, spec, config.env)
             learner["batch"] = config.agent.batch_size
             kind = DESIGNS[self.design(config)].config_type().learner
-            own = {field.name for field in fields(kind)}  # what else is asked has no choice there
+            own = {field.name for field in fields(kind)}  # the design fixes the other values
             values |= {f"learner.{name}": learner[name] for name in learner if name in own}
         return values
 
@@ -43,8 +43,8 @@ class Replay(Family):
         return config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
 
     def factory(self, config, kernel):
-        """``factory(fields, *, capacity, alpha, epsilon, seed)`` gives the replay memory;
-        ``fields`` as of ``Spec.fields``."""
+        """``factory(fields, *, capacity, alpha, epsilon, seed)`` returns the replay memory;
+        ``fields`` are as ``Spec.fields``."""
         return partial(learner_of(self.design(config)).BUFFER, kernel)
 
     def join(self, parts, factory):

@@ -21,16 +21,16 @@ class Rollouts(Family):
 
     def kernel_values(self, config, spec=None):
         return {
-            # As many as fit every board (HEPPO's); environments beyond come after the others.
+            # HEPPO's 64 rows fit on every board; further environments are estimated after these.
             "gae.rows": min(config.env_count, 64),
-            # Every step may end an episode, and be followed by what it bootstraps from.
+            # Every step may end an episode, and then a slot with its bootstrap value follows.
             "gae.depth": 2 * config.steps_per_launch,
             "gae.code_width": config.agent.code_width,
             "gae.result_width": config.agent.result_width,
         }
 
     def factory(self, config, kernel):
-        """``factory()`` gives the advantage estimator; ValueError for a kernel whose numbers have
+        """``factory()`` returns the advantage estimator; ValueError if numbers of the kernel have
         other widths than the run's."""
         agent, found = config.agent, kernel.description.config["gae"]
         for name in ("code_width", "result_width"):

@@ -1,4 +1,4 @@
-"""Runs of agents that are inferred and trained in rounds."""
+"""Runs of agents that act and are trained in rounds."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from hw.fa3c.config import Fa3cConfig
 
 __all__ = ["Rounds"]
 
-#: fields of the kernel that may be more than a run takes
+#: fields that may be larger in the kernel than the run needs
 _LIMITS = {"batch", "agents", "snapshots", "tasks"}
 
 
@@ -35,7 +35,7 @@ class Rounds(Family):
             "convolutions": agent.convolutions_for(spec),
             "outputs": spec.action_count + 1,
             "batch": config.group_size,
-            # Of the last population's number, nobody is: see RoundLearner.
+            # The last numbers, as many as a population has, are no agents: see RoundLearner.
             "agents": config.env_count + config.population,
             "snapshots": config.populations * config.groups + 1,
             "tasks": max(tasks, Fa3cConfig.tasks),
@@ -43,7 +43,7 @@ class Rounds(Family):
         }
 
     def factory(self, config, kernel):
-        """``factory()`` gives the ActorCritic on the card, or None with learner cpu."""
+        """``factory()`` returns the ActorCritic on the card, or None with learner cpu."""
         return partial(ActorCritic, kernel) if kernel else lambda: None
 
     def environments(self, config):

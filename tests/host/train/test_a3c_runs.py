@@ -34,7 +34,7 @@ BAD = [
     (dict(env_count=9), r"env_count must be a multiple of 2 \(populations\), not 9"),
     (dict(env_count=172), "env_count must be an integer in 2..170 with 2 populations, not 172"),
     (dict(env_count=129, populations=1), "env_count must be .* 1..128 with 1 populations, not 129"),
-    (dict(env_count=64, group=2), "group must leave at most 31 groups .*, not 32"),
+    (dict(env_count=64, group=2), "group must make at most 31 groups .*, not 32"),
     (dict(device="cuda", learner="card"), "device must be cpu with learner card, not 'cuda'"),
     (dict(algo="ppo"), "algo must be one of a3c, not 'ppo'"),
     (dict(learner="gpu"), "learner must be .*, not 'gpu'"),

@@ -35,8 +35,8 @@ def test_b_two_runs_in_one_folder(tmp_path):
     with run_folder(out) as folder:
         leave_a_run(out)
         for options in ({}, {"overwrite": True}, {"resume": True}):
-            words = f"^out must be a folder that no run is under way in, not {out}: process [0-9]+ "
-            with pytest.raises(ValueError, match=words + "since"):
+            words = f"^out must be a folder in which no run is under way, not {out}: process [0-9]+"
+            with pytest.raises(ValueError, match=words + " since"):
                 with run_folder(out, **options):
                     pytest.fail("the folder is the other run's")
         assert folder == out

@@ -243,7 +243,7 @@ def test_x_a_checkpoint_that_lacks_what_this_version_saves(tmp_path, monkeypatch
     run(small(steps=400), tmp_path)
     monkeypatch.undo()
     with pytest.raises(
-        CheckpointError, match="^checkpoint must hold what .*which rlfabric 0.0.1 w"
+        CheckpointError, match="^checkpoint must hold the state that .*which rlfabric 0.0.1 w"
     ):
         run(small(steps=800), tmp_path, resume=True)
 
