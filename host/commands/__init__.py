@@ -1,2 +1,2 @@
-"""Commands of ``rlfabric``, which ``app`` joins: ``making`` (Verilog, bitstreams, reports),
-``inspecting`` (fields, policies); what they ask for, what they print."""
+"""Commands of ``rlfabric``. ``app`` joins them; see also ``making`` (Verilog, bitstreams, reports)
+and ``inspecting`` (fields, policies). The other modules read options and print results."""

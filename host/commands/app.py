@@ -30,7 +30,8 @@ app = command_line(
     no_args_is_help=True,
     help="FPGA accelerators for deep reinforcement learning, generated from Python.\n\n"
     "Start with `rlfabric doctor`, then `rlfabric train dqn --env CartPole-v1`.\n\n"
-    "An error of use or of the machine is a line, a bug a traceback; with `-v` all have one. "
+    "A wrong use, or a failure of the machine, is reported in one line, a bug with a traceback; "
+    "with `-v` each has a traceback. "
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool is missing, 4 does not fit the board, "
     "5 the board's tools are missing, 6 they are of another release, 7 output cannot be written, "
     "130 interrupted.",
@@ -62,7 +63,7 @@ def list_(
         str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
     ] = None,
 ):
-    """What there is to choose from.
+    """List designs, boards, algorithms, presets, learners and cards.
 
     Examples:
 
@@ -80,7 +81,7 @@ def list_(
 @app.command()
 def doctor(
     tests: Annotated[
-        bool, typer.Option("--tests", help="What `make test` needs must be here too.")
+        bool, typer.Option("--tests", help="Check what `make test` needs, too.")
     ] = False,
 ):
     """Check this machine. Exit code 3: something that `make demo` needs is missing.
@@ -126,19 +127,24 @@ def train(
         typer.Option(
             parser=count,
             metavar="INTEGER",
-            help="Environment steps to take: at least so many, rounded up to whole launches; `1e5` "
-            "is an integer too.",
+            help="Environment steps of all actors together, rounded up to whole launches; `1e5` is "
+            "an integer too.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Equal seeds, equal runs on one host. [default: 0]")
+        int | None,
+        typer.Option(min=0, help="Equal seeds give equal runs on one host. [default: 0]"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="[default: runs/ALGO-ENV-LEARNER-CARD-SEED, or the next -2, -3, ...]"),
+        typer.Option(
+            help="The run's folder. [default: runs/ALGO-ENV-LEARNER-CARD-SEED, or the next -2, -3, "
+            "...]"
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, or in the latest.")
+        bool,
+        typer.Option("--resume", help="Continue from the checkpoint in OUT, or in the latest."),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in OUT.")] = False,
     until_solved: Annotated[
@@ -146,7 +152,7 @@ def train(
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Stop when this mean return is reached, not the environment's own."),
+        typer.Option(help="Stop at this mean return instead of the environment's threshold."),
     ] = None,
     preset_name: Annotated[
         str | None,
@@ -170,11 +176,11 @@ def train(
     imports: Imports = None,
     verbose: Verbose = False,
 ):
-    """Train an agent with a card: it has the replay memory, with `--learner card` all learning, or
-    for `ppo` estimates advantages.
+    """Train an agent with a card. The card has the replay memory; with `--learner card` it does all
+    learning; for `ppo` it estimates advantages.
 
-    `--set` reaches the fields of the run and its agent, and `--set kernel.FIELD=VALUE` those of the
-    kernel that is generated for the cards `model` and `sim`: `rlfabric show ALGO` lists them all.
+    `--set` sets fields of the run and its agent, and `--set kernel.FIELD=VALUE` fields of the
+    kernel that is generated for the cards `model` and `sim`: `rlfabric show ALGO` lists all fields.
 
     Writes `progress.csv`, `returns.png`, `summary.json`, TensorBoard events and a checkpoint.
     Ctrl-C ends the run after the iteration under way, with a checkpoint and exit code 130.

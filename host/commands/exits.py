@@ -1,7 +1,7 @@
-"""Exit codes of the command line: what a user can cause has its own, and one line of words.
+"""Exit codes of the command line, and how an error is reported.
 
-What rlfabric raises on purpose (``hw.errors``) and what the machine refuses is a line; any other
-error is a bug, ours or of an environment, and has a traceback.
+An error that rlfabric raises on purpose (``hw.errors``), or a failure of the machine, is reported
+in one line. Any other error is a bug, of rlfabric or of an environment, and has a traceback.
 """
 
 import os
@@ -17,15 +17,15 @@ __all__ = ["MISSING_TOOL", "TRACEBACK", "report"]
 FAILED, USAGE, MISSING_TOOL, DOES_NOT_FIT, INPUTS_ONLY = 1, 2, 3, 4, 5
 WRONG_VERSION, UNWRITABLE, INTERRUPTED = 6, 7, 130
 
-#: environment variable: a traceback of every error; `rlfabric -v` sets it
+#: environment variable: if it is set, every error has a traceback; `rlfabric -v` sets it
 TRACEBACK = "RLFABRIC_TRACEBACK"
 
-#: what is called from here is the user's environment, whose errors are bugs of it
+#: package that calls the user's environments: errors that pass through it are their bugs
 _ENVIRONMENTS = "gymnasium.vector"
 
 
 def _code(error):
-    """The exit code of an error that is not a bug; None of a bug."""
+    """The exit code of an error that is not a bug; None for a bug."""
     from host import card
     from host.generate import Unwritable
 
@@ -43,7 +43,7 @@ def _code(error):
     if code is not None:
         return code
     machine = isinstance(error, OSError) and not _passed(error, _ENVIRONMENTS)
-    # What is called from the cards are drivers, whose errors are the machine's.
+    # Cards call drivers, whose errors are failures of the machine.
     machine |= isinstance(error, RuntimeError) and _passed(error, card.__name__)
     return FAILED if machine else None
 
@@ -56,15 +56,15 @@ def _passed(error, package):
 
 
 def report(error):
-    """Print ``error`` and return its code: as a line, or with its traceback if it is a bug, whose
-    code is 1, or on request."""
+    """Prints ``error`` and returns its code. If the error is a bug, whose code is 1, or on request,
+    it is printed with its traceback, else as one line."""
     cause = error.__cause__
     if isinstance(cause, KeyboardInterrupt):  # Python 3.11 wraps one that comes in __set_name__
         error = cause
     code = _code(error)
     if code is None or os.environ.get(TRACEBACK):
         traceback.print_exception(error)
-        if sys.version_info < (3, 11):  # whose tracebacks know no notes
+        if sys.version_info < (3, 11):  # tracebacks of older releases have no notes
             print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         return FAILED if code is None else code
     message = "interrupted" if code == INTERRUPTED else str(error)

@@ -1,4 +1,4 @@
-"""Films: pictures in, one after the other, a file out. An error on the way leaves no file."""
+"""Writes films, picture after picture, into a file; after an error there is no file."""
 
 import os
 import warnings
@@ -11,25 +11,26 @@ from hw.extras import needed
 
 __all__ = ["FILMS"]
 
-#: pictures of a GIF, which are in memory until the last of them is there
+#: most pictures of a GIF: all of them are in memory until the last one is there
 _LONGEST = 2000
 
-#: hundredths of a second, in which a GIF counts: viewers show a picture of less for a tenth
+#: shortest time of a picture in a GIF, in hundredths of a second: viewers show a picture with a
+#: shorter time for a tenth of a second
 _SHORTEST = 2
 
-#: an MP4 is at least so high: what is smaller is enlarged, for half of its colour is not kept
+#: least height of an MP4: smaller pictures are enlarged, since it has colour for every second pixel
 _LOWEST = 320
 
 
 @contextmanager
 def _gif(path, rate):
-    """GIF of ``rate`` pictures a second: a context that gives ``add(picture)``. It ends after
-    2000 pictures, with a warning.
+    """GIF of ``rate`` pictures a second: a context manager that gives ``add(picture)``. The GIF
+    ends after 2000 pictures, with a warning.
 
-    A picture begins at the hundredth of a second that is nearest to its time, so that the whole
-    plays at the right speed; of more than 50 a second some are left out.
+    A picture begins at the hundredth of a second that is nearest to its time, so that the film has
+    the right speed; if there are more than 50 pictures a second, some are left out.
     """
-    from PIL import Image  # matplotlib's
+    from PIL import Image  # matplotlib installs it
 
     pictures, begins, count = [], [], 0
 
@@ -43,8 +44,8 @@ def _gif(path, rate):
             pictures.append(Image.fromarray(picture))
         else:
             warnings.warn(
-                f"a gif must be of at most {_LONGEST} pictures, not more: it ends there, an mp4 "
-                "would go on",
+                f"a gif must have at most {_LONGEST} pictures, not more: it ends here; an mp4 has "
+                "no limit",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -60,8 +61,8 @@ def _gif(path, rate):
 
 @contextmanager
 def _mp4(path, rate):
-    """H.264 of ``rate`` pictures a second: a context that gives ``add(picture)``, which encodes it.
-    MissingTool without PyAV."""
+    """H.264 of ``rate`` pictures a second: a context manager that gives ``add(picture)``, which
+    encodes the picture. MissingTool without PyAV."""
     av = needed("av", "video", "to write an mp4")
     partial = path.with_name(f"{path.name}.part")
     try:
@@ -83,7 +84,7 @@ def _mp4(path, rate):
 
 
 def _enlarged(picture):
-    """By a whole factor; an odd side by one more pixel, as H.264 wants it."""
+    """Enlarges a picture by a whole factor; an odd side gets one more pixel, as H.264 needs."""
     height, width, _ = picture.shape
     factor = -(-_LOWEST // height)
     picture = picture.repeat(factor, axis=0).repeat(factor, axis=1)
@@ -91,5 +92,6 @@ def _enlarged(picture):
     return np.pad(picture, (*odd, (0, 0)), mode="edge")
 
 
-#: suffix -> ``film(path, rate)``, a context that gives ``add(picture)`` [height, width, 3] of bytes
+#: suffix -> ``film(path, rate)``, a context manager that gives ``add(picture)``; pictures are bytes
+#: [height, width, 3]
 FILMS = {"gif": _gif, "mp4": _mp4}

@@ -1,4 +1,4 @@
-"""The commands that look at what there is: fields that can be set, a policy that was trained."""
+"""The commands that show something: fields that can be set, a trained policy."""
 
 import json
 from pathlib import Path
@@ -23,11 +23,11 @@ def show(
         ),
     ],
     learner: Learner = None,
-    env: Annotated[str | None, typer.Option(help="Where other defaults are better.")] = None,
+    env: Annotated[str | None, typer.Option(help="Show its defaults, if it has some.")] = None,
     board: BoardName = "u200",
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ):
-    """Every field of ALGO that `--set` reaches: default, what it may be, what it means.
+    """Show every field of ALGO that `--set` can set: its default, its rule, its meaning.
 
     Examples:
 
@@ -54,18 +54,20 @@ def show(
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a policy's file.")],
     episodes: Annotated[int, typer.Option(min=1, max=4096, help="Greedy episodes.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first; each has the next.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the first episode; each later one has the next.")
+    ] = 0,
     render: Annotated[
         str | None,
         typer.Option(
-            help="`human`: in a window; `gif`, `mp4`: the first episode, in RUN/evaluation.gif or "
-            "RUN/evaluation.mp4."
+            help="`human`: show the episodes in a window; `gif`, `mp4`: write the first one to "
+            "RUN/evaluation.gif or RUN/evaluation.mp4."
         ),
     ] = None,
     imports: Imports = None,
     verbose: Verbose = False,
 ):
-    """Play the best policy of a run without exploring: mean and deviation of its returns.
+    """Play the best policy of a run without exploring, and print mean and deviation of its returns.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""What ``rlfabric list`` shows: tables of what there is to choose from."""
+"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, cards."""
 
 from collections import Counter
 
@@ -24,10 +24,10 @@ console = Console()
 
 
 def table(title, heads, rows):
-    """Print a table of texts; None is an empty cell. Where the console is narrow, nothing is cut,
-    and names in front that take half of it at most, to be copied, are not wrapped."""
+    """Prints a table of texts; None is an empty cell. On a narrow console nothing is cut, and names
+    in the first column, which are to be copied, are not wrapped if they take at most half of it."""
     columns = [Column(head, overflow="fold") for head in heads]
-    # Longer ones would take the numbers' place.
+    # Longer names would leave no place for the numbers.
     columns[0].no_wrap = all(2 * len(str(row[0])) <= console.width for row in rows)
     shown = Table(*columns, title=title, title_justify="left")
     for row in rows:
@@ -74,7 +74,7 @@ def _note(text):
     console.print(f"  {text}", style="dim", markup=False, highlight=False)
 
 
-#: what can be shown -> how
+#: list -> function that prints it
 LISTS = {
     "designs": _designs,
     "boards": _boards,

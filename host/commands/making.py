@@ -1,4 +1,4 @@
-"""The commands that make something of a design for a board: Verilog, a bitstream, a report."""
+"""The commands that write files of a design for a board: Verilog, a bitstream, a report."""
 
 import json
 import os
@@ -43,11 +43,12 @@ def verilog(
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
-    lint: Annotated[bool, typer.Option("--lint", help="Check it with Verilator.")] = False,
+    lint: Annotated[bool, typer.Option("--lint", help="Check the Verilog with Verilator.")] = False,
 ):
     """Write Verilog, config, kernel description and register map of DESIGN for a board.
 
-    The folder holds files of one kernel: those of another config go, but a finished bitstream.
+    The folder has files of one kernel: files of another config are removed, except a finished
+    bitstream.
 
     Examples:
 
@@ -90,13 +91,13 @@ def bitstream_(
     ] = None,
     storage_bytes: Annotated[
         int | None,
-        typer.Option(min=1, help="U50: memory for the largest buffer, over several banks."),
+        typer.Option(min=1, help="U50: bytes of the largest buffer, over several banks."),
     ] = None,
 ):
-    """Make the bitstream of DESIGN for a board, and say which clock it may run at.
+    """Make the bitstream of DESIGN for a board, and print the clock at which it may run.
 
-    Writes what `verilog` writes and all that the board's tools need, then runs these. Without them,
-    it says what is missing and how to go on, and exits with code 5.
+    Writes the files of `verilog` and the other inputs of the board's tools, then runs these tools.
+    If they are missing, it says which, and how to go on, and exits with code 5.
 
     Examples:
 
@@ -132,7 +133,7 @@ def bitstream_(
 
 
 def _open_boards(design):
-    """Boards that ``design`` fits, and whose tools are packages that this one depends on."""
+    """Names of boards on which ``design`` fits, and whose tools are packages of an extra."""
     for board in boards.BOARDS.values():
         if FLOWS[board.flow] is None:
             with suppress(boards.DoesNotFit):
@@ -151,10 +152,11 @@ def report_(
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
-    levels: Annotated[int, typer.Option(min=1, help="How deep the units go.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    levels: Annotated[int, typer.Option(min=1, help="Levels of units in the table.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ):
-    """What DESIGN takes of a board, by unit, as yosys maps it: minutes for a large design.
+    """Report the resources of DESIGN on a board, by unit, as yosys maps them. A large design takes
+    minutes.
 
     Examples:
 

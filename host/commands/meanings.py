@@ -1,8 +1,8 @@
-"""What the fields of a config mean: the ``#:`` comments above them, or their lines in a docstring.
+"""Meanings of a config's fields: the ``#:`` comments above them, or their lines in a docstring.
 
-A comment stands above its field; a field without one that a base class has too means what it means
-there. A docstring may have ``name : text`` or ``name, name : text`` lines instead, as the kernels'
-configs do.
+If a subclass declares a field again without a comment, its meaning is that in the base class. A
+docstring may have ``name : text`` or ``name, name : text`` lines instead, as in the kernels'
+configs.
 """
 
 import inspect
@@ -17,15 +17,15 @@ _LISTED = re.compile(r"((?:\w+, )*\w+) : (.*)")
 
 
 def meaning(path):
-    """Of the field at the end of a ``path`` of ``host.settings.leaves``; where nothing is said of
-    it, of the config that it is in."""
+    """The meaning of the field at the end of a ``path`` of ``host.settings.leaves``; if it has
+    none, the meaning of the config around it."""
     texts = (meanings(kind)[name] for kind, name in reversed(path))
     return next(filter(None, texts), "")
 
 
 @cache
 def meanings(kind):
-    """``{field: text}`` of the config class ``kind``; a field of which nothing is said has ""."""
+    """``{field: text}`` of the config class ``kind``; a field without a meaning has ""."""
     found = {}
     for each in reversed(kind.__mro__):
         if is_dataclass(each) and "__annotations__" in vars(each):

@@ -47,24 +47,25 @@ Fanout = Annotated[int | None, typer.Option(help="Children of a tree node: 2, 4,
 Learner = Annotated[
     str | None,
     typer.Option(
-        help="What trains: `cpu` or `card`. [default: card, where it has a kernel for it]"
+        help="What trains: `cpu` or `card`. [default: card, if a kernel trains the algorithm]"
     ),
 ]
 Act = Annotated[
     str | None,
     typer.Option(
-        help="What computes actions, also of evaluations: `cpu`, or with `--learner card` `card`. "
+        help="What computes actions, also in evaluations: `cpu`, or with `--learner card` `card`. "
         "[default: cpu]"
     ),
 ]
-Output = Annotated[Path, typer.Option("--out", help="Where `<board>/<design>/` goes.")]
+Output = Annotated[Path, typer.Option("--out", help="Folder of `<board>/<design>/`.")]
 
 ForRun = Annotated[
     Path | None,
     typer.Option(
         "--for-run",
         metavar="RUN",
-        help="The kernel that a run needs: its folder, or its `summary.json`. `--set` changes it.",
+        help="Make the kernel that a run needs: the run's folder, or its `summary.json`. `--set` "
+        "changes the kernel.",
     ),
 ]
 Imports = Annotated[
@@ -80,8 +81,8 @@ Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Where the folder has a finished bitstream of another kernel, or files that were "
-        "changed by hand: move them to a folder inside.",
+        help="If the folder has a finished bitstream of another kernel, or files that were changed "
+        "by hand, move them to a folder inside.",
     ),
 ]
 
@@ -92,7 +93,7 @@ Verbose = Annotated[
 
 
 def count(text):
-    """A positive integer, also such as 1e5, of an option."""
+    """The positive integer of an option, which may be written as 1e5."""
     with suppress(ValueError):
         if (value := integer(str(text))) > 0:
             return value

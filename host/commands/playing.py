@@ -1,4 +1,4 @@
-"""Greedy episodes of a trained policy: what they return, and what they look like."""
+"""Greedy episodes of a trained policy: their returns, and their pictures."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ __all__ = ["Played", "play"]
 #: ``render`` -> gymnasium's mode
 _MODES = {None: None, "human": "human"} | dict.fromkeys(FILMS, "rgb_array")
 
-#: pictures a second, of environments that do not say
+#: pictures a second, if the environment has no number
 _RATE = 30
 
 
 @dataclass(frozen=True)
 class Played:
-    """``returns`` [episodes]; ``env``, the policy's; ``file``, the picture, or None."""
+    """``returns`` [episodes]; ``env``: the policy's environment; ``file``: the film, or None."""
 
     returns: np.ndarray
     env: str
@@ -40,10 +40,10 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
 
     Episode i starts from ``seed + i``, and ends after ``limit`` steps. ``render`` "human" shows all
     of them, one after the other; "gif" and "mp4" write the first into a file ``evaluation`` beside
-    the policy, a picture for each action, at the environment's own speed. ``imports`` are the
-    modules that the file may name for its environment or algorithm. CheckpointError as of
-    ``load_policy``; ValueError for what the environment cannot do; MissingTool where a film needs
-    what is not installed.
+    the policy, with a picture for each action, at the environment's own speed. ``imports`` are the
+    modules that the file may name for its environment or algorithm. CheckpointError as in
+    ``load_policy``; ValueError if the environment cannot be rendered so; MissingTool if a film
+    needs a package that is not installed.
     """
     if render not in _MODES:
         raise UsageError(f"render must be human, gif or mp4, not {render!r}")
@@ -74,7 +74,7 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
 
 
 def _check_mode(env, mode, render):
-    """UsageError, with the ways that there are, unless ``env`` can be rendered so."""
+    """UsageError, with the modes that there are, unless ``env`` can be rendered so."""
     with closing(find_spec(env).make()) as made:
         modes = made.metadata.get("render_modes", ())
     if mode not in modes:
@@ -84,7 +84,7 @@ def _check_mode(env, mode, render):
 
 
 class _Filmed:
-    """A policy that adds to a film what its environment looks like each time it acts."""
+    """A policy that adds a picture of its environment to a film each time it acts."""
 
     def __init__(self, policy, envs, add):
         self._policy, self._envs, self._add = policy, envs, add

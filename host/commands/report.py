@@ -1,4 +1,4 @@
-"""``rlfabric report``: what a design takes of a board, as a table, a picture and JSON."""
+"""``rlfabric report``: a design's resources on a board, as tables, a picture and JSON."""
 
 import io
 import json
@@ -26,11 +26,12 @@ _TITLES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM", "dsp": 
 
 
 def make(name, board, out, *, levels=3, overwrite=False, library=False, **values):
-    """The report of design ``name`` on ``board`` with config ``values`` (as ``emit``), written to
-    ``report.json`` and ``report.png`` under ``out/<board>/<name>``; the dict of it.
+    """Makes the report of design ``name`` on ``board`` with config ``values`` (as ``emit``), writes
+    it to ``report.json`` and ``report.png`` under ``out/<board>/<name>``, and returns it as a dict.
 
-    Before any tool is started: ``boards.DoesNotFit`` where the design's own estimate is too large,
-    and what another kernel left in that folder goes, or is refused, as ``generate`` does it.
+    This happens before any tool is started: if the design's own estimate is too large,
+    ``boards.DoesNotFit``; files of another kernel in that folder are removed, or the folder is
+    refused, as in ``generate``.
     """
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)
@@ -51,7 +52,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     files = {REPORT: (json.dumps(result, indent=2) + "\n").encode()}
     try:
         files[PICTURE] = _drawn(result, board)
-    except MissingTool as missing:  # the numbers took minutes
+    except MissingTool as missing:  # numbers that took minutes are written all the same
         print(f"rlfabric: {PICTURE} is not drawn: {missing}", file=sys.stderr)
     write(folder, whose, files, overwrite=overwrite)
     return result
@@ -59,7 +60,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
 
 @contextmanager
 def _progress():
-    """What is being done and for how long, on a terminal as it goes, elsewhere once a minute."""
+    """Shows the present work and its time: on a terminal at once, elsewhere once a minute."""
     begin = shown = time.monotonic()
     console = Console(stderr=True)
 
@@ -78,7 +79,7 @@ def _progress():
 
 
 def show(result, board, folder):
-    """Tables on the terminal."""
+    """Prints the report as tables."""
     board = boards.get(board)
     heads = ("unit", "count", *_TITLES.values(), "depth")
     rows = [
@@ -110,7 +111,7 @@ def show(result, board, folder):
 
 
 def _indented(path):
-    """A unit below what it is in: whole paths are too long for a terminal."""
+    """A unit's own name, indented by its level: whole paths are too long for a terminal."""
     *above, own = path.split(".")
     return "  " * len(above) + own
 
@@ -151,8 +152,8 @@ def _drawn(result, board):
 
 
 def _pieces(units):
-    """The parts of the core, and what stands beside the core, the kernel and the whole: leaves of
-    the tree that these three are cut from, by the shortest name that is theirs alone."""
+    """The units directly inside the core, and those beside the core or beside a unit around it;
+    each has its own name without its path."""
     paths = {row["unit"] for row in units}
     core = next((path for path in sorted(paths, key=len) if path.endswith(".core")), None)
     cut = {core} if core else set()
@@ -170,8 +171,8 @@ def _pieces(units):
 
 
 def _largest(pieces, total, names, most=19):
-    """The ``most`` that take the largest share of anything, largest first, and the others as one:
-    there are 20 colours that can be told apart."""
+    """The ``most`` pieces with the largest share of any resource, largest first, and the others as
+    one piece: a reader can tell 20 colours apart."""
     pieces = sorted(pieces, key=lambda row: -max(row[name] / total[name] for name in names))
     rest = pieces[most:]
     if rest:

@@ -1,4 +1,4 @@
-"""What the command line asks of a training run: options, --set and --config become its config."""
+"""The config of a training run, from the options, --set and --config of the command line."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from sim.cache import say
 
 __all__ = ["read_summary", "request"]
 
-#: settings that are the kernel's
+#: prefix of settings for the kernel
 _KERNEL = "kernel."
 
 #: fields of a run that decide which defaults the others have
@@ -25,29 +25,29 @@ _FIRST = ("learner", "env")
 def request(algo, *, options, settings, preset_name=None, file=None, imports=(), board=None):
     """The config of a run, and ``{field: value}`` of the kernel that is generated for it.
 
-    Defaults are the preset's for algorithm, learner and environment; ``file`` wins over them,
-    ``options`` and ``settings`` over both.
+    Defaults are those of the preset for algorithm, learner and environment; ``file`` replaces them,
+    ``options`` and ``settings`` replace both.
 
     Parameters
     ----------
     algo : str
-        That of ``MODULE:NAME`` is imported.
+        The module of ``MODULE:NAME`` is imported.
     options : dict
-        Fields of the run's config that have an option of their own; None is one that was not given.
-        A ``threshold`` is a reason to stop: ``until_solved`` with it.
+        Fields of the run's config that have an option of their own; None: it was not given. If
+        there is a ``threshold``, ``until_solved`` is set with it.
     settings : dict
-        Any fields, as texts: see ``host.settings.override``; ``kernel.<field>`` is the kernel's.
+        Any fields, as texts: see ``host.settings.override``; ``kernel.<field>`` is for the kernel.
     preset_name : str, optional
-        Of the algorithm's presets.
+        One of the algorithm's presets.
     file : path, optional
         JSON: a run's summary, or an object of fields as in ``settings``.
     imports : sequence of str
         Modules that ``file`` may name for its environment.
     board : str, optional
-        Where a kernel is generated; what the summary's kernel had, and one for this board has not
-        by default, is the kernel's too.
+        The board for which a kernel is generated, if one is. The kernel then also gets the fields
+        in which the summary's kernel differs from the default for this board.
 
-    ValueError for what is unknown, wrong, or given both as an option and in ``settings``.
+    ValueError if a field is unknown or wrong, or given both as an option and in ``settings``.
     """
     find_named(algo)
     given = {name: value for name, value in options.items() if value is not None}
@@ -79,15 +79,16 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
 
 
 def _learner(algo, env):
-    """The default learner, and a line where the environment decides it."""
+    """The default learner; prints a line if the environment decides it."""
     learner = default_learner(algo, env)
     if learner != default_learner(algo):
-        say(f"learner {learner}, for {env} gives images: no kernel of {algo} learns from them")
+        say(f"learner {learner}, since {env} gives images: no kernel of {algo} learns from them")
     return learner
 
 
 def _recorded(kernel, config, board):
-    """``{field: value}`` of a summary's kernel, without what the run decides, or the board does."""
+    """``{field: value}`` of a summary's kernel, without fields that the run or the board
+    decides."""
     from host.train.families import family_of
 
     family = family_of(config)
@@ -104,8 +105,8 @@ def _recorded(kernel, config, board):
 
 
 def read_summary(file, option):
-    """The object that a run's ``summary.json`` is; ValueError, which begins with ``option``, for
-    any other file."""
+    """The object in a run's ``summary.json``; for any other file ValueError, whose text begins with
+    ``option``."""
     values = _read(file, option)
     if not isinstance(values.get("config"), dict) or "algo" not in values["config"]:
         raise UsageError(f"{option} must be a run's folder or its summary.json, not {file}")
@@ -113,11 +114,11 @@ def read_summary(file, option):
 
 
 def _read(file, option="--config"):
-    """The object that is in ``file``."""
+    """The JSON object in ``file``."""
     try:
         values = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"{option} must be a file of JSON, not {file} ({error})") from error
     if not isinstance(values, dict):
-        raise UsageError(f"{option} must be an object of fields, not what {file} is")
+        raise UsageError(f"{option} must be a JSON object of fields, not the value in {file}")
     return values

@@ -1,4 +1,4 @@
-"""``--for-run``: what a design's kernel must have for a run that was trained before."""
+"""``--for-run``: the config of the kernel that an earlier run needs."""
 
 import boards
 from host.algorithms.registry import find_trusted
@@ -13,26 +13,27 @@ __all__ = ["of_run"]
 
 
 def of_run(run, design, board, values, imports=()):
-    """What generates the kernel of ``design`` for ``board``, and the bytes that it stores.
+    """The values that generate the kernel of ``design`` for ``board``, and the bytes that it
+    stores.
 
     Parameters
     ----------
     run : path or None
-        A run's folder or its ``summary.json``. None: ``values`` alone say which kernel.
+        A run's folder or its ``summary.json``. None: ``values`` alone decide the kernel.
     design, board : str
     values : dict
-        Fields of the kernel's config, over those of the run.
+        Fields of the kernel's config, which replace those of the run.
     imports : sequence of str
         Modules that the run's file may name for its environment or its algorithm.
 
     Returns
     -------
     values : dict
-        Keywords of ``host.generate.emit``, as a simulated card's kernel is made with for the run.
+        Keywords of ``host.generate.emit``, the same as for a simulated card's kernel in the run.
     stored : int or None
         As ``storage_bytes`` of ``host.generate.package``.
 
-    ValueError for what is no run's summary, and for a run with another design's kernel.
+    ValueError if ``run`` is not a run's summary, or needs a kernel of another design.
     """
     if run is None:
         return values, None
@@ -42,7 +43,7 @@ def of_run(run, design, board, values, imports=()):
     config, kernel = request(algo, options={}, settings={}, file=file, imports=imports, board=board)
     wanted = family_of(config).design(config)
     if design != wanted:
-        needs = f"the kernel that {run} needs" if wanted else f"absent: {run} needs no kernel"
+        needs = f"the kernel that {run} needs" if wanted else f"since {run} needs no kernel"
         raise UsageError(f"DESIGN must be {wanted or 'none'}, {needs}, not {design!r}")
     spec, found = spec_of(config), boards.get(board)
     values = kernel_values(config, spec, kernel) | values

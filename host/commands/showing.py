@@ -1,4 +1,4 @@
-"""Fields that ``--set`` reaches, in rows: of an agent, of its run, of the kernel."""
+"""Fields that ``--set`` can set, in rows: of an agent, of its run, of the kernel."""
 
 import boards
 from host.algorithms.registry import ALGORITHMS, find_named
@@ -17,8 +17,8 @@ def shown(name, *, learner=None, env=None, board="u200"):
     """``{title: rows}`` of an algorithm, of its run and of the kernel generated for it; or of a
     design alone.
 
-    A row has ``field``, ``default``, ``rule`` and ``meaning``, all texts; ``rule`` is "" where the
-    meaning says it. What the run decides of its kernel is left out.
+    A row has ``field``, ``default``, ``rule`` and ``meaning``, all texts; ``rule`` is "" if the
+    meaning has it. Fields of the kernel that the run decides are left out.
     """
     board = boards.get(board)
     if ":" in name:

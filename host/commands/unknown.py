@@ -1,4 +1,4 @@
-"""A command that says of an unknown option how the field of that name is set."""
+"""A command whose error for an unknown option says how to set the field of this name."""
 
 import typer.core
 
@@ -6,14 +6,14 @@ __all__ = ["FieldsAreSet"]
 
 
 class FieldsAreSet(typer.core.TyperCommand):
-    """``--gamma 0.9`` is no option, and ``--set gamma=0.9`` is what was meant."""
+    """``--gamma 0.9`` is an unknown option; its error proposes ``--set gamma=0.9``."""
 
     def parse_args(self, ctx, args):
         given = list(args)
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            option = getattr(error, "option_name", None)  # of click's NoSuchOption
+            option = getattr(error, "option_name", None)  # click's NoSuchOption has it
             name = str(option).lstrip("-").replace("-", "_")
             if option and name in _fields():
                 error.message += f": a field is set by `--set {name}={_value(option, given)}`"
@@ -31,7 +31,7 @@ def _fields():
 
 
 def _value(option, args):
-    """What was given for ``option``."""
+    """The value that was given for ``option``."""
     for word, following in zip(args, [*args[1:], ""], strict=True):
         if word.startswith(f"{option}="):
             return word.removeprefix(f"{option}=")

@@ -1,4 +1,5 @@
-"""What a design leaves under ``build/<board>/<design>/``: equal inputs, equal bytes, no paths."""
+"""Writes a design's files to ``build/<board>/<design>/``. Equal inputs give equal bytes, and the
+files have no paths in them."""
 
 import hashlib
 import json
@@ -36,7 +37,7 @@ __all__ = [
 
 
 def _check(design, board, config):
-    """Raise ``boards.DoesNotFit`` where the board lacks memory or, if known, resources."""
+    """Raises ``boards.DoesNotFit`` if the board lacks memory or, as far as known, resources."""
     bank = bank_of_largest(design, config, board)
     boards.fits(
         board, *design.storage(config), buffer=design.largest, bank=bank, field=design.items
@@ -66,11 +67,12 @@ def _largest_capacity(design, board, config):
 
 
 def configure(design, board, values, *, library=False, **names):
-    """The config of ``design`` for ``board``: the design's default there, or that for a ``library``
-    user, with ``values`` replaced; ``names``: ``called`` and ``others`` of ``override``.
+    """The config of ``design`` for ``board``: the design's default for the board, or for a
+    ``library`` user, with ``values`` replaced; ``names`` are ``called`` and ``others`` of
+    ``override``.
 
-    Raises ``boards.DoesNotFit``, with what would fit, where the board lacks the memory or, as far
-    as the design can estimate it, the resources.
+    If the board lacks the memory or, as far as the design can estimate them, the resources, raises
+    ``boards.DoesNotFit``, with changes that would fit.
     """
     default = library and design.library or design.default
     config = override(default(board.numbers), values, **names)
@@ -83,7 +85,7 @@ def configure(design, board, values, *, library=False, **names):
 
 
 def _hints(design, board, config, default):
-    """What fits where ``config`` does not: each a change by itself, or the board's default."""
+    """Changes of ``config`` that fit, each by itself, or the board's default."""
     largest = _largest_capacity(design, board, config)
     found = [f"capacity {largest}"] if largest else []
     found += design.suggest(config, lambda other: _fits(design, board, other))
@@ -95,11 +97,11 @@ def _hints(design, board, config, default):
 
 
 def generate(name, board, out, *, overwrite=False, **values):
-    """Write the files of design ``name`` for ``board`` and return their directory.
+    """Writes the files of design ``name`` for ``board`` and returns their directory.
 
     ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads; ``config.json``;
-    ``registers.md``; ``lint.vlt``; ``manifest.json`` with version, config hash and a digest a file.
-    What another kernel left there goes: see ``host.generate.folder``.
+    ``registers.md``; ``lint.vlt``; ``manifest.json`` with version, config hash and a digest for
+    each file. Files of another kernel are removed: see ``host.generate.folder``.
 
     Parameters
     ----------
@@ -110,35 +112,36 @@ def generate(name, board, out, *, overwrite=False, **values):
     out : path
         The directory is ``out/<board>/<name>``.
     overwrite : bool
-        Move a finished bitstream of another kernel, and what was changed by hand, to a folder
-        inside; else they are refused.
+        Whether a finished bitstream of another kernel, and files that were changed by hand, move to
+        a folder inside; if not, they raise ValueError.
     **values
-        Config fields, as for ``override``. The others are the board's default, but that ``gae``
-        has results of 32 bits, for its host wants advantages and not a small memory.
+        Config fields, as for ``override``. Other fields have the board's default, except that
+        ``gae`` has results of 32 bits, since a host needs precise advantages, not a small memory.
     """
     return _made(name, board, out, values, overwrite, library=True)
 
 
 def emit(name, board, out, *, overwrite=False, library=False, **values):
-    """As ``generate``, of the design's own default on the board: what ``package`` takes.
+    """As ``generate``, but other fields have the design's own default on the board, as in
+    ``package``.
 
-    ``library`` : whether the others are those of ``generate``.
+    ``library`` : whether other fields have the defaults of ``generate``.
     """
     return _made(name, board, out, values, overwrite, library=library)
 
 
 def package(name, board, out, *, storage_bytes=None, overwrite=False, library=False, **values):
-    """As ``emit``, with what the board's tools make a bitstream from.
+    """As ``emit``, with all inputs of the board's tools for a bitstream.
 
-    ``storage_bytes`` : as for ``boards.memory.banks``. An area that ``host.commands.report`` found
-    before in the same directory, for the same config, is what the kernel's place is chosen by.
+    ``storage_bytes`` : as for ``boards.memory.banks``. If ``host.commands.report`` has found the
+    area before, in the same directory and for the same config, it decides the kernel's place.
     """
     options = dict(storage_bytes=storage_bytes)
     return _made(name, board, out, values, overwrite, library=library, package=options)
 
 
 def identity(design, board, description):
-    """Whose the files of a described kernel are: how its manifest begins."""
+    """The identity of a described kernel, with which its manifest begins."""
     return {
         "version": version("rlfabric"),
         "design": design,
@@ -149,15 +152,15 @@ def identity(design, board, description):
 
 
 def _made(name, board, out, values, overwrite, *, library, package=None):
-    """The directory, with all that goes there; ``package``: options of what the board's tools
-    need, None without that."""
+    """Writes all files and returns their directory; ``package``: options of the inputs of the
+    board's tools, None without these."""
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)
     description = design.describe(config)
     directory, whose = Path(out) / board.name / name, identity(name, board, description)
     if package is not None:
-        banks(description, board, **package)  # where there is no such memory, nothing is touched
-    take(directory, whose, overwrite=overwrite)  # a refusal does not wait for the Verilog
+        banks(description, board, **package)  # without such memory it raises, nothing is touched
+    take(directory, whose, overwrite=overwrite)  # it refuses before the Verilog is made
     say(f"writing Verilog of {name} for {board.title}")
     files = _files(design, board, config, whose)
     if package is not None:
@@ -167,7 +170,7 @@ def _made(name, board, out, values, overwrite, *, library, package=None):
 
 
 def _files(design, board, config, whose):
-    """``{file: text}`` of a kernel, but for its manifest and what a board's tools need."""
+    """``{file: text}`` of a kernel, without its manifest and the inputs of a board's tools."""
     description = design.describe(config)
     verilog = to_verilog(design.kernel(config), name=description.name)
     heading = f"{whose['design']} on {board.title}, rlfabric {whose['version']}"
@@ -183,7 +186,7 @@ def _files(design, board, config, whose):
 
 
 def describe(name, board, out, **values):
-    """As ``generate``, but write ``kernel.json`` alone, which is all that card ``model`` loads."""
+    """As ``generate``, but writes ``kernel.json`` alone, which is all that card ``model`` loads."""
     design, board = find_design(name), boards.get(board)
     description = design.describe(configure(design, board, values, library=True))
     whose, files = identity(name, board, description), {"kernel.json": description.to_json()}
@@ -191,17 +194,17 @@ def describe(name, board, out, **values):
 
 
 def keep(name, board, out, *, verilog, called=None, others="", **values):
-    """A kernel for a run: as ``generate``, but in a folder that no other kernel comes to.
+    """A kernel for a run: as ``generate``, but in a folder that no other kernel uses.
 
-    It is called after the config's hash and the files' contents, is written whole and not again.
-    Without ``verilog`` it holds ``kernel.json`` alone, which is all that card ``model`` loads.
-    ``called`` and ``others`` as of ``override``.
+    The folder is named after the config's hash and the files' contents, and is written once, as a
+    whole. Without ``verilog`` it has ``kernel.json`` alone, which is all that card ``model`` loads.
+    ``called`` and ``others`` are as in ``override``.
 
     Returns
     -------
     folder : Path
     description : KernelDescription
-        That of the config asked for; what is loaded from the folder must equal it.
+        The description of this config; the one that is loaded from the folder must equal it.
     """
     design, found = find_design(name), boards.get(board)
     config = configure(design, found, values, library=True, called=called, others=others)
@@ -222,15 +225,15 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
 
 
 def card_banks(description, board, *, storage_bytes=None):
-    """Memory of a simulated card for the described kernel, as ``host.card.open_card`` takes it: of
-    each master what it has on ``board``. ``storage_bytes`` : as for ``boards.memory.banks``."""
+    """Memory of a simulated card for the described kernel, for ``host.card.open_card``: each master
+    has the memory of its bank on ``board``. ``storage_bytes`` : as for ``boards.memory.banks``."""
     own = banks(description, board, storage_bytes=storage_bytes)
     return tuple(Bank(bank.name, bank.size) for bank in own)
 
 
 def read_description(path):
-    """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote; ValueError if
-    it is damaged, or not the one that the manifest beside it names."""
+    """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote. ValueError if
+    the file is damaged, or not the file that the manifest beside it names."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} must be built first (rlfabric bitstream), not missing")

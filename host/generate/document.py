@@ -1,4 +1,4 @@
-"""The document beside the Verilog: registers and buffers, from the tables that made them."""
+"""The document beside the Verilog: registers and buffers, from the same tables as the hardware."""
 
 from hw.shell.control_map import CONTROL
 from hw.shell.program import PAGE_BYTES
@@ -10,27 +10,28 @@ _ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
 
 _MEMORY = f"""\
 A buffer is a pointer and a size. The pointer is a multiple of 64. The size counts bytes
-(`<name>_bytes`), or pages of {PAGE_BYTES} (`<name>_pages`) where 32 bits would not hold them; the
-kernel stays inside of it.
+(`<name>_bytes`), or pages of {PAGE_BYTES} (`<name>_pages`) if 32 bits would not hold the bytes; the
+kernel stays inside of the buffer.
 
-The kernel reads and writes whole beats of a buffer's master. What a command touches is rounded up
-to them and must lie inside: give sizes in whole beats, which multiples of 64 are on every master.
-An offset in a command is a multiple of 64, even where the command moves nothing.
+The kernel reads and writes whole beats of a buffer's master. The bytes of a command are rounded up
+to whole beats, which must lie inside of the buffer. So give sizes in whole beats; a multiple of 64
+is a whole number of beats on every master. An offset in a command is a multiple of 64, even if the
+command moves nothing.
 
-Where memory answers a command with an error, the command ends with `axi`, whatever else it found.
-Any of the bytes that it was to write may have been written, and none beside them; what of the
-kernel's state it has changed is in its description. The commands before it stand, those behind it
-are not run. The status block is written all the same; should memory fail that, the launch ends and
-nothing tells.
+If memory answers a command with an error, the command ends with `axi`, whatever other error it has
+found. Any of the bytes that it was to write may have been written, and no others; its description
+says which part of the kernel's state it may have changed. The commands before it are done, and the
+commands after it are not run. The status block is written all the same; if this write fails too,
+the launch ends without a report.
 
-A launch whose status buffer is too small, or not on a multiple of 64, ends and writes nothing.
+A launch whose status buffer is too small, or not at a multiple of 64, ends and writes nothing.
 """
 
 _RESET = """\
 `ap_rst_n` may come only while no burst is under way on any master, as between launches, or together
-with a reset of all that answers them: beats that were asked for before a reset are not told from
-those after it. So a launch that stands still is ended by a reset of the whole card. After it the
-kernel is as it was loaded; memory keeps its bytes.
+with a reset of everything that answers the masters: the kernel cannot distinguish beats that were
+requested before a reset from those after it. So a launch that stands still is ended by a reset of
+the whole card. After it the kernel is as after loading; memory keeps its bytes.
 """
 
 
@@ -74,7 +75,7 @@ def document(description, documents, errors, *, heading, config=None):
     heading : str
         First line.
     config : ConfigBase
-        The kernel's, on which limits of fields may depend.
+        The kernel's config, on which limits of fields may depend.
     """
     arguments = [
         (each.id, f"`{each.name}`", f"{each.offset:#05x}", each.size, _what(each))

@@ -1,8 +1,8 @@
-"""The folder of a generated kernel: it holds files of one kernel, and ``manifest.json`` lists them.
+"""The folder of a generated kernel: it has files of one kernel, and ``manifest.json`` lists them.
 
-What another kernel left in a folder goes when a kernel takes it. Two things do not: a finished
-bitstream, which is hours of work and needs its ``kernel.json``, and a file that was changed by
-hand. They are a reason to refuse, or move to a folder inside where that was asked for.
+When a kernel takes a folder, files of another kernel are removed. There are two exceptions: a
+finished bitstream, which is hours of work and needs its ``kernel.json``, and a file that was
+changed by hand. Because of these the folder is refused, or on request they move to a folder inside.
 """
 
 import hashlib
@@ -22,34 +22,35 @@ __all__ = ["MANIFEST", "manifest", "take", "write"]
 MANIFEST = "manifest.json"
 
 _DESCRIPTION = "kernel.json"
-#: What nobody writes by hand: replaced without a question.
+#: Files that nobody writes by hand; they are replaced without a question.
 _OURS = {_DESCRIPTION, MANIFEST, REPORT, PICTURE}
 
 
 def manifest(identity, files, known=()):
-    """``manifest.json``: whose the files are, and SHA-256 of each by name; bytes, as ``files`` are.
+    """``manifest.json`` as bytes: the kernel's identity, and the SHA-256 of each of ``files``,
+    ``{name: bytes}``.
 
-    ``known`` : digests of files that are there besides.
+    ``known`` : digests of other files in the folder.
     """
     digests = {**dict(known), **{name: _digest(data) for name, data in files.items()}}
     return (json.dumps({**identity, "sha256": digests}, indent=2, sort_keys=True) + "\n").encode()
 
 
 def take(directory, identity, files=(), *, overwrite=False):
-    """Make ``directory`` that of a kernel: files of another one are removed, if they are as its
+    """Takes ``directory`` for a kernel: files of another kernel are removed if they are as its
     manifest says.
 
-    ``Unwritable`` where the system refuses.
+    ``Unwritable`` if the system refuses.
 
     Parameters
     ----------
     identity : dict of str
-        Of the kernel, with its ``config_hash``: what its manifest begins with.
+        The kernel's identity with its ``config_hash``, with which its manifest begins.
     files : dict of name to bytes
-        What will be written.
+        Files that will be written.
     overwrite : bool
-        Whether what may not be lost moves to a folder inside, which is called after the hash of the
-        config that it is of. Else it raises ValueError, and nothing is touched.
+        Whether files that must not be lost move to a folder inside, which is named after the hash
+        of their config. If not, they raise ValueError, and nothing is touched.
     """
     directory = Path(directory)
     with _writable(directory):
@@ -57,10 +58,10 @@ def take(directory, identity, files=(), *, overwrite=False):
 
 
 def write(directory, identity, files, *, overwrite=False):
-    """``take`` the directory and write ``files``, ``{name: bytes}``, there; the manifest last.
+    """Takes the directory (``take``) and writes ``files``, ``{name: bytes}``, the manifest last.
 
-    A file that is as it shall be is not touched: a tool that goes by dates does not make again what
-    it has. ``Unwritable`` where the system refuses.
+    A file that has its content already is not touched, so that a tool which compares dates does not
+    repeat its work. ``Unwritable`` if the system refuses.
     """
     directory = Path(directory)
     with _writable(directory):
@@ -90,7 +91,7 @@ def _take(directory, identity, files, overwrite):
         for path in [*made, *[directory / _DESCRIPTION] * bool(made), *changed]:
             if path.exists():
                 path.rename(place / path.name)
-        say(f"what was in {directory} and is not rlfabric's to replace is in {place}")
+        say(f"files in {directory} that rlfabric must not replace are now in {place}")
     if not same:
         for name in digests:
             (directory / name).unlink(missing_ok=True)
@@ -110,7 +111,7 @@ def _digest(data):
 
 
 def _read(directory):
-    """Whose the files of a directory are, and their digests; nothing where no manifest says so."""
+    """The identity and the digests in a directory's manifest; both are empty without one."""
     try:
         found = json.loads((directory / MANIFEST).read_bytes())
         return found, dict(found.pop("sha256"))
@@ -127,8 +128,8 @@ def _hash_of(directory):
 
 
 def _changed(directory, digests, files, same):
-    """Paths of files that would be lost and are not as a manifest says: to be removed, or replaced
-    by another content."""
+    """Paths of files that would be removed, or replaced by another content, but are not as the
+    manifest says."""
     lost = set(files) | (set() if same else set(digests))
     found = []
     for name in sorted(lost - _OURS):
@@ -141,7 +142,7 @@ def _changed(directory, digests, files, same):
 
 
 def _free(directory, name):
-    """A folder inside that is not there yet."""
+    """A folder inside that does not exist yet."""
     numbers = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     return next(path for path in (directory / f"{name}{n}" for n in numbers) if not path.exists())
 

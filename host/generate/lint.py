@@ -1,4 +1,4 @@
-"""Verilator's lint over generated Verilog, with the warnings that are waived and why."""
+"""Verilator's lint of generated Verilog, with the waived warnings and their reasons."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ from sim.tools import require, tool_environment
 
 __all__ = ["LintError", "WAIVERS", "lint_directory", "waiver_file"]
 
-# Operators that extend the shorter operand by its sign or zeros; an assignment is not among them.
+# Operators that extend the shorter operand by its sign or zeros; assignments are not among them.
 _EXTENDING = (
     *("ADD", "SUB", "MUL", "SHIFTL", "COND", "EQ", "NEQ"),
     *("LT", "LTE", "GT", "GTE", "LTS", "LTES", "GTS", "GTES"),
@@ -25,8 +25,8 @@ WAIVERS = (
         "starts every `always @*` once all of them wait; a tool may take it for `=`",
     ),
     ("UNUSEDSIGNAL", "*", "Amaranth names every field of a structure, for waveforms, used or not"),
-    ("CASEINCOMPLETE", "*", "Amaranth assigns before every case what holds if none of it matches"),
-    ("VARHIDDEN", "*", "an instance and a wire or memory inside it may have one name"),
+    ("CASEINCOMPLETE", "*", "before every case Amaranth assigns the values of no match"),
+    ("VARHIDDEN", "*", "an instance and a wire or memory inside it may have the same name"),
     ("UNUSEDPARAM", "*'RAM_STYLE'", "read by synthesis, as the attribute ram_style"),
     ("SYMRSVDWORD", "*'interrupt'", "Vitis prescribes the name of this port"),
     ("ASCRANGE", "*bit range: [-1:0]", "a field of zero bits, which nothing reads"),
@@ -45,7 +45,7 @@ WAIVERS = (
 
 
 class LintError(Failure):
-    """Verilator found something that is not waived; the message is its report."""
+    """Verilator gave a warning that is not waived; the message is its report."""
 
 
 def waiver_file():
@@ -58,7 +58,7 @@ def waiver_file():
 
 
 def lint_directory(directory):
-    """Run ``verilator --lint-only -Wall`` on the kernel of a directory that ``generate`` wrote.
+    """Runs ``verilator --lint-only -Wall`` on the kernel of a directory that ``generate`` wrote.
 
     Raises MissingTool without Verilator, LintError if anything is reported.
     """

@@ -53,10 +53,10 @@ def unasked(run, mine):
         code, _, err = run("evaluate", "run", "--episodes", 2)
         assert code == 2 and "mine" not in sys.modules
         assert err == (
-            "rlfabric: --import must name mine, of which run/best.npz has its algorithm "
-            "'mine:SARSA': that module's code would run\n"
+            "rlfabric: --import must name mine: run/best.npz has the algorithm "
+            "'mine:SARSA', which would run this module's code\n"
         )
-        with pytest.raises(ValueError, match="--import must name mine, of which run/summary.json"):
+        with pytest.raises(ValueError, match="--import must name mine: run/summary.json has"):
             of_run(Path("run"), "replay", "u200", {})
         assert run("train", "dqn", "--config", "run/summary.json")[0] == 2
         assert "mine" not in sys.modules

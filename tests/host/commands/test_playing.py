@@ -182,7 +182,7 @@ def test_a_video_of_minatar(watch):
 
 def test_a_gif_that_is_too_long(policy, monkeypatch):
     monkeypatch.setattr(film, "_LONGEST", 2)
-    with pytest.warns(RuntimeWarning, match="^a gif must be of at most 2 pictures"):
+    with pytest.warns(RuntimeWarning, match="^a gif must have at most 2 pictures"):
         file = play(policy("Seen"), episodes=1, render="gif").file
     with Image.open(file) as kept:
         assert kept.n_frames == 2
@@ -230,7 +230,7 @@ def test_a_module_that_a_file_names_is_not_imported_unasked(run, policy, tmp_pat
     monkeypatch.chdir(tmp_path)
     folder = policy("a_strangers:CartPole-v1", 4)
     code, _, err = run("evaluate", folder)
-    words = r"rlfabric: --import must name a_strangers, of which .*best.npz has its environment"
+    words = r"rlfabric: --import must name a_strangers: .*best.npz has the environment"
     assert code == 2 and re.match(words, err) and not (tmp_path / "ran").exists()
     code, out, _ = run("evaluate", folder, "--episodes", 1, "--import", "a_strangers")
     assert code == 0 and out.startswith("mean return ") and (tmp_path / "ran").exists()

@@ -48,7 +48,7 @@ def test_images_pick_the_learner_that_takes_them(env, capsys):
     """user D7: README's own line was refused, with learner card by default."""
     for how in ({"env": env}, {"settings": {"env": env}}):
         assert asked(**how)[0] == preset("dqn", "cpu", None, env)
-        assert f"learner cpu, for {env} gives images" in capsys.readouterr().err
+        assert f"learner cpu, since {env} gives images" in capsys.readouterr().err
     assert asked(env=env, learner="card")[0].learner == "card"  # refused later, with the reason
     assert asked("a3c", env=env)[0].learner == "card"
     assert asked(env="Acrobot-v1")[0].learner == "card"
@@ -93,7 +93,7 @@ def test_a_module_that_a_file_names_is_not_imported_unasked(write, nested, monke
     env = "gymnasium.envs.classic_control:Acrobot-v1"
     config = preset("dqn", "cpu").to_dict() | {"env": env}
     file = write({"config": config} if nested else {"env": env})
-    with pytest.raises(ValueError, match="^--import must name gymnasium.envs.classic_control, of"):
+    with pytest.raises(ValueError, match="^--import must name gymnasium.envs.classic_control: "):
         asked(file=file)
     module, _ = env.split(":")
     assert asked(file=file, imports=[module])[0].env == env
@@ -160,7 +160,7 @@ def test_a_threshold_is_a_reason_to_stop():
     "content, message",
     [
         ("{", "^--config must be a file of JSON, not .*asked.json"),
-        ("[1]", "^--config must be an object of fields, not what .*asked.json is$"),
+        ("[1]", "^--config must be a JSON object of fields, not the value in .*asked.json$"),
         ({"algo": "ppo"}, "^algo must be dqn, as ALGO is, not 'ppo'$"),
         ({"gamma": 2}, r"^gamma must be in \[0, 1\], not 2$"),
         ({"gama": 1}, r"^gama must be .* \(did you mean gamma\?\)$"),

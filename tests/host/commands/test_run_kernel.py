@@ -119,7 +119,7 @@ def test_another_designs_kernel_is_refused(trained, command):
 
 def test_what_is_no_run(trained, tmp_path):
     folder, _, _ = trained("a3c", learner="cpu", card="none")
-    with pytest.raises(ValueError, match="^DESIGN must be none, absent: .* needs no kernel, not"):
+    with pytest.raises(ValueError, match="^DESIGN must be none, since .* needs no kernel, not"):
         of_run(folder, "a3c", "u200", {})
     for path, message in (
         (tmp_path / "none", "must be a file of JSON, not .*none"),

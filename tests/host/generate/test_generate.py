@@ -88,7 +88,7 @@ def test_document_shows_every_table(tmp_path):
         "give sizes in whole beats",
         "The pointer is a multiple of 64.",
         "pages of 4096 (`<name>_pages`)",
-        "the command ends with `axi`, whatever else it found",
+        "the command ends with `axi`, whatever other error it has",
         "`ap_rst_n` may come only while no burst is under way",
         "## Stub commands",
         "| 0x10 | `value` | u32 | 1..1024 | what to write |",
