@@ -1,9 +1,9 @@
 """Checkpoints: nested state in one file that is either whole or absent.
 
-A zip (NumPy's npz) of one JSON tree and the arrays that it names; no pickle, so reading a file from
-a stranger runs nothing, and no compression, so it takes no more memory than the file is long. What
-the file names, such as a module of an environment, is up to who asks for it. Written beside the
-target, flushed, then renamed over it.
+The file is a zip (NumPy's npz) of one JSON tree and the arrays that the tree names. It has no
+pickle, so reading a stranger's file runs no code, and no compression, so reading takes no more
+memory than the file has bytes. Names in the file, such as a module of an environment, are left to
+the caller. A file is written beside its target, flushed, and then renamed to it.
 """
 
 import json
@@ -40,7 +40,7 @@ __all__ = [
 #: end of the names of files that are being written, or that a killed process has left
 PARTIAL = ".partial"
 
-#: what the parts of a file may raise that are not what was saved: nested too deep, too large, ...
+#: exceptions that wrong parts of a file may raise: parts that are nested too deep, too large, ...
 WRONG = (
     ArithmeticError,
     AttributeError,
@@ -53,7 +53,7 @@ WRONG = (
 )
 
 _FORMAT = "rlfabric-checkpoint-1"
-#: the version that a file without one is of
+#: the version of a file that names none
 _OLDER = "0.1.0 or older"
 
 
@@ -62,10 +62,11 @@ class CheckpointError(UsageError):
 
 
 def atomic_write(path, write):
-    """Call ``write(binary file)`` so that ``path`` is the old or the new content, never a part."""
+    """Calls ``write(binary file)``, so that ``path`` has the old or the new content, never a part
+    of it."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
-    # Not by tempfile, whose files are for the owner alone whatever the umask says.
+    # Not made by tempfile: only the owner may read its files, whatever the umask is.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with naming(path), os.fdopen(handle, "wb") as file:
@@ -94,7 +95,7 @@ def _noun(kind):
 
 
 def check_writable(directory):
-    """Make the directory; ValueError unless files can be written in it."""
+    """Makes the directory; ValueError unless files can be written in it."""
     directory = Path(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -113,13 +114,13 @@ def save(
     config: Mapping[str, object],
     state: Mapping[str, object],
 ) -> None:
-    """Write ``state`` atomically.
+    """Writes ``state`` atomically.
 
     Parameters
     ----------
     path : path, or a binary file that is open
     kind : str
-        What the file is (``training``, ``policy``).
+        ``training`` or ``policy``.
     config : dict
         JSON values; ``load`` compares them.
     state : nested dict and list of arrays and JSON values
@@ -130,7 +131,7 @@ def save(
         if isinstance(value, np.ndarray):
             name = f"a{len(arrays)}"
             entry = {"__array__": name}
-            if value.dtype.names:  # records whole: NumPy writes anything between their fields
+            if value.dtype.names:  # as bytes: else NumPy leaves gaps between fields undefined
                 entry["fields"] = np.lib.format.dtype_to_descr(value.dtype)
                 value = value.view(f"V{value.dtype.itemsize}")
             arrays[name] = value
@@ -155,7 +156,7 @@ def save(
 def load(
     path: str | PathLike[str] | IO[bytes], kind: str, expected: Mapping[str, object] | None = None
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Read ``(config, state)`` from a path or a binary file; arrays are writable copies.
+    """Reads ``(config, state)`` from a path or a binary file; arrays are writable copies.
 
     ``expected`` is the config that must have been saved with it. CheckpointError if the file is
     absent, damaged, of another kind or of another config (naming each field that differs).
@@ -185,8 +186,8 @@ def load(
 
 
 def _arrays(path):
-    """Name -> array, of a zip that holds no more bytes than it has itself: ``save`` compresses
-    nothing. A damaged one raises whatever zipfile, zlib and NumPy do."""
+    """Name -> array, of a zip whose parts have no more bytes than the zip itself, since ``save``
+    compresses nothing. A damaged zip raises exceptions of zipfile, zlib and NumPy."""
     with zipfile.ZipFile(path) as file:
         held = sum(info.file_size for info in file.infolist())
         size = file.fp.seek(0, os.SEEK_END)
@@ -200,7 +201,7 @@ def _arrays(path):
 
 @contextmanager
 def restoring(path):
-    """CheckpointError where what was loaded from ``path`` is not what its reader looks for."""
+    """CheckpointError if the state from ``path`` is not one that its reader can take."""
     try:
         yield
     except RlfabricError:
@@ -209,7 +210,7 @@ def restoring(path):
         with np.load(path, allow_pickle=False) as file:
             writer = json.loads(file["tree"].tobytes()).get("version", _OLDER)
         raise CheckpointError(
-            f"checkpoint must hold what this version saves, not less or other "
+            f"checkpoint must hold the state that this version saves, not another "
             f"({type(error).__name__}: {error}; {path}{_other_version(writer)})"
         ) from error
 
@@ -226,7 +227,7 @@ def _join(value, arrays):
 
 
 def _records(fields):
-    """The dtype of what ``dtype_to_descr`` said, after JSON."""
+    """The dtype for fields that ``dtype_to_descr`` made, and that went through JSON."""
     parts = [(name, kind, *map(tuple, shape)) for name, kind, *shape in fields]
     return np.lib.format.descr_to_dtype(parts)
 
@@ -259,6 +260,6 @@ def _shown(config, name):
 
 
 def _other_version(writer):
-    """Words on the version that wrote a file, where it is not this one."""
+    """A text about the version that wrote a file, if it is not this one."""
     own = version("rlfabric")
     return "" if writer == own else f", which rlfabric {writer} wrote, and this is {own}"

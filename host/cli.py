@@ -1,13 +1,15 @@
-"""The command ``rlfabric``: ``host.commands.app``, its warnings, its errors and its end.
+"""The command ``rlfabric``: runs ``host.commands.app``, and reports its warnings and errors.
 
-An error of use, or of the machine, is one line; a bug, ours or of an environment, is a traceback.
-`-v`, before the command or behind `train` and `evaluate`, shows a traceback of either.
+A wrong use, or a failure of the machine, is reported in one line; a bug, of rlfabric or of an
+environment, with a traceback. `-v`, before the command or after `train` and `evaluate`, shows a
+traceback in both cases.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool that `make setup` installs is missing, 4 does
 not fit the board, 5 the board's own tools are missing, all their inputs are written, 6 those tools
 are of a release that does not fit, 7 the output cannot be written, 130 interrupted.
 
-The commands are imported when Ctrl-C is a word and no traceback: that takes seconds.
+Importing the commands takes seconds. Before it, Ctrl-C is set to end the program with a word
+instead of a traceback.
 """
 
 import importlib
@@ -22,18 +24,18 @@ __all__ = ["main"]
 
 
 def _show(message, category, *place):
-    """A warning in a line: where in our code it was raised is nothing to a user."""
+    """Prints a warning in one line, without its place in the source code."""
     print(f"rlfabric: warning: {message}", file=sys.stderr)
 
 
 def _at_once(number, frame):
-    """An exception might be swallowed or wrapped by whatever is being imported."""
+    """Ends the process. An exception might be caught or wrapped by a module that is imported."""
     os.write(2, b"rlfabric: interrupted\n")
     os._exit(INTERRUPTED)
 
 
 def _imported(commands):
-    """The commands, how errors are reported, and the warning that nobody wants."""
+    """The app of the commands, the function that reports errors, and a warning to ignore."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _at_once)
@@ -49,15 +51,15 @@ def _imported(commands):
 
 
 def main(commands=f"{__package__}.commands.app"):
-    """Run the command line of the module ``commands``; what a user can cause ends in one line and
-    an exit code."""
+    """Runs the command line of the module ``commands``; an error that a user can cause ends it with
+    one line and an exit code."""
     app, report, unused = _imported(commands)
     warnings.showwarning = _show
     # Estimates and descriptions look at components that nothing elaborates.
     warnings.simplefilter("ignore", unused)
     try:
         code = _code(app, report)
-    except KeyboardInterrupt:  # one more, while the first was reported
+    except KeyboardInterrupt:  # a second one, while the first was reported
         code = INTERRUPTED
     leave(code)
 
@@ -68,7 +70,7 @@ def _code(app, report):
         app()
     except SystemExit as end:
         cause = getattr(end.__context__, "__cause__", None)
-        if isinstance(cause, KeyboardInterrupt):  # which typer ends without a word
+        if isinstance(cause, KeyboardInterrupt):  # typer would end it without a word
             return report(cause)
         return end.code or 0
     except (KeyboardInterrupt, Exception) as error:

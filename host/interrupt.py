@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a request to stop, so that work in progress ends whole."""
+"""SIGINT and SIGTERM as requests to stop, so that work in progress can be finished."""
 
 import atexit
 import os
@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: how long Python's end waits for a thread that was left behind
+#: seconds that the end of Python waits for a thread that was left behind
 _END_S = 30.0
 
 _left = []
@@ -22,7 +22,7 @@ _left = []
 
 @contextmanager
 def stop_requests():
-    """Yield a list that a signal is appended to; look at it where stopping is safe.
+    """Yields a list to which signals are appended; the caller looks at it where stopping is safe.
 
     A second signal raises KeyboardInterrupt at once. Outside the main thread, where Python takes
     no signals, the list stays empty.
@@ -47,7 +47,7 @@ def stop_requests():
 
 @contextmanager
 def terminating():
-    """SIGTERM raises KeyboardInterrupt in the block, as SIGINT does, so that what was begun is
+    """SIGTERM raises KeyboardInterrupt in the block, as SIGINT does, so that unfinished work is
     cleared away. Outside the main thread nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -65,11 +65,11 @@ def terminating():
 
 @contextmanager
 def leaving_behind(thread):
-    """The daemon ``thread``, if it is alive behind the block, has a call that nobody waits for.
+    """If the daemon ``thread`` is alive after the block, nobody waits for its call any more.
 
-    The interpreter cannot be taken down around such a thread: what it works on would be freed under
-    it, or the thread end in the midst of C code that does not expect it, and the process abort.
-    ``leave`` goes without taking it down; the end of any other program waits for the call.
+    The interpreter cannot be shut down beside such a thread: the thread's data would be freed, or
+    the thread would end inside C code that does not expect it, and the process would abort.
+    ``leave`` ends the process without this shutdown; any other program waits for the call.
     """
     _left.append(thread)
     try:
@@ -86,11 +86,11 @@ def _wait_for_left():
 
 
 def leave(code):
-    """End the process with ``code``, whatever signals come meanwhile.
+    """Ends the process with ``code``, even if signals come meanwhile.
 
-    What still has to be waited for, such as a thread of an environment, another signal ends at
-    once. Python takes its signal handlers away long before it has ended itself: from there on
-    signals are ignored, for one would kill the process, and its exit code would be of that.
+    If the end must wait, for example for a thread of an environment, a signal ends the process at
+    once. Python removes its signal handlers long before its own end: from then on signals are
+    ignored, since a signal would kill the process and change its exit code.
     """
 
     def at_once(number, frame):

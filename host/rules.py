@@ -1,8 +1,9 @@
-"""Rules of config fields, written beside them: what a config checks is what `rlfabric show` shows.
+"""Rules of config fields, written beside them: a config checks the rules that `rlfabric show`
+shows.
 
     gamma: Annotated[float, FRACTION] = 0.99
 
-A field that a subclass declares again keeps its rule. None passes wherever the annotation has it.
+A field that a subclass declares again keeps its rule. None is allowed if the annotation has it.
 """
 
 import math
@@ -18,14 +19,14 @@ __all__ += ["check_choice", "check_fields", "check_number", "rules"]
 
 
 def check_number(name, value, rule, holds):
-    """Raise ``ValueError("<name> must be <rule>, not value")`` unless value is a number and
+    """Raises ``ValueError("<name> must be <rule>, not value")`` unless value is a number and
     ``holds(value)``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
         raise UsageError(f"{name} must be {rule}, not {value!r}")
 
 
 def check_choice(name, value, choices):
-    """Raise ``ValueError`` unless value is one of the named choices."""
+    """Raises ``ValueError`` unless value is one of the named choices."""
     if not isinstance(value, str | int) or value not in choices:
         names = ", ".join(map(str, choices))
         raise UsageError(f"{name} must be one of {names}, not {value!r}")
@@ -33,7 +34,8 @@ def check_choice(name, value, choices):
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer in ``low..high``; a large end that is a power of two, or 1 less, is shown so."""
+    """An integer in ``low..high``; a large ``high`` is shown as a power of two, or 1 less, if it is
+    one."""
 
     low: int
     high: int
@@ -52,7 +54,7 @@ class Integer:
 
 @dataclass(frozen=True)
 class Number:
-    """A number for which ``holds(number)``; ``rule`` says so in words."""
+    """A number for which ``holds(number)`` is true; ``rule`` is the same in words."""
 
     rule: str
     holds: object
@@ -88,7 +90,7 @@ class Flag:
 
 
 class Nothing:
-    """None alone, of a field that a subclass has no use for."""
+    """None alone, for a field that a subclass does not use."""
 
     def check(self, name, value):
         if value is not None:
@@ -106,7 +108,8 @@ FRACTION = Number("in [0, 1]", lambda x: 0 <= x <= 1)
 
 
 def rules(kind):
-    """``{field: rule}`` of the config class ``kind``, of the fields that have one."""
+    """``{field: (rule, whether None is allowed)}`` of the config class ``kind``, for fields with a
+    rule."""
     found = {}
     for each in reversed(kind.__mro__):
         for name, annotation in vars(each).get("__annotations__", {}).items():
@@ -119,7 +122,7 @@ def rules(kind):
 
 
 def check_fields(config):
-    """Raise ``ValueError`` unless every field of ``config`` keeps its rule."""
+    """Raises ``ValueError`` unless every field of ``config`` keeps its rule."""
     for name, (rule, optional) in rules(type(config)).items():
         value = getattr(config, name)
         if value is not None or not optional:

@@ -1,4 +1,4 @@
-"""Texts of ``--set FIELD=VALUE`` into a config: which field a name means, what a text is."""
+"""Sets fields of a config by texts ``--set FIELD=VALUE``: finds the field, and reads the value."""
 
 import difflib
 from dataclasses import fields, is_dataclass, replace
@@ -22,9 +22,9 @@ def leaves(config, inside=()):
 
 
 def resolve(config, name, hint="", before=""):
-    """The one dotted name that ``name`` means: itself, or the only one that ends in it.
+    """The one dotted name that ``name`` means: itself, or the only name that ends in it.
 
-    ValueError as of ``override``, with ``before`` in front of names.
+    ValueError as in ``override``, with ``before`` in front of names.
     """
     names = [leaf for leaf, _, _ in leaves(config)]
     found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
@@ -42,8 +42,8 @@ def resolve(config, name, hint="", before=""):
 
 
 def _close(name, names):
-    """Those of dotted ``names`` that ``name`` contains, is short for (lr, ent_coef), or is a slip
-    of."""
+    """Those of dotted ``names`` that are inside ``name``, that it abbreviates (lr, ent_coef), or to
+    which it is similar."""
     wanted = name.rpartition(".")[2].lower()
     parts = wanted.split("_")
     shorts = {leaf.rpartition(".")[2]: leaf for leaf in names}
@@ -81,11 +81,10 @@ def _number(text):
 def _parse(name, text, like):
     """``text`` from a command line as a value of the type of ``like``.
 
-    A tuple is written with commas between its parts: integers, texts where ``like`` has texts, or
-    integers with colons between them, a tuple each (16:8:4,32:4:2); so it is where ``like`` is
-    None and the text has colons or nothing in it. ``none`` is None where ``like`` is None or a
-    float, and what is not is then a number: an integer, if it is one and ``like`` is None.
-    ``text_of`` is the inverse.
+    A tuple is written with commas between its parts: integers, texts if ``like`` has texts, or
+    tuples of integers with colons (16:8:4,32:4:2). If ``like`` is None, a text with colons and an
+    empty text are tuples too. If ``like`` is None or a float, ``none`` is None, and any other text
+    is a number: a float, or for None an integer if it is one. ``text_of`` is the inverse.
     """
     try:
         if isinstance(like, tuple) or (like is None and (":" in text or not text)):
@@ -112,7 +111,7 @@ def _parse(name, text, like):
 
 
 def _tuples(like):
-    """What a text of a tuple such as ``like`` must be; of an empty one, or None, that is open."""
+    """The rule for texts of a tuple such as ``like``; if this is empty or None, both rules."""
     kinds = {
         int: "integers with commas between them, such as 64,64",
         tuple: "integers with colons and commas between them, such as 16:8:4,32:4:2",
@@ -139,13 +138,13 @@ def flat(values, prefix=""):
 
 
 def override(config, values, hint="", called=None, others=""):
-    """``config`` with fields replaced, all at once, so that rules across fields see the whole.
+    """``config`` with fields replaced, all at once, so that rules across fields see all values.
 
-    ``values`` maps a field's name, dotted (``engine.depth``) where several configs have it, to its
+    ``values`` maps a field's name, dotted (``engine.depth``) if several configs have it, to its
     value; a text is read as the type of the value that it replaces. ValueError names the field as
-    ``values`` does, and for an unknown one those that it may be a slip of, or else says ``hint``.
-    ``called`` maps a name of ``values`` to what the user wrote for it, ``others`` is what a user
-    writes in front of fields that ``values`` does not name.
+    ``values`` does; for an unknown field it proposes similar ones, or else gives ``hint``.
+    ``called`` maps a name of ``values`` to the name that the user wrote; ``others`` is the prefix
+    that a user writes before fields that ``values`` does not name.
     """
     present = {leaf: value for leaf, value, _ in leaves(config)}
     changes, written = {}, {}
@@ -169,7 +168,7 @@ def override(config, values, hint="", called=None, others=""):
             field, rule = str(error).partition(" ")[::2]
             if type(error) is not UsageError or prefix + field not in written:
                 raise
-            for each in fields(part):  # that the rule names with its value, such as lanes (2)
+            for each in fields(part):  # those that the rule names with values, such as lanes (2)
                 if prefix + each.name not in written:
                     rule = rule.replace(f" {each.name} (", f" {others}{each.name} (")
             raise UsageError(f"{written[prefix + field]} {rule}") from error

@@ -192,7 +192,7 @@ def test_x_a_checkpoint_of_another_version(tmp_path, monkeypatch):
     with pytest.raises(CheckpointError) as caught:
         with module.restoring(path):
             load(path, "training")[1]["b"]
-    assert str(caught.value).startswith("checkpoint must hold what this version saves")
+    assert str(caught.value).startswith("checkpoint must hold the state that this version saves")
     assert f"KeyError: 'b'; {path}, {words}" in str(caught.value)
     save(path, "training", {"seed": 1}, {})
     with pytest.raises(CheckpointError) as caught:
