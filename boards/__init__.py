@@ -1,4 +1,4 @@
-"""The boards, by name, and whether something fits one."""
+"""The boards by name, and checks whether a design fits on one."""
 
 import importlib
 import pkgutil
@@ -13,7 +13,7 @@ __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get", "ti
 
 
 def _found():
-    """The board of each package here that has one: a new board is a folder and nothing else."""
+    """The boards of the packages in this folder: a new board is one folder more."""
     found = pkgutil.iter_modules(__path__, f"{__name__}.")
     for module in sorted(found, key=lambda each: each.name):
         if module.ispkg:
@@ -24,12 +24,13 @@ def _found():
             )
 
 
-#: By name: ours, and those of installed packages with an entry point.
+#: Boards by name: those of this folder, and those of installed packages with an entry point.
 BOARDS = Registry("rlfabric.boards", Board, {board.name: board for board in _found()})
 
 
-#: Family -> its lookup tables for one with six inputs, at least: those of an ECP5 have four.
-#: A binary32 adder takes 1.4 times as many there, a PE of ``a3c`` 1.6 times, with its memory.
+#: Family -> how many of its lookup tables are needed, at least, for one with six inputs. An ECP5's
+#: have four inputs: a binary32 adder needs 1.4 times as many, and a PE of ``a3c`` with its memory
+#: 1.6 times.
 _TABLES = {"ecp5": 1.4}
 
 
@@ -47,8 +48,8 @@ def titles() -> dict[str, str]:
 
 
 class _Callable(ModuleType):
-    """A package that is a function too: where rlfabric is installed, this one stands at the place
-    of the public API's ``rlfabric.boards()``."""
+    """A package that can be called. If rlfabric is installed, this package has the same name as the
+    public API's function ``rlfabric.boards()``, and is both."""
 
     def __call__(self) -> dict[str, str]:
         return titles()
@@ -66,10 +67,11 @@ def get(name):
 
 
 def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
-    """Raise ``DoesNotFit`` unless ``count * item_bytes`` bytes fit ``bank``, or the largest.
+    """Raises ``DoesNotFit`` unless ``count * item_bytes`` bytes fit into ``bank``, by default the
+    largest.
 
-    A buffer lies in one bank. ``field`` is what the message calls ``count``, ``buffer`` the name of
-    what lies there.
+    A buffer lies in one bank. In the message ``field`` is the name of ``count``, and ``buffer`` the
+    name of the buffer.
     """
     bank = bank or board.largest_bank
     limit = bank.size // item_bytes
@@ -82,10 +84,10 @@ def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
 
 
 def fits_resources(board, estimate):
-    """Raise ``DoesNotFit`` for the first resource of which ``estimate`` exceeds the usable count.
+    """Raises ``DoesNotFit`` for the first resource of which ``estimate`` exceeds the usable count.
 
-    ``estimate``: an ``hw.estimate.Estimate``, of UltraScale+; what is None on either side is
-    unknown and passes.
+    ``estimate``: an ``hw.estimate.Estimate`` for UltraScale+. A resource that is None on either
+    side is unknown, and passes.
     """
     needs = estimate.resources
     if needs["lut"] is not None:

@@ -1,4 +1,5 @@
-"""Modules of generated Verilog that are the same but for their names: one of each is enough to map.
+"""Finds modules of generated Verilog that are the same except for their names: mapping one of them
+is enough.
 
 Amaranth writes a module for each instance of a component, named by its path.
 """
@@ -14,7 +15,7 @@ _PATH = re.compile(r"\\\S+")
 
 
 class Alike:
-    """``verilog`` less the modules that repeat another one.
+    """``verilog`` without the modules that repeat another one.
 
     Parameters
     ----------
@@ -23,20 +24,20 @@ class Alike:
     Attributes
     ----------
     verilog : str
-        Modules with a path as name (``\\top.core``) stand for all that are alike, whatever is in
-        them; others stay.
+        A module whose name is a path (``\\top.core``) stands for all modules that are alike; other
+        modules stay.
     """
 
     def __init__(self, verilog):
         texts = {found[1]: found[0] for found in _MODULE.finditer(verilog)}
         stands = {name: name for name in texts if name.startswith("\\")}
-        # The head has the name, and the ports in any order: what follows declares them.
+        # The head has the name, and the ports in any order; they are declared after it.
         bodies = {name: text.partition(";\n")[2] for name, text in texts.items()}
         inside = {
             name: Counter(word for word in _PATH.findall(body) if word in stands)
             for name, body in bodies.items()
         }
-        # Two are alike if what is in them is: from those without parts upwards.
+        # Two modules are alike if their parts are: modules without parts come first.
         found = 0
         while True:
             first = {}
@@ -56,12 +57,13 @@ class Alike:
         return _PATH.sub(lambda word: names.get(word[0], word[0]), text)
 
     def restored(self, found):
-        """``{name: boards.area.Module}`` of all modules, from that of those in ``verilog``."""
+        """``{name: boards.area.Module}`` of all modules, from ``found``, which has those that are
+        in ``verilog``."""
         result = dict(found)
         for name, counts in self._inside.items():
             name = name.removeprefix("\\")
             mapped = found.get(self._stands.get("\\" + name, name).removeprefix("\\"))
-            if mapped is None:  # nothing that it drives is read
+            if mapped is None:  # yosys has removed it, since nothing reads its outputs
                 continue
             left, inside = Counter(mapped.inside), Counter()
             for own, number in counts.items():

@@ -24,10 +24,10 @@ __all__ = [
     "total",
 ]
 
-#: The end of what follows, module by module, behind synth_xilinx up to its mapper. That is ABC9 for
-#: the units of binary32 arithmetic, of which there are hundreds, and for all else the older one,
-#: ABC: the WebAssembly build of ABC9 does not survive modules of a learner's size, nor a shared
-#: memory. In this order, as the older one runs in the same process and finds less behind the other.
+#: The last passes, module by module, after synth_xilinx up to its mapper. The mapper is ABC9 for
+#: the units of binary32 arithmetic, of which there are hundreds, and the older ABC for all other
+#: modules: the WebAssembly build of ABC9 crashes at modules of a learner's size and at a shared
+#: memory. ABC runs first: it runs in the same process, and finds less after ABC9.
 _XCUP_LUTS = (
     "select rlfabric_float32_* %n; abc -luts 2:2,3,6:5,10,20; "
     "select rlfabric_float32_*; opt_expr -mux_undef -noclkinv; abc9 -luts 2:2,3,6:5,10,20; "
@@ -39,8 +39,8 @@ _XCUP_LUTS = (
 #: UltraScale+, module by module.
 _XCUP_MODULES = f"synth_xilinx -family xcup -noiopad -noclkbuf -run begin:map_luts; {_XCUP_LUTS}"
 
-#: UltraScale+ with registers and adders packed into its DSP blocks, as the vendor's tools do: yosys
-#: has that for the DSP48E1 alone, of which the DSP48E2 is a wider one.
+#: UltraScale+ with registers and adders packed into its DSP blocks, as the vendor's tools do. yosys
+#: can pack the DSP48E1 alone, so a DSP48E2, which is a wider one, has its name for some passes.
 _XCUP_PACKED = (
     "synth_xilinx -family xcup -nodsp -noiopad -noclkbuf -flatten -run begin:coarse; "
     "opt_expr; opt_clean; opt -nodffe -nosdff; wreduce; peepopt; opt_clean; memory_dff; "
@@ -55,19 +55,19 @@ _XCUP_PACKED = (
 )
 _XCUP_PACKED_MODULES = f"{_XCUP_PACKED.replace('-flatten ', '')}map_luts; {_XCUP_LUTS}"
 
-#: family -> passes that dissolve all modules first, passes that keep each
+#: family -> passes that flatten all modules first, passes that keep each module
 FAMILIES = {
     "xcup": ("synth_xilinx -family xcup -noiopad -noclkbuf -flatten", _XCUP_MODULES),
     "xcup_dsp": (_XCUP_PACKED, _XCUP_PACKED_MODULES),
     "ecp5": ("; ".join(ecp5_passes()), "; ".join(ecp5_passes("-noflatten"))),
 }
 
-#: Families whose last passes go over all modules for each module that they map (ABC9, where modules
-#: are kept): some modules are mapped at a time, so many or so, while the others are boxes.
+#: Families whose last passes go over all modules for each module that they map (ABC9, if modules
+#: are kept): about ``_PART`` modules are mapped at a time, while the others are black boxes.
 _IN_PARTS, _PART = ("ecp5",), 40
 
-#: Cells of a path: what lies between registers, memories and multipliers. Carry chains are left
-#: out: a cell of several bits would look like a loop where one bit depends on another.
+#: Cells that count in a path between registers, memories and multipliers. Carry chains are left
+#: out: a cell of several bits would look like a loop if one bit depends on another.
 _LOGIC = "w:* t:LUT? t:MUXF? t:INV t:PFUMX t:L6MUX21"
 
 #: Lookup tables that a cell of memory, carry or shift register takes. UltraScale+: UG974. ECP5:
@@ -90,8 +90,8 @@ _LUTS = {
 
 
 def packing(family, packed):
-    """``family``, or, of a design that is ``packed``, the one that puts registers and adders into
-    DSP blocks, where there is one."""
+    """``family``, or for a design that is ``packed`` the one that packs registers and adders into
+    DSP blocks, if there is one."""
     other = f"{family}_dsp"
     return other if packed and other in FAMILIES else family
 
@@ -122,7 +122,7 @@ def count(cells):
 
 
 def _yosys(verilog, top, passes, work, progress, names=()):
-    """Folder with what is known of ``top`` after ``passes``: ``stat<k>.json`` and ``depth<k>.txt``
+    """Runs ``passes`` on ``top`` and returns the folder with ``stat<k>.json`` and ``depth<k>.txt``
     of each of ``_parts(names)``."""
     script = f"read_verilog {top}.v; hierarchy -top {top} -check; {passes}"
     known = "tee -q -o stat{0}.json stat -json; tee -q -o depth{0}.txt ltp -noff " + _LOGIC
@@ -130,10 +130,10 @@ def _yosys(verilog, top, passes, work, progress, names=()):
         script += f"; {known.format(0)}"
     else:
         script, _, mapper = script.rpartition("; ")
-        # Without a topmost module nothing is removed as unused: what is below a box would be.
+        # If no module is the topmost, none is removed as unused; those inside a box would be.
         script += f"; setattr -mod -unset top {top}; design -save unmapped"
         for number, part in enumerate(_parts(names)):
-            # Those that yosys made of parameters, whose names are its own, are mapped in part 0.
+            # Modules that yosys made of parameters, and named itself, are mapped in part 0.
             chosen = part if number else sorted(set(names) - set(part))
             aside = "* @named %d" if number else "@named"
             script += (
@@ -163,16 +163,17 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
     ----------
     verilog : str
     work : path
-        Folder for what yosys prints; a text that was mapped before is not mapped again.
+        Folder for the output of yosys; a text that was mapped before is not mapped again.
     family : str
         A key of ``FAMILIES``; ValueError for another.
     flatten : bool
-        Whether modules are dissolved first. If not, nothing is optimised across them: more cells,
-        but each module is mapped once however often it stands in the design, by whatever names.
+        Whether modules are flattened first. If not, nothing is optimised across modules, which
+        gives more cells; but a module is mapped once, even if the design has it several times under
+        different names.
     progress : callable
-        Is given what yosys is doing, as texts.
+        Called with texts that say what yosys is doing.
 
-    Minutes for a large design. Raises SynthesisError.
+    It takes minutes for a large design. Raises SynthesisError.
     """
     if family not in FAMILIES:
         raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
@@ -202,8 +203,9 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
 
 
 def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
-    """Cells of ``top`` with all below dissolved, each ``{type, parameters, connections, ...}`` of
-    yosys' JSON: a bit is the number of its net or a constant's text. As ``modules`` otherwise."""
+    """Cells of ``top``, flattened with all modules below it, each ``{type, parameters, connections,
+    ...}`` of yosys' JSON: a bit is the number of its net or a constant's text. Arguments and errors
+    are as in ``modules``."""
     passes = f"{FAMILIES[family][0]}; write_json netlist.json"
     folder = _yosys(verilog, top, passes, work, progress)
     found = json.loads((folder / "netlist.json").read_text())["modules"]
@@ -211,8 +213,8 @@ def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
 
 
 def total(found, name):
-    """``{cell: count}`` of a module and all below it. The sums that yosys prints leave out cells of
-    kinds that its topmost module has not."""
+    """``{cell: count}`` of a module and all below it. The sums that yosys prints leave out kinds of
+    cells that are not in its topmost module."""
     cells = Counter(found[name].cells)
     for child, number in found[name].inside.items():
         cells.update({cell: number * count for cell, count in total(found, child).items()})
@@ -222,8 +224,8 @@ def total(found, name):
 def grouped(found, top, group_of):
     """``{group: {lut, ff, bram36, uram, dsp}}`` of ``top`` and all below, whose sum is the whole.
 
-    ``group_of(name)``: the group of a module and of what is in it; None for that of the module
-    which it is in.
+    ``group_of(name)``: the group of a module and of the modules inside it; None: the group of the
+    module around it.
     """
     result = defaultdict(Counter)
 
@@ -240,6 +242,6 @@ def grouped(found, top, group_of):
 
 def synthesize(verilog, top, *, work, family="xcup", flatten=True):
     """Cells of ``top`` after yosys, as ``{lut, ff, bram36, uram, dsp, cells}``; arguments and
-    errors as ``modules``."""
+    errors are as in ``modules``."""
     cells = total(modules(verilog, top, work=work, family=family, flatten=flatten), top)
     return {**count(cells), "cells": cells}

@@ -1,19 +1,19 @@
-"""From a folder with a kernel's Verilog to a bitstream: every board answers the same calls.
+"""From a folder with a kernel's Verilog to a bitstream, with the same calls for every board.
 
 A board's ``boards/<name>/build.py``, or the module ``build`` of the package that an entry point of
 group ``rlfabric.boards`` names, has
 
 ``TARGETS : tuple of str``
-    What ``run`` can make, the default first; all have "hw".
+    The targets of ``run``, the default first; every board has "hw".
 ``files(description, board, banks, mapped)``
-    ``{relative path: text}`` of what the board's tools need beside the Verilog and ``kernel.json``:
-    equal inputs, equal texts, no path of this machine in them. ``banks``: of each master.
-    ``mapped``: resources of the kernel as ``rlfabric report`` found them, or None.
-``whole(description, board, banks)``, where that is more than the kernel
-    Verilog of all that the part holds, and the name of its topmost module.
+    ``{relative path: text}`` of the inputs of the board's tools besides the Verilog and
+    ``kernel.json``. Equal inputs give equal texts, without paths of this machine. ``banks``: one
+    for each master. ``mapped``: resources of the kernel as ``rlfabric report`` found them, or None.
+``whole(description, board, banks)``, if the part has more than the kernel
+    Verilog of everything on the part, and the name of its topmost module.
 ``run(folder, description, board, *, target, platform)``
-    Run the tools in ``folder``, which has those files; ``platform`` is None or what the user named
-    in place of ``board.platform``. Returns an ``Outcome``; raises the errors below.
+    Runs the tools in ``folder``, which has those files; ``platform`` is None, or the platform that
+    the user chose instead of ``board.platform``. Returns an ``Outcome``; raises the errors below.
 """
 
 import importlib
@@ -48,37 +48,37 @@ __all__ = [
     "whole",
 ]
 
-#: What a build leaves of its clocks.
+#: File with the clocks of a build.
 OUTCOME = "outcome.json"
 
-#: What tools leave of a finished kernel: what a card loads, and what is read beside it.
+#: Files of a finished bitstream: those that a card loads, and those that are read beside them.
 _BITSTREAMS = ("*.xclbin", "*.bit", "*.xsa")
 _BESIDE = ("*.hwh", "clock.txt", "info.txt", "emconfig.json", OUTCOME)
 
 #: Seconds that a tool may take: a large design links for most of a day.
 LIMIT_S = 36 * 3600
-#: Seconds that it has to give its licence back.
+#: Seconds that a tool has to give its licence back.
 _GRACE_S = 10
 
-#: What a generated script imports: ``host``, or ``rlfabric.host`` where that is installed.
+#: Package that a generated script imports: ``host``, or ``rlfabric.host`` if that is installed.
 _HOST = f"{__package__.removesuffix('boards')}host"
 
 
 class ToolsMissing(Failure):
-    """A tool of the board is not here; the message says which, and how to go on with the files."""
+    """A tool of the board is missing; the message says which, and how to go on with the files."""
 
 
 class WrongVersion(Failure):
-    """A tool is here in a version that does not fit the board; the message has those that do."""
+    """A tool has a version that does not fit the board; the message has the versions that do."""
 
 
 class BuildFailed(Failure):
-    """A tool failed, or what it made is not usable; the message names its log."""
+    """A tool failed, or its result is not usable; the message names its log."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AchievedClock:
-    """``asked_mhz`` is None where the build asked for nothing."""
+    """The clock of a build. ``asked_mhz`` is None if the build did not ask for one."""
 
     name: str
     asked_mhz: float | None
@@ -91,7 +91,7 @@ class AchievedClock:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a build made: the file that a card loads, and the clocks it may run at."""
+    """The results of a build: the file that a card loads, and the clocks at which it may run."""
 
     bitstream: Path
     clocks: tuple[AchievedClock, ...] = ()
@@ -104,16 +104,16 @@ def _builder(board):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
-            raise  # the module is there, and what it imports is not
+            raise  # the module is there, but not a module that it imports
         raise UsageError(
             f"{package} must be a package with a module build, for {board.title}, not another"
         ) from error
 
 
 def files(description, board, *, mapped=None, storage_bytes=None):
-    """``{relative path: text}`` of what the tools of ``board`` need for the described kernel.
+    """``{relative path: text}`` of the inputs of the tools of ``board`` for the described kernel.
 
-    ``mapped`` as above; ``storage_bytes``, and what it raises, as for ``boards.memory.banks``.
+    ``mapped`` is as above; ``storage_bytes`` and its errors are as in ``boards.memory.banks``.
     """
     assigned = banks(description, board, storage_bytes=storage_bytes)
     texts = _builder(board).files(description, board, assigned, mapped)
@@ -122,7 +122,7 @@ def files(description, board, *, mapped=None, storage_bytes=None):
 
 
 def whole(description, board, banks):
-    """Verilog of all that the part holds of ours, and the name of its topmost module."""
+    """Verilog of everything of rlfabric on the part, and the name of its topmost module."""
     builder = _builder(board)
     if hasattr(builder, "whole"):
         return builder.whole(description, board, banks)
@@ -131,11 +131,11 @@ def whole(description, board, banks):
 
 
 def build(folder, description, board, *, target=None, platform=None):
-    """Run the tools of ``board`` in ``folder``, which holds its ``files``; returns an ``Outcome``,
-    whose clocks stay in the file ``OUTCOME`` there.
+    """Runs the tools of ``board`` in ``folder``, which has its ``files``; returns an ``Outcome``,
+    whose clocks are also written to the file ``OUTCOME`` there.
 
-    ``target`` None means the board's first. Raises ValueError for a target or a platform that the
-    board does not know, ToolsMissing, WrongVersion, BuildFailed.
+    ``target`` None means the board's first target. Raises ValueError for a target or a platform
+    that the board does not know, ToolsMissing, WrongVersion, BuildFailed.
     """
     builder = _builder(board)
     target = target or builder.TARGETS[0]
@@ -153,7 +153,7 @@ def build(folder, description, board, *, target=None, platform=None):
 
 
 def routed(folder, description):
-    """``{clock: MHz}`` of the last build in ``folder``; None without one of this kernel."""
+    """``{clock: MHz}`` of the last build in ``folder``; None without a build of this kernel."""
     path = Path(folder) / OUTCOME
     if not path.exists():
         return None
@@ -162,7 +162,8 @@ def routed(folder, description):
 
 
 def finished(folder):
-    """Paths of the finished bitstream in ``folder`` and of what belongs to it; none without one."""
+    """Paths of the finished bitstream in ``folder`` and of the files that belong to it; none
+    without a bitstream."""
     folder = Path(folder)
     if not any(path for pattern in _BITSTREAMS for path in folder.glob(pattern)):
         return []
@@ -170,7 +171,7 @@ def finished(folder):
 
 
 def find_tool(name, advice):
-    """Path of the program ``name``; ToolsMissing with ``advice``, how to go on, without it."""
+    """Path of the program ``name``; if it is missing, ToolsMissing with ``advice`` how to go on."""
     found = shutil.which(name)
     if found is None:
         raise ToolsMissing(f"{name} must be on PATH, not missing; {advice}")
@@ -178,7 +179,8 @@ def find_tool(name, advice):
 
 
 def execute(command, folder, log, *, limit_s=LIMIT_S):
-    """Run ``command`` in ``folder``, its output into the file ``log`` there; returns the output.
+    """Runs ``command`` in ``folder``, with its output in the file ``log`` there; returns the
+    output.
 
     Raises BuildFailed, with the last lines, if it fails or takes longer than ``limit_s``.
     """
@@ -194,23 +196,25 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
         )
         try:
             code = process.wait(limit_s)
+            fault = code and f"end with {code}"
         except subprocess.TimeoutExpired:
-            code = f"no end after {limit_s} s"
+            fault = f"run for more than {limit_s} s"
         finally:
             _end(process)
     text = path.read_text(errors="replace")
-    if code:
+    if fault:
         last = "\n".join(text.strip().splitlines()[-12:])
         raise BuildFailed(
-            f"{Path(command[0]).name} must succeed, not end with {code} "
+            f"{Path(command[0]).name} must succeed, not {fault} "
             f"({os.path.relpath(path)} has all of it):\n{last}"
         )
     return text
 
 
 def _end(process):
-    """End ``process`` and all that it began: behind ``make`` a vendor's tool would go on for hours,
-    and keep its licence. First as a terminal does it, so that it can give that back."""
+    """Ends ``process`` and all processes that it started: after the end of ``make``, a vendor's
+    tool would run on for hours and keep its licence. SIGTERM comes first, as from a terminal, so
+    that the tool can give its licence back."""
     if process.poll() is not None:
         return
     with suppress(ProcessLookupError):  # it has ended since

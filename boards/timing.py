@@ -1,6 +1,6 @@
-"""How fast a component may be: its deepest logic, and its clock as nextpnr routes it on an ECP5.
+"""The speed of a component: its deepest logic, and its clock as nextpnr routes it on an ECP5.
 
-Estimates of one component by itself, whose ports lead nowhere.
+These are estimates for one component by itself, whose ports are not connected.
 """
 
 import json
@@ -11,11 +11,11 @@ from boards.open_tools import ecp5_passes, nextpnr_ecp5, yosys
 
 __all__ = ["fmax", "logic_depth"]
 
-_ASKED_MHZ = 300  # more than any meets: the router does its best
+_ASKED_MHZ = 300  # more than any component reaches, so that the router does its best
 
 
 def fmax(verilog, top, *, work):
-    """MHz of ``top`` on an ECP5 of 84 k LUTs, speed grade 6; SynthesisError where a tool fails."""
+    """MHz of ``top`` on an ECP5 of 84 k LUTs, speed grade 6; SynthesisError if a tool fails."""
     folder = _written(verilog, top, work)
     passes = "; ".join(ecp5_passes(f"-top {top}"))
     yosys(top, f"read_verilog {top}.v; {passes}; write_json {top}.json", folder)
@@ -28,8 +28,8 @@ def fmax(verilog, top, *, work):
 
 
 def logic_depth(verilog, top, *, work):
-    """Lookup tables of six inputs on the longest path between registers: no carry chain, no DSP
-    block hides what a register cuts."""
+    """Lookup tables of six inputs on the longest path between registers. Carry chains and DSP
+    blocks are lookup tables here, so that every path counts in full."""
     folder = _written(verilog, top, work)
     script = f"read_verilog {top}.v; synth -flatten -lut 6 -top {top}; tee -o depth.txt ltp -noff"
     yosys(top, script, folder)

@@ -15,7 +15,7 @@ U200 = Board(
     part="xcu200-fsgd2104-2-e",
     family="xcup",
     data_width=512,
-    # DDR[1] first, as the default of equals: its controller is in the static region.
+    # DDR[1] is first, and so the default among equal banks: its controller is in the static region.
     banks=tuple(
         Bank(name=f"DDR[{index}]", kind="DDR4", size=16 << 30, region=region)
         for index, region in ((1, 1), (0, 0), (2, 1), (3, 2))
@@ -35,7 +35,7 @@ U200 = Board(
     releases=("2021.2", "2025.1"),
     unverified=(
         "total: counts of the VU9P, taken to be the same die",
-        "releases: users of 2022.2 and 2023.2 are known, of what lies between them and 2025.1 not",
+        "releases: 2022.2 and 2023.2 are known to be used, but not those from 2024.1 to 2025.1",
         "regions: of the older shell 201830_2; the default platform leaves somewhat more",
     ),
 )

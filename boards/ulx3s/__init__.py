@@ -1,7 +1,7 @@
 """ULX3S-85F: an ECP5 on a serial line over USB, with open tools from Verilog to bitstream.
 
-Kernels have block RAM behind their masters (``hw.uart.system``): of the part's 208 blocks of 2 KB,
-160. The board's 32 MB of SDRAM are not used.
+Kernels have block RAM behind their masters (``hw.uart.system``): 160 of the part's 208 blocks of
+2 KB. The board's 32 MB of SDRAM are not used.
 
 Part, pins: amaranth-boards. Total: Lattice map reports of the LFE5U-85F.
 """
@@ -19,15 +19,15 @@ ULX3S = Board(
     part="LFE5U-85F-6BG381C",
     family="ecp5",
     data_width=128,
-    # The host's buffers, which take the priorities of 4096 experiences; and 4096 experiences of 48
-    # bytes, which CartPole's are.
+    # The host's buffers, which hold the priorities of 4096 experiences; and 4096 experiences of 48
+    # bytes, as those of CartPole.
     banks=(
         Bank(name="BRAM[0]", kind="BRAM", size=128 << 10),
         Bank(name="BRAM[1]", kind="BRAM", size=192 << 10),
     ),
     total=_LFE5U_85F,
     regions=(_LFE5U_85F,),
-    # 62 MHz are routed; 60 is the next below of which 3 Mbaud are a part.
+    # 62 MHz are routed; 60 is the next lower multiple of 3 Mbaud.
     clocks=(Clock(name="KERNEL", mhz=60, scalable=False),),
     platform=None,
     cuts=True,

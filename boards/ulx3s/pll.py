@@ -1,4 +1,4 @@
-"""The ECP5's PLL: which divisors make a clock of another.
+"""The ECP5's PLL: the divisors that make one clock from another.
 
 out = in * feedback / reference and VCO = out * output; Lattice FPGA-TN-02200, the limits and the
 choice of the VCO's middle as in Project Trellis' ecppll.

@@ -23,12 +23,13 @@ _CLK25_HZ = 25_000_000
 
 
 class Top(Elaboratable):
-    """For ``amaranth_boards.ulx3s``: clk25, the line's pins, and LED 0 while the PLL is locked.
+    """For ``amaranth_boards.ulx3s``: clk25, the line's pins, and LED 0, which shows that the PLL is
+    locked.
 
     Parameters
     ----------
     clock_hz : int
-        Of the system; ValueError if no divisors of the PLL make it.
+        Clock of the system; ValueError if no divisors of the PLL make it.
     """
 
     def __init__(self, clock_hz):

@@ -1,4 +1,4 @@
-"""The kernel as the vendor's tools are told of it: as an IP of Vivado, and as kernel.xml."""
+"""Describes a kernel to the vendor's tools: as an IP of Vivado, and as kernel.xml."""
 
 from boards.memory import configured
 from boards.templates import heading, render
@@ -8,19 +8,19 @@ from hw.shell.control_map import CONTROL
 
 __all__ = ["common"]
 
-#: Transactions that an interconnect may be asked to keep in flight for one master: those of a port
-#: of the HBM, and what Vivado's own masters ask for at most.
+#: Most transactions that an interconnect is asked to keep in flight for one master: as many as a
+#: port of the HBM has, and as Vivado's own masters ask for.
 _IN_FLIGHT = 64
 
 
 def _interface(config, master):
-    """What an AXI4 master says of itself; by default Vivado takes it to have 2 reads in flight, and
-    makes room for bursts narrower than the bus.
+    """Parameters of an AXI4 master. Without them Vivado assumes 2 reads in flight, and spends logic
+    on bursts narrower than the bus.
     """
     engine = engine_of(config, master.name.removeprefix("m_axi_"))
     return {
         "MAX_BURST_LENGTH": engine.burst_beats,
-        # Every read may be of one beat.
+        # Every read may have only one beat.
         "NUM_READ_OUTSTANDING": min(engine.depth, _IN_FLIGHT),
         "NUM_WRITE_OUTSTANDING": min(engine.bursts, _IN_FLIGHT),
         "SUPPORTS_NARROW_BURST": 0,

@@ -1,6 +1,6 @@
-"""Which releases of Vitis, Vivado and XRT fit together, and with which platform.
+"""Releases of Vitis, Vivado and XRT that fit together, and that fit a board's platform.
 
-Source: XRT's branches and version file (a branch a release); platforms in ``boards/<name>``.
+Source: XRT's branches and version file (each release has a branch); platforms in ``boards/<name>``.
 """
 
 import re
@@ -30,14 +30,14 @@ XRT = {
 def fitting(board):
     """The releases of ``XRT`` that know the board's platform."""
     first, last = board.releases
-    # Four digits, a point and one digit: they compare as texts.
+    # Releases have four digits, a point and one digit, so they compare as texts.
     return [release for release in XRT if first <= release and (last is None or release <= last)]
 
 
 def release_of(text):
     """The release that ``v++ --version`` or ``vivado -version`` names, such as 2022.2; else None.
 
-    An update (2022.1.1) is of its release.
+    An update (2022.1.1) belongs to its release.
     """
     found = re.search(r"\bv(20\d\d\.\d)(?:\.\d+)?\b", text)
     return found[1] if found else None
@@ -46,7 +46,7 @@ def release_of(text):
 def check_release(program, option, board):
     """The release of ``program``, a path; WrongVersion unless it knows the board's platform.
 
-    One that is younger than the table passes where the platform has not been dropped.
+    A release that is newer than the table passes if the platform has not been dropped.
     """
     name = program.rsplit("/", 1)[-1]
     try:

@@ -23,11 +23,11 @@ TARGETS = ("hw", "hw_emu")
 
 
 def _region(board, banks, mapped):
-    """The die for a kernel that takes ``mapped``: that of a bank of its own if it fits there.
+    """The die for a kernel with the resources ``mapped``: the die of one of its banks, if it fits.
 
-    The index of the first region whose planned share holds it. None if none does, if it has not
-    been mapped, or if no bank's region is known, and the tools must place it: a design's own
-    estimate leaves out most of its logic.
+    The index of the first region whose planned share is large enough. None if no region is, if the
+    kernel has not been mapped (a design's own estimate leaves out most of its logic), or if no
+    bank's region is known: then the tools place the kernel.
     """
     near = [bank.region for bank in banks if bank.region is not None]
     if mapped is None or not near:
@@ -40,11 +40,12 @@ def _region(board, banks, mapped):
 
 
 def _memory(bank):
-    """The bank as v++ is told of it.
+    """The name of a bank for v++.
 
-    Where pseudo-channels of the HBM are one, reads at random are slow but through AMD's RAMA, at a
-    port of the HBM that no other master has: that of the first of them (UG1393, PG310; AMD's own
-    are HBM[4:7].4.RAMA, HBM[0].0.RAMA: Vitis-Tutorials, 07-using-hbm, mem_connectivity.mk).
+    If pseudo-channels of the HBM are joined, random reads are slow, except through AMD's RAMA block
+    at a port of the HBM that no other master has: here the port of the first pseudo-channel.
+    (UG1393, PG310; AMD's own examples are HBM[4:7].4.RAMA and HBM[0].0.RAMA: Vitis-Tutorials,
+    07-using-hbm, mem_connectivity.mk.)
     """
     found = re.search(r"\[(\d+):\d+\]$", bank.name)
     return f"{bank.name}.{found[1]}.RAMA" if found else bank.name
@@ -78,7 +79,7 @@ def files(description, board, banks, mapped):
 def achieved(text, asked_mhz):
     """The kernel's clock from what ``xclbinutil --info`` printed; BuildFailed if it is not there.
 
-    A scalable clock that was not met has been lowered, so what was asked for says nothing.
+    A scalable clock that was not met has been lowered, so the one that was asked for says nothing.
     """
     table = re.search(r"^Scalable Clocks\n-+\n(.*?)(?:^System Clocks|\Z)", text, re.M | re.S)
     for entry in (table[1] if table else "").split("\n\n"):
@@ -90,7 +91,7 @@ def achieved(text, asked_mhz):
 
 
 def _check_platform(folder, options, advice):
-    """ToolsMissing, in the Makefile's words and with ``advice``, where the platform is not here."""
+    """ToolsMissing, with the Makefile's message and ``advice``, if the platform is missing."""
     result = subprocess.run(
         ["make", "platform", *options], cwd=folder, capture_output=True, text=True
     )
@@ -100,7 +101,7 @@ def _check_platform(folder, options, advice):
 
 
 def run(folder, description, board, *, target, platform):
-    """``make`` in ``folder``, where v++ and the rest are found in a release that fits."""
+    """Runs ``make`` in ``folder`` if v++ and the other tools are found in a release that fits."""
     advice = (
         f"all its inputs are written: copy the folder to a machine with Vitis "
         f"{fitting(board)[0]} to {fitting(board)[-1]} and run make there (README.md has the steps)"

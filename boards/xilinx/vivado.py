@@ -14,12 +14,12 @@ __all__ = ["TARGETS", "achieved", "files", "run"]
 TARGETS = ("hw",)
 
 
-#: S_AXI_HP0_FPD to S_AXI_HP3_FPD, each with a way to the memory of its own.
+#: S_AXI_HP0_FPD to S_AXI_HP3_FPD, each with its own way to the memory.
 _PORTS = 4
 
 
 def _groups(masters, ports):
-    """The masters of each port: one each, as far as there are ports, then in turn."""
+    """The masters of each port: one for each port, and further masters in turn."""
     return [masters[port::ports] for port in range(min(ports, len(masters)))]
 
 
@@ -27,7 +27,7 @@ def files(description, board, banks, mapped):
     """``ip.tcl``, ``build.tcl``, ``README.md``."""
     (first, *_) = banks
     shared = first if first == board.shared else None
-    # One memory on chip has one port for the kernel; the processor's has several.
+    # Memory on chip has one port for the kernel, the processor's memory has several.
     groups = _groups(description.masters, 1 if shared else _PORTS)
     values = dict(
         heading=heading(description, board),
@@ -71,7 +71,7 @@ def achieved(text):
 
 
 def run(folder, description, board, *, target, platform):
-    """``build.tcl`` in ``folder``, where Vivado is found in a release that fits.
+    """Runs ``build.tcl`` in ``folder`` if Vivado is found in a release that fits.
 
     The board files are the newest that Vivado has: ``platform`` must be None.
     """

@@ -1,7 +1,7 @@
-"""ZCU106: Zynq UltraScale+ with 4 GB of DDR4 on the processor's side; host program runs on it.
+"""ZCU106: Zynq UltraScale+ with 4 GB of DDR4 at its processor, which runs the host program.
 
 Resources: an HLS report of the part. Masters go through S_AXI_HP0_FPD to S_AXI_HP3_FPD, 128 bits
-wide, or to UltraRAM that the processor reaches too (HEPPO, section IV: its BRAM between PS and PL).
+wide, or go to UltraRAM that the processor reaches too (HEPPO, section IV: BRAM between PS and PL).
 """
 
 from boards.board import Bank, Board, Clock, Resources

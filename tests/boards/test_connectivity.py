@@ -71,7 +71,7 @@ def test_an_estimate_is_not_enough_for_a_die(design, board):
 def test_die_by_what_is_mapped(board, mapped, die):
     assert link("dqn", board, {"mapped": mapped})[1] == die
     _, files = texts("dqn", board, {"mapped": mapped})
-    said = f"kept in SLR{die[0]}, where" if die else "kept in no die: it is too large for any"
+    said = f"kept in SLR{die[0]}, where" if die else "kept in one die: it is too large for each"
     assert said in files["README.md"]
 
 
@@ -87,7 +87,7 @@ def test_banks_of_no_known_die(monkeypatch):
         monkeypatch.setitem(boards.BOARDS, "u50", replace(board, banks=banks))
         assert link("dqn", "u50", {"mapped": SMALL})[1] == die
         _, files = texts("dqn", "u50", {"mapped": SMALL})
-        assert ("which one its memory banks lie in is not known" in files["README.md"]) != bool(die)
+        assert ("the dies of its memory banks are not known" in files["README.md"]) != bool(die)
 
 
 def test_a_large_buffer_has_a_range_of_banks():

@@ -54,7 +54,7 @@ def test_a_platform_that_is_not_installed(tmp_path, tools, monkeypatch, platform
     message = (
         f"^PLATFORM must be installed, not missing: {name}; xilinx_u50_.*_1 is in the package "
         r"xilinx-u50-gen3x16-xdma-5-202210-1-dev \(AMD's page of the Alveo U50, .*; "
-        "PLATFORM_REPO_PATHS names places of others; all its inputs are written"
+        "PLATFORM_REPO_PATHS names places of other platforms; all its inputs are written"
     )
     with pytest.raises(ToolsMissing, match=message):
         build(tmp_path, "u50", platform=platform)
