@@ -1,7 +1,7 @@
-"""What the README claims, measured now: each of ``BENCHES`` is a module here with ``rows(area)``.
+"""Measures what the README claims: each of ``BENCHES`` is a module here with ``rows(area)``.
 
-A row is a dict: bench, case, metric, value, unit, reference, reference_value, source. What takes
-hours, training to a solution, is ``bench.learning``.
+A row is a dict: bench, case, metric, value, unit, reference, reference_value, source. Training to a
+solution takes hours, and is in ``bench.learning``.
 """
 
 import time
@@ -13,8 +13,8 @@ BENCHES = ("fa3c", "fixar", "gae", "host", "learner", "profile", "replay", "unit
 
 
 def row(bench, case, metric, value, unit, *, reference=None, reference_value=None, source):
-    """``source``: how the value was obtained. ``reference``: what stands beside it, and from
-    where."""
+    """``source``: how the value was obtained. ``reference``: the name and the origin of the value
+    beside it."""
     return {
         "bench": bench,
         "case": case,
@@ -29,7 +29,7 @@ def row(bench, case, metric, value, unit, *, reference=None, reference_value=Non
 
 def medians(functions, *, rounds=15, calls=20):
     """``{name: seconds a call}`` of ``{name: function}``: the median over rounds in which the
-    functions take turns, so that what else the machine does meets all of them."""
+    functions take turns, so that other work of the machine slows all of them."""
     times = {name: [] for name in functions}
     for function in functions.values():
         function()

@@ -1,4 +1,4 @@
-"""The area of a whole kernel, by the rows of a paper's table: what yosys maps it to."""
+"""The area of a whole kernel as yosys maps it, by the rows of a paper's table."""
 
 import re
 
@@ -13,18 +13,18 @@ __all__ = ["judged", "mapped", "row_of", "whole_of"]
 
 
 def row_of(paths, design, name):
-    """The row of a module; None for that of the module which it is in. ``paths``: module, as a
-    regular expression of its path in the kernel -> the row that has it and what is in it.
+    """The row of a module; None: the row of the module around it. ``paths``: regular expression of
+    a module's path in the kernel -> the row for it and for the modules inside it.
 
-    Yosys and Amaranth number some names that are alike.
+    Yosys and Amaranth add numbers to some names that are alike.
     """
     name = re.sub(r"\$\d+", "", name.removeprefix(f"{design}."))
     return next((group for path, group in paths.items() if re.fullmatch(path, name)), None)
 
 
 def mapped(design, config, paths, rest):
-    """``{row: {lut, ff, bram36, uram, dsp}}`` of a design's kernel; ``rest`` is the row of what
-    ``paths`` has not."""
+    """``{row: {lut, ff, bram36, uram, dsp}}`` of a design's kernel; ``rest`` is the row of modules
+    that ``paths`` does not have."""
     family = packing("xcup", DESIGNS[design].packed)
     verilog = to_verilog(DESIGNS[design].kernel(config), name=design)
     found = modules(verilog, design, work=BUILD_DIRECTORY / "area", family=family)
@@ -34,13 +34,13 @@ def mapped(design, config, paths, rest):
 
 
 def whole_of(units):
-    """The sum of what ``mapped`` found."""
+    """The sum of the rows of ``mapped``."""
     return {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
 
 
 def judged(bench, design, config, case, whole, bars, source):
-    """Rows of the whole kernel beside what it may take, ``bars``, and of its own estimate beside
-    the kernel."""
+    """Rows of the whole kernel beside its limits, ``bars``, and of its own estimate beside the
+    kernel."""
     found = [
         row(bench, case, name, whole[name], "cells", reference="at most", reference_value=limit,
             source=source)

@@ -19,7 +19,7 @@ app = command_line()
 @app.command()
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A bench, or `all`.")] = "all",
-    as_json: Annotated[bool, typer.Option("--json", help="A list of rows, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     area: Annotated[bool, typer.Option("--area", help="Synthesize too (yosys, minutes).")] = False,
     write: Annotated[
         bool,
@@ -28,7 +28,7 @@ def bench(
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="With --write: rows that were not measured now go.")
+        bool, typer.Option("--fresh", help="With --write: remove rows that this run lacks.")
     ] = False,
     printed: Annotated[
         bool,
@@ -51,7 +51,7 @@ def bench(
     if name != "all" and name not in BENCHES:
         raise UsageError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")
     if fresh and not write:
-        raise UsageError("fresh must be with --write, which it is about, not alone")
+        raise UsageError("fresh must be with --write, not alone")
     rows = []
     for each in () if printed else BENCHES if name == "all" else [name]:
         measured = importlib.import_module(f"bench.{each}").rows(area=area)

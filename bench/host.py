@@ -1,5 +1,5 @@
-"""What the host's side of a launch costs on card ``model``, and a replay buffer of a loop of one's
-own, beside cpprb in the same run."""
+"""The host's time for a launch on card ``model``, and for a replay buffer in a user's own loop,
+beside cpprb in the same run."""
 
 import itertools
 import sys
@@ -37,7 +37,7 @@ _SOURCE = f"process time of one thread in this run, median of {_ROUNDS}, taken i
 
 
 def rows(area=False):
-    """Microseconds of launches and of the loop; there is no area to add."""
+    """Microseconds of launches and of the loop; ``area`` adds nothing."""
     with open_card("model") as card:
         work = BUILD_DIRECTORY / "bench" / "host"
         folder, _ = keep("replay", "u200", work, verilog=False, capacity=1 << 16)
@@ -66,7 +66,7 @@ def rows(area=False):
 
 
 def _agents():
-    """Case to what makes its agent, None where nothing learns."""
+    """Case -> function that makes its agent, or None if nothing learns."""
     agents = {}
     try:
         from bench.own_dqn import TorchDQN
@@ -135,7 +135,7 @@ def _launches(ours):
     errors = np.linspace(0, 1, BATCH)
     commands = _commands(buffer, buffer._records(many))
     programs = {name: partial(run, *program) for name, program in commands.items()}
-    # What SETUP has emptied is filled by the first INSERT of the next round.
+    # SETUP empties the buffer; the first INSERT of the next round fills it.
     return {
         "empty program": lambda: run([]),
         **{name: program for name, program in programs.items() if name != "SETUP"},

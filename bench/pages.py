@@ -1,7 +1,7 @@
-"""What is printed from ``docs/results/*.json``: the tables of README and of docs/results.
+"""Prints the tables of README and of docs/results from ``docs/results/*.json``.
 
-A document has marks where a table, or all rows of a bench, shall stand. ``python -m bench
---print`` (`make tables`) prints what stands between the marks. Persons write the text around them.
+A document has marks around each table, and around all rows of a bench. ``python -m bench --print``
+(`make tables`) prints the text between the marks. People write the text around them.
 """
 
 import re
@@ -38,11 +38,11 @@ _MARKED = re.compile(r"(<!-- (table|rows): (\w+) -->\n)(.*?)(<!-- end of \2 -->)
 
 
 def pages(folder=FOLDER, texts=None):
-    """``{path below ROOT: text}`` of every document that has something printed from ``folder``.
+    """``{path below ROOT: text}`` of every document with text that is printed from ``folder``.
 
-    ``texts``: ``{path: text}`` of the documents that have marks to print between; None stands for
-    README.md and the pages of docs/results as they are. A bench without a page gets one.
-    KeyError if a row of a table is missing, ValueError if a mark names no table.
+    ``texts``: ``{path: text}`` of the documents with marks; None: README.md and the pages of
+    docs/results as they are. A bench without a page gets one. KeyError if a row of a table is
+    missing, ValueError if a mark names no table.
     """
     texts = dict(_marked() if texts is None else texts)
     for name in names(folder):
@@ -57,7 +57,7 @@ def pages(folder=FOLDER, texts=None):
 
 
 def write(folder=FOLDER, root=ROOT):
-    """Write ``pages``; returns the paths of those whose text has changed."""
+    """Writes ``pages``; returns the paths of those whose text has changed."""
     changed = []
     for name, text in pages(folder).items():
         path = Path(root) / name

@@ -1,8 +1,8 @@
-"""Where the time of training goes: HEPPO's Table I for PPO, CF'22's Figure 3 for DQN.
+"""Shares of the time of training: HEPPO's Table I for PPO, CF'22's Figure 3 for DQN.
 
-Shares of the phases of ``host.phases``, evaluations and records left out. What waits for a
-simulated card waits for a simulator, so that the card's part is its own clocks at an assumed clock:
-beside a replay memory they run while the environments do, else after them.
+They are shares of the phases of ``host.phases``, without evaluations and records. Time that waits
+for a simulated card is a simulator's, so the card's part is its own clocks at an assumed frequency.
+With a replay memory the card works while the environments run, else after them.
 """
 
 import io
@@ -34,7 +34,7 @@ _HEPPO = {
     "card": 15.04,
     "learning": 9.05,
 }
-#: Few multipliers are few things to simulate.
+#: Few multipliers are simulated fast.
 _LEARNER = {
     "learner.arithmetic.kind": "fixed",
     "learner.multipliers": 16,
@@ -78,7 +78,7 @@ class NumpyEstimator:
 
 
 def rows(area=False):
-    """``share`` of each phase in percent; there is no area to add."""
+    """``share`` of each phase in percent; ``area`` adds nothing."""
     with tempfile.TemporaryDirectory() as folder:
         result = []
         for case, (summary, beside) in _summaries(Path(folder)).items():
@@ -97,7 +97,7 @@ def rows(area=False):
 def shares(summary, *, beside=False):
     """Percent of the time of a run by phase.
 
-    ``beside``: the card works while the host acts, and its share is no part of the 100.
+    ``beside``: whether the card works while the host acts; then its share is no part of the 100.
     """
     seconds = {name: value for name, value in summary["phases"].items() if name not in _LEFT_OUT}
     if summary["device_cycles"] is not None:
@@ -123,7 +123,7 @@ def _summaries(out):
         ),
     }  # fmt: skip
     try:
-        import torch  # noqa: F401 -- what PPO needs, and a user may not have
+        import torch  # noqa: F401 -- PPO needs it, and a user may not have it
     except ImportError as error:
         print(f"ppo is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
         return result

@@ -1,4 +1,4 @@
-"""From which commit a number is, and when it was made."""
+"""The commit and the date of a measurement."""
 
 import subprocess
 from datetime import datetime, timezone
@@ -10,8 +10,8 @@ _ROOT = Path(__file__).parents[1]
 
 
 def commit():
-    """The short name of the checkout's commit, with a ``+`` where tracked files differ from it;
-    None where this is no checkout or git is not there."""
+    """The short name of the checkout's commit, with a ``+`` if tracked files differ from it; None
+    if this is no checkout, or git is missing."""
     name = _git("rev-parse", "--short=7", "HEAD")
     return name and name + ("+" if _git("status", "--porcelain", "--untracked-files=no") else "")
 

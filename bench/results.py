@@ -1,9 +1,8 @@
-"""What the benches have measured, as it is kept: ``docs/results/NAME.json``, one file a bench.
+"""The measurements of the benches: ``docs/results/NAME.json``, one file for each bench.
 
-A file is a list of measurements, each with the commit and the date that made it, and its rows. A
-new measurement takes the place of the rows that it has anew; what it did not measure (areas without
-``--area``, a peer that is not installed) stays where it was. So a bench, or a part of one, can be
-measured again alone.
+A file is a list of measurements, each with its commit, its date and its rows. A new measurement
+replaces the rows that it has measured again; other rows (areas without ``--area``, a peer that is
+not installed) stay where they were. So a bench, or a part of it, can be measured again by itself.
 """
 
 import json
@@ -17,12 +16,12 @@ __all__ = ["FOLDER", "Results", "keep", "kept", "names"]
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results"
 
-#: What makes two rows the same row, measured twice.
+#: If two rows have the same values of these, they are the same row, measured twice.
 _KEY = ("case", "metric", "reference", "source")
 
 
 def names(folder=FOLDER):
-    """The benches of which there is a file."""
+    """The benches that have a file."""
     return sorted(path.stem for path in Path(folder).glob("*.json"))
 
 
@@ -33,9 +32,9 @@ def kept(name, folder=FOLDER):
 
 
 def keep(name, rows, folder=FOLDER, *, made=None, fresh=False):
-    """Write ``rows`` of a bench as a measurement of now, or of ``made``: (commit, date).
+    """Writes ``rows`` of a bench as a measurement of now, or of ``made``: (commit, date).
 
-    Rows of earlier measurements that ``rows`` has anew go; all of them, where it is ``fresh``.
+    Rows of earlier measurements are removed if ``rows`` has them again, and with ``fresh`` always.
     Returns how many stay.
     """
     anew = {_key(row) for row in rows}
@@ -68,7 +67,7 @@ def _text(measurements):
 
 @dataclass(frozen=True)
 class Results:
-    """The rows of a bench, to be looked up.
+    """Looks up rows of a bench.
 
     Parameters
     ----------
@@ -84,10 +83,11 @@ class Results:
         return cls(name, tuple(row for each in kept(name, folder) for row in each["rows"]))
 
     def row(self, case, metric, *, reference=None, source=""):
-        """The latest row of a case and a metric. Where several stand beside different references,
-        ``reference`` is how the one begins, and ``source`` is a part of its source's text.
+        """The latest row of a case and a metric. If there are several, with different references,
+        ``reference`` is the beginning of the wanted one's reference, and ``source`` a part of its
+        source.
 
-        KeyError where there is none.
+        KeyError if there is no such row.
         """
         for row in reversed(self.rows):
             if (
@@ -102,5 +102,5 @@ class Results:
         return self.row(case, metric, **which)["value"]
 
     def beside(self, case, metric, **which):
-        """The value that stands beside it."""
+        """The value beside the row's own."""
         return self.row(case, metric, **which)["reference_value"]

@@ -74,7 +74,7 @@ def replay_kernel(rows):
     yield ["what", "clocks"]
     for what, metric in (
         ("launch, from start to the status block", "kernel_sample_cycles"),
-        ("of it: until the last draw", "kernel_draw_cycles"),
+        ("its part until the last draw", "kernel_draw_cycles"),
         ("then until the last arrival", "kernel_gather_cycles"),
         ("then until the last write", "kernel_write_cycles"),
         ("bound by memory alone (below)", "kernel_sample_bound"),
@@ -181,11 +181,11 @@ def fixar_iterations(rows):
     for what, kernel, metric, which, beside in (
         ("full precision: clocks", f"{net}, full", "iteration_cycles", {}, None),
         ("full precision: IPS", f"{net}, full", "ips", {}, paper),
-        ("useful products over PEs and clocks", f"{net}, full", "pe_use", {}, used),
+        ("useful products per PE and clock", f"{net}, full", "pe_use", {}, used),
         ("16 bits: clocks", f"{net}, half", "iteration_cycles", {}, None),
         ("16 bits: IPS", f"{net}, half", "ips", {}, "never timed"),
-        ("useful products over PEs and clocks", f"{net}, half", "pe_use", {}, None),
-        ("16 bits, errors 32 (the paper's letter): IPS", f"{net}, mixed", "ips", worked, None),
+        ("useful products per PE and clock", f"{net}, half", "pe_use", {}, None),
+        ("16 bits, errors 32 (the paper, literally): IPS", f"{net}, mixed", "ips", worked, None),
         ("Hopper, 16 bits: IPS", "11-400-300-3, 512 PEs, half", "ips", worked, None),
         ("Swimmer, 16 bits: IPS", "8-400-300-2, 512 PEs, half", "ips", worked, None),
     ):
@@ -197,16 +197,16 @@ def fixar_timestep(rows):
     net = "17-400-300-6, 512 PEs, half"
     step = f"{net}, B=64: LEARN that stores an experience, ACT"
     most = dict(reference="at most")
-    yield ["a timestep, 16 bits", "measured", "bar"]
+    yield ["a timestep, 16 bits", "measured", "limit"]
     for what, case, metric in (
-        ("ACT of one observation: clocks more in a launch", f"{net}, 1 observations", "act_cycles"),
-        ("ACT of 16 observations: clocks more", f"{net}, 16 observations", "act_cycles"),
-        ("LEARN of B = 64 that stores an experience, and ACT: clocks", step, "step_cycles"),
-        ("bytes between host and card for these", step, "step_bytes"),
+        ("clocks that an ACT of one observation adds", f"{net}, 1 observations", "act_cycles"),
+        ("clocks that an ACT of 16 observations adds", f"{net}, 16 observations", "act_cycles"),
+        ("clocks of a LEARN of B = 64 that stores an experience, and an ACT", step, "step_cycles"),
+        ("bytes between host and card for these two", step, "step_bytes"),
     ):
         yield [what, rows.value(case, metric, **most), rows.beside(case, metric, **most)]
     batch = rows.beside(step, "step_bytes", reference="FIXAR")
-    yield ["bytes of the batch alone with FIXAR", batch, None]
+    yield ["FIXAR: bytes of the batch alone", batch, None]
     for batch, cores in ((64, 2), (512, 2), (512, 4), (512, 7)):
         for program in ("torch, eager", "JAX, jitted"):
             case = f"17-400-300-6, B={batch}, {program}; kernel of {256 * cores} PEs, half"
@@ -234,7 +234,7 @@ def fixar_area(rows):
 
 
 def _parts(rows, case, parts, cells):
-    """A line for each part of a kernel: what it takes, and the ``cells`` that stand beside it."""
+    """A line for each part of a kernel: its resources, and the paper's ``cells`` beside them."""
     for part, what in parts.items():
         own = f"{case}: {part}"
         yield [what, *_area(rows, own), *_beside(rows, own, cells)]
@@ -267,7 +267,7 @@ TABLES = {
 
 
 def lines(name, folder=FOLDER):
-    """The Markdown lines of a table; KeyError where a row is missing."""
+    """The Markdown lines of a table; KeyError if a row is missing."""
     bench, function = TABLES[name]
     heads, *cells = function(Results.of(bench, folder) if bench else partial(_results, folder))
     # Names to the left, numbers to the right.

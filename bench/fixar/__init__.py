@@ -7,7 +7,7 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows, twenty minutes of one core; ``area`` adds what yosys maps, five more."""
+    """All rows: twenty minutes on one core. ``area`` adds what yosys maps: five minutes."""
     measured = cycles.rows()
     result = [*measured, *software.rows(cycles.largest_ips(measured)), *platform.rows()]
     return [*result, *(area_rows.rows() if area else [])]

@@ -1,5 +1,6 @@
-"""Resources of the whole kernel ``fixar``, by the rows of FIXAR's Table I: what yosys maps it to,
-registers and adders packed into DSP blocks, what it estimates, and what the paper's takes."""
+"""Resources of the whole kernel ``fixar``, in the rows of FIXAR's Table I: what yosys maps, with
+registers and adders packed into DSP blocks, what ``estimate`` says, and what the paper's kernel
+takes."""
 
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from hw.fixar.config import FixarKernelConfig
 
 __all__ = ["BARS", "TABLE_I", "mapped", "rows"]
 
-#: FIXAR, Table I, of a U50: LUTs, flip-flops, RAMB36, URAM, DSP blocks.
+#: FIXAR, Table I, for a U50: LUTs, flip-flops, RAMB36, URAM, DSP blocks.
 TABLE_I = {
     "PEs": (216_300, 161_800, 0, 0, 2295),
     "on-chip memory": (10_300, 0, 584, 128, 0),
@@ -19,12 +20,12 @@ TABLE_I = {
     "kernel interface": (68_800, 15_200, 12, 0, 0),
     "HBM interface": (8_200, 13_100, 2, 0, 0),
 }
-#: Its LUTs less those of PCIe and of the HBM interface, and all of its DSP blocks.
+#: The paper's LUTs without those of PCIe and of the HBM interface, and all of its DSP blocks.
 _PAPER = {"lut": 411_000, "dsp": 2302}
-#: What the whole kernel of two cores may take.
+#: Limits for the whole kernel of two cores.
 BARS = {"lut": 200_000, "dsp": 1650, "uram": 486, "bram36": 902}
 
-#: Module, by its path in the kernel -> the row that has it and what is in it.
+#: Module, by its path in the kernel -> the row in which it and its submodules are counted.
 _ROWS = {
     r"rlfabric_aap_core_\w+\.(array|accumulators)": "PEs",
     r"rlfabric_aap_core_\w+\.(x|e|action)": "on-chip memory",
@@ -42,12 +43,12 @@ _SOURCE = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
 
 
 def mapped(config):
-    """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; five minutes."""
+    """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; takes five minutes."""
     return area.mapped("fixar", config, _ROWS, "kernel interface")
 
 
 def rows():
-    """Of the kernel of two cores for batches of 512 and 2^20 experiences."""
+    """Rows for the kernel of two cores, for batches of 512 and 2^20 experiences."""
     config = replace(FixarKernelConfig(), learner=config_of("HalfCheetah"))
     case = f"{case_of(config.learner, 'both', 512)}, N={config.replay.capacity}"
     units = mapped(config)

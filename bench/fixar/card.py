@@ -20,18 +20,18 @@ from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["PRECISIONS", "Measured", "kernel", "measure", "precision_of"]
 
-#: name -> whether activations, and errors, have 16 bits. ``mixed`` is the paper's letter, in which
-#: gradients keep 32.
+#: name -> whether activations, and errors, have 16 bits. ``mixed`` is the paper, read literally:
+#: gradients keep 32 bits.
 PRECISIONS = {"full": (False, False), "mixed": (True, False), "half": (True, True)}
 
 CAPACITY, _ITERATIONS = 2048, 2
 _OBSERVATIONS = (1, 16)
-#: An iteration of a large batch is that long without a transfer.
+#: An iteration of a large batch may have no transfer for so long.
 _MEMORY = MemoryConfig(max_idle=10_000_000)
 
 
 def precision_of(learner, name):
-    """Of a key of ``PRECISIONS``, with shifts that hold the numbers of ``measure``."""
+    """The Precision of a key of ``PRECISIONS``, with shifts for the numbers of ``measure``."""
     activations, errors = PRECISIONS[name]
     if not activations:
         return Precision()
@@ -59,12 +59,13 @@ def kernel(learner):
 
 @dataclass(frozen=True)
 class Measured:
-    """On the simulated card.
+    """Measured on the simulated card.
 
     iterations : (precision, batch) -> clocks of an iteration that is not the first
-    acts : observations -> clocks that another ACT of so many takes in a launch, half precision
-    step_bytes, step_clocks : a launch of a LEARN with an experience and of an ACT, B = 64, half
-    clocks_per_second : simulated, of processor time
+    acts : observations -> clocks that one more ACT of so many adds to a launch, half precision
+    step_bytes, step_clocks : of a launch with a LEARN that stores an experience and with an ACT,
+        B = 64, half precision
+    clocks_per_second : simulated clocks for a second of processor time
     """
 
     iterations: dict
@@ -75,7 +76,7 @@ class Measured:
 
 
 class _Kept:
-    """In the place of a launcher: keeps what it is asked to run, and runs it."""
+    """Stands for a launcher: keeps each program that it is asked to run, and runs it."""
 
     def __init__(self, launcher):
         self._launcher, self.asked = launcher, []
@@ -107,13 +108,13 @@ def _timestep(buffer, learner, rng, experience):
 
 
 def _only(asked):
-    """Of a launch of one command."""
+    """The command, the operands and the results' bytes of a launch with one command."""
     ((command,), operands, size) = asked
     return command, operands, size
 
 
 def _acting(buffer, learner, rng, count):
-    """Clocks that an ACT takes in a launch: with two of them less with one."""
+    """Clocks that an ACT adds to a launch: those with two of them less those with one."""
     launcher = buffer.launcher
     buffer.launcher = kept = _Kept(launcher)
     before = buffer.device_cycles

@@ -1,5 +1,6 @@
-"""Clocks of FIXAR's iterations and of ACT on the simulated card, at the paper's clock beside its
-figures; of kernels with more cores, by the formulas that the measured ones hold to."""
+"""Clocks of FIXAR's iterations and of ACT on the simulated card, as rates at the paper's clock
+beside its figures. Those of kernels with more cores come from the formulas with which the measured
+ones agree."""
 
 from bench import row
 from bench.fixar.card import PRECISIONS, measure, precision_of
@@ -46,7 +47,7 @@ def case_of(learner, precision, batch):
 
 
 def macs(learner):
-    """Multiply-accumulates of a sample of an iteration that are of weights and not of padding."""
+    """Multiply-accumulates of an iteration for one sample, without those of padding."""
     return sum(_wanted(learner, pass_) for pass_ in plan(learner))
 
 
@@ -57,14 +58,15 @@ def _wanted(learner, pass_):
 
 
 def pe_use(learner, precision, batch, cycles):
-    """``macs`` over what all PEs could do in an iteration: two a clock in half precision."""
+    """``macs`` over those that all PEs could do in an iteration; in half precision a PE can do two
+    in a clock."""
     each = 2 if PRECISIONS[precision][0] else 1
     return macs(learner) * batch / (cycles * each * learner.cores * learner.side**2)
 
 
 def rows():
     """ips, pe_use, iteration_cycles of measured kernels; of HalfCheetah's also act_cycles,
-    step_bytes, step_cycles and clocks_per_second; and what ``worked_out`` has."""
+    step_bytes, step_cycles and clocks_per_second; and the rows of ``worked_out``."""
     cheetah = config_of("HalfCheetah")
     cases = tuple((precision, batch) for precision in ("full", "half") for batch in BATCHES)
     measured = measure(cheetah, cases, whole=True)
@@ -77,7 +79,7 @@ def rows():
 
 
 def worked_out():
-    """Rows of the formulas alone, which the measured ones hold to; they cost no simulation."""
+    """Rows of the formulas alone, with which the measured ones agree; they need no simulation."""
     result = []
     for task, precision in (("HalfCheetah", "mixed"), ("Hopper", "half"), ("Swimmer", "half")):
         learner = config_of(task)
@@ -91,7 +93,7 @@ def worked_out():
 
 
 def _bar(precision, batch, task):
-    """Of ``ips`` and of ``pe_use``, at least."""
+    """Lower limits of ``ips`` and of ``pe_use``."""
     if task != "HalfCheetah":
         return 123_000, None
     if precision == "full":
@@ -124,7 +126,7 @@ def _iteration_rows(learner, precision, batch, measured):
 
 
 def _other_rows(learner, measured):
-    """Of ACT, of a timestep, of the simulation."""
+    """Rows of ACT, of a timestep, of the simulation."""
     net = case_of(learner, "half", "")[: -len(", B=")]
     result = [
         row("fixar", f"{net}, {count} observations", "act_cycles", clocks, "cycles",
@@ -157,7 +159,7 @@ def largest_ips(rows):
 
 
 def _cores_rows():
-    """1 to 7 cores, by formula."""
+    """Rows of 1 to 7 cores, by formula."""
     result = []
     for cores in range(1, 8):
         learner = config_of("HalfCheetah", cores=cores)

@@ -16,7 +16,7 @@ _DATA_WIDTH = 512
 
 
 class _What(enum.Enum, shape=2):
-    """What an event is of: the batch is told, a pass begins, it is over, nothing is left."""
+    """Kinds of events: the batch is told, a pass begins, a pass is over, the request is done."""
 
     INTAKE, START, OVER, END = range(4)
 
@@ -25,7 +25,7 @@ _EVENT = data.StructLayout({"what": _What, "clock": 30})
 
 
 class _Watched(FixarLearner):
-    """Shows when its sequencer does what."""
+    """A learner that shows events of its sequencer."""
 
     def __init__(self, config):
         super().__init__(config, _DATA_WIDTH, ultra_ram=True)
@@ -115,7 +115,7 @@ class PassClocks(wiring.Component):
                     m.d.comb += end.eq(1)
                     m.next = "IDLE"
             with m.State("ACT"):
-                # Beats of actions, and then none for so long.
+                # It ends when nothing has happened for 1023 clocks after the beats of actions.
                 quiet = Signal(10)
                 m.d.sync += quiet.eq(quiet + 1)
                 with m.If(learner.starts | learner.passed | learner.actions.valid):
@@ -128,9 +128,9 @@ class PassClocks(wiring.Component):
 
 @dataclass(frozen=True)
 class Clocks:
-    """Of an iteration of the learner: ``intake`` from ``train`` to the first pass, then each of
-    ``passes`` from its start to its end, and what lies ``between`` a pass and the next one; all of
-    it is ``whole``."""
+    """Clocks of an iteration of the learner: ``intake`` from ``train`` to the first pass, each of
+    ``passes`` from its start to its end, ``between`` each pass and the next one, and ``whole`` for
+    all of it."""
 
     intake: int
     passes: tuple
@@ -144,7 +144,7 @@ def unit(config):
 
 
 def measure(unit, config, passes, *, batch, precision, act=False):
-    """``Clocks`` of so many passes, in a ``Precision``."""
+    """``Clocks`` of an iteration with so many ``passes``, in a ``Precision``."""
     request = _request(config).const(
         {
             "batch": batch,

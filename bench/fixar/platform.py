@@ -1,7 +1,7 @@
-"""A timestep of FIXAR with its host (VI-C, Fig. 9): MuJoCo, what the host does for the card, card.
+"""A timestep of FIXAR with its host (VI-C, Fig. 9): MuJoCo, the host's work for the card, the card.
 
-All one after the other, as in the paper: environment and host are measured on card ``model``, less
-what its arithmetic takes; the card's clocks are worked out (``hw.fixar.pass_clocks``).
+They follow each other, as in the paper. Environment and host are measured on card ``model``,
+without the time of its arithmetic; the card's clocks are computed by ``hw.fixar.pass_clocks``.
 """
 
 import sys
@@ -30,7 +30,7 @@ _WORKED = "worked out, hw.fixar.pass_clocks, at 164 MHz"
 
 
 class _Timed:
-    """Seconds in launches of a kernel, which the model computes in."""
+    """Counts the seconds of a kernel's launches, in which the model computes."""
 
     def __init__(self, kernel):
         self.seconds, self._launch = 0.0, kernel.launch
@@ -45,7 +45,7 @@ class _Timed:
 
 
 def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
-    """Seconds of a timestep: ``environment``, ``runtime`` (host, without it), ``model``."""
+    """Seconds of a timestep: ``environment``, ``runtime`` (the rest of the host), ``model``."""
     config = preset("ddpg", "card", env=env, design="fixar")
     agent = replace(config.agent, batch_size=batch)
     config = replace(config, agent=agent, env_count=1, learning_starts=batch, capacity=4096)
@@ -79,7 +79,7 @@ def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
 
 
 def card_seconds(learner, batch, precision):
-    """Of an iteration and an ACT of an observation."""
+    """Seconds of an iteration and of an ACT of one observation."""
     precision = precision_of(learner, precision)
     clocks = iteration_cycles(learner, batch, precision) + acting_cycles(learner, 1, precision)
     return clocks / CLOCK

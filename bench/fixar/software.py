@@ -1,7 +1,7 @@
-"""What software takes for the same iterations: torch, and JAX as one jitted function; one thread.
+"""The time of software for the same iterations: torch, and JAX as one jitted function, one thread.
 
-The paper's order (FIXAR III): Adam's step of the critic, then that of the actor through the updated
-critic, soft targets; binary32. All are measured in one run, in turn.
+They have the paper's order (FIXAR III), in binary32: Adam's step of the critic, then that of the
+actor through the updated critic, then soft targets. All are measured in one run, in turn.
 """
 
 import json
@@ -21,7 +21,7 @@ __all__ = ["jax_step", "rows", "torch_step"]
 BATCHES = (64, 512)
 _DISCOUNT, _BLEND, _RATE = 0.99, 1e-3, 1e-4
 _SOURCE = "measured in this run, one pinned thread, median of 5"
-#: At least so many times, by the kernel.
+#: Kernel -> the least ratio of its IPS to those of JAX.
 _RATIOS = {"512 PEs, half": 1.6, "1024 PEs, half": 3, "1792 PEs, half": 5}
 _BARS = {
     ("JAX, jitted", 512): _RATIOS,
@@ -185,11 +185,11 @@ def _seconds(batch):
 
 
 def rows(ips):
-    """software_ips and updates_per_second of HalfCheetah's network; ``ips``, {(PEs, precision,
-    batch): that of the kernel}, beside them as ``ips_over_software``."""
+    """software_ips and updates_per_second of HalfCheetah's network; and ``ips_over_software`` for
+    each of ``ips``, {(PEs and precision, batch): ips of the kernel}."""
     result = []
     for batch in BATCHES:
-        # A process of its own: thread pools that were made before are not pinned.
+        # In a process of its own: thread pools that exist already would not be pinned.
         done = subprocess.run(
             [sys.executable, "-m", "bench.fixar.software", str(batch)],
             cwd=Path(__file__).parents[2],

@@ -1,4 +1,4 @@
-"""Advantage estimation: clocks of the array, what software takes, area and speed of the rows."""
+"""Advantage estimation: clocks of the array, the time of software, area and speed of the rows."""
 
 from bench.gae import area as area_rows
 from bench.gae import estimator, software

@@ -1,6 +1,6 @@
 """Resources and speed of HEPPO's rows: PEs as yosys maps them, loops as nextpnr routes them.
 
-Estimates: no vendor's tool is asked.
+These are estimates: no vendor's tool is used.
 """
 
 from amaranth import Module, Signal
@@ -73,7 +73,7 @@ def rows():
 
 
 def _pes(config):
-    """A PE, with its loaders, is mapped once and counted."""
+    """Rows of all PEs: a PE with its loaders is mapped once, and multiplied."""
     area = synthesize(
         to_verilog(PE(config), name="pe"), "pe", work=BUILD_DIRECTORY / "area", family="xcup_dsp"
     )
@@ -102,7 +102,7 @@ def _stack():
 
 
 def _speed(config):
-    """Of the loop, whose path is what lookahead shortens, and of the whole PE."""
+    """Rows of the loop, whose path lookahead shortens, and of the whole PE."""
     case, result = f"k={config.lookahead}, words of {config.word.width} bits", []
     for unit, component in (("loop", Loop), ("pe", PE)):
         name = f"{unit}_{config.lookahead}"

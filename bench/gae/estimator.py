@@ -20,7 +20,7 @@ __all__ = ["measure", "rows"]
 ROWS, STEPS = 64, 1024
 _SOURCE = "RTL under Verilator, start to done"
 
-#: Discounts and units in words a code, raw: gamma 0.99, gamma * lambda 0.9405.
+#: Raw discounts, gamma 0.99 and gamma * lambda 0.9405, and scales in units of a word for a code.
 _COEFFICIENTS = dict(gamma=64881, decay=61637)
 _UNITS = dict(reward_scale=1 << 20, value_scale=1 << 20)
 
@@ -51,10 +51,10 @@ class _Streams(wiring.Component):
 
 
 def measure(config, kinds, *, seed=0):
-    """Clocks and steps of an ESTIMATE of random codes in the RTL; results equal the twin's.
+    """Measures an ESTIMATE of random codes in the RTL; Failure unless results equal the twin's.
 
-    Returns ``(clocks, steps, shared, early)``: in the first ``shared`` clocks, as many as all rows
-    have slots for, ``early`` steps entered the rows.
+    Returns ``(clocks, steps, shared, early)``: ``shared`` is the number of slots that every row
+    has, and ``early`` the number of steps that entered the rows in the first ``shared`` clocks.
     """
     rng = np.random.default_rng(seed)
     rewards, values = rng.integers(-config.code_limit, config.code_limit, (2, *kinds.shape))
@@ -111,7 +111,7 @@ def rows():
     result = []
     full = np.full((STEPS + 1, ROWS), Kind.STEP.value, np.uint8)
     full[-1] = Kind.BOOTSTRAP.value
-    # As many as the stack holds of lengths that differ by a factor of eight.
+    # As many trajectories as the stack holds; their lengths differ by a factor of up to eight.
     lengths = np.random.default_rng(0).integers(16, 129, 800)
     for lookahead in (1, 2, 3):
         config = GaeConfig(rows=ROWS, depth=STEPS, lookahead=lookahead, **HEPPO_WIDTHS)

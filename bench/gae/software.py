@@ -1,8 +1,9 @@
-"""What software takes for the same advantages: stable-baselines3, loops in NumPy, numba and C.
+"""The time of software for the same advantages: stable-baselines3, loops in NumPy, numba and C.
 
-All are measured in one run, in turn, on one thread; ours is ``gae_cycles`` at an assumed clock. The
-C loop goes over time outside and over trajectories inside, where a compiler vectorises it: the best
-that we know of, and far ahead of the library loop that HEPPO compares with.
+All are measured in one run, in turn, on one thread; the kernel's time is ``gae_cycles`` at an
+assumed clock. In C the outer loop is over time and the inner one over trajectories, where a
+compiler vectorises it: this is the fastest that we know, and far faster than the library's loop
+with which HEPPO compares.
 """
 
 import ctypes
@@ -50,7 +51,7 @@ def _rollout(steps, rows):
 
 
 def numpy_loop(reward, value, following, goes_on):
-    """CleanRL's: a vector operation over trajectories for each step."""
+    """CleanRL's loop: a vector operation over trajectories for each step."""
 
     def run():
         advantage = np.zeros_like(reward)
@@ -93,7 +94,8 @@ def c_loop(reward, value, following, goes_on):
     source.write_text(_C)
     fast = ["-O3", "-march=native", "-ffast-math", "-fPIC", "-c"]
     subprocess.run([compiler, *fast, str(source), "-o", str(part)], check=True)
-    # Apart: a library that is linked by -ffast-math takes subnormal numbers from its whole process.
+    # Linked separately: with -ffast-math the library would set subnormal numbers of the whole
+    # process to 0.
     subprocess.run([compiler, "-shared", str(part), "-o", str(library)], check=True)
     function = ctypes.CDLL(str(library)).gae
     steps, rows = reward.shape
@@ -123,7 +125,7 @@ def library_loop(reward, value, following, goes_on):
         n_envs=rows,
     )  # fmt: skip
     buffer.rewards[:], buffer.values[:] = reward, value
-    # It asks whether a step is the first of an episode: the one after an end.
+    # The buffer wants to know whether a step is the first of an episode, so the one after an end.
     buffer.episode_starts[1:] = 1 - goes_on[:-1]
     last, dones = torch.from_numpy(following), 1 - goes_on[-1]
 
@@ -151,8 +153,8 @@ def implementations(steps, rows):
 
 
 def rows(cycles):
-    """Elements (advantage and reward-to-go of a step) a second: ours from ``cycles``, clocks of
-    64 rows x 1024 steps; and how many times as long as ours software takes for these."""
+    """Elements (advantage and reward-to-go of a step) a second: the kernel's from ``cycles``, the
+    clocks of 64 rows x 1024 steps; and the time of software over the kernel's."""
     steps, count = _SHAPES[-1]
     result = [
         row("gae", f"{count} x {steps}, 64 rows", "modelled_elements_per_second",

@@ -1,4 +1,4 @@
-"""The learner: cycles of whole gradient steps, the use of its multipliers, software, area."""
+"""The learner: clocks of whole gradient steps, the use of its multipliers, software, area."""
 
 from bench.learner import area as area_rows
 from bench.learner import cycles, software

@@ -1,4 +1,4 @@
-"""Resources of CF'22's learners, whole kernels: what they estimate, and what yosys maps them to."""
+"""Resources of CF'22's learners, whole kernels: their estimates, and what yosys maps."""
 
 from bench import row
 from bench.learner.cycles import CARTPOLE

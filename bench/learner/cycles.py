@@ -34,10 +34,10 @@ __all__ = [
 CAPACITY = 4096
 BATCHES = (32, 64, 128, 256, 512)
 
-#: What ACT is given at a time.
+#: Numbers of observations for an ACT.
 OBSERVATIONS = (1, 16, 64)
 
-#: Iterations of a launch; the first, whose batch nothing hides, is left out.
+#: Iterations of a launch; the first is left out, since no other iteration hides its draw.
 ITERATIONS = 16
 
 #: CF'22's formula with the multipliers that a kernel has, and with the PEs that CF'22 gives it.
@@ -55,15 +55,15 @@ CHEETAH = dict(
 
 
 def multipliers_of(learner):
-    """Of each layer and lane, as the kernel has them: a layer that computes an output a clock has
-    no use for more, so that they may be fewer than the config's ``multipliers``."""
+    """Multipliers of each layer and lane in the kernel. A layer that computes an output in every
+    clock cannot use more, so they may be fewer than the config's ``multipliers``."""
     (layers,) = learner.networks.values()
     return [layer.multipliers for layer in layers]
 
 
 def nominal_pes(learner):
-    """Of each layer and lane, as CF'22 has them: the config's ``multipliers`` in the largest layer,
-    and in the others as many as keep its pace."""
+    """PEs of each layer and lane in CF'22: the config's ``multipliers`` in the largest layer, and
+    in the others as many as keep its pace."""
     (layers,) = learner.networks.values()
     pace = max(layer.weights for layer in layers) / learner.multipliers
     return [ceil(layer.weights / pace) for layer in layers]
@@ -72,9 +72,9 @@ def nominal_pes(learner):
 def cf22_cycles(learner, batch, pes):
     """CF'22 3.2.3: ``(PI + n - 1) * T_max + sum_j DP * size(W_j) / PEs``, with our PI and DP.
 
-    n = 3 stages a weight matrix; T_max the slowest matrix, by its multiply-accumulates and PEs; the
-    weight update has as many units as there are memories of weights, one a PE (its r_WU).
-    ``pes`` : of each layer and lane, as ``multipliers_of`` or ``nominal_pes`` has them.
+    There are n = 3 stages for each weight matrix. T_max is the time of the slowest matrix, its
+    multiply-accumulates over its PEs. The weight update has a unit for each PE, as there is a
+    memory of weights for each (CF'22's r_WU). ``pes`` : from ``multipliers_of`` or ``nominal_pes``.
     """
     (layers,) = learner.networks.values()
     stages = 3 * len(layers)
@@ -86,8 +86,9 @@ def cf22_cycles(learner, batch, pes):
 def mac_utilization(learner, batch, cycles):
     """Multiply-accumulates that a gradient step needs over those that its multipliers could do.
 
-    Forward online and target (and online of the next state), backward but for the first layer,
-    weight gradients; every tensor unit's multipliers count in every clock of the step.
+    The step needs the forward passes of online and target network (with ``double`` also of the
+    online network at the next state), the backward pass except of the first layer, and the weight
+    gradients. The multipliers of every tensor unit count in every clock of the step.
     """
     (layers,) = learner.networks.values()
     forwards = 2 + learner.double
@@ -101,8 +102,8 @@ def mac_utilization(learner, batch, cycles):
 
 @dataclass(frozen=True)
 class Measured:
-    """Clocks: ``step`` from the first experience to the last weight, ``iteration`` of all, of
-    LEARN; ``sent`` of all, of TRAIN. Means over a launch."""
+    """Clocks, means over a launch: ``step`` from the first experience to the last weight,
+    ``iteration`` of a whole iteration of LEARN, ``sent`` of a whole iteration of TRAIN."""
 
     step: float
     iteration: float
@@ -133,8 +134,8 @@ def _buffer(card, learner, rng):
 
 @cache
 def measure_acting(learner, counts=OBSERVATIONS):
-    """Clocks by number of observations: of a launch that acts on them, from the card's start to its
-    end, and of the command alone, by which a launch with two takes longer."""
+    """``{observations: (launch, command)}`` in clocks: ``launch`` has one ACT, from the card's
+    start to its end, and ``command`` is what a second ACT adds."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = _buffer(card, learner, rng)
@@ -157,7 +158,7 @@ def measure_acting(learner, counts=OBSERVATIONS):
 
 @cache
 def measure(learner, batches, iterations=ITERATIONS):
-    """``Measured`` by batch size, of all but the first iteration on the simulated card."""
+    """``{batch size: Measured}`` on the simulated card, without the first iteration."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = _buffer(card, learner, rng)
@@ -185,7 +186,7 @@ def rows():
                 result += _acting_rows("4-64-64-2, 32 PEs", learner)
         learner = LearnerConfig(**ONE_LAYER, lanes=2, arithmetic=arithmetic)
         result += _rows("4-64-2, 32 PEs", learner, BATCHES)
-    # In fixed point alone: a hundred binary32 PEs take longer to compile than all of the above.
+    # In fixed point alone: a hundred binary32 PEs take longer to compile than all kernels above.
     learner = LearnerConfig(**CHEETAH, arithmetic=Arithmetic(kind="fixed"))
     return result + _rows("17-400-300-6, 100 PEs", learner, (64, 512), iterations=3)
 

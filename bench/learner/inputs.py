@@ -1,4 +1,4 @@
-"""What a learner is given where it is its clocks that count: random numbers, Adam's steps."""
+"""Inputs of a learner whose clocks are measured: random numbers, and Adam's steps."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ __all__ = ["adam_steps", "random_experiences", "random_weights"]
 
 
 def random_weights(learner, rng):
-    """As ``LearningReplay.initialize`` takes them."""
+    """Random weights for ``LearningReplay.initialize``."""
     return {
         name: [
             (rng.normal(size=(x.outputs, x.inputs)) / np.sqrt(x.inputs), np.zeros(x.outputs))
@@ -19,7 +19,7 @@ def random_weights(learner, rng):
 
 
 def random_experiences(learner, rng, count):
-    """As ``LearningReplay.add`` takes them; actions are continuous for ``ddpg`` alone."""
+    """Random experiences for ``LearningReplay.add``; actions are continuous for ``ddpg`` alone."""
     size = (count, learner.observation)
     obs, next_obs = rng.normal(size=size), rng.normal(size=size)
     if learner.algorithm == "ddpg":

@@ -1,6 +1,7 @@
-"""What software takes for the same gradient steps: torch, a jitted JAX step, our twin; one thread.
+"""The time of software for the same gradient steps: torch, a jitted JAX step, the twin; one thread.
 
-All are measured in one run, in turn; ours is ``gradient_step_cycles`` at an assumed clock.
+All are measured in one run, in turn; the kernel's time is ``gradient_step_cycles`` at an assumed
+clock.
 """
 
 import sys
@@ -32,7 +33,7 @@ def _batch(batch):
 
 
 def torch_step(batch):
-    """A function that makes one eager DQN step: Huber loss, Adam, hard targets left out."""
+    """A function that makes one eager DQN step: Huber loss and Adam, without hard targets."""
     import torch
     from torch import nn
 
@@ -107,7 +108,7 @@ def jax_step(batch):
 
 
 def twin_step(batch):
-    """The same by the bit-exact twin that stands in for the card."""
+    """The same by the bit-exact twin."""
     learner = Trainer(LearnerConfig(batch=batch, double=False))
     rng = np.random.default_rng(0)
     for layer in learner.parameters["q"]:
@@ -121,8 +122,8 @@ def twin_step(batch):
 
 
 def rows(cycles):
-    """us a step of 4-64-64-2: ours from ``cycles``, the rows of ``bench.learner.cycles``; and how
-    many times as long as ours (DP = 2, binary32) software takes."""
+    """Microseconds of a step of 4-64-64-2: the kernel's from ``cycles``, the rows of
+    ``bench.learner.cycles``; and the time of software over the kernel's (DP = 2, binary32)."""
     result, ours = [], {}
     for measured in cycles:
         if (
@@ -143,7 +144,7 @@ def rows(cycles):
 
 
 def _software(batch, ours):
-    """us a step, and how many times ``ours`` they are; two rows a program."""
+    """Two rows for each program: microseconds of a step, and these over ``ours``."""
     functions = {"twin (card model), float32": twin_step(batch)}
     for name, make in (("torch, eager", torch_step), ("JAX, jitted", jax_step)):
         try:

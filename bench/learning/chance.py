@@ -1,9 +1,9 @@
-"""What random actions return, which a claim of "as good as" counts from: ``docs/learning/
-random.json``, a line an environment.
+"""Returns of random actions, from which claims of "as good as" count gains: ``docs/learning/
+random.json``, with a line for each environment.
 
-Each number is of ``EPISODES`` episodes, of seeds from 0 on, in the environments that a run of the
-claim plays in. An environment whose package is not installed here keeps what it has; one of which
-nothing is known leaves its claims not decided.
+Each number is from ``EPISODES`` episodes, with seeds from 0 on, in the environments of a run of the
+claim. If an environment's package is not installed, its line stays as it is. Without a line, claims
+of this environment are not decided.
 """
 
 import json
@@ -27,7 +27,7 @@ _FILE = "random.json"
 
 
 class _Random:
-    """A policy of uniformly random actions; boxes are [-1, 1], as for our agents."""
+    """A policy of uniformly random actions; boxes are [-1, 1], as for rlfabric's agents."""
 
     def __init__(self, spec, seed):
         self._spec, self._rng = spec, np.random.default_rng(seed)
@@ -40,7 +40,7 @@ class _Random:
 
 
 def measure(config, episodes=EPISODES):
-    """What random actions return in the environment of a run's ``config``, as JSON values.
+    """Returns of random actions in the environment of a run's ``config``, as JSON values.
 
     ValueError if the environment is not installed.
     """
@@ -59,18 +59,18 @@ def measure(config, episodes=EPISODES):
 
 
 def read(folder):
-    """``{environment: JSON values}`` of what is known."""
+    """``{environment: JSON values}`` of the environments that were measured."""
     path = Path(folder) / _FILE
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def sample(found):
-    """A Sample of what ``measure`` has found."""
+    """The Sample of a result of ``measure``."""
     return Sample(found["mean"], found["deviation"], found["episodes"])
 
 
 def write(folder, found):
-    """Add what ``found`` says of environments."""
+    """Writes ``found``, ``{environment: JSON values}``."""
     path = Path(folder) / _FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, lines(dict(sorted(found.items()))))

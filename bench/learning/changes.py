@@ -1,7 +1,7 @@
-"""Changes of what a run computes that no field of its config shows: ``CHANGES``.
+"""Changes of a run's results that no field of its config shows: ``CHANGES``.
 
-A record (``records.py``) of a run from before one of them is named as such on its claim's page.
-Fields whose defaults have changed need no line here: a record has all of its run's fields.
+If a record (``records.py``) is older than such a change, its claim's page says so. Fields whose
+defaults have changed need no line here: a record has all of its run's fields.
 """
 
 from dataclasses import dataclass, field
@@ -11,17 +11,18 @@ __all__ = ["CHANGES", "Change"]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """
+    """A change, and the runs that it changes.
+
     Parameters
     ----------
     date : str
-        Of the first commit that has it, UTC, as ``2026-11-23 18:00``.
+        Date of the first commit that has it, UTC, as ``2026-11-23 18:00``.
     what : str
-        What is otherwise since, as a clause: "priorities are of magnitudes".
+        How runs are since then, as a clause: "priorities are of magnitudes".
     algos : tuple of str
-        Of these algorithms.
+        Algorithms whose runs it changes.
     where : dict
-        Of those runs that have these values in these fields of the config or of the agent.
+        It changes only runs with these values in these fields of the config or of the agent.
     """
 
     date: str
@@ -30,7 +31,7 @@ class Change:
     where: dict = field(default_factory=dict)
 
     def is_after(self, record):
-        """Whether the run of a record was made before it, and is one of those that it changes."""
+        """Whether it came after the run of a record, and changes such runs."""
         config = record["asked"]["config"]
         values = config | config["agent"]
         return (

@@ -1,8 +1,8 @@
-"""What a claim of training is: who learns what, and what has to come of it.
+"""Claims of training: what learns on which task, and which result it must reach.
 
-A claim holds if each of its kinds that count reaches the threshold in as many of its seeds as are
-needed, and if what it says of kinds beside each other holds (``judge.py``). Runs of a claim: every
-kind, with seeds 0 to ``seeds`` - 1.
+A claim holds if each of its kinds that count reaches the threshold in as many seeds as are needed,
+and if its comparisons of kinds hold (``judge.py``). The runs of a claim are every kind with every
+seed from 0 to ``seeds`` - 1.
 """
 
 from dataclasses import dataclass, field
@@ -13,39 +13,43 @@ from hw.errors import UsageError
 
 __all__ = ["AS_GOOD", "Claim", "Kind"]
 
-#: What is as good as another has at least this share of what the other gained over random actions.
+#: A kind is as good as another if it has at least this share of the other's gain over random
+#: actions.
 AS_GOOD = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What learns: a column of the table, and a panel of the figure.
+    """A way to learn: a column of the table, and a panel of the figure.
 
     Parameters
     ----------
     name : str
-        Of the runs' folders.
+        Its name in the runs' folders.
     title : str
     what : str
-        What it is, or how it differs from the others, for the document.
+        Its description, or its difference from the others, for the document.
     learner, preset : str
-        As for ``host.train.preset.preset``: which defaults.
+        The defaults, as for ``host.train.preset.preset``.
     fields : dict
-        What differs from them, by names and values as for ``host.settings.override``.
+        Fields that differ from the defaults, as for ``host.settings.override``.
     kernel : dict
-        Fields of the kernel's config, likewise.
+        Fields of the kernel's config, as for ``host.settings.override``.
     board : str
     counts : bool
-        Whether the claim is about it; else it stands beside.
+        Whether the claim is about it; if not, it is there for comparison.
     peer : str, optional
-        Another program learns, as the function of ``bench.learning.peers`` of this name says.
+        Another program learns, by a plan from the function of this name in
+        ``bench.learning.peers``.
     seeds : int, optional
-        So many, where they are fewer than the claim's.
+        Number of seeds, if it is smaller than the claim's.
     at_least, at_most : float, optional
-        Share that this one has of what the claim's ``reference`` gained over random actions; at the
-        end of a 95 % interval that is the harder one. ``AS_GOOD`` is "as good as".
+        Limits of this kind's gain over random actions, as a share of the gain of the claim's
+        ``reference``. The less favourable end of a 95 % interval must keep them. ``AS_GOOD`` is
+        "as good as".
     recovers : bool
-        Its returns do not stay below those of the first half for 20 evaluations of the second.
+        Whether returns of the second half of the steps must not stay below those of the first half
+        for 20 evaluations.
     """
 
     name: str
@@ -72,39 +76,40 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """
+    """A claim of training.
+
     Parameters
     ----------
     name : str
-        Of its document, its figure and the folder of its runs.
+        Name of its document, its figure and the folder of its runs.
     algo, env : str
     kinds : tuple of Kind
     seeds, needed : int
-        Of so many seeds, each kind that counts solves at least so many.
+        Each kind that counts must solve the task in ``needed`` of ``seeds`` seeds.
     source : str
         Where the claim comes from.
     until_solved : bool
-        A run ends when an evaluation reaches the threshold and another one, on other episodes,
-        confirms it; else it has all its steps.
+        Whether a run ends when an evaluation reaches the threshold and another one, on other
+        episodes, confirms it; if not, a run has all its steps.
     threshold : float, optional
-        Mean greedy return that counts as solved; None is the environment's own.
+        Mean greedy return that counts as solved; None: the environment's own.
     episodes : int, optional
-        The best policy is judged by so many fresh episodes, the same for every run; None: by the
-        run's own last evaluation, on episodes that did not choose it either.
+        Number of new episodes that judge the best policy, the same for every run; None: the run's
+        own last evaluation judges it, on episodes by which it was not chosen either.
     training : bool
-        A run is judged by the mean return of its actors' last 100 episodes instead, and the curve
-        is theirs.
+        Whether a run is judged by the mean return of its actors' last 100 episodes instead; the
+        curve shows the same returns.
     falls : str, optional
-        "critic's loss" (``critic.py``), or a column of progress.csv whose mean falls from the first
-        fifth of the rows to the last, in the place of a threshold; and all numbers of the run must
-        be finite.
+        Instead of a threshold, a number that must fall: "critic's loss" (``critic.py``), or a
+        column of progress.csv, whose mean must fall from the first fifth of the rows to the last.
+        All numbers of the run must also be finite.
     reference : str, optional
-        Name of the kind that others have shares of.
+        Name of the kind with which others are compared.
     late : bool
-        Kinds are compared by the mean of a run's greedy returns in the last fifth of its steps, not
-        by the return that the run is judged by.
+        Whether kinds are compared by the mean of a run's greedy returns in the last fifth of its
+        steps, not by the return that judges the run.
     fields : dict
-        As a Kind's, for all of them.
+        As of a Kind, for all kinds.
     """
 
     name: str
@@ -153,5 +158,5 @@ class Claim:
         if self.falls:
             first, last = result["falls"]
             return last < first
-        mean = result["mean_return"]  # None where no episode has ended
+        mean = result["mean_return"]  # None if no episode has ended
         return mean is not None and mean >= self.solved_from

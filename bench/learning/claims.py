@@ -1,4 +1,4 @@
-"""What is claimed of training, a row a claim: ``CLAIMS``. A new row is a new claim."""
+"""The claims of training: ``CLAIMS``, with a row for each. A new row is a new claim."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ _DEFAULTS = Kind(name="card", title="card, binary32", what="all learning on the 
 
 
 def _on_the_card(algo, env, source, peer=_ZOO):
-    """A task of its own, by the defaults of the command line."""
+    """A task with the defaults of the command line."""
     return Claim(
         name=f"{algo}-{env}",
         algo=algo,
@@ -115,10 +115,10 @@ def _from_pixels(
     )
 
 
-#: of FA3C's 100 million steps the first: the step size falls as it does in all of them
+#: for the first of FA3C's 100 million steps: the step size falls as over all of them
 _PAPERS_RATE = {"learning_rate_steps": 100_000_000}
 
-#: FA3C's, 5.6, for so few steps that only what is computed is seen
+#: FA3C's games, 5.6, for so few steps that they only check the computation
 _GAMES = tuple(
     _from_pixels(
         f"{game}NoFrameskip-v4",
@@ -205,12 +205,14 @@ CLAIMS = (
         env="Pendulum-v1",
         kinds=(
             _heppo("heppo1", "nothing standardized, 32-bit words"),
-            _heppo("heppo2", "rewards by the statistics of all so far, 32-bit words"),
-            _heppo("heppo3", "rewards and values by the rollout's, 8-bit codes, both restored"),
-            _heppo("heppo4", "the same, rewards kept standardized"),
+            _heppo("heppo2", "rewards standardized by all rewards so far, 32-bit words"),
+            _heppo(
+                "heppo3", "rewards and values standardized by the rollout, 8-bit codes, restored"
+            ),
+            _heppo("heppo4", "as heppo3, but rewards stay standardized"),
             _heppo(
                 "heppo5",
-                "rewards by the statistics of all so far and kept so, values restored, 8-bit codes",
+                "rewards standardized by all rewards so far, values as of heppo3, 8-bit codes",
             ),
             _SAME_PPO,
         ),
@@ -266,8 +268,8 @@ CLAIMS = (
     _from_pixels(
         "PongNoFrameskip-v4",
         -18.0,
-        "FA3C's Pong (5.6), of its 100 million steps the first 3 million; random actions "
-        "return less than -20",
+        "FA3C's Pong (5.6), the first 3 million of its 100 million steps; random actions return "
+        "less than -20",
         seeds=1,
         fields={"steps": 3_000_000, **_PAPERS_RATE},
     ),
@@ -278,12 +280,12 @@ CLAIMS = (
 
 def select(words, claims=None):
     """The claims that any of ``words`` names: by a claim's name, its algorithm or its environment;
-    all where there are no words. ValueError for a word that names none."""
+    without words, all claims. ValueError if a word names none."""
     claims = CLAIMS if claims is None else claims
     for word in words:
         if not any(word in _names(claim) for claim in claims):
             known = ", ".join(dict.fromkeys(name for each in claims for name in _names(each)))
-            raise UsageError(f"ONLY must be of {known}, not {word!r}")
+            raise UsageError(f"ONLY must be one of {known}, not {word!r}")
     return tuple(each for each in claims if not words or set(words) & set(_names(each)))
 
 

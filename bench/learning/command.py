@@ -39,9 +39,9 @@ def hold(
     command=_child,
     console=None,
 ):
-    """Run what the claims that ``only`` names need, and write their pages; the exit code: 0, or 1
-    if a run failed, or a claim is made that does not hold: one of those that ``only`` names or,
-    with ``readme``, one that its sentence says holds.
+    """Does the runs that the claims named by ``only`` need, and writes the claims' pages. Returns
+    the exit code: 0, or 1 if a run failed, or if one of these claims does not hold; with ``readme``
+    instead if README.md says something else than what was found.
 
     Parameters
     ----------
@@ -52,24 +52,24 @@ def hold(
     workers : int
         Runs at a time.
     fresh : bool
-        Runs of other sources than there are now begin anew.
+        Whether runs that other sources made begin anew.
     judging : bool
-        Nothing is run: claims are judged by the records that there are.
+        Whether claims are only judged, by existing records, without runs.
     saved : path, optional
         Folder from which unfinished runs are taken, and to which they are put (``state.py``).
     readme : path, optional
-        README.md, which must say what is found.
+        README.md, which must say what was found.
     claims : tuple of Claim
     command : callable
         Job -> words of its process.
     console : rich.console.Console, optional
 
-    ValueError for a word that names no claim, or fields that a run has not. KeyboardInterrupt after
-    a signal: the same call goes on.
+    ValueError if a word names no claim, or if a run does not have one of its fields.
+    KeyboardInterrupt after a signal; the same call continues.
     """
     console, chosen = console or Console(), select(only, claims)
     jobs = [job for claim in chosen for job in jobs_of(claim, runs).values()]
-    jobs.sort(key=lambda job: job.peer is not None)  # what is claimed comes first
+    jobs.sort(key=lambda job: job.peer is not None)  # rlfabric's own runs come first
     for job in jobs:
         job.check()
     failed = {}
@@ -94,7 +94,7 @@ def hold(
 
 
 def _run(jobs, claims, docs, workers, fresh, saved, command, console):
-    """Run what is missing, keep its records; ``{job's name: exit code}`` of those that failed."""
+    """Does missing runs, and keeps their records; ``{job's name: exit code}`` of failed runs."""
     done = {job.name for job in jobs if _is_done(job, docs, fresh)}
     _say(console, f"{len(jobs)} runs, of which {len(done)} are finished")
     missing = [job for job in jobs if job.name not in done]
@@ -113,7 +113,7 @@ def _run(jobs, claims, docs, workers, fresh, saved, command, console):
                 _say(console, f"{name} is put into {saved}")
     stale = sum(_is_stale(job, docs) for job in jobs)
     if stale:
-        _say(console, f"{stale} runs are of other sources than these: FRESH=1 repeats them")
+        _say(console, f"{stale} runs were made by other sources: FRESH=1 repeats them")
     return failed
 
 
@@ -128,7 +128,7 @@ def _is_done(job, docs, fresh):
 
 
 def _is_stale(job, docs):
-    """Of the run that is here or, where there is none, of its record."""
+    """Whether other sources made the run that is here or, if there is none, its record."""
     record = records.read(docs, job)
     if job.result or job.cut or not record or record.get("unfinished"):
         return job.stale
@@ -136,8 +136,8 @@ def _is_stale(job, docs):
 
 
 def _measure_chance(claims, docs, console):
-    """What random actions return, where a claim compares with it and it is not known; of
-    environments that are installed."""
+    """Measures returns of random actions that a claim needs and that are not known, in environments
+    that are installed."""
     for claim in claims:
         known = chance.read(docs)
         if claim.reference is None or claim.env in known:
@@ -174,21 +174,23 @@ def _say(console, text):
 def _options():
     parser = argparse.ArgumentParser(
         prog="python -m bench.learning",
-        description="Train what docs/learning claims. A run that is finished is not repeated, one "
-        "that was cut goes on. Exit codes: 0, all claims hold; 1, one does not, or a run failed; "
-        "2, wrong usage; 130, interrupted.",
+        description="Train what docs/learning claims. Finished runs are not repeated, interrupted "
+        "ones continue. Exit codes: 0, README.md says what was found; 1, it does not, or a run "
+        "failed; 2, wrong usage; 130, interrupted.",
     )
     parser.add_argument(
         "only", nargs="*", metavar="ONLY", help="claims, by name, algorithm or environment [all]"
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time [2]")
-    parser.add_argument("--runs", default="runs/learning", help="their folder [runs/learning]")
-    parser.add_argument("--docs", default="docs/learning", help="the pages' [docs/learning]")
     parser.add_argument(
-        "--fresh", action="store_true", help="begin runs of other sources than these anew"
+        "--runs", default="runs/learning", help="folder of the runs [runs/learning]"
     )
     parser.add_argument(
-        "--judge", action="store_true", help="run nothing: judge by the records that there are"
+        "--docs", default="docs/learning", help="folder of the pages [docs/learning]"
+    )
+    parser.add_argument("--fresh", action="store_true", help="repeat runs that other sources made")
+    parser.add_argument(
+        "--judge", action="store_true", help="do no runs: judge by existing records"
     )
     parser.add_argument(
         "--state", metavar="DIR", help="take unfinished runs from there, and put them there"
@@ -197,7 +199,7 @@ def _options():
 
 
 def main():
-    """Run the command line."""
+    """Runs the command line."""
     asked = _options().parse_args()
     try:
         if asked.jobs < 1:
@@ -217,5 +219,5 @@ def main():
     except (KeyboardInterrupt, Exception) as error:
         code = report(error)
         if isinstance(error, KeyboardInterrupt):
-            print("the same command goes on", file=sys.stderr)
+            print("the same command continues", file=sys.stderr)
     leave(code)

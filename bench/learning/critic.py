@@ -1,7 +1,7 @@
-"""What a critic has learned: its loss on the same experiences, before the run and after it.
+"""Measures what a critic has learned: its loss on the same experiences, before and after the run.
 
 The loss that a run logs may rise while its critic learns: a policy that finds more rewards makes
-returns larger, and with them what is left to explain.
+returns larger, and so their errors.
 """
 
 from contextlib import closing
@@ -17,7 +17,7 @@ from host.train.threads import single_threaded
 
 __all__ = ["critic_losses", "returns"]
 
-#: Environments that play, steps of each, and how many of the last have no return that is known.
+#: Environments, steps of each, and how many of the last steps may have an unknown return.
 _ENVS, _STEPS, _UNKNOWN = 4, 600, 100
 
 #: Seed of the episodes.
@@ -25,11 +25,11 @@ _SEED = 1 << 20
 
 
 def critic_losses(config, folder):
-    """``[before, after]``: means of ``(R - V)**2`` by the weights that a run of ``config`` began
-    with, and by those of its best policy, which plays with the exploration of training.
+    """``[before, after]``: means of ``(R - V)**2`` with the first weights of a run of ``config``,
+    and with those of its best policy. The best policy plays, with the exploration of training.
 
-    R is the discounted sum of rewards, clipped as in training, to the episode's end; the last 100
-    steps count where theirs ends in time.
+    R is the discounted sum of rewards, clipped as in training, to the episode's end. The last 100
+    steps count only if their episode ends in time.
     """
     algorithm, agent = config.algorithm, config.agent
     policy, _ = load_policy(Path(folder) / "best.npz")
@@ -54,8 +54,8 @@ def critic_losses(config, folder):
 
 
 def returns(rewards, ended, gamma):
-    """Discounted sums of rewards [steps, environments] to the end of each episode, or of all; and
-    whether it was that of the episode."""
+    """Discounted sums of rewards [steps, environments] to the end of each episode or, if it does
+    not end, of the steps; and whether the episode ends."""
     sums, known = np.zeros(rewards.shape), np.zeros(rewards.shape, bool)
     after, whole = np.zeros(rewards.shape[1]), np.zeros(rewards.shape[1], bool)
     for step in reversed(range(len(rewards))):

@@ -1,4 +1,4 @@
-"""docs/learning: a page and a figure a claim, from its runs' records alone, and an index."""
+"""docs/learning: a page and a figure for each claim, from its runs' records alone, and an index."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from host.checkpoint import write_text
 
 __all__ = ["claimed", "write_claim", "write_index"]
 
-#: Between them README.md says which claims hold.
+#: Marks in README.md, between which it says how many claims hold.
 _CLAIMED = re.compile(r"<!-- claims: begin -->(.*?)<!-- claims: end -->", re.S)
 _VERDICTS = {
     HOLDS: "It holds.",
@@ -23,27 +23,26 @@ _VERDICTS = {
 _INDEX = """\
 # What is learned
 
-Claims of training, each with its runs, on card `model`, whose bytes are the Verilog's. A row of
-`bench/learning/claims.py` is a claim. `make learning` trains what is missing, goes on with what was
-cut, and writes these pages; `make learning ONLY="ddpg CartPole-v1"` is about the claims that one of
-the words names, by name, algorithm or environment. Each run leaves a record in [runs](runs), from
-which alone `make learning JUDGE=1` judges and writes these pages, without training. `make learning
-STATE=dir` takes up what `dir` has of runs that are not finished, and puts there what it leaves.
+Claims of training, each with its runs, on card `model`, which computes the same bytes as the
+Verilog. A row of `bench/learning/claims.py` is a claim. `make learning` does the missing runs,
+continues interrupted ones, and writes these pages; [testing.md](../testing.md#what-agents-learn)
+has its options. Each run leaves a record in [runs](runs). `make learning JUDGE=1` judges the claims
+and writes these pages from the records alone.
 
-A run has solved its environment from the threshold on. A claim holds if every kind of run that it
-names solves the task in as many seeds as it needs; other columns are there to compare with. One
-kind is as good as another if what it gained over random actions is at least 0.8 of what the other
-gained, at the lower end of a 95 % interval over the seeds (Welch). Where the interval is too wide,
-or runs are missing, the claim is *not decided*.
+A run has solved its environment if its return reaches the threshold. A claim holds if every kind of
+run that it names solves the task in as many seeds as it needs; other columns are for comparison.
+One kind is as good as another if its gain over random actions is at least 0.8 of the other's gain,
+at the lower end of a 95 % interval over the seeds (Welch). If the interval is too wide, or runs are
+missing, the claim is *not decided*.
 """
 
 _OWN = (
-    "A return is the mean of {episodes} greedy episodes of the run's best policy, which did not "
-    "choose it. "
+    "A return is the mean of {episodes} greedy episodes of the run's best policy, which was chosen "
+    "by other episodes. "
 )
 _JUDGED = (
     "A return is the mean of {episodes} greedy episodes of the run's best policy, with seeds from "
-    "{seed} on, which no training and no evaluation has. "
+    "{seed} on, which neither training nor evaluations use. "
 )
 _TRAINING = (
     "A return is the mean of the last 100 episodes that the run's actors finished, with the "
@@ -56,7 +55,7 @@ _CHANCE = (
 )
 _NO_PROGRESS = "The progress of {of} was not kept as numbers: the picture {picture}."
 _SO_FAR = (
-    "A run of which it says so far is not finished; the command goes on with it, to its {steps} "
+    "A run with the words so far is not finished; the same command continues it to its {steps} "
     "steps. "
 )
 _UNTIL = (
@@ -66,7 +65,7 @@ _UNTIL = (
 
 
 def write_claim(findings, folder, *, drawing=True):
-    """The page of a claim that has a record, and its figure, where a record has progress."""
+    """Writes the page of a claim that has a record, and its figure if a record has progress."""
     claim, folder = findings.claim, Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / f"{claim.name}.png"
@@ -77,7 +76,7 @@ def write_claim(findings, folder, *, drawing=True):
 
 
 def write_index(every, folder):
-    """README.md, a line for each of ``every`` Findings."""
+    """Writes README.md, with a line for each of ``every`` Findings."""
     seconds = sum(record["seconds"] or 0 for each in every for record in each.known)
     took = f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
     text = [_INDEX, summary(every), "", *_rows(every), ""]
@@ -87,16 +86,13 @@ def write_index(every, folder):
 
 
 def claimed(readme):
-    """What README.md says is claimed: the text between its marks, a line; None without them."""
+    """The text between the marks of README.md, as one line; None without them."""
     found = _CLAIMED.search(Path(readme).read_text())
     return found and " ".join(found[1].split())
 
 
 def _rows(every):
-    yield (
-        "| claim | solved from | runs that solve it, of so many | needed | beside | made | "
-        "verdict |"
-    )
+    yield ("| claim | threshold | runs that solve it | needed | for comparison | made | verdict |")
     yield "| --- | ---: | --- | ---: | --- | --- | --- |"
     for each in every:
         claim, sides = each.claim, {True: [], False: []}
@@ -157,7 +153,7 @@ def _page(findings, drawn, pictured):
 
 
 def _without_progress(known, drawn):
-    """What there is to say of records without a curve."""
+    """Lines about records without a curve."""
     count = sum(not record["curve"] for record in known)
     if not count:
         return []
@@ -167,7 +163,7 @@ def _without_progress(known, drawn):
 
 
 def _made(findings):
-    """When and by which commits, and in what these runs are others than today's."""
+    """When and at which commits runs were made, and how they differ from today's."""
     known = findings.known
     dates = sorted(record["date"][:10] for record in known)
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"

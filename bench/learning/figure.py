@@ -7,7 +7,7 @@ __all__ = ["draw"]
 
 
 def draw(claim, results, path):
-    """Returns over environment steps, a panel a kind, a line a seed."""
+    """Draws returns over environment steps, a panel for each kind, a line for each seed."""
     drawn = Figure(figsize=(max(5, 1.2 + 2.2 * len(claim.kinds)), 2.8), layout="constrained")
     FigureCanvasAgg(drawn)
     (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)

@@ -1,4 +1,4 @@
-"""What is known of claims, from what is kept below ``docs/learning`` alone."""
+"""Findings of claims, from the files below ``docs/learning`` alone."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ __all__ = ["Findings", "find", "summary"]
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known of a Claim: its ``jobs`` and their ``records``, each by (kind's name, seed),
-    None for no record; ``chance``, what ``random.json`` says of the environment, or None; and the
+    """The findings of a Claim: its ``jobs`` and their ``records``, each by (kind's name, seed),
+    None for no record; ``chance``, the environment's line of ``random.json``, or None; and the
     ``judgement``."""
 
     claim: Claim
@@ -24,12 +24,12 @@ class Findings:
 
     @property
     def known(self):
-        """Records that there are."""
+        """The existing records."""
         return [record for record in self.records.values() if record]
 
     @property
     def before(self):
-        """``{text: titles of kinds}``: in what runs are others than today's."""
+        """``{text: titles of kinds}``: how runs differ from today's."""
         found = {}
         for (name, seed), record in self.records.items():
             if record:
@@ -53,7 +53,7 @@ def find(claims, docs, runs="runs/learning"):
 
 
 def summary(every, *, names=True):
-    """The sentence that says how many claims hold; ``names``: and which do not."""
+    """The sentence that says how many claims hold and, with ``names``, which do not."""
     named = {
         verdict: [each.claim.name for each in every if each.judgement.verdict == verdict]
         for verdict in (HOLDS, FAILS, OPEN)

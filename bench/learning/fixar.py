@@ -1,7 +1,7 @@
 """FIXAR's claims of training (VI-B, VI-C, Fig. 7): its tasks, and the arithmetics that it compares.
 
 The paper trains for a million steps; most of these are of fewer, so arithmetics are compared at
-equal steps, and with binary32 rather than with the paper's returns. Of one seed nothing is decided.
+equal steps, and with binary32 rather than with the paper's returns. One seed decides nothing.
 """
 
 from bench.learning.claim import AS_GOOD, Claim, Kind
@@ -19,7 +19,7 @@ _FLOAT32 = Kind(
 
 
 def _on_the_card(precision, title, what, **options):
-    """The kernel trains and acts; card ``model`` gives its bits."""
+    """The kernel trains and acts; card ``model`` computes its bits."""
     return Kind(
         name=precision,
         title=title,
@@ -57,8 +57,8 @@ _PENDULUM = Claim(
 
 
 def _in_16_bits(precision, title, what, **options):
-    """One of the readings of the paper's agent of 16 bits from the start, which fails: no kernel
-    has them all, so the CPU trains in the same arithmetic."""
+    """A reading of the paper's agent with 16 bits from the start, which fails in the paper. No
+    kernel has all readings, so the CPU trains in the same arithmetic."""
     return Kind(
         name=precision,
         title=title,
@@ -96,7 +96,7 @@ def _task(env, steps, threshold, *, seeds=1, name=None, beside=()):
         reference="float32",
         late=True,
         source=_SOURCE,
-        # the paper's order: the actor climbs the critic that was just updated
+        # the paper's order: the actor ascends the critic that was just updated
         fields={"steps": steps, "lagged_critic": False},
     )
 

@@ -1,5 +1,5 @@
-"""An interval in which a weighted sum of means lies, by Welch's t: nothing of equal deviations, and
-of few seeds as wide as so few ask for."""
+"""An interval for a weighted sum of means, by Welch's t: it does not assume equal deviations, and
+it is as wide as few seeds require."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from hw.errors import UsageError
 
 __all__ = ["Sample", "interval"]
 
-#: 0.975 quantiles of Student's t for 1 to 30 degrees of freedom: what lies between the ends of an
-#: interval of 95 %. A test holds them to SciPy's, which is no dependency.
+#: 0.975 quantiles of Student's t for 1 to 30 degrees of freedom, for an interval of 95 %. A test
+#: compares them with SciPy's, as SciPy is no dependency.
 _T = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -17,14 +17,14 @@ _T = (
 
 
 class Sample:
-    """Of independent values: ``mean``, ``error``, the variance of the mean, and its ``freedom``."""
+    """Independent values: ``mean``, ``error``, the variance of the mean, and its ``freedom``."""
 
     def __init__(self, mean, deviation, count):
         self.mean, self.error, self.freedom = mean, deviation**2 / count, count - 1
 
     @classmethod
     def of(cls, values):
-        """ValueError of fewer than two."""
+        """The Sample of ``values``; ValueError if there are fewer than two."""
         if len(values) < 2:
             raise UsageError(f"values must be at least two, not {len(values)}")
         return cls(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))
@@ -34,8 +34,8 @@ def interval(parts):
     """``(low, high)`` of the sum of ``weight * mean`` over ``parts``, a list of (weight, Sample):
     with 95 % confidence, two-sided.
 
-    Degrees of freedom by Welch and Satterthwaite, rounded down, and 30 at most: wider, not
-    narrower.
+    Degrees of freedom are those of Welch and Satterthwaite, rounded down, and at most 30, which
+    makes the interval wider, never narrower.
     """
     total = sum(weight * sample.mean for weight, sample in parts)
     errors = [(weight**2 * sample.error, sample.freedom) for weight, sample in parts]

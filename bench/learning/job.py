@@ -1,10 +1,10 @@
-"""One run of a claim: what it is, and whether its folder has it, finished or cut.
+"""One run of a claim: its request, and whether its folder has it, finished or interrupted.
 
-``asked.json`` is what the folder's run was asked for: the whole config, the kernel's fields, the
-peer's hyperparameters, how it is judged. ``result.json`` is written at the end. A run that was
-asked for the same is not repeated, and goes on if it was cut; any other begins anew. The sources of
-rlfabric are not among what is compared, for a run is of hours, and a word in a docstring is no
-reason for another: their digest is kept, and ``job.stale`` says where it is not today's.
+``asked.json`` is the request of the folder's run: the whole config, the kernel's fields, the peer's
+hyperparameters, how it is judged. ``result.json`` is written at the end. A finished run with the
+same request is not repeated, and an interrupted one continues; any other run begins anew. The
+sources of rlfabric are not compared, since a run takes hours, and a new word in a docstring is no
+reason to repeat it. Their digest is kept, and ``job.stale`` says whether it differs from today's.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from host.train.summary import versions
 
 __all__ = ["JUDGING_SEED", "Job", "jobs_of"]
 
-#: of the first episode that judges: above every seed that a run takes
+#: seed of the first episode that judges, above all seeds of a run
 JUDGING_SEED = 1 << 32
 
 _ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ _ASKED, _RESULT = "asked.json", "result.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run: see ``bench.learning.claims`` for what the fields are.
+    """A run; ``bench.learning.claim`` explains the fields.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class Job:
 
     @property
     def plan(self):
-        """The peer's plan, or None; ValueError where it has none for such a run."""
+        """The peer's plan, or None; ValueError if the peer has no plan for such a run."""
         return PEERS[self.peer](self.config) if self.peer else None
 
     @cached_property
     def asked(self):
-        """JSON values that say what the run is."""
+        """The request, as JSON values."""
         values = {"config": self.config.in_run().to_dict(), "episodes": self.episodes}
         values |= {"training": True} if self.training else {}
         values |= {"falls": self.falls} if self.falls else {}
@@ -87,24 +87,24 @@ class Job:
         return json.loads(json.dumps(values))
 
     def check(self):
-        """ValueError as of ``config`` and ``plan``, before anything is run."""
+        """ValueError as in ``config`` and ``plan``, before anything is run."""
         _ = self.asked
 
     @property
     def result(self):
-        """What the finished run has left: ``mean_return``, ``steps``, ``updates``, ``seconds``,
+        """The result of the finished run: ``mean_return``, ``steps``, ``updates``, ``seconds``,
         ``curve``, a list of (environment steps, return), ``versions``, ``sources``, ``commits`` and
-        ``date``; None if it is not finished, or was asked for something else."""
+        ``date``; None if it is not finished, or had another request."""
         found = _read(Path(self.folder) / _RESULT)
         return found if self.is_mine(found) else None
 
     def began(self, folder):
-        """Whether the run in another folder was asked for the same."""
+        """Whether the run in another folder has the same request."""
         return self.is_mine(_read(Path(folder) / _ASKED))
 
     def is_mine(self, found):
-        """Whether a run was asked for the same, by what a file of its folder, or its record, holds;
-        fields that a config did not have then are as they are by default."""
+        """Whether ``found``, a file of a run's folder or its record, has the same request. Fields
+        that its config did not have yet count as their defaults."""
         if not found:
             return False
         asked = dict(found["asked"])
@@ -116,7 +116,7 @@ class Job:
 
     @property
     def stale(self):
-        """Whether the folder's run is of other sources than there are now; a peer's never is."""
+        """Whether other sources than today's made the folder's run; never for a peer."""
         found = _read(Path(self.folder) / _ASKED)
         return bool(found) and found["sources"] != self.sources
 
@@ -127,14 +127,14 @@ class Job:
 
     @property
     def cut(self):
-        """Whether what was asked for has begun, and not ended."""
+        """Whether the run has begun, and not ended."""
         found = _read(Path(self.folder) / _ASKED)
         return self.is_mine(found) and self.result is None
 
     @property
     def so_far(self):
-        """Of a run that is judged by its training and was cut, as ``result`` up to there, with
-        ``unfinished``; None where nothing of it is known."""
+        """For an interrupted run that is judged by its training: a ``result`` up to there, with
+        ``unfinished``; None if nothing of it is known."""
         if not (self.training and self.cut and (Path(self.folder) / "progress.csv").exists()):
             return None
         rows = [row for row in read_progress(self.folder) if row["return_mean"] is not None]
@@ -152,19 +152,19 @@ class Job:
         }
 
     def forget(self):
-        """The folder's run counts no more, neither as finished nor as cut."""
+        """Makes the folder's run count no more, neither as finished nor as interrupted."""
         for name in (_RESULT, _ASKED):
             (Path(self.folder) / name).unlink(missing_ok=True)
 
     def begin(self):
-        """The next run in the folder is this one."""
+        """Makes this run the next one of the folder."""
         self.forget()
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         asked = {"asked": self.asked, "sources": self.sources, "commits": [commit()]}
         self._write(_ASKED, asked)
 
     def end(self, result):
-        """The run is finished."""
+        """Writes the result of the finished run."""
         began = _read(Path(self.folder) / _ASKED)
         commits = list(dict.fromkeys([*began.get("commits", ()), commit()]))
         made = {"commits": commits, "date": now(), "versions": versions()}
@@ -175,7 +175,7 @@ class Job:
 
     @property
     def command(self):
-        """The same run by ``rlfabric train``, without the seed; None where it has no such one."""
+        """The command ``rlfabric train`` for this run, without the seed; None if there is none."""
         if self.peer or "learner" in self.fields:
             return None
         fields = dict(self.fields)
@@ -194,7 +194,7 @@ class Job:
 def jobs_of(claim, runs):
     """``{(kind's name, seed): Job}`` of a Claim, below the folder ``runs``."""
     shared = {}
-    if claim.until_solved:  # else the threshold is nothing to the run
+    if claim.until_solved:  # else the run does not need the threshold
         shared = {"until_solved": True}
         shared |= {} if claim.threshold is None else {"threshold": claim.threshold}
     found = {}
@@ -222,7 +222,7 @@ def jobs_of(claim, runs):
 
 @cache
 def _digest():
-    """Of all sources that decide what a run computes."""
+    """A digest of all sources that decide what a run computes."""
     digest = hashlib.sha256()
     for folder in _SOURCES:
         for path in sorted((_ROOT / folder).rglob("*.py")):
@@ -231,7 +231,7 @@ def _digest():
 
 
 def _read(path):
-    """What the file holds; None where there is none, or none of JSON."""
+    """The JSON value of a file; None if there is no such file, or no JSON in it."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""Whether a claim holds, from its runs' results alone: it holds, it does not, or it is not decided.
+"""Judges a claim from its runs' results alone: it holds, it does not, or it is not decided.
 
-Nothing is won by noise. "As good as" is a claim of non-inferiority: what the one gained over
-random actions is at least 0.8 of what the other gained, at the lower end of a 95 % interval over
-the seeds. Where the interval has both answers in it, or runs are missing, nothing is decided.
+Noise does not help a claim. "As good as" is a claim of non-inferiority: the gain of the one over
+random actions is at least 0.8 of the other's gain, at the lower end of a 95 % interval over the
+seeds. If the interval has both answers in it, or runs are missing, nothing is decided.
 """
 
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ __all__ = ["FAILS", "HOLDS", "OPEN", "Judgement", "finished", "judge", "late_mea
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
 
-#: of a run's steps, at its end: what is compared is the mean of the greedy returns there
+#: share of a run's steps, at its end, whose mean greedy return is compared
 _LATE = 0.2
-#: evaluations: what is below for so many does not recover
+#: a run that stays below for so many evaluations does not recover
 _LASTING = 20
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """``verdict``: HOLDS, FAILS or OPEN; ``solved``: kind's name -> (runs that solve, finished
-    runs); ``sentences``: why, a sentence for each thing that is compared."""
+    """``verdict``: HOLDS, FAILS or OPEN; ``solved``: kind's name -> (runs that solve the task,
+    finished runs); ``sentences``: the reasons, a sentence for each comparison."""
 
     verdict: str
     solved: dict
@@ -37,9 +37,9 @@ def judge(claim, results, chance=None):
     Parameters
     ----------
     results : dict
-        ``(kind's name, seed)`` -> result, or None of a run that there is not.
+        ``(kind's name, seed)`` -> result, or None if there is no such run.
     chance : Sample, optional
-        Returns of random actions, where they are known.
+        Returns of random actions, if they are known.
     """
     verdicts, sentences, solved = [], [], {}
     for kind in claim.kinds:
@@ -66,7 +66,7 @@ def finished(claim, kind, results):
 
 
 def _reached(claim, kind, solved, count):
-    """Whether as many solve as are needed: decided as soon as the other runs cannot change it."""
+    """Whether enough runs solve the task; decided as soon as missing runs cannot change it."""
     missing = len(claim.seeds_of(kind)) - count
     if solved >= claim.needed:
         return HOLDS
@@ -85,8 +85,8 @@ def _share(claim, kind, results, chance):
     apart = f"the difference of the means lies between {ends[0]:.3g} and {ends[1]:.3g} (95 %)"
     if chance is None:
         return OPEN, (
-            f"{means}; {apart}. What random actions return is not known (`make learning` measures "
-            "it where the environment is installed)."
+            f"{means}; {apart}. The returns of random actions are not known (`make learning` "
+            "measures them if the environment is installed)."
         )
     if base.mean <= chance.mean:
         return OPEN, f"{reference.title} has gained nothing over random actions."
@@ -100,27 +100,27 @@ def _share(claim, kind, results, chance):
     worst = next((each for each in (FAILS, OPEN) if each in verdicts), HOLDS)
     gained = (own.mean - chance.mean) / (base.mean - chance.mean)
     return worst, (
-        f"{means}, random actions {chance.mean:.3g}; of what {reference.title} gained over these "
-        f"it has {gained:.2f}, and {apart}. Claimed: {' and '.join(bounds)} of the gain, over the "
-        "whole interval."
+        f"{means}, random actions {chance.mean:.3g}; its gain over random actions is {gained:.2f} "
+        f"of the gain of {reference.title}, and {apart}. Claimed: {' and '.join(bounds)} of that "
+        "gain, over the whole interval."
     )
 
 
 def _sample(claim, kind, results):
-    """A Sample of what is compared of a kind's runs, or a text that says why there is none."""
+    """The Sample of a kind's runs for a comparison, or a text that says why there is none."""
     runs, wanted = finished(claim, kind, results), len(claim.seeds_of(kind))
     if len(runs) < wanted:
         return f"has {len(runs)} of {wanted} runs"
     values = [late_mean(run) if claim.late else run["mean_return"] for run in runs]
     if None in values:
-        what = "returns in the last fifth of the steps" if claim.late else "a return"
-        return f"has runs of which {what} were not kept"
+        what = "returns in the last fifth of the steps" if claim.late else "returns"
+        return f"has runs whose {what} were not kept"
     return Sample.of(values) if wanted > 1 else "has one seed"
 
 
 def late_mean(result):
-    """Mean of the returns of a run's curve in the last fifth of its steps; None where there is no
-    point. Of some early runs this alone was kept."""
+    """Mean of the returns of a run's curve in the last fifth of its steps; None if there is no
+    point. For some early runs only this mean was kept."""
     curve = result["curve"]
     if curve is None:
         return result.get("late_mean")
@@ -133,18 +133,18 @@ def _recovers(claim, kind, runs):
     wanted = len(claim.seeds_of(kind))
     drops = [longest_drop(run) for run in runs]
     if len(runs) < wanted or None in drops:
-        return OPEN, f"of {wanted} runs the progress was not kept, or they are not finished."
+        return OPEN, f"the progress of {wanted} runs was not kept, or they are not finished."
     longest = max(drops)
     return (HOLDS if longest < _LASTING else FAILS), (
-        f"at most {longest} evaluations one after the other behind half of the steps were more "
-        f"than a fifth below the mean of the {_LASTING} before it. Claimed: fewer than {_LASTING}."
+        f"at most {longest} evaluations in a row after half of the steps were more than a fifth "
+        f"below the mean of the {_LASTING} before that half. Claimed: fewer than {_LASTING}."
     )
 
 
 def longest_drop(result):
     """Evaluations in a row in the second half of a run's steps that are more than a fifth below the
-    mean of the last ones of the first half; None where there is no curve. Of some early runs this
-    alone was kept."""
+    mean of the last ones of the first half; None if there is no curve. For some early runs only
+    this number was kept."""
     curve = result["curve"]
     if not curve:
         return result.get("longest_drop")

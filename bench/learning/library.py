@@ -1,9 +1,9 @@
-"""A peer's run by stable-baselines3, which ends, is judged and goes on as our own runs do.
+"""A peer's run by stable-baselines3, which ends, is judged and continues as rlfabric's own runs.
 
-Evaluations are as often, and of as many episodes, as the run's config says; the best policy of them
-is kept. Actions are in [-1, 1], as they are for our agents. What it leaves: ``model.zip`` and
+The run's config decides how often it is evaluated, and with how many episodes; the best policy is
+kept. Actions are in [-1, 1], as for rlfabric's agents. Its files are ``model.zip`` and
 ``replay.pkl``, the state at the beginning of a rollout; ``state.json``, the curve until then; and
-``best.zip``. It unpickles these files where a run goes on, so they must be one's own.
+``best.zip``. A run that continues unpickles these files, so they must be your own.
 """
 
 import json
@@ -33,15 +33,15 @@ from host.train.progress import progress_bar
 
 __all__ = ["library_run"]
 
-#: environments of an evaluation: acting costs the same for one
+#: environments of an evaluation: acting takes as long for one as for so many
 _TOGETHER = 8
 
 _NOISES = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckActionNoise}
 
 
 def library_run(job, *, resume, console, stop):
-    """``bench.learning.job.Job.result``'s values of a peer's run; None once there is something in
-    the list ``stop``: the same call with ``resume`` then goes on."""
+    """The values of ``bench.learning.job.Job.result`` for a peer's run; None as soon as the list
+    ``stop`` is not empty: then the same call with ``resume`` continues."""
     torch.set_num_threads(1)
     config, plan, folder = job.config, job.plan, Path(job.folder)
     model, state = _model(config, plan, folder, resume)
@@ -69,7 +69,7 @@ def library_run(job, *, resume, console, stop):
 
 
 def _model(config, plan, folder, resume):
-    """The model and what ``_Watch`` knows of it: new, or as they were saved."""
+    """The model and the state of ``_Watch``: new, or as they were saved."""
     kind = getattr(stable_baselines3, plan.algorithm)
     envs = _envs(config, plan.env_count, config.seed)
     if resume and (folder / "state.json").exists():
@@ -97,8 +97,8 @@ def _model(config, plan, folder, resume):
 
 
 class Planes(BaseFeaturesExtractor):
-    """The convolutions that our agents have by default before their layers, for planes that are
-    too small for stable-baselines3's own."""
+    """The default convolutions of rlfabric's agents, for planes that are too small for
+    stable-baselines3's own."""
 
     def __init__(self, space):
         convolutions = default_convolutions(Spec(space.shape, "uint8", True, 1))
@@ -125,7 +125,7 @@ class _Falling:
 
 
 def _envs(config, count, seed):
-    spec = find_spec(config.env)  # which registers what an installed package has
+    spec = find_spec(config.env)  # it also registers the environments of installed packages
 
     def wrapped(env):
         env = MinAtarEnv(env) if is_minatar(spec) else env
@@ -151,7 +151,7 @@ def _updates(model):
 
 class _Watch(BaseCallback):
     """Evaluates, keeps the best policy, saves now and then, and ends the training when it is solved
-    or has ``ended``, asked to stop."""
+    or was asked to stop (``ended``)."""
 
     def __init__(self, config, plan, folder, state, stop, bar):
         super().__init__()
@@ -164,7 +164,7 @@ class _Watch(BaseCallback):
         self._saved = self._counted = time.monotonic()
 
     def _on_rollout_start(self):
-        """Here, and not in a rollout, the state is whole."""
+        """Saves here, since within a rollout the state is incomplete."""
         self.ended = bool(self._stop)
         if self.ended or time.monotonic() - self._saved > self._config.checkpoint_interval_s:
             self.save(self.model)
@@ -178,7 +178,8 @@ class _Watch(BaseCallback):
         return not (self.ended or state["solved"])
 
     def evaluate(self, model):
-        """A point of the curve; keeps the best policy; confirms a solution on other episodes."""
+        """Adds a point to the curve, keeps the best policy, and confirms a solution on other
+        episodes."""
         state, self._evaluated = self._state, model.num_timesteps
         mean = self._fresh(model)
         state["curve"].append((model.num_timesteps, mean))
@@ -200,7 +201,7 @@ class _Watch(BaseCallback):
         return _mean(model, config, seed, config.evaluation_episodes)
 
     def save(self, model):
-        """Write the state, from which another call of ``library_run`` goes on."""
+        """Writes the state, from which another call of ``library_run`` continues."""
         now = time.monotonic()
         self._state["seconds"] += now - self._counted
         self._counted, self._state["steps"] = now, model.num_timesteps

@@ -1,4 +1,4 @@
-"""How stable-baselines3 learns beside us, as data: ``bench.learning.library`` runs it."""
+"""Plans of stable-baselines3's runs for comparison; ``bench.learning.library`` executes them."""
 
 from dataclasses import dataclass, field
 
@@ -14,13 +14,13 @@ class Plan:
     Parameters
     ----------
     algorithm : str
-        Name of its class.
+        Name of the algorithm's class.
     steps, env_count : int
     arguments : dict
-        Of the class, JSON values. A ``learning_rate`` that is a list ``[first, last, share]`` falls
-        from the first to the last in this share of all steps.
+        Arguments of the class, JSON values. A ``learning_rate`` that is a list ``[first, last,
+        share]`` falls from the first to the last in this share of all steps.
     noise : list, optional
-        Of actions: ``normal`` or ``ornstein-uhlenbeck``, and the deviation.
+        Noise of actions: ``normal`` or ``ornstein-uhlenbeck``, and the deviation.
     """
 
     algorithm: str
@@ -52,7 +52,7 @@ _PENDULUM = dict(
     arguments=dict(gamma=0.98, buffer_size=200_000, learning_starts=10_000, **_LARGE),
     noise=["normal", 0.1],
 )
-#: there 300 000 steps; as many as ours take
+#: 300 000 steps in the zoo; here as many as in rlfabric's run
 _MOUNTAIN_CAR = dict(
     steps=20_000,
     arguments=dict(batch_size=256, **_LARGE),
@@ -113,7 +113,7 @@ def zoo(config):
 
 
 def _rate(agent, steps):
-    """A learning rate, or one that falls: from, to, in which share of the run."""
+    """A learning rate, or ``[first, last, share of the run]`` of one that falls."""
     rate, final = agent.learning_rate, agent.learning_rate_final
     return rate if final is None else [rate, final, agent.learning_rate_steps / steps]
 
@@ -142,7 +142,7 @@ def ppo(config):
     )
 
 
-#: what stable-baselines3's DQN does, and has no argument for
+#: fields of stable-baselines3's DQN that cannot be changed by an argument
 _DQN = dict(
     algo="dqn",
     activation="relu",
@@ -157,8 +157,8 @@ _DQN = dict(
 
 
 def dqn(config):
-    """The Plan of DQN with the run's own hyperparameters, as far as it has them: it draws uniformly
-    and is not double, so that ``alpha``, ``beta`` and ``double`` have no counterpart."""
+    """The Plan of DQN with the run's own hyperparameters, as far as stable-baselines3 has them: its
+    DQN draws uniformly and is not double, so it has no ``alpha``, ``beta`` and ``double``."""
     config = config.in_run()
     agent, updates = config.agent, config.steps_per_launch * config.env_count
     for name, wanted in _DQN.items():
@@ -183,11 +183,11 @@ def dqn(config):
             exploration_fraction=agent.epsilon_steps / config.steps,
             exploration_initial_eps=agent.epsilon_start,
             exploration_final_eps=agent.epsilon_end,
-            max_grad_norm=agent.max_gradient_norm or 1e9,  # it has no way to say none
+            max_grad_norm=agent.max_gradient_norm or 1e9,  # it does not take None
             policy_kwargs=dict(net_arch=list(agent.hidden)),
         ),
     )
 
 
-#: name -> config of the run that it stands beside -> Plan
+#: name -> function that makes a Plan from the config of the run with which it is compared
 PEERS = {"dqn": dqn, "ppo": ppo, "zoo": zoo}

@@ -1,9 +1,8 @@
-"""What a run has left, as it is kept with the claims: ``docs/learning/runs/CLAIM/KIND-SEED.json``.
+"""Records of runs, which are kept with the claims: ``docs/learning/runs/CLAIM/KIND-SEED.json``.
 
-A record is the run's result: what it was asked for, its return, its counts and its progress, with
-the commits and the date that made it. Claims are judged by records alone, so that a fresh clone
-judges as the machine did that trained. A run that is not finished has one too, and counts for
-nothing.
+A record is the run's result: its request, its return, its counts and its progress, with its commits
+and its date. Claims are judged by records alone, so that a fresh clone judges as the machine that
+trained. An unfinished run has a record too, which does not count.
 """
 
 import json
@@ -14,7 +13,7 @@ from host.checkpoint import write_text
 
 __all__ = ["differences", "keep", "lines", "read"]
 
-#: Points of a curve that are kept at most, and digits of a number.
+#: Most points of a curve, and digits of a number.
 _POINTS, _DIGITS = 2000, 6
 
 
@@ -29,8 +28,8 @@ def read(folder, job):
 
 
 def keep(folder, job, result):
-    """Write the record of what ``job.result`` or ``job.so_far`` says, if it says something else
-    than the one that is there. A run that is not finished never takes a finished one's place."""
+    """Writes the record of ``result``, from ``job.result`` or ``job.so_far``, if it differs from
+    the existing record. An unfinished run never replaces a finished one."""
     before = read(folder, job)
     if before and result.get("unfinished") and not before.get("unfinished"):
         return
@@ -44,7 +43,7 @@ def keep(folder, job, result):
 
 
 def _thinned(curve):
-    """None stays None: the progress of a run that was not kept."""
+    """The curve with fewer points; None, of a run whose progress was not kept, stays None."""
     if not curve:
         return curve
     step = -(-len(curve) // _POINTS)
@@ -59,8 +58,8 @@ def lines(values):
 
 
 def differences(record, job):
-    """Texts that say in what a record's run is another than ``job``, which is today's: fields whose
-    defaults or values have changed since, and ``CHANGES`` that no field shows."""
+    """Texts that say how a record's run differs from ``job``, today's: fields whose defaults or
+    values have changed since, and ``CHANGES`` that no field shows."""
     then, today = _flat(record["asked"]), _flat(job.asked)
     found = [
         f"`{name}` was {_shown(then[name])}, and is {_shown(today[name])}"

@@ -1,4 +1,4 @@
-"""A run of a claim is begun, or goes on: ``python -m bench.learning.run JSON``, a Job's fields."""
+"""Begins or continues a run of a claim: ``python -m bench.learning.run JSON``, a Job's fields."""
 
 import json
 import math
@@ -23,15 +23,15 @@ __all__ = ["perform"]
 
 
 def perform(job, console):
-    """Begin the run of ``job``, or go on with it; the exit code: 0, 130 if it was interrupted, or 1
-    if a file of it could not be written. RuntimeError if another process is at it."""
+    """Begins or continues the run of ``job``; returns the exit code: 0, 130 if it was interrupted,
+    or 1 if one of its files could not be written. RuntimeError if another process runs it."""
     Path(job.folder).parent.mkdir(parents=True, exist_ok=True)
     with locked(Path(f"{job.folder}.lock")):
         return _perform(job, console)
 
 
 def _perform(job, console):
-    if job.result is not None:  # while this one was waiting to begin
+    if job.result is not None:  # another process finished it while this one waited
         return 0
     resume = job.cut
     if not resume:
@@ -93,9 +93,9 @@ def _card_run(job, resume, console):
 
 
 def _falls(job, rows):
-    """First and last of what is to fall: of the critic, its losses on the same experiences; of a
-    column, means over a fifth of the rows that have it. ValueError if a number of any row is not
-    finite, or if no row has that column's."""
+    """First and last value of the number that must fall: for the critic, its losses on the same
+    experiences; for a column, means over a fifth of the rows that have it. ValueError if a number
+    of any row is not finite, or if no row has this column."""
     for row in rows:
         for name, value in row.items():
             if value is not None and not math.isfinite(value):
@@ -110,7 +110,7 @@ def _falls(job, rows):
 
 
 def main():
-    """Perform the job that the command line says in JSON."""
+    """Performs the job whose JSON is on the command line."""
     try:
         with terminating():
             job = Job(**json.loads(sys.argv[1]))
@@ -121,6 +121,6 @@ def main():
 
 
 if __name__ == "__main__":
-    from bench.learning.run import main as named  # errors that are raised here go by its name
+    from bench.learning.run import main as named  # so that errors have this module's name
 
     named()

@@ -1,10 +1,9 @@
-"""The state of runs that are not finished, in a folder that outlives the machine: ``make learning
-STATE=dir``.
+"""The state of unfinished runs, in a folder that outlives the machine: ``make learning STATE=dir``.
 
-Before anything is run, what the folder has of a run, and is further than what is here, is taken;
-when the command ends, also after Ctrl-C, what was cut is put there, and what has been finished is
-removed from there. So a run goes on in another clone, to the same bits. The folder must be one's
-own: a peer's state is unpickled where it goes on.
+Before anything is run, the state of a run is taken from the folder if it is further there than
+here. When the command ends, also after Ctrl-C, interrupted runs are put into the folder, and
+finished ones are removed from it. So a run continues in another clone with the same bits. The
+folder must be your own: a peer's run that continues is unpickled.
 """
 
 import json
@@ -15,13 +14,13 @@ from host.train.log import read_progress
 
 __all__ = ["put", "take"]
 
-#: What belongs to a process, not to the state.
+#: Files that belong to a process, not to the state.
 _LEFT_OUT = shutil.ignore_patterns("*.lock", "partial-*", "*.partial")
 
 
 def take(jobs, folder):
-    """Copy the state of each job from below ``folder`` to its own folder, where it was asked for
-    the same and is further; the names of those that were."""
+    """Copies the state of each job from below ``folder`` to the job's own folder, if it has the
+    same request and is further; returns the names of these jobs."""
     taken = []
     for job in jobs:
         there = Path(folder) / job.name
@@ -32,8 +31,8 @@ def take(jobs, folder):
 
 
 def put(jobs, folder):
-    """Copy the folder of each job that was cut to below ``folder``, and remove from there those
-    that are finished; the names of those that were copied."""
+    """Copies the folder of each interrupted job to below ``folder``, and removes finished jobs from
+    there; returns the names of the copied ones."""
     copied = []
     for job in jobs:
         there = Path(folder) / job.name
@@ -46,7 +45,7 @@ def put(jobs, folder):
 
 
 def _copy(source, target):
-    """The whole folder or, where this is cut, the one that was there."""
+    """Copies the whole folder; if the copy is interrupted, the old folder stays."""
     source, target = Path(source), Path(target)
     fresh, old = (target.with_name(f"{target.name}.{word}") for word in ("new", "old"))
     for path in (fresh, old):
@@ -60,7 +59,7 @@ def _copy(source, target):
 
 
 def _steps(folder):
-    """Environment steps of the state in a folder; -1 where there is none."""
+    """Environment steps of the state in a folder; -1 if there is none."""
     state = Path(folder) / "state.json"  # a peer's
     if state.exists():
         return json.loads(state.read_text())["steps"]

@@ -1,7 +1,7 @@
-"""Jobs as processes, some at a time, with a line of progress for each.
+"""Runs jobs as processes, some at a time, with a line of progress for each.
 
-A process is a session of its own, so that a Ctrl-C, which a terminal sends to all, is this one's to
-pass on: the first one asks each run to end with a checkpoint, a second one at once.
+Each process has a session of its own, so that a terminal's Ctrl-C reaches only the parent. The
+first Ctrl-C asks each run to end with a checkpoint, a second one ends all at once.
 """
 
 import os
@@ -20,10 +20,10 @@ __all__ = ["work"]
 _POLL_S, _END_S = 0.1, 30.0
 _TAIL = 4096
 
-#: of a line of progress: steps, of how many, and what is said behind the time
+#: a line of progress: steps, all steps, and the text after the time
 _STEPS = re.compile(r": step (\d+) of (?:at least )?(\d+) \(\d+ %\), [^,]+, (.*)")
 
-#: one thread each: where two wait for each other in spin loops, both take many times as long
+#: one thread for each run: if two wait for each other in spin loops, both take many times as long
 _ONE_THREAD = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -33,18 +33,18 @@ _ONE_THREAD = (
 
 
 def work(jobs, command, *, workers, console):
-    """Run ``command(job)``, a list of words, for each job; ``{job's name: exit code}`` of those
+    """Runs ``command(job)``, a list of words, for each job; ``{job's name: exit code}`` of those
     that failed.
 
-    Their output is in ``<job.folder>.log``, whose last line is shown; the end of it where one
-    failed. KeyboardInterrupt after a signal, once all have ended.
+    Their output is in ``<job.folder>.log``. Its last line is shown, and its end if a job failed.
+    KeyboardInterrupt after a signal, when all have ended.
 
     Parameters
     ----------
     jobs : list
-        With ``name`` and ``folder``, as of ``bench.learning.job.Job``.
+        Objects with ``name`` and ``folder``, such as ``bench.learning.job.Job``.
     workers : int
-        So many at a time.
+        Jobs at a time.
     """
     waiting, running, failed, asked = list(jobs), {}, {}, False
     with stop_requests() as stop, _board(console, len(waiting)) as board:
@@ -108,7 +108,7 @@ def _end(running):
 
 
 def _last_lines(job, count):
-    """Of the log, whose end alone is read, for it may be of hours."""
+    """The last lines of the log; only its end is read, as it may be long."""
     with _log(job).open("rb") as file:
         file.seek(max(0, _log(job).stat().st_size - _TAIL))
         return file.read().decode(errors="replace").splitlines()[-count:]
@@ -124,7 +124,7 @@ def _board(console, total):
 
 
 class _Board:
-    """What is to be seen of jobs: bars on a terminal, else a line for each that ends."""
+    """Shows jobs: with bars on a terminal, else with a line for each job that ends."""
 
     def __init__(self, console, progress, total, drawn):
         self._console, self._progress, self._total, self._drawn = console, progress, total, drawn
@@ -135,7 +135,7 @@ class _Board:
         self._tasks[job.name] = self._progress.add_task(job.name, total=None, state="")
 
     def show(self, job):
-        """The last line of its output, if it is of progress: ``host.train.progress``'s."""
+        """Shows the last line of the job's output if it is a line of ``host.train.progress``."""
         if not self._drawn:
             return
         for line in _last_lines(job, 1):

@@ -1,4 +1,4 @@
-"""The replay manager and kernel: cycles of the RTL, the simulator's speed, peers, area."""
+"""The replay manager and kernel: clocks of the RTL, the simulator's speed, peers, area."""
 
 from bench.replay import area as area_rows
 from bench.replay import kernel, manager, peers

@@ -11,7 +11,7 @@ from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
 
-#: What the project asks of itself: K -> resource -> at most.
+#: The project's own limits: K -> resource -> at most.
 _LIMITS = {16: {"lut": 26_000, "ff": 26_000, "uram": 200}, 64: {"lut": 50_000}}
 
 
@@ -39,7 +39,7 @@ def rows():
 
 
 def _routed():
-    """The manager of the ULX3S by itself: a clock that every register inside of it keeps."""
+    """The manager of the ULX3S by itself: a clock at which all paths between its registers work."""
     config = ReplayConfig(capacity=4096, fanout=16, ultra_ram=False)
     verilog = to_verilog(ReplayManager(config), name="replay_manager")
     mhz = fmax(verilog, "replay_manager", work=BUILD_DIRECTORY / "speed")

@@ -34,12 +34,12 @@ _FIELDS = {
 
 
 def sample_bound(batch, beats, memory, *, status_beats):
-    """Clocks that memory alone asks of a launch with one SAMPLE of ``batch`` experiences.
+    """Clocks that memory alone needs for a launch with one SAMPLE of ``batch`` experiences.
 
-    Four accesses that must follow each other: the program's read, the experiences' reads (one beat
-    a clock each, the first after the read latency), the batch's last write, the status block's
-    write: ``read + (read + batch * beats / bandwidth) + write + (status beats + write)``. The tree,
-    the draw and every engine count as nothing.
+    Four accesses must follow each other: the program's read, the experiences' reads (one beat in a
+    clock, the first after the read latency), the batch's last write, the status block's write:
+    ``read + (read + batch * beats / bandwidth) + write + (status beats + write)``. The tree, the
+    draw and every engine count as 0.
     """
     return round(
         memory.read_latency
@@ -52,7 +52,7 @@ def sample_bound(batch, beats, memory, *, status_beats):
 
 
 def _filled(kernel):
-    """A buffer with all places taken and priorities that differ."""
+    """A full buffer with different priorities."""
     buffer = PrioritizedReplayBuffer(kernel, _FIELDS, capacity=CAPACITY, seed=1)
     rng, part = np.random.default_rng(0), 1 << 15
     for _ in range(CAPACITY // part):
@@ -162,7 +162,7 @@ def _simulation(buffer):
 
 
 def _cocotb_rate():
-    """Clocks a second of the kernel under cocotb with cocotbext-axi's memories behind it."""
+    """Clocks a second of the kernel under cocotb, with cocotbext-axi's memories."""
     result = subprocess.run(
         [sys.executable, "tests/replay/cocotb_kernel.py"],
         text=True,
@@ -173,6 +173,7 @@ def _cocotb_rate():
     found = re.search(r"^rate (\S+)$", result.stdout, re.M)
     if result.returncode or not found:
         raise Failure(
-            f"the cocotb run must end well, not so:\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+            f"the cocotb run must succeed, not fail:\n"
+            f"{result.stdout[-2000:]}{result.stderr[-2000:]}"
         )
     return float(found[1])

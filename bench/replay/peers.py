@@ -1,4 +1,4 @@
-"""What software takes for the same draws: cpprb and a compiled K-ary tree, in the same run."""
+"""The time of software for the same draws: cpprb and a compiled K-ary tree, in the same run."""
 
 import itertools
 import sys
@@ -54,8 +54,8 @@ def _median_ns(function, batch):
 
 
 def rows(cycles):
-    """ns a drawn index: ours from ``cycles``, the rows of ``bench.replay.manager``, at CLOCK; and
-    how many times as long as ours (K = 16) software takes."""
+    """Nanoseconds of a drawn index: the kernel's from ``cycles``, the rows of
+    ``bench.replay.manager``, at CLOCK; and the time of software over the kernel's (K = 16)."""
     result, ours = [], {}
     for measured in cycles:
         if measured["metric"] == "sample_cycles":
@@ -82,7 +82,7 @@ def rows(cycles):
     levels, offsets, total, draw = _kary_tree()
     for batch in (32, 64, 256, 512):
         out = np.zeros(batch, np.int64)
-        # Fresh targets, as a learner's are: one batch again and again would stay in the cache.
+        # New targets each time, as in a learner: a repeated batch would stay in the cache.
         batches = itertools.cycle(rng.random((64, batch)) * total)
         for name, function in (
             ("cpprb 11, 1-float record", lambda b=batch: buffer.sample(b, beta=0.4)),

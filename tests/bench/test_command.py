@@ -126,4 +126,4 @@ def test_it_runs_as_a_module():
     words = [sys.executable, "-m", "bench", "replay", "--fresh"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "rlfabric: fresh must be with --write, which it is about, not alone\n"
+    assert done.stderr == "rlfabric: fresh must be with --write, not alone\n"

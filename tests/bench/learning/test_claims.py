@@ -72,7 +72,7 @@ def test_words_select(words, found):
 
 
 def test_a_word_that_names_nothing():
-    with pytest.raises(ValueError, match=r"^ONLY must be of a, dqn, CartPole-v1, not 'cart'$"):
+    with pytest.raises(ValueError, match=r"^ONLY must be one of a, dqn, CartPole-v1, not 'cart'$"):
         select(["a", "cart"], (claim("a"),))
 
 

@@ -179,7 +179,7 @@ def test_other_sources(held, monkeypatch):
     assert held(claims, means, command=begin) == 0 and "FRESH" not in held.words()
     monkeypatch.setattr(job_module, "_digest", lambda: "other")
     assert held(claims, means) == 0 and held.begun == []
-    assert "2 runs are of other sources than these: FRESH=1 repeats them" in held.words()
+    assert "2 runs were made by other sources: FRESH=1 repeats them" in held.words()
     assert held(claims, means, "a", fresh=True, command=begin) == 0 and held.begun == ["a/cpu-0"]
     assert held(claims, means, fresh=True, command=begin) == 0 and held.begun == ["b/cpu-0"]
 
@@ -212,7 +212,7 @@ def test_an_interrupt_keeps_what_is_finished(held, tmp_path):
 
 
 def test_wrong_words_and_fields(held):
-    with pytest.raises(ValueError, match="^ONLY must be of a, dqn, CartPole-v1, not 'td3'$"):
+    with pytest.raises(ValueError, match="^ONLY must be one of a, dqn, CartPole-v1, not 'td3'$"):
         held((claim("a"),), {}, "td3")
     with pytest.raises(ValueError, match="^gama must be the name of a field, "):
         held((claim("a"), claim("b", fields={"gama": 0.9})), {})
@@ -226,7 +226,7 @@ def test_wrong_words_and_fields(held):
     "words, code, said",
     [
         (["--judge", "--fresh"], 2, "rlfabric: judge must be without fresh and state"),
-        (["nonsense"], 2, "rlfabric: ONLY must be of dqn-CartPole-v1, dqn, "),
+        (["nonsense"], 2, "rlfabric: ONLY must be one of dqn-CartPole-v1, dqn, "),
         (["--jobs", "0"], 2, "rlfabric: jobs must be at least 1, not 0"),
     ],
 )
@@ -247,7 +247,7 @@ def test_an_interrupted_command_says_how_to_go_on(monkeypatch, capsys):
     monkeypatch.setattr(module, "leave", sys.exit)
     with pytest.raises(SystemExit) as ended:
         module.main()
-    assert ended.value.code == 130 and "the same command goes on" in capsys.readouterr().err
+    assert ended.value.code == 130 and "the same command continues" in capsys.readouterr().err
 
 
 @pytest.mark.long

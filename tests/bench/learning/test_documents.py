@@ -81,7 +81,7 @@ def test_a_run_that_is_not_finished_is_shown_so_far(page):
     row = claim(training=True, threshold=-18.0)
     text = page(row, {"cpu": [21.0]}, unfinished=True)
     assert "| 0 | 21.0 so far (800) |" in text and "**It is not decided.**" in text
-    assert "A run of which it says so far is not finished" in text
+    assert "A run with the words so far is not finished" in text
 
 
 def test_a_page_names_runs_from_before_a_change(page, tmp_path):
