@@ -13,7 +13,7 @@ MACHINES ?=
 SIM ?= icarus
 JOBS ?= 2
 
-# The kernel of the demo: few multipliers are few things to simulate in every clock.
+# The kernel of the demo: few multipliers are simulated fast.
 DEMO_KERNEL := --set kernel.learner.arithmetic.kind=fixed --set kernel.multipliers=16 \
 	--set kernel.update_units=1
 
@@ -29,7 +29,7 @@ READY_PEERS := .venv/.ready-peers
 # A thousand Python processes of `make test` read these sources; each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Extras that each installs.
+# Extras that each target installs.
 DEMO := dev,sim,plot
 TOOLS := $(DEMO),bitstream,test
 TESTS := $(TOOLS),torch,atari,minatar,video,notebook
@@ -43,28 +43,28 @@ help: ## this list
 
 setup: $(READY) ## the environment alone: .venv and what `make demo` needs
 
-demo: $(READY) ## train DQN on CartPole-v1, all of it on the simulated card, until solved; a plot
+demo: $(READY) ## train DQN on CartPole-v1 on the simulated card until it is solved, and draw a plot
 	@$(RLFABRIC) train dqn --env CartPole-v1 --card sim --until-solved \
 	  --out runs/demo --overwrite --set hidden=32,32 $(DEMO_KERNEL)
 
-test: lint $(READY_TEST) ## lint, then every test but the long ones
+test: lint $(READY_TEST) ## lint, then all tests except the long ones
 	$(RUN) -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
-test-long: $(READY_PEERS) ## what takes minutes: all benches under Verilator, whole trainings
+test-long: $(READY_PEERS) ## tests that take minutes: all benches under Verilator, whole trainings
 	$(RUN) -m pytest -n $(JOBS) -m long
 
-test-machines: $(READY_TEST) ## quick tests as on other processors (BLAS, torch); MACHINES="Haswell avx2" are some
+test-machines: $(READY_TEST) ## quick tests as on other processors (BLAS, torch); MACHINES="Haswell avx2" selects some
 	@$(RUN) scripts/machines.py $(JOBS) $(MACHINES)
 
 # Judging trains nothing, and needs no more than the command line does.
-learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning claims, or ONLY="dqn"; JUDGE=1 judges what is kept; STATE=dir has what is unfinished
+learning: $(if $(JUDGE),$(READY),$(READY_PEERS)) ## train what docs/learning claims, or ONLY="dqn"; JUDGE=1 judges by records alone; STATE=dir keeps unfinished runs
 	@$(RUN) -m bench.learning $(if $(JUDGE),--judge,--jobs $(JOBS)) $(if $(FRESH),--fresh) \
 	  $(if $(STATE),--state "$(STATE)") $(ONLY)
 
-cocotb: $(READY_TOOLS) ## benches of a unit by hand: UNIT=replay/tree/manager; SIM=verilator, WAVES=1 keeps waveforms
+cocotb: $(READY_TOOLS) ## run the benches of one unit: UNIT=replay/tree/manager; SIM=verilator; WAVES=1 keeps waveforms
 	@$(RUN) scripts/run_unit.py "$(UNIT)" "$(SIM)" "$(WAVES)"
 
-lint: $(READY) ## ruff: rules and format; mypy: types of the public API; vermin: all of it is Python 3.10
+lint: $(READY) ## ruff: rules and format; mypy: types of the public API; vermin: Python 3.10 can run all of it
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
@@ -73,7 +73,7 @@ lint: $(READY) ## ruff: rules and format; mypy: types of the public API; vermin:
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
 	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint
 
-bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without its tools, all inputs for them
+bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without the board's tools, all their inputs
 	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
 
 bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours

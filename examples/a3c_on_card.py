@@ -1,4 +1,4 @@
-"""Actor-critic on CartPole-v1: the card infers and trains; actions and errors are the loop's."""
+"""Actor-critic on CartPole-v1: the card infers and trains, the loop makes actions and errors."""
 
 import argparse
 from pathlib import Path

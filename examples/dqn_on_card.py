@@ -1,4 +1,4 @@
-"""DQN on CartPole-v1, all of it on the card but the actors: draws, gradient steps, priorities."""
+"""DQN on CartPole-v1: draws, gradient steps and priorities on the card, actors on the host."""
 
 import argparse
 from pathlib import Path
@@ -48,7 +48,7 @@ with open_card(options.card) as card:
         if step < 100:
             replay.add(**new)
             continue
-        # One launch stores what is new, trains twice, and brings the weights to act with.
+        # One launch stores the new experiences, trains twice, and brings the weights for acting.
         t = updates + np.array([[1], [2]])  # Adam's bias corrections
         floor, rate = 1e-8 * (1 - 0.999**t) ** 0.5, RATE * (1 - 0.999**t) ** 0.5 / (1 - 0.9**t)
         decays = dict(first_decay=0.9, second_decay=0.999, blend=0.01)

@@ -1,4 +1,4 @@
-"""PPO of one's own in PyTorch on CartPole-v1, its advantages estimated on a card."""
+"""A PPO of your own in PyTorch on CartPole-v1, whose advantages a card estimates."""
 
 import argparse
 
@@ -11,7 +11,7 @@ from torch.distributions import Categorical
 from rlfabric import AdvantageEstimator
 
 options = argparse.ArgumentParser(description=__doc__)
-options.add_argument("--card", default="model", help="as of `rlfabric list cards`")
+options.add_argument("--card", default="model", help="a card of `rlfabric list cards`")
 options.add_argument("--steps", type=int, default=50_000)
 options = options.parse_args()
 
@@ -38,7 +38,7 @@ with AdvantageEstimator(environments=ROWS, steps=STEPS, card=options.card) as es
         with torch.no_grad():
             values, bootstraps = (value(x)[..., 0].numpy() for x in (seen, later))
             before = Categorical(logits=policy(seen)).log_prob(actions)
-        # On the card: from rewards, values, ends, and the values of what followed them.
+        # The card computes from rewards, values, ends, and the values of next observations.
         reward, terminated, truncated = (x.numpy() for x in ends)
         found = estimator.estimate(reward, values, terminated, truncated, bootstraps)
         columns = [seen, actions, before, *map(torch.as_tensor, found[:2])]

@@ -1,6 +1,6 @@
-"""Commands of the kernel `replay` as they are, through the launcher: what a runtime is made of.
+"""Raw commands of the kernel `replay`, through the launcher, on which every runtime is built.
 
-Its commands, fields and rules are in `registers.md`, beside the kernel's description.
+The kernel's commands, fields and rules are in `registers.md`, beside its description.
 """
 
 import argparse
@@ -24,7 +24,7 @@ folder = options.kernel or make("replay", "u200", "build", capacity=1024)
 
 with open_card(options.card) as card:
     kernel = card.load(folder / "kernel.json")
-    kernel.check()  # it is the one that its description says
+    kernel.check()  # the card has the kernel of this description
     launcher = Launcher(kernel, pointers={"storage": kernel.buffer("storage", 1 << 16)})
 
     # Eight experiences of one granule (16 bytes), and priorities 0, 1, 2 ... for them: one launch.
@@ -50,7 +50,7 @@ with open_card(options.card) as card:
     print("drawn", results["header"]["index"].tolist())
     assert (results["experience"] == records[results["header"]["index"]]).all()
 
-    # A bad command ends the launch with its reason; what came before it stands.
+    # A bad command ends the launch with its reason; the commands before it are done.
     try:
         launcher.run([(Opcode.SAMPLE, {**draws, "count": 9})], results_bytes=9 * batch.itemsize)
     except CommandError as error:

@@ -1,4 +1,4 @@
-"""A DQN of one's own in PyTorch on CartPole-v1, its prioritized replay memory on a card."""
+"""A DQN of your own in PyTorch on CartPole-v1, with its prioritized replay memory on a card."""
 
 import argparse
 import copy
@@ -11,7 +11,7 @@ from torch import nn
 from rlfabric import PrioritizedReplayBuffer
 
 options = argparse.ArgumentParser(description=__doc__)
-options.add_argument("--card", default="model", help="as of `rlfabric list cards`")
+options.add_argument("--card", default="model", help="a card of `rlfabric list cards`")
 options.add_argument("--steps", type=int, default=20_000)
 options = options.parse_args()
 

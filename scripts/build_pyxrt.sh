@@ -2,15 +2,16 @@
 # usage: scripts/build_pyxrt.sh RELEASE|FILE
 # Builds pyxrt for the Python of .venv (PYTHON=... for another one) against the XRT that is
 # installed. RELEASE is one of the table below, such as 2022.2: its pyxrt.cpp is downloaded, and must
-# have the digest of the table, for it is compiled and run; FILE is that file from elsewhere, as it
-# is. It must be of the release that is installed, as XRT's headers must (packages xrt, uuid-dev;
-# of 2021.2, and from 2024.1 on, they include Boost's: libboost-dev, on RHEL boost-devel).
+# have the digest of the table, since it is compiled and run. FILE is a pyxrt.cpp from elsewhere,
+# which is not checked. pyxrt.cpp and XRT's headers must be of the installed release (packages xrt,
+# uuid-dev; headers of 2021.2, and from 2024.1 on, include Boost's: libboost-dev, on RHEL
+# boost-devel).
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 xrt=${XILINX_XRT:-/opt/xilinx/xrt}
 
-# Of XRT's repository: release, commit that its branch of that name was at, SHA-256 of pyxrt.cpp.
+# From XRT's repository: release, commit of the branch of that name, SHA-256 of pyxrt.cpp.
 releases="\
 2021.2 84844e4255f976700e3fd55e8df8d44d49409b75 26186364580733a8b452f2c0cb0d0281a78b9ba096923759df33ab3d1f720686
 2022.1 ca4bdf101cd1d698377f5a7113d8583f709c2143 90dee89188cc1a419ea45d332a526f4bbc1ed2eb12b326ab8624c42eb13692a3
@@ -22,7 +23,7 @@ releases="\
 2025.1 c3158a97a72f2c9522d03704243459583c52a2a4 d7452d9c886aeed0177dbd3802cc6cb5a3097fef7d6ad75e56873037b80bf3ae
 2025.2 c76083f395a8053b832de892a2bcd2d9820f3993 6df9490656aa3756a53f32cfa1e914c52fab6fe930d3f918227c94d97c44005e
 2026.1 e61a02867980c8fd8acd80a3a4936d683caa1d82 6db4266515a9668f9f5e539e5900a6d30bfa5156451009cf79762f926b4991ed"
-# What they were all compiled with, as a requirement of pip.
+# The pybind11 with which all of them were compiled, as a requirement of pip.
 pybind11="pybind11==3.1.0 --hash=sha256:b8488090f8acffbcb6b5d6a85571a6827a0a2981ffb75e5a0b27b87c4a6b7dd0"
 
 stop() {
@@ -52,7 +53,8 @@ else
         stop "$url must have the SHA-256 $digest, not $(sha256sum <"$source")"
 fi
 
-# All that pyxrt.cpp includes, before pybind11 is fetched: what is missing is a package to install.
+# All headers of pyxrt.cpp are checked before pybind11 is fetched: packages with missing ones must be
+# installed.
 includes=$("${CXX:-c++}" -std=c++17 -E -M -MG -I"$xrt/include" "$source")
 for header in boost/any.hpp boost/format.hpp uuid/uuid.h; do
     case "$includes " in
@@ -60,7 +62,7 @@ for header in boost/any.hpp boost/format.hpp uuid/uuid.h; do
     esac
 done
 
-# Headers alone, which belong to this build and to nothing else.
+# pybind11 has headers alone, and only this build uses them.
 echo "$pybind11" >"$work/requirements.txt"
 "$python" -m pip install --quiet --disable-pip-version-check --target "$work/pybind11" \
     --only-binary :all: --require-hashes --requirement "$work/requirements.txt"

@@ -1,9 +1,9 @@
 """usage: machines.py JOBS [NAME ...]; `make test-machines` runs it.
 
-Runs the quick tests of FOLDERS as other processors would: the order of a library's sums is the
-library's, and follows the processor, so no test may rest on it. NAME is one of MACHINES; none: all
-of them, one after the other. One that this processor lacks is named as not run. Exit code 1: a test
-has failed, 2: NAME is none.
+Runs the quick tests of FOLDERS as on other processors: a library chooses the order of its sums by
+the processor, so no test may depend on this order. NAME is one of MACHINES; without a NAME all of
+them run, one after the other. If this processor lacks the instructions of one, it is named as not
+run. Exit code 1: a test has failed, 2: NAME is unknown.
 """
 
 import os
@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FOLDERS = ["tests/host", "tests/learner", "tests/fixar", "tests/gae", "tests/bench"]
 
-#: What a process computes with: words, after it has computed something. A processor without the
-#: instructions ends it.
+#: Programs that compute something, and then print with which kind of code. If the processor lacks
+#: the instructions, it ends the program.
 _BLAS = """
 import numpy
 from threadpoolctl import threadpool_info
@@ -28,8 +28,8 @@ import torch
 (torch.ones(65, 65) @ torch.ones(65, 65)).exp().sum()
 print(torch.backends.cpu.get_cpu_capability())
 """
-#: name -> variable of the environment, its value, what tells what is computed with, and what that
-#: says: OpenBLAS has some processors' kernels under another's name.
+#: name -> environment variable, its value, the program that checks the kind of code, and what the
+#: program may print: OpenBLAS has the code of some processors under the name of another one.
 MACHINES = {
     "Prescott": ("OPENBLAS_CORETYPE", "Prescott", _BLAS, ("Prescott", "Katmai")),
     "Haswell": ("OPENBLAS_CORETYPE", "Haswell", _BLAS, ("Haswell",)),
@@ -50,7 +50,7 @@ def lacking(name):
         text=True,
     )
     if told.returncode < 0:
-        return f"this processor has not its instructions (signal {-told.returncode})"
+        return f"this processor lacks its instructions (signal {-told.returncode})"
     found = told.stdout.strip()
     return None if found in wanted else f"{variable}={value} computes as {found or 'nothing'} here"
 

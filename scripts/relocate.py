@@ -1,9 +1,9 @@
-"""Hatchling's build hook: a wheel or sdist has one name, ``rlfabric``.
+"""Hatchling's build hook: a wheel or sdist installs only one name, ``rlfabric``.
 
 In the repository ``hw``, ``sim``, ``boards`` and ``host`` lie at the top and are imported by these
-names. Installed so, four names as plain as ``host`` would meet a user's own ``host.py``. So what is
-built has the folders below ``rlfabric``, and their imports say where they are. An sdist's are
-there already: a wheel that is built from one takes them as they are. An editable installation is
+names. If they were installed like this, a user's own ``host.py`` could hide one of them. So a wheel
+or sdist has these folders below ``rlfabric``, with changed imports. In an sdist they are there
+already, and a wheel that is built from an sdist takes them unchanged. An editable installation is
 the repository itself.
 """
 
@@ -21,7 +21,7 @@ FOLDERS = ("boards", "host", "hw", "sim")
 
 
 def relocated(source):
-    """Python text whose imports of ``FOLDERS`` are of those below ``rlfabric``.
+    """Python text in which imports of ``FOLDERS`` are imports from below ``rlfabric``.
 
     ValueError for an import that has no such form: ``import host.card`` binds the name ``host``.
     """
@@ -29,21 +29,21 @@ def relocated(source):
     for node in ast.walk(ast.parse(source)):
         if any(name.partition(".")[0] in FOLDERS for name in _imported(node)):
             old, new = _change(node)
-            # Columns of ast count bytes; what stands before an import is spaces.
+            # Columns of ast count bytes; only spaces stand before an import.
             line, column = lines[node.lineno - 1], node.col_offset
             lines[node.lineno - 1] = line[:column] + line[column:].replace(old, new, 1)
     return "".join(lines)
 
 
 def _imported(node):
-    """Names of the modules that ``node`` imports from wherever it stands; of no import, none."""
+    """Names of the modules that ``node`` imports absolutely; none if ``node`` is no import."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
 
 
 def _change(node):
-    """How the line of an import changes: what stands there, and what instead."""
+    """The change of an import's line: the old text, and the new one."""
     if isinstance(node, ast.ImportFrom):
         return "from ", f"from {NAME}."
     if len(node.names) == 1:
@@ -55,7 +55,7 @@ def _change(node):
 
 
 class Relocate(BuildHookInterface):
-    """Puts relocated copies of ``rlfabric`` and ``FOLDERS`` into what is built."""
+    """Puts relocated copies of ``rlfabric`` and ``FOLDERS`` into a wheel or sdist."""
 
     def initialize(self, version, build_data):
         if version == "editable":
@@ -76,7 +76,7 @@ class Relocate(BuildHookInterface):
             self._copies.cleanup()
 
     def _files(self):
-        """Pairs: a file, and its place in what is built."""
+        """Pairs of a file and its place in the wheel or sdist."""
         root = Path(self.root)
         for folder in (NAME, *FOLDERS):
             for path in sorted((root / folder).rglob("*")):

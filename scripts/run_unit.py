@@ -1,7 +1,7 @@
-"""usage: run_unit.py UNIT SIM [WAVES]; `make cocotb` runs the benches of one unit by it.
+"""usage: run_unit.py UNIT SIM [WAVES]; `make cocotb` runs the benches of one unit with it.
 
-UNIT names tests/<folder>/test_<name>.py as <folder>/<name>; an empty one is the smallest. SIM is
-icarus or verilator. With WAVES, neither empty nor 0, every waveform is kept and its path printed.
+UNIT names tests/<folder>/test_<name>.py as <folder>/<name>; an empty UNIT is the smallest unit. SIM
+is icarus or verilator. If WAVES is neither empty nor 0, waveforms are kept and their paths printed.
 """
 
 import ast
@@ -50,14 +50,14 @@ def units():
 
 
 def listed(known):
-    """A line for each folder: it, and the units in it."""
+    """A line for each folder, with its units."""
     parts = sorted(name.rpartition("/")[::2] for name in known)
     for folder, names in itertools.groupby(parts, lambda part: part[0]):
         yield f"{folder or '(none)'}: {' '.join(name for _, name in names)}"
 
 
 def wrong(unit, known):
-    """What there is to say of a UNIT that is none: those that it may mean, and all of them."""
+    """The error's text for an unknown UNIT: the units that it may mean, and all units."""
     named = [name for name in known if name.rpartition("/")[2] == unit.rpartition("/")[2]]
     meant = " or ".join(named or difflib.get_close_matches(unit, known))
     why = f"did you mean {meant}? " if meant else ""

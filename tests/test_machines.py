@@ -59,7 +59,7 @@ def test_what_the_processor_lacks_is_named_as_not_run(runs, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
         "machines: Zen: passed",
-        "machines: SkylakeX: not run: this processor has not its instructions (signal 4)",
+        "machines: SkylakeX: not run: this processor lacks its instructions (signal 4)",
         "machines: avx2: not run: ATEN_CPU_CAPABILITY=avx2 computes as DEFAULT here",
     ]
 
