@@ -1,5 +1,5 @@
 // A Verilated kernel with its clock, its AXI4-Lite host and a memory on each AXI4 master, behind a
-// few C functions for ctypes (verilated.py). Cycles are counted from the end of the reset.
+// few C functions for ctypes (verilated.py). Clocks are counted from the end of the reset.
 // Inputs that nothing here has driven yet are 0.
 #include "binding.hpp"
 #include "Vtop_rlfabric_card.h"
@@ -150,7 +150,7 @@ private:
 
     void fail(const std::string& what) {
         if (monitor.violation.empty())
-            monitor.violation = "cycle " + std::to_string(monitor.cycle) + ": " + what;
+            monitor.violation = "clock " + std::to_string(monitor.cycle) + ": " + what;
     }
 
     void fail_control(const char* access, uint32_t address) {

@@ -233,7 +233,7 @@ private:
         va_start(arguments, format);
         std::vsnprintf(rule, sizeof rule, format, arguments);
         va_end(arguments);
-        std::snprintf(text, sizeof text, "cycle %" PRIu64 ": %s %s: %s", monitor.cycle, p.name,
+        std::snprintf(text, sizeof text, "clock %" PRIu64 ": %s %s: %s", monitor.cycle, p.name,
                       channel_names[channel], rule);
         monitor.violation = text;
     }

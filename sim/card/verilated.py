@@ -10,8 +10,8 @@ from sim.card.memory import CHANNELS, WRITE_ORDERS
 
 __all__ = ["Outcome", "VerilatedKernel"]
 
-# Seconds between two looks at the clock and at Python's signals, whatever the kernel's size; cycles
-# that they are thought to be at first.
+# Seconds between two checks of the time and of Python's signals, whatever the kernel's size; clocks
+# of the kernel before the first check.
 _SLICE_S, _FIRST_SLICE = 0.05, 2000
 
 
@@ -205,7 +205,7 @@ class VerilatedKernel:
             return violation
         waiting = [
             f"{master} {channel} stands still: valid {s.valid}, ready {s.ready}, "
-            f"{s.pending} owed, last transfer {s.idle} cycles ago"
+            f"{s.pending} owed, last transfer {s.idle} clocks ago"
             for (master, channel), s in self.channels().items()
             if (s.valid and not s.ready) or (s.pending and not s.valid)
         ]

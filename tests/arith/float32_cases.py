@@ -140,7 +140,7 @@ class Verilated:
         self.simulated = StreamUnit(_Exchange(unit), name=type(unit).__name__.lower())
 
     def run(self, *operands, source_gap=0.0, sink_gap=0.0, chunk=1 << 18):
-        """Payloads of ``o`` as uint64; without gaps, the cycles are held to the estimate."""
+        """Payloads of ``o`` as uint64; without gaps, the clocks are compared with the estimate."""
         results = []
         for start in range(0, len(operands[0]), chunk):
             parts = [part[start : start + chunk].astype(np.uint64) for part in operands]

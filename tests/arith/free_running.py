@@ -1,4 +1,4 @@
-"""A free-running function of hardware as a unit with ports, its cycles and its area."""
+"""A free-running function of hardware as a unit with ports, its clocks and its area."""
 
 import json
 

@@ -126,7 +126,7 @@ def test_twin_is_exact_arithmetic_rounded_once(a, b, apart):
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.__name__)
 @pytest.mark.parametrize("tag_width", [0, 5])
 def test_stream(simulate, tmp_path, unit, tag_width):
-    """Cycles, gaps, reset in flight, the tag: few operands, in Icarus."""
+    """Clocks, gaps, reset in flight, the tag: few operands, in Icarus."""
     unit, expected = unit(Float32Config(tag_width=tag_width)), UNITS[unit]
     assert unit.estimate(unit.config).latency == unit.LATENCY
     count = len(unit.OPERANDS)

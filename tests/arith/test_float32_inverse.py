@@ -110,7 +110,7 @@ def test_every_seed_is_as_near_as_stated(table, argument):
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.__name__)
 @pytest.mark.parametrize("tag_width", [0, 5])
 def test_stream(simulate, tmp_path, unit, tag_width):
-    """Cycles, gaps, reset in flight, the tag: few operands, in Icarus."""
+    """Clocks, gaps, reset in flight, the tag: few operands, in Icarus."""
     unit, function = unit(Float32Config(tag_width=tag_width)), UNITS[unit]
     assert unit.estimate(unit.config).latency == unit.LATENCY
     (x,) = random_operands(1, 300, seed=tag_width)

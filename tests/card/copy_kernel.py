@@ -77,7 +77,7 @@ def generate(directory, config=None):
 
 
 class CopyTwin:
-    """The same bytes as ``CopyKernel``, but for the cycle count, which is 0."""
+    """The same bytes as ``CopyKernel``, but for the clock count, which is 0."""
 
     def __init__(self, description):
         self.description = description

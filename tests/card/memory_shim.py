@@ -54,7 +54,7 @@ class Bench:
         return self.library.shim_violation(self.shim).decode()
 
     def read_all(self, bursts, gap=0.0, seed=0):
-        """Read ``(address, beats)`` as fast as AR allows; bytes, cycles, responses of the beats."""
+        """Read ``(address, beats)`` as fast as AR allows; bytes, clocks, responses of the beats."""
         rng, s, data, seen, answers = random.Random(seed), self.s, [], [], []
         waiting, want = list(bursts), sum(beats for _, beats in bursts)
         for _ in range(200_000):
@@ -78,7 +78,7 @@ class Bench:
         raise AssertionError(f"R stands still after {len(data)} of {want} beats")
 
     def write_all(self, bursts, data, gap=0.0, seed=0):
-        """Write ``(address, beats)``; the cycles of the answers. The beats come from ``data``."""
+        """Write ``(address, beats)``; the clocks of the answers. The beats come from ``data``."""
         rng, s, answers, beat = random.Random(seed), self.s, [], 0
         waiting, words = list(bursts), [n for _, n in bursts]
         for _ in range(200_000):

@@ -104,7 +104,7 @@ def test_address_rules(library, x, buffer, fields, rule):
         setattr(bench.s, x + name, value)
     setattr(bench.s, x + "valid", 1)
     bench.clock()
-    assert bench.violation.startswith(f"cycle 0: m_axi_test {x.upper()}: {rule}")
+    assert bench.violation.startswith(f"clock 0: m_axi_test {x.upper()}: {rule}")
 
 
 @pytest.mark.parametrize("first, second", [("aw", "ar"), ("ar", "aw")])

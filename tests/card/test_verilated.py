@@ -56,7 +56,7 @@ def test_broken_rule_is_an_error_with_cycle_and_channel(path, name):
     stall = 0.6 if "before ready" in RULES[name] else 0.0
     session = Session(path, memory=MemoryConfig(stall=stall, seed=1))
     assert session.launch(4096 + breach(name)) == ERROR
-    assert session.run.report().startswith("cycle ")
+    assert session.run.report().startswith("clock ")
     assert f"m_axi_host {RULES[name]}" in session.run.report()
     with pytest.raises(RuntimeError, match="kernel must be idle, not VIOLATION .*: load it again"):
         session.run.start()
@@ -91,7 +91,7 @@ def test_stuck_channel_is_named(path, channel):
     session = Session(path, 1 << 14, memory=MemoryConfig(faults=(fault,), max_idle=1000))
     assert session.launch(1 << 14) == NORESPONSE
     first = session.run.report().split(";")[0]
-    assert re.match(rf"m_axi_host {channel} stands still: .* last transfer 1\d\d\d cycles", first)
+    assert re.match(rf"m_axi_host {channel} stands still: .* last transfer 1\d\d\d clocks", first)
 
 
 @pytest.mark.parametrize("channel", CHANNELS)

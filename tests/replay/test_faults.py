@@ -61,7 +61,7 @@ def test_error_answers_from_any_clock_on(master, channel):
     seen = set()
     for cycle in range(0, 1500, 37):
         ((shell, _),) = run_with(Fault(master=master, channel=channel, kind="error", cycle=cycle))
-        assert shell["error"] in (Error.NONE, Error.AXI), f"from cycle {cycle} on"
+        assert shell["error"] in (Error.NONE, Error.AXI), f"from clock {cycle} on"
         assert shell["executed"] == (shell["error_command"] if shell["error"] else GET + 1)
         seen.add((int(shell["error"]), int(shell["error_command"])))
     wanted = {

@@ -173,7 +173,7 @@ def test_broken_axi_rule_is_an_error(copy_path):
     with open_card("sim") as card:
         kernel, _, arguments = prepared(card, copy_path)
         arguments["operands_bytes"] += breach("boundary")
-        with pytest.raises(CardError, match="state 5: cycle .* burst must not cross 4 KB"):
+        with pytest.raises(CardError, match="state 5: clock .* burst must not cross 4 KB"):
             kernel.launch(**arguments)
 
 
