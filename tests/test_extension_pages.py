@@ -76,7 +76,7 @@ def clipped(kernel, rewards, limit):
 
 def test_a_design(follow):
     said = follow("adding_a_design.md")
-    assert "integers, brought into a range" in said["rlfabric list designs"]
+    assert "integers, clipped to a range" in said["rlfabric list designs"]
     assert "capacity" in said["rlfabric show clip"]
     assert "clean" in said["rlfabric verilog clip --board zcu106 --lint"]
     assert PICTURE in said["rlfabric report clip --board zcu106"]
@@ -106,4 +106,4 @@ def test_a_board(follow, tmp_path):
     assert Path("build", "ulx3s_45f", "replay", "replay.v").is_file()
     folder = package("clip", "ULX3S_45F", "build")
     assert "--45k" in (folder / "build_ulx3s_45f.sh").read_text()
-    assert "on an ULX3S-45F" in (folder / "README.md").read_text()
+    assert "on a ULX3S-45F" in (folder / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""The top of an ULX3S: a kernel's ``System`` on the FTDI's serial line, clocked by a PLL."""
+"""The top of a ULX3S: a kernel's ``System`` on the FTDI's serial line, clocked by a PLL."""
 
 from amaranth.hdl import (
     ClockDomain,

@@ -1,4 +1,4 @@
-"""Card ``uart:PORT``: a kernel on a board at the other end of a serial line, as on an ULX3S.
+"""Card ``uart:PORT``: a kernel on a board at the other end of a serial line, as on a ULX3S.
 
 pyxrt's names over ``host.card.line``. The board tells how large its memory banks are, one behind
 each of the kernel's masters. Its bitstream is loaded by another program (openFPGALoader).

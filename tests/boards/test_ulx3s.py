@@ -121,7 +121,7 @@ def test_another_part_of_the_family():
     made = module.files(*small_on(board), None)
     assert "--45k" in made["build_mine.sh"] and "85k" not in made["build_mine.sh"]
     assert {"mine.il", "mine.lpf", "mine.ys"} <= set(made)
-    assert f"on an ULX3S-45F (`{part}`)" in made["README.md"]
+    assert f"on a ULX3S-45F (`{part}`)" in made["README.md"]
     assert "85F" not in made["README.md"] and "--board mine" in made["README.md"]
     assert "ulx3s.bit" not in made["README.md"]
 

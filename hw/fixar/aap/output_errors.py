@@ -18,7 +18,7 @@ class OutputErrors(wiring.Component):
     """Writes the errors at a network's output to lane 0 of the E words from 0 on.
 
     TD errors come from outside. In a pass of VALUE the unit writes the error -1 for every sample,
-    by which the actor climbs the critic, a word a clock from the pass's first step on.
+    by which the actor ascends the critic, a word a clock from the pass's first step on.
 
     Parameters
     ----------
