@@ -6,6 +6,7 @@ arithmetic, each as yosys maps it to UltraScale+. A whole kernel needs more.
 """
 
 from dataclasses import replace
+from itertools import chain
 
 from amaranth import Shape
 
@@ -19,25 +20,13 @@ from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import words_a_clock
+from hw.learner.stages import slots_of, stages
 from hw.nn.optimizers import optimizer_of
 from hw.replay.core import ReplayCore
 from hw.stream.ram import memory_blocks, style_of
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["estimate", "stages", "suggest"]
-
-
-def stages(config):
-    """``(layer, groups, backward, activation of the inputs or None)`` of every layer.
-
-    All groups have a forward pass, the first ``backward`` of them a backward pass. Gradients of
-    inputs are computed if another layer made the inputs.
-    """
-    for name, layers in config.networks.items():
-        made_by = config.networks["actor"][-1].activation if name == "critic" else None
-        for layer in layers:
-            yield layer, config.weight_sources(name), config.backward_groups(name), made_by
-            made_by = layer.activation
+__all__ = ["estimate", "suggest"]
 
 
 def _adders(config, layer, groups, backward, made_by):
@@ -55,7 +44,6 @@ def _adders(config, layer, groups, backward, made_by):
 def _memory_blocks(config, data_width):
     """RAMB36 blocks of parameters, activations, errors and the batch."""
     arithmetic, lanes = config.arithmetic, config.lanes
-    every = list(stages(config))
     activation, gradient = (
         lanes * Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
     )
@@ -63,16 +51,15 @@ def _memory_blocks(config, data_width):
     def deep(width, depth):
         return memory_blocks(width, depth, style_of(depth))
 
-    # Samples between a layer's inputs and the errors that come back, at most.
-    slots = 2 * len(every) + 3
     blocks = BatchMemory.blocks(config, data_width) + Outputs.blocks(config, config.action)
     first = [layers[0] for layers in config.networks.values()]
-    for layer, groups, backward, made_by in every:
+    slots = chain.from_iterable(slots_of(config)[name] for name in config.networks)
+    for (layer, groups, backward, made_by), own in zip(stages(config), slots, strict=True):
         wanted = made_by is not None
         blocks += LayerParameters.estimate(config.layer_config, layer, input_gradient=wanted).bram36
         feed = words_a_clock(config) if any(layer is each for each in first) else 0
         banks, rows = ActivationBuffer.banks_of(layer, feed)
-        blocks += (len(groups) + backward) * banks * deep(activation, slots * rows)
+        blocks += (len(groups) + backward) * banks * deep(activation, own * rows)
         if made_by is not None:
             blocks += deep(backward * gradient * layer.vector, 2 * layer.words)
     return blocks

@@ -65,8 +65,7 @@ class TdLoss(wiring.Component):
     def __init__(self, arithmetic):
         self.arithmetic = arithmetic
         activation = arithmetic.shape("activation")
-        self.td_latency = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
-        self.gradient_latency = self.td_latency + 1 + _MULTIPLY + arithmetic.quantize_latency
+        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
         self.latency = self.td_latency + 1 + 3 * _MULTIPLY + _ADD + BatchSum.LATENCY
         number = {"valid": 1, "value": WIDTH}
         gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
@@ -94,6 +93,12 @@ class TdLoss(wiring.Component):
                 "value_sum": Out(WIDTH),
             }
         )
+
+    @staticmethod
+    def latencies_of(arithmetic):
+        """``(td_latency, gradient_latency)``."""
+        td = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
+        return td, td + 1 + _MULTIPLY + arithmetic.quantize_latency
 
     def elaborate(self, platform):
         m = Module()

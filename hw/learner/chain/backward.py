@@ -132,7 +132,6 @@ class Backward(wiring.Component):
             ``dx``, when no word is late; None without ``input_gradient``.
         finished_latency : to ``finished``.
         """
-        spare = _spare(config, layer, trained)
         pause = DeltaBanks.pause_of(config, layer, trained)
         chain = layer.length * layer.rows
         latency = last = None
@@ -146,13 +145,18 @@ class Backward(wiring.Component):
         if input_gradient and input_activation == "tanh":
             multipliers += 2 * groups * config.lanes * layer.vector
         return ChainEstimate(
-            interval=max((layer.words + spare) * layer.rows, layer.outputs + pause),
+            interval=max(cls.spacing_of(config, layer, trained), layer.outputs + pause),
             latency=latency,
             last_latency=last,
             finished_latency=chain + (layer.words - 1) * layer.rows + written + _APART,
             multipliers=multipliers,
             dsp=multipliers * config.arithmetic.product_dsp,
         )
+
+    @staticmethod
+    def spacing_of(config, layer, trained):
+        """Clocks from a sample's first word to the next one's, at least."""
+        return (layer.words + _spare(config, layer, trained)) * layer.rows
 
     def elaborate(self, platform):
         m = Module()

@@ -3,7 +3,7 @@ each.
 
 The batch of the next iteration is drawn, or read, while the learner still works on this one.
 An iteration takes the clocks of its gradient step, those of the draw that are not hidden behind it,
-and 5 more.
+and 3 more.
 """
 
 from amaranth import *

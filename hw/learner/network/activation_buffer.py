@@ -47,6 +47,13 @@ class ActivationBuffer(wiring.Component):
     memory for each of ``max(vector, feed)`` neighbouring elements, so that a word is read, and the
     feed written, in one clock.
 
+    Attributes
+    ----------
+    FETCH_LATENCY, LATENCY : int
+        Clocks from the fetch of a word to the word in ``forward`` or ``backward``; from the last
+        element of a word that comes from the layer before, or of a sample that comes from
+        experiences, to the word. Where both come, a clock more from the later one of them.
+
     Members
     -------
     feed : In(stream of feed_layout), chain : In(element_layout)
@@ -60,6 +67,8 @@ class ActivationBuffer(wiring.Component):
         The rest of a group of ``interleave`` words follows its first without a gap.
     backward : Out(stream of [backward_groups][lanes][vector])
     """
+
+    FETCH_LATENCY, LATENCY = 2, 3
 
     def __init__(
         self,
@@ -110,6 +119,11 @@ class ActivationBuffer(wiring.Component):
         """How many memories hold a group's elements, and how many rows of them a sample takes."""
         banks = max(layer.vector, feed)
         return banks, -(-layer.words * layer.vector // banks)
+
+    @staticmethod
+    def ahead_of(interleave):
+        """Words that wait for a chain, at most, where another is fetched."""
+        return 2 * interleave + 2
 
     def elaborate(self, platform):
         m = Module()
@@ -163,12 +177,14 @@ class ActivationBuffer(wiring.Component):
         """Fetches words in order into a queue, whose output is the stream ``name``."""
         layer, port = self.layer, getattr(self, name)
         ahead = layer.interleave if name == "forward" else 1
-        queue = Queue(port.payload.shape(), 2 * ahead + 4)
+        most = self.ahead_of(ahead)
+        # Two more may be on their way.
+        queue = Queue(port.payload.shape(), most + 2)
         m.submodules[f"{name}_queue"] = queue
         reader = _Reader(self.slots, layer.words, self._rows, name)
         fetched = Signal(name=f"{name}_fetched")
         m.d.comb += [
-            reader.fetch.eq((reader.ready != 0) & (queue.level < queue.depth - 2)),
+            reader.fetch.eq((reader.ready != 0) & (queue.level < most)),
             reader.done.eq(reader.fetch & (reader.word == layer.words - 1)),
             reader.address.eq(reader.base + reader.word[self._shift :]),
             queue.i.valid.eq(fetched),

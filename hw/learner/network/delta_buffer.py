@@ -13,8 +13,6 @@ from hw.stream.queue import Queue
 
 __all__ = ["DeltaBuffer"]
 
-_SAMPLES = 2
-
 
 class DeltaBuffer(wiring.Component):
     """Passes on elements ``first`` to ``first + count - 1`` of each sample, of the groups in
@@ -29,6 +27,11 @@ class DeltaBuffer(wiring.Component):
         Which of the arriving ``backward_groups`` are passed on.
     first, count : int
 
+    Attributes
+    ----------
+    SAMPLES : int
+        Samples that have begun and have not been passed on, at most.
+
     Members
     -------
     dx : In({valid, value: [backward_groups][lanes][vector]})
@@ -37,6 +40,8 @@ class DeltaBuffer(wiring.Component):
         ``begun``: ``Backward`` begins a sample. ``room``: it may begin one.
     o : Out(stream of [groups][lanes])
     """
+
+    SAMPLES = 2
 
     def __init__(self, config, layer, *, backward_groups, groups, first, count):
         self.config, self.layer, self.groups = config, layer, tuple(groups)
@@ -53,10 +58,15 @@ class DeltaBuffer(wiring.Component):
             }
         )
 
+    @classmethod
+    def latency_of(cls, layer):
+        """Clocks from a word of gradients to its first element, if none waits."""
+        return Queue.latency_of(cls.SAMPLES * layer.words)
+
     def elaborate(self, platform):
         m = Module()
         layer, vector, lanes = self.layer, self.layer.vector, self.config.lanes
-        m.submodules.queue = queue = Queue(self._kept, _SAMPLES * layer.words)
+        m.submodules.queue = queue = Queue(self._kept, self.SAMPLES * layer.words)
         m.d.comb += queue.i.valid.eq(self.dx.valid)
         for k, group in enumerate(self.groups):
             m.d.comb += queue.i.payload[k].eq(self.dx.value[group])
@@ -82,7 +92,7 @@ class DeltaBuffer(wiring.Component):
                 width = len(numbers) // vector
                 m.d.comb += self.o.payload[k][lane].eq(numbers.word_select(place, width))
 
-        used = Signal(range(_SAMPLES + 1))
+        used = Signal(range(self.SAMPLES + 1))
         m.d.sync += used.eq(used + self.begun - (last & (word == layer.words - 1)))
-        m.d.comb += self.room.eq(used != _SAMPLES)
+        m.d.comb += self.room.eq(used != self.SAMPLES)
         return m

@@ -10,8 +10,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.learner.layouts import scalars_layout
+from hw.learner.network.estimate import LossEstimate
 from hw.nn.layouts import element_layout, vector_layout
 from hw.nn.td_loss import TdLoss, is_finite
 from hw.replay.records import ITEM
@@ -81,18 +81,14 @@ class Loss(wiring.Component):
     def __init__(self, config):
         self.config = config
         dqn = config.algorithm == "dqn"
-        self.outputs = config.action if dqn else 1
+        self.outputs = self._outputs_of(config)
         self.groups = 2 + config.double if dqn else 3
         self.backward_groups = 1 if dqn else 2
         lanes, arithmetic = config.lanes, config.arithmetic
         self._pipeline = TdLoss(arithmetic)
-        self.interval = max(lanes, self.outputs)
-        # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
-        self.latency = 3 + (lanes - 1) + self._pipeline.gradient_latency + 2
-        # Super-samples between here and whoever takes them, so that the pipeline never waits.
-        self._ahead = -(-self.latency // self.interval) + 2
-        queued = Queue.latency_of(self._ahead * lanes)
-        self.td_latency = 3 + self._pipeline.td_latency + queued
+        figures = self.estimate(config)
+        self.interval, self.latency = figures.interval, figures.latency
+        self.td_latency, self._ahead = figures.td_latency, figures.ahead
         gradient = arithmetic.shape("gradient")
         super().__init__(
             {
@@ -121,9 +117,19 @@ class Loss(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        outputs = config.action if config.algorithm == "dqn" else 1
-        interval = max(config.lanes, outputs)
-        return Estimate(latency=None, interval=interval, dsp=TdLoss.DSP)
+        """``LossEstimate``, with DSP blocks."""
+        lanes, interval = config.lanes, max(config.lanes, cls._outputs_of(config))
+        td, gradient = TdLoss.latencies_of(config.arithmetic)
+        # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
+        latency = 3 + (lanes - 1) + gradient + 2
+        ahead = -(-latency // interval) + 2
+        td_latency = 3 + td + Queue.latency_of(ahead * lanes)
+        clocks = dict(interval=interval, latency=latency, td_latency=td_latency)
+        return LossEstimate(**clocks, ahead=ahead, dsp=TdLoss.DSP)
+
+    @staticmethod
+    def _outputs_of(config):
+        return config.action if config.algorithm == "dqn" else 1
 
     def elaborate(self, platform):
         m = Module()

@@ -14,9 +14,6 @@ from hw.stream.ram import Ram, memory_blocks, style_of
 
 __all__ = ["Outputs", "pack_numbers"]
 
-#: Samples that have begun and not left.
-_SAMPLES = 4
-
 
 def pack_numbers(m, o):
     """The ``Pack`` from 32-bit numbers, one at a time, to the beats of the stream ``o``."""
@@ -44,6 +41,10 @@ class Outputs(wiring.Component):
 
     Attributes
     ----------
+    SAMPLES : int
+        Samples that have begun and not left, at most.
+    numbers : int
+        Numbers that leave for each observation.
     latency : int
         Clocks from the last output to the last beat, for a batch of one sample with all lanes in
         use.
@@ -62,12 +63,12 @@ class Outputs(wiring.Component):
         the last.
     """
 
+    SAMPLES = 4
+
     def __init__(self, config, outputs, data_width):
         self.config, self.outputs, self.data_width = config, outputs, data_width
-        self.numbers = -(-outputs // WORDS) * WORDS  # an observation, with what fills its granules
-        arithmetic, walk = config.arithmetic, self.numbers * config.lanes
-        self.latency = 1 + walk + arithmetic.to_float_latency + Pack.LATENCY
-        shape = arithmetic.shape("activation")
+        self.numbers, self.latency = self.numbers_of(outputs), self.latency_of(config, outputs)
+        shape = config.arithmetic.shape("activation")
         super().__init__(
             {
                 "i": In(element_layout(shape, outputs, 1, config.lanes)),
@@ -79,27 +80,38 @@ class Outputs(wiring.Component):
             }
         )
 
+    @staticmethod
+    def numbers_of(outputs):
+        """``numbers`` of an ``Outputs`` with this parameter: with what fills its granules."""
+        return -(-outputs // WORDS) * WORDS
+
+    @classmethod
+    def latency_of(cls, config, outputs):
+        """``latency`` of an ``Outputs`` with these parameters."""
+        walk = cls.numbers_of(outputs) * config.lanes
+        return 1 + walk + config.arithmetic.to_float_latency + Pack.LATENCY
+
     @classmethod
     def blocks(cls, config, outputs):
         """RAMB36 blocks of ``Outputs`` with these parameters."""
-        depth = _SAMPLES * outputs
+        depth = cls.SAMPLES * outputs
         width = config.lanes * Shape.cast(config.arithmetic.shape("activation")).width
         return memory_blocks(width, depth, style_of(depth))
 
     def elaborate(self, platform):
         m = Module()
         lanes, outputs = self.config.lanes, self.outputs
-        depth, numbers = _SAMPLES * outputs, self.numbers
+        depth, numbers = self.SAMPLES * outputs, self.numbers
         lane, place, left = Signal(range(lanes)), Signal(range(numbers)), Signal.like(self.count)
         came, freed = Signal(), Signal()
         write_base, read_base = (
             self._base(m, depth, last, name=name)
             for name, last in (("write", came), ("read", freed))
         )
-        used, arrived = Signal(range(_SAMPLES + 1)), Signal(range(_SAMPLES + 1))
+        used, arrived = Signal(range(self.SAMPLES + 1)), Signal(range(self.SAMPLES + 1))
         m.d.comb += [
             came.eq(self.i.valid & (self.i.index == outputs - 1)),
-            self.room.eq(used != _SAMPLES),
+            self.room.eq(used != self.SAMPLES),
         ]
         m.d.sync += [used.eq(used + self.begun - freed), arrived.eq(arrived + came - freed)]
 

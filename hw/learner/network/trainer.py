@@ -16,6 +16,7 @@ from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, feeds, words_a_clock
+from hw.learner.stages import order_of, scalars_ahead, slots_of
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
@@ -27,8 +28,8 @@ class Trainer(wiring.Component):
 
     A sample enters every ``config.interval`` clocks. Forward, loss and backward of a batch overlap;
     each layer updates its parameters as soon as its own gradients are complete, so the update of
-    the upper layers runs beside the gradients of the lower ones. No closed formula gives the clocks
-    of a gradient step exactly; ``python -m bench learner`` measures them.
+    the upper layers runs beside the gradients of the lower ones. The clocks of a gradient step are
+    in ``hw.learner.step_clocks``.
 
     Parameters
     ----------
@@ -60,11 +61,10 @@ class Trainer(wiring.Component):
         # Forward of the last layer has no more samples under way than its buffer has slots.
         assert last.ring.slots <= ON_THEIR_WAY, "the loss has no place for what comes"
         every = [layer for layers in networks.values() for layer in layers]
-        stages = len(every)
 
         count = words_a_clock(config)
         m.submodules.batch_memory = batch = BatchMemory(config, self.data_width, count)
-        m.submodules.play = play = SampleReader(config, batch.depth, stages + 3)
+        m.submodules.play = play = SampleReader(config, batch.depth, scalars_ahead(config))
         m.submodules.loss_unit = loss = Loss(config)
         samples = Signal.like(play.samples)
         connect(m, flipped(self.records), batch.records)
@@ -156,10 +156,9 @@ class Trainer(wiring.Component):
     def _layers(self, m):
         """``{network: layers}``, wired end to end: outputs forward, errors backward."""
         config, shapes = self.config, self.config.networks
-        names = ["q"] if config.algorithm == "dqn" else ["actor", "critic"]  # as samples go
-        ahead = sum(len(shapes[name]) for name in names)
+        slots = slots_of(config)
         networks, before = {}, None
-        for name in names:
+        for name in order_of(config):
             sources, layers = config.weight_sources(name), []
             for position, shape in enumerate(shapes[name]):
                 options, made_by = {}, before
@@ -174,8 +173,7 @@ class Trainer(wiring.Component):
                     shape,
                     weight_sources=sources,
                     backward_groups=config.backward_groups(name),
-                    # A sample of experiences waits from the start, one of outputs from its layer.
-                    slots=2 * (ahead if position else sum(len(s) for s in shapes.values())) + 3,
+                    slots=slots[name][position],
                     feed=0 if position else words_a_clock(config),
                     input_activation=made_by.shape.activation if made_by else None,
                     **options,
@@ -186,7 +184,7 @@ class Trainer(wiring.Component):
                 else:
                     m.d.comb += layer.dx_room.eq(1)
                 layers.append(layer)
-                before, ahead = layer, ahead - 1
+                before = layer
             networks[name] = layers
         return networks
 

@@ -24,7 +24,7 @@ class BatchMemory(wiring.Component):
     WORDS``.
 
     Meanwhile it finds the largest weight and the first bad experience. A beat is taken in every
-    clock in which one is valid; ``loaded`` rises ``LATENCY`` clocks after the last beat.
+    clock in which one is valid; ``loaded`` rises ``latency`` clocks after the last beat.
 
     Parameters
     ----------
@@ -40,6 +40,7 @@ class BatchMemory(wiring.Component):
         Granules of a record with its header.
     depth : int
         Words of a half.
+    latency : int
 
     Members
     -------
@@ -75,8 +76,7 @@ class BatchMemory(wiring.Component):
         self._parts = data_width // GRANULE_WIDTH
         self._rows = self._row_count(config, data_width)
         self.depth = self.depth_of(config, data_width)
-        # Flags, the tree of the largest weight, the largest so far; the reciprocal, its register.
-        self.LATENCY = 3 + self._parts.bit_length() - 1 + Float32Reciprocal.LATENCY
+        self.latency = self.latency_of(data_width)
         super().__init__(
             {
                 "acting": In(1),
@@ -94,6 +94,12 @@ class BatchMemory(wiring.Component):
                 "beat": Out(data_width),
             }
         )
+
+    @staticmethod
+    def latency_of(data_width):
+        """``latency`` of a BatchMemory with this parameter."""
+        # Flags, the tree of the largest weight, the largest so far; the reciprocal, its register.
+        return 3 + (data_width // GRANULE_WIDTH).bit_length() - 1 + Float32Reciprocal.LATENCY
 
     @staticmethod
     def _row_count(config, data_width):

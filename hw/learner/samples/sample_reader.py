@@ -56,6 +56,12 @@ def words_a_clock(config):
     return WORDS
 
 
+def _last_fed(config, name):
+    """The last word of a record that goes to a network."""
+    places = record_words(config)
+    return max(WORDS + sum(places[route]) - 1 for route, _, _ in feeds(config)[name])
+
+
 class SampleReader(wiring.Component):
     """Sends the numbers of each sample to the elements of the layers' inputs that ``feeds`` names,
     and its index, weight, action, reward and discount to the loss.
@@ -121,6 +127,18 @@ class SampleReader(wiring.Component):
                 **members,
             }
         )
+
+    @staticmethod
+    def interval_of(config, acting=False):
+        """Clocks between samples, of experiences or of observations."""
+        last = config.observation - 1 if acting else _end(config)
+        return last // words_a_clock(config) + 2
+
+    @staticmethod
+    def latency_of(config, name, acting=False):
+        """Clocks from ``begun`` to the last number of the sample in the feed of a network."""
+        last = config.observation - 1 if acting else _last_fed(config, name)
+        return last // words_a_clock(config) + 3 + config.arithmetic.quantize_latency
 
     def elaborate(self, platform):
         m = Module()
@@ -235,7 +253,7 @@ class SampleReader(wiring.Component):
         """Sends the numbers of a read, whose first word is ``at``, to the first layer of the
         network ``name``, and marks them in ``fed``."""
         feed, places = getattr(self, name), record_words(self.config)
-        end = max(WORDS + sum(places[route]) - 1 for route, _, _ in routes)
+        end = _last_fed(self.config, name)
         m.d.comb += feed.p.last.eq(at == Mux(self.acting, self._read(self._seen), self._read(end)))
         for k, (number, sent) in enumerate(zip(numbers, feed.p.numbers, strict=True)):
             m.d.comb += sent.value.eq(number.value)

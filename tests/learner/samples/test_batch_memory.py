@@ -146,6 +146,6 @@ def test_batch(simulate, config, data_width):
         lanes=config.lanes,
         data_width=data_width,
         count=count,
-        latency=unit.LATENCY,
+        latency=unit.latency,
         batches=batches,
     )

@@ -1,0 +1,46 @@
+"""The layers of a learner as samples pass them, and how many samples may be under way.
+
+That number decides the learner's pace, not its results: ``docs/flow_control.md``.
+"""
+
+__all__ = ["order_of", "scalars_ahead", "slots_of", "stages"]
+
+#: Samples beyond those that the layers ask for.
+_SPARE = 3
+
+
+def stages(config):
+    """``(layer, groups, backward, activation of the inputs or None)`` of every layer.
+
+    All groups have a forward pass, the first ``backward`` of them a backward pass. Gradients of
+    inputs are computed if another layer made the inputs.
+    """
+    for name, layers in config.networks.items():
+        made_by = config.networks["actor"][-1].activation if name == "critic" else None
+        for layer in layers:
+            yield layer, config.weight_sources(name), config.backward_groups(name), made_by
+            made_by = layer.activation
+
+
+def order_of(config):
+    """The names of the networks of a LearnerConfig, as a sample goes through them."""
+    return ("q",) if config.algorithm == "dqn" else ("actor", "critic")
+
+
+def slots_of(config):
+    """``{network: tuple}``, the slots of each layer: samples between its inputs and the return of
+    their errors. A sample of experiences waits from the start, one of outputs from its layer."""
+    ahead = total = sum(map(len, config.networks.values()))
+    slots = {}
+    for name in order_of(config):
+        count = len(config.networks[name])
+        slots[name] = tuple(
+            2 * (ahead - position if position else total) + _SPARE for position in range(count)
+        )
+        ahead -= count
+    return slots
+
+
+def scalars_ahead(config):
+    """Samples whose scalars may wait for the loss."""
+    return sum(map(len, config.networks.values())) + _SPARE
