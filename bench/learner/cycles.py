@@ -23,6 +23,8 @@ from sim.tools import BUILD_DIRECTORY
 __all__ = [
     "CARTPOLE",
     "REFERENCES",
+    "acting_cycles",
+    "buffer_of",
     "cf22_cycles",
     "kernel",
     "mac_utilization",
@@ -110,8 +112,8 @@ class Measured:
     sent: float
 
 
-def kernel(learner):
-    """Folder of the U200's kernel with ``learner`` and a replay memory of CAPACITY."""
+def kernel(learner, capacity=CAPACITY):
+    """Folder of the U200's kernel with ``learner`` and a replay memory of ``capacity``."""
     values = {field.name: getattr(learner, field.name) for field in fields(learner)}
     del values["arithmetic"]
     name = sha256(learner.to_json().encode()).hexdigest()[:12]
@@ -121,39 +123,45 @@ def kernel(learner):
         BUILD_DIRECTORY / "bench" / name,
         **values,
         kind=learner.arithmetic.kind,
-        capacity=CAPACITY,
+        capacity=capacity,
     )
 
 
-def _buffer(card, learner, rng):
+def buffer_of(card, learner, rng, capacity=CAPACITY):
     """An empty memory on the card, and fresh weights."""
-    buffer = LearningReplay(card.load(kernel(learner) / "kernel.json"), capacity=CAPACITY)
+    path = kernel(learner, capacity) / "kernel.json"
+    buffer = LearningReplay(card.load(path), capacity=capacity)
     buffer.initialize(random_weights(learner, rng))
     return buffer
 
 
-@cache
-def measure_acting(learner, counts=OBSERVATIONS):
+def acting_cycles(buffer, counts, rng):
     """``{observations: (launch, command)}`` in clocks: ``launch`` has one ACT, from the card's
     start to its end, and ``command`` is what a second ACT adds."""
-    rng, result = np.random.default_rng(0), {}
-    with open_card("sim") as card:
-        buffer = _buffer(card, learner, rng)
+    learner, result = buffer.learner, {}
 
-        def clocks(program, seen, size):
-            before = buffer.device_cycles
-            buffer.launcher.run(program, [(0, seen)], size)
-            return buffer.device_cycles - before
+    def clocks(program, seen, size):
+        before = buffer.device_cycles
+        buffer.launcher.run(program, [(0, seen)], size)
+        return buffer.device_cycles - before
 
-        for count in counts:
-            words = 4 * observation_granules(learner)
-            seen = np.zeros((count, words), np.float32)
-            seen[:, : learner.observation] = rng.normal(size=(count, learner.observation))
-            size = aligned(count * action_granules(learner) * GRANULE_BYTES)
-            acts = [(LearnOpcode.ACT, {"count": count, "destination": k * size}) for k in range(2)]
-            launch, both = clocks(acts[:1], seen, size), clocks(acts, seen, 2 * size)
-            result[count] = launch, both - launch
+    for count in counts:
+        words = 4 * observation_granules(learner)
+        seen = np.zeros((count, words), np.float32)
+        seen[:, : learner.observation] = rng.normal(size=(count, learner.observation))
+        size = aligned(count * action_granules(learner) * GRANULE_BYTES)
+        acts = [(LearnOpcode.ACT, {"count": count, "destination": k * size}) for k in range(2)]
+        launch, both = clocks(acts[:1], seen, size), clocks(acts, seen, 2 * size)
+        result[count] = launch, both - launch
     return result
+
+
+@cache
+def measure_acting(learner, counts=OBSERVATIONS):
+    """``acting_cycles`` on the simulated card."""
+    rng = np.random.default_rng(0)
+    with open_card("sim") as card:
+        return acting_cycles(buffer_of(card, learner, rng), counts, rng)
 
 
 @cache
@@ -161,7 +169,7 @@ def measure(learner, batches, iterations=ITERATIONS):
     """``{batch size: Measured}`` on the simulated card, without the first iteration."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
-        buffer = _buffer(card, learner, rng)
+        buffer = buffer_of(card, learner, rng)
         buffer.add(**random_experiences(learner, rng, CAPACITY))
         for batch in batches:
             steps = adam_steps(iterations, batch)

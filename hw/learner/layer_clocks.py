@@ -1,0 +1,158 @@
+"""The clocks in which the chains and buffers of a layer take and pass on super-samples.
+
+The rules are those of ``Forward``, ``Backward``, ``DeltaBanks``, ``ActivationBuffer`` and
+``DeltaBuffer``. ``hw.learner.step_clocks`` leads samples through layers.
+"""
+
+from hw.learner.chain.backward import Backward
+from hw.learner.chain.delta_banks import DeltaBanks
+from hw.learner.chain.forward import Forward
+from hw.learner.network.activation_buffer import ActivationBuffer
+from hw.learner.network.delta_buffer import DeltaBuffer
+from hw.learner.parameters.layer_parameters import LayerParameters
+
+__all__ = ["LayerClocks"]
+
+
+class Chain:
+    """A chain takes the first word of a sample in a hop, in one of ``turns`` hops (``TokenIssue``).
+    A chain with nothing under way stays in a hop, so that every clock is a hop."""
+
+    def __init__(self, rows, turns=1):
+        self.rows, self.turns = rows, turns
+        # Of the last sample: where it was taken, the hop behind its last word, where it left.
+        self.first, self.free, self.left = None, 0, 0
+
+    def take(self, ready):
+        """The clock in which a sample is taken that is there from ``ready`` on."""
+        clock = ready = max(ready, self.free)
+        if self.first is not None:
+            hops = -(-max(0, self.left + 1 - self.first) // self.rows)
+            waits = self.first + hops * self.rows  # in this hop it stays, if nothing comes
+            clock = ready + (self.first - ready) % (self.rows * self.turns)
+            if clock > waits:
+                ready = max(ready, waits)
+                clock = ready + (waits - hops - ready) % self.turns
+        self.first = clock
+        return clock
+
+
+class Words:
+    """A reader of ``ActivationBuffer`` fetches a word a clock while fewer than ``ahead`` words wait
+    for the chain. The count of these words shows a fetch two clocks later, and a word that the
+    chain takes one clock later."""
+
+    def __init__(self, layer, ahead):
+        self.words, self.rows, self.ahead = layer.words, layer.rows, ahead
+        self.firsts = []  # the clocks in which the chain took the first words of samples
+        self.fetched, self.count = -2, 0  # the last fetch, and how many there were
+
+    def fetch(self, ready):
+        """The clock in which the next word is fetched, which is there from ``ready`` on."""
+        clock, taken = max(self.fetched + 1, ready), self.count - self.ahead
+        hidden = clock == self.fetched + 1  # the count does not show the fetch before
+        if not (hidden and (taken < 1 or self._taken(taken - 1) < clock)) and taken >= 0:
+            clock = max(clock, self._taken(taken) + 1)
+        self.fetched, self.count = clock, self.count + 1
+        return clock
+
+    def _taken(self, word):
+        sample, word = divmod(word, self.words)
+        return self.firsts[sample] + word * self.rows
+
+
+class LayerClocks:
+    """A layer: its figures, and the clocks of the last samples in its parts."""
+
+    def __init__(self, config, stage, slots):
+        shared, (layer, groups, backward_groups, made_by) = config.layer_config, stage
+        trained = 1
+        self.layer, self.slots = layer, slots
+        self.figures = Forward.estimate(shared, layer, groups)
+        self.back = Backward.estimate(
+            shared, layer, backward_groups, trained, made_by is not None, made_by or "linear"
+        )
+        parameters = LayerParameters.estimate(shared, layer, input_gradient=made_by is not None)
+        self.update = parameters.update
+        self.spacing = Backward.spacing_of(shared, layer, trained)
+        self.pause = DeltaBanks.pause_of(shared, layer, trained)
+        self.forward, self.backward = Chain(layer.rows, layer.interleave), Chain(layer.rows)
+        self.read = Words(layer, ActivationBuffer.ahead_of(layer.interleave))
+        self.again = Words(layer, ActivationBuffer.ahead_of(1))
+        # Of each sample: where its slot was freed, where its bank was released, and where the last
+        # error for the layer below was passed on.
+        self.freed, self.released, self.passed = [], [], []
+        self.entered = -1 - self.pause  # where the last error of this layer came
+        self.words_behind = []  # clocks from the first output of the layer before to each word
+
+    def slot(self, sample):
+        """The clock from which there is a slot for ``sample``."""
+        return self.freed[sample - self.slots] + 1 if sample >= self.slots else 0
+
+    def output(self, element):
+        """Clocks from the first output to ``element``: there is a bubble between any two PEs."""
+        return element + element // self.layer.rows
+
+    def follow(self, before):
+        """The words come from the layer ``before``."""
+        layer = self.layer
+        ends = range(layer.vector, layer.inputs + layer.vector, layer.vector)
+        self.words_behind = [before.output(min(end, layer.inputs) - 1) for end in ends]
+        padding = range(1, layer.words - len(self.words_behind) + 1)
+        self.words_behind += [self.words_behind[-1] + k for k in padding]
+
+    def run(self, words, room):
+        """Forward; the clock of its first output. ``words``: the clocks in which they are there."""
+        layer, turns = self.layer, self.layer.interleave
+        groups = words[turns - 1 :: turns]  # those of a group leave the buffer together
+        first, period = self.forward.take(max(groups[0], room)), turns * layer.rows
+        late = max(-((first - there) // period) - k for k, there in enumerate(groups))
+        first += max(0, late) * period
+        self.forward.free = first + layer.cycles
+        self.forward.left = first + self.figures.last_latency
+        self.read.firsts.append(first)
+        for there in words:
+            self.read.fetch(there - ActivationBuffer.FETCH_LATENCY)
+        return first + self.figures.latency
+
+    def run_back(self, sample, last_error):
+        """Backward. ``last_error``: the clock of the last error, if nothing is in its way; the
+        errors of a sample enter one a clock."""
+        layer, again = self.layer, self.again
+        banked = self.released[sample - 2] + 1 if sample > 1 else 0
+        entered = max(banked, self.entered + 1 + self.pause)
+        self.entered = max(entered + layer.outputs - 1, last_error)
+        there = again.fetch(self.read.fetched + 1) + ActivationBuffer.FETCH_LATENCY
+        waiting = len(self.passed) - DeltaBuffer.SAMPLES
+        room = self.passed[waiting] + 1 if waiting >= 0 else 0
+        first = self.backward.take(max(self.entered + 1, there, room))
+        self.backward.free = first + self.spacing
+        self.backward.left = first + self.back.finished_latency
+        self.released.append(first + (layer.words - 1) * layer.rows)
+        again.firsts.append(first)
+        for _ in range(layer.words - 1):
+            again.fetch(0)
+        self.freed.append(again.fetched)
+
+    def last_error(self, first, count):
+        """The clock of the last of ``count`` errors that the delta buffer passes on, from input
+        ``first`` on, if nothing is in its way."""
+        layer, last = self.layer, first + count - 1
+        self.behind = layer.words * layer.vector - 1 - last  # it drops those behind, one a clock
+        self.there = self.backward.first + self.back.latency + DeltaBuffer.latency_of(layer)
+        begin = max(self.there, self.passed[-1] + 1 if self.passed else 0)
+        word, place = divmod(last, layer.vector)
+        return max(begin + last, self.there + word * layer.rows + place)
+
+    def pass_on(self, entered):
+        """The last error has ``entered`` the layer below."""
+        layer = self.layer
+        whole = self.there + (layer.words - 1) * layer.rows + layer.vector - 1
+        self.passed.append(max(entered + self.behind, whole))
+
+    def state(self):
+        """All clocks that decide about the samples to come."""
+        clocks = [self.forward.first, self.read.firsts[-1], self.read.fetched, self.freed[-1]]
+        if self.released:
+            clocks += [self.entered, self.backward.first, self.again.fetched, *self.passed[-1:]]
+        return clocks

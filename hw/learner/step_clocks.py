@@ -1,0 +1,162 @@
+"""Clocks of a gradient step and of acting, sample by sample through the units that they pass.
+
+Each line of the walk is the rule of one unit: a super-sample waits for a slot, a bank or a hop, and
+leaves after the latency of the unit. All numbers are the units' own, and none is fitted.
+
+The clocks are exact in fixed point. In binary32 they are exact for every step but the first one of
+a launch: a chain with ``interleave`` > 1 takes a sample in one hop of so many, and the time since
+the previous step decides in which one, so the first step may differ by ``interleave - 1`` clocks
+for each of these chains.
+"""
+
+from collections import deque
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from hw.learner.layer_clocks import LayerClocks
+from hw.learner.network.activation_buffer import ActivationBuffer
+from hw.learner.network.loss import Loss
+from hw.learner.network.outputs import Outputs
+from hw.learner.samples.sample_reader import SampleReader
+from hw.learner.stages import order_of, scalars_ahead, slots_of, stages
+
+__all__ = ["StepClocks", "acting_clocks", "step_clocks"]
+
+#: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
+#: update to the end of the step.
+_DONE, _SETTLED = 1, 1
+#: Clocks from the end of a step to the next ``train``, if the batch is there (``Iteration``).
+_BETWEEN = 3
+
+
+class StepClocks(NamedTuple):
+    """Clocks from ``train`` on.
+
+    td : to the TD error of the first lane of the last super-sample.
+    step : until all parameters stand; REPORT has it as the clocks of the gradient step.
+    """
+
+    td: int
+    step: int
+
+
+def step_clocks(config, batch, wait=0):
+    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples.
+
+    wait : the clocks from ``td`` to the next ``train``, at least; 0 where the next batch is there.
+    """
+    walk, loss = _Walk(config, order_of(config)), Loss.estimate(config)
+    samples, turns = -(-batch // config.lanes), max(layer.forward.turns for layer in walk.layers)
+    train, found = 0, None
+    # Step after step until two are equal; without ``interleave`` all are.
+    for _ in range(2 * turns - 1):
+        later = walk.go(train, samples, lambda sample: walk.train(sample, loss)) - train
+        end = max(layer.backward.left + _DONE + layer.update for layer in walk.layers) + _SETTLED
+        td, before = walk.ends[-1] + loss.td_latency, found
+        found = StepClocks(td + later, end + later)
+        if found == before:
+            break
+        train = max(end + _BETWEEN, td + wait)
+    return found
+
+
+def acting_clocks(config, count):
+    """Clocks from ``act`` to the last beat of the actions for ``count`` observations. A chain with
+    ``interleave`` may add ``interleave - 1`` clocks."""
+    walk, numbers = _Walk(config, (config.acts,), acting=True), Outputs.numbers_of(config.action)
+    later = walk.go(0, -(-count // config.lanes), lambda sample: walk.act(sample, numbers))
+    unused = -count % config.lanes  # lanes of the last sample
+    latency = Outputs.latency_of(config, config.action)
+    return walk.ends[-1] + latency - unused * numbers + later
+
+
+class _Walk:
+    """Super-samples on their way through the layers of ``names``: from the reader to the loss and
+    back, or to the actions."""
+
+    def __init__(self, config, names, acting=False):
+        every, slots = iter(stages(config)), slots_of(config)
+        layers = {
+            name: [LayerClocks(config, next(every), own) for own in slots[name]]
+            for name in config.networks
+        }
+        self.config, self.layers = config, [layer for name in names for layer in layers[name]]
+        #: Of a layer that takes experiences: clocks from a sample's beginning to its last number.
+        self.fed = {
+            layers[name][0]: SampleReader.latency_of(config, name, acting) for name in names
+        }
+        for before, layer in pairwise(self.layers):
+            layer.follow(before)
+        self.interval = SampleReader.interval_of(config, acting)
+        self.ahead = scalars_ahead(config)
+        self.outputs = []  # the clocks of the last outputs
+        self.ends = []  # the clocks from which the loss, or ``Outputs``, works on them
+
+    def go(self, start, samples, step):
+        """``step(sample)`` for all samples, of which the first may begin behind ``start``, but for
+        those of whole periods once they repeat. The clocks of these periods."""
+        self.begun = before = start + 1 - self.interval
+        seen, recent, begins, later = {}, deque(maxlen=self.depth), [], 0
+        first = sample = len(self.ends)
+        while sample < first + samples:
+            step(sample)
+            state = [self.ends[-1], *(clock for layer in self.layers for clock in layer.state())]
+            recent.append((self.begun - before, *(clock - self.begun for clock in state)))
+            before, sample = self.begun, sample + 1
+            begins.append(before)
+            again = len(begins) - seen.setdefault(tuple(recent), len(begins))
+            if again and not later:
+                times = (first + samples - sample) // again
+                later = times * (before - begins[-1 - again])
+                samples -= times * again
+        return later
+
+    @property
+    def depth(self):
+        """How many samples decide about the next one."""
+        return max(layer.slots for layer in self.layers)
+
+    def train(self, sample, loss):
+        """A gradient step's way of a super-sample."""
+        last = self._forward(sample, 0)
+        self.outputs.append(last)
+        begun = max(last, self.ends[-1] + loss.interval if sample else 0)
+        self.ends.append(begun)
+        error = begun + loss.latency + self.layers[-1].layer.outputs - 1
+        for above, layer in pairwise([None, *reversed(self.layers)]):
+            if above:
+                whole = (0, above.layer.inputs)
+                actions = (self.config.observation, self.config.action)
+                error = above.last_error(*(actions if above in self.fed else whole))
+            layer.run_back(sample, error)
+            if above:
+                above.pass_on(layer.entered)
+
+    def act(self, sample, numbers):
+        """The way of a super-sample of observations; ``numbers`` leave for each of them."""
+        walk, waiting = self.config.lanes * numbers, sample - Outputs.SAMPLES
+        room = self.ends[waiting] + walk + 1 if waiting >= 0 else 0
+        last = self._forward(sample, room)
+        self.ends.append(max(last, self.ends[-1] + walk if sample else 0))
+        for layer in self.layers:
+            layer.freed.append(layer.read.fetched)
+
+    def _forward(self, sample, room):
+        """The clock of the last output. ``room``: from when there is some behind the last layer."""
+        waiting = len(self.outputs) - self.ahead
+        taken = self.outputs[waiting] + 1 if waiting >= 0 else 0
+        slots = [layer.slot(sample) for layer in self.fed]
+        self.begun = last = max(self.begun + self.interval, taken, *slots)
+        first = None
+        for layer, following in zip_longest(self.layers, self.layers[1:]):
+            if layer in self.fed:
+                there = self.begun + self.fed[layer]
+                if layer.words_behind:  # of the layer before; the buffer waits for both
+                    there = max(there, last) + 1
+                words = range(there, there + layer.layer.words)
+            else:
+                words = [first + clocks for clocks in layer.words_behind]
+            words = [clock + ActivationBuffer.LATENCY for clock in words]
+            first = layer.run(words, following.slot(sample) if following else room)
+            last = first + layer.output(layer.layer.outputs - 1)
+        return last

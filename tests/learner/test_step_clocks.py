@@ -1,0 +1,93 @@
+"""Clocks by formula against those of the simulated card."""
+
+import numpy as np
+import pytest
+from learner.learning import experiences, parameters, steps
+from learner.modelled import kernel_config
+from learner.test_kernel import CASES, config_of
+from replay.kernels import opened
+
+from bench.learner.cycles import acting_cycles
+from bench.learner.step_clocks import LEARNERS, case_of, measure
+from host.runtime.learner import LearningReplay
+from hw.arith.arithmetic import Arithmetic
+from hw.learner import step_clocks as clocks_of_steps
+from hw.learner.iteration_clocks import act_clocks, learn_clocks, train_clocks
+from hw.learner.step_clocks import acting_clocks, step_clocks
+
+_FIXED = Arithmetic(kind="fixed")
+#: Kernels that other tests compile too.
+QUICK = [config_of(*case) for case in CASES]
+
+
+@pytest.mark.parametrize("config", QUICK, ids=lambda config: case_of(config.learner))
+def test_clocks_of_a_kernel(config):
+    """The first iteration's batch hides behind nothing, and the last one's draws none."""
+    learner, rng = config.learner, np.random.default_rng(0)
+    with opened("sim", config) as kernel:
+        buffer = LearningReplay(kernel, capacity=30, seed=0)
+        buffer.initialize(parameters(learner, rng))
+        buffer.add(**experiences(learner, rng, 30))
+        for batch in (2, 8, 16):
+            for inserts in (0, 1):
+                new = experiences(learner, rng, 4) if inserts else None
+                learned = buffer.learn(steps(4, batch), batch_size=batch, experiences=new)
+                found = learned.reports["cycles"]
+                assert (found[:, 2] == step_clocks(learner, batch).step).all()
+                assert (found[1:-1, 3] == learn_clocks(config, batch, inserts)).all()
+        sent = experiences(learner, rng, 4 * 16)
+        trained = buffer.train(steps(4, 16), sent, batch_size=16).reports["cycles"]
+        assert (trained[1:, 3] == train_clocks(config, 16)).all()
+        for count, (_, command) in acting_cycles(buffer, (1, 2, 5, 16), rng).items():
+            assert command == act_clocks(config, count)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("learner", LEARNERS, ids=case_of)
+def test_clocks_of_all_kernels(learner):
+    """Exact, but for ACT in binary32: a chain begins in any clock of ``interleave``, and the clocks
+    of an ACT are those of a launch with two of them less those of a launch with one."""
+    free = sum(layer.interleave - 1 for layer in learner.networks[learner.acts])
+    for (part, metric), (measured, formula) in measure(learner).items():
+        slack = free if metric == "act_cycles" else 0
+        assert -slack <= measured - formula <= 2 * slack, (part, metric)
+
+
+def plain(self, start, samples, step):
+    """``_Walk.go`` through all samples."""
+    self.begun = start + 1 - self.interval
+    for sample in range(len(self.ends), len(self.ends) + samples):
+        step(sample)
+    return 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(hidden=(17, 11), multipliers=7, arithmetic=_FIXED),
+        dict(hidden=(16,), multipliers=8, lanes=1),
+        dict(algorithm="ddpg", hidden=(16, 8), multipliers=8, lanes=4, arithmetic=_FIXED),
+        dict(hidden=(8, 8), multipliers=32, lanes=1, action=1),
+    ],
+)
+def test_samples_that_repeat_are_not_walked(options, monkeypatch):
+    """Whole periods are left out; a walk through all samples has the same clocks."""
+    learner = kernel_config(**{"algorithm": "dqn", **options}, capacity=2000, batch=1024).learner
+    walk = clocks_of_steps._Walk
+    batches, walked, train, act = (1024, 1020, 1000, 32), [], walk.train, walk.act
+
+    def count(way):
+        return lambda *arguments: (walked.append(0), way(*arguments))
+
+    def found():
+        walked.clear()
+        steps = [step_clocks(learner, batch) for batch in batches]
+        return [*steps, *(acting_clocks(learner, batch) for batch in batches)], len(walked)
+
+    monkeypatch.setattr(walk, "train", count(train))
+    monkeypatch.setattr(walk, "act", count(act))
+    clocks, few = found()
+    monkeypatch.setattr(walk, "go", plain)
+    every, all_of_them = found()
+    assert clocks == every and all_of_them > 2 * few
+    assert [each.step for each in every[:4]] == sorted([each.step for each in every[:4]])[::-1]
