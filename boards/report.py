@@ -61,6 +61,8 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
     mapped, kernel, estimate, total, usable : dict of resource to count
         An unknown count is None. ``mapped``: everything on the part; ``kernel``: the kernel alone;
         ``estimate``: the design's own. ``share``: ``mapped`` in percent of ``total``.
+    clocks : dict
+        ``{operation: clocks}`` by the design's own formulas.
     regions : list of dicts
         Usable resources of each region (SLR), and ``share``: the whole design in percent of them.
     memory : list of dicts
@@ -94,6 +96,7 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         "mapped": mapped,
         "kernel": kernel,
         "estimate": design.estimate(config).resources,
+        "clocks": design.clocks(config),
         "total": board.total.to_dict(),
         "usable": board.usable.to_dict(),
         "share": _shares(mapped, board.total),

@@ -100,6 +100,8 @@ def show(result, board, folder):
     rows = [[x["master"], x["bank"], x["kind"], x["bytes"]] for x in result["memory"]]
     table(f"memory; the largest buffer takes {result['largest_buffer']} bytes",
           ("master", "bank", "kind", "bytes"), rows)  # fmt: skip
+    for operation, clocks in result["clocks"].items():
+        print(f"{operation}: {clocks} clocks by formula")
     if result["routed_mhz"] is None:
         print("clocks: not routed")
     for name, mhz in (result["routed_mhz"] or {}).items():

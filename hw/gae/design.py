@@ -108,6 +108,7 @@ DESIGN = Design(
     items="slots",
     buffers=_rollout,
     estimate=estimate,
+    clocks=lambda config: {"ESTIMATE of a full stack": estimate(config).cycles},
     identity=_identity,
     suggest=_suggest,
     training=Training(

@@ -7,6 +7,7 @@ from hw.estimate import fits
 from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
+from hw.learner.iteration_clocks import clocks
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import image_identity
 from hw.learner.records import (
@@ -147,6 +148,7 @@ def _design(algorithm, summary):
         largest="storage",
         storage=storage,
         estimate=estimate,
+        clocks=clocks,
         suggest=suggest,
         identity=identity,
         check=partial(_check, algorithm),

@@ -73,6 +73,9 @@ class Design:
         named grows with its contents.
     estimate : callable
         The whole kernel's ``Estimate``, from config.
+    clocks : callable
+        ``{operation: clocks}`` of a kernel of the config, by formulas that tests hold to the
+        simulation; empty if there are none.
     suggest : callable
         The function of a config and a predicate on configs that gives texts of changes that would
         make it fit.
@@ -102,6 +105,7 @@ class Design:
     items: str = "capacity"
     library: Callable | None = None
     buffers: Callable = lambda config: {}
+    clocks: Callable = lambda config: {}
     suggest: Callable = lambda config, fits: []
     identity: Callable = lambda config: {}
     check: Callable = lambda config: None

@@ -146,6 +146,15 @@ def test_what_is_made_for_dsp_blocks_is_packed_into_them(mapped, monkeypatch, na
     assert packing("ecp5", design.packed) == "ecp5"
 
 
+def test_clocks_of_a_design_are_shown(mapped, tmp_path, capsys):
+    _, result = reported("gae", "zcu106")
+    config = configure(DESIGNS["gae"], boards.get("zcu106"), small_settings("gae"))
+    clocks = DESIGNS["gae"].estimate(config).cycles
+    assert result["clocks"] == {"ESTIMATE of a full stack": clocks} and clocks > 0
+    show(result, "zcu106", tmp_path)
+    assert f"ESTIMATE of a full stack: {clocks} clocks by formula\n" in capsys.readouterr().out
+
+
 def test_memory_on_chip_is_counted(mapped):
     """On the ZCU106 a megabyte in blocks of 32 KB, where the kernel has its buffers there."""
     description, result = reported("gae", "zcu106")

@@ -11,6 +11,7 @@ from bench.learner.cycles import acting_cycles
 from bench.learner.step_clocks import LEARNERS, case_of, measure
 from host.runtime.learner import LearningReplay
 from hw.arith.arithmetic import Arithmetic
+from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, train_clocks
 from hw.learner.step_clocks import acting_clocks, step_clocks
@@ -91,3 +92,13 @@ def test_samples_that_repeat_are_not_walked(options, monkeypatch):
     every, all_of_them = found()
     assert clocks == every and all_of_them > 2 * few
     assert [each.step for each in every[:4]] == sorted([each.step for each in every[:4]])[::-1]
+
+
+def test_a_design_says_its_clocks():
+    config = QUICK[0]
+    assert DESIGNS["dqn"].clocks(config) == {
+        "gradient step of 16 samples": step_clocks(config.learner, 16).step,
+        "iteration of LEARN with 16 samples": learn_clocks(config, 16),
+        "ACT for one observation": act_clocks(config, 1),
+    }
+    assert DESIGNS["replay"].clocks(None) == {}
