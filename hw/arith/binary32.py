@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from amaranth import *
 
-from hw.arith.arithmetic import Arithmetic
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import free_running
+from hw.arith.operations import Arithmetic
 from hw.arith.tanh import Tanh
 from hw.stream.delay import delay
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from amaranth import *
 
-from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import REQUANTIZE_LATENCY, SQ, FixedFormat, requantize
 from hw.arith.multiply import B_LIMB
+from hw.arith.operations import Arithmetic
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.tanh import TanhFixed
 from hw.arith.to_float import ToFloat, to_float, to_float_stream

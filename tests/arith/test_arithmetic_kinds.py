@@ -2,8 +2,11 @@
 
 import json
 import pickle
+import sys
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
+from subprocess import PIPE, run
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from hw.arith.fixed import SQ, UQ
 from hw.arith.fixed_point import DualPrecision, FixedPoint
 from sim.model.arith.arithmetic import twin_of
 
+ROOT = Path(__file__).parents[2]
 FLOAT, FIXED, DUAL = Binary32(), FixedPoint(), DualPrecision()
 COARSE = FixedPoint(weight=SQ(5, 2), activation=SQ(6, 3), gradient=SQ(2, 9))
 
@@ -22,12 +26,12 @@ COARSE = FixedPoint(weight=SQ(5, 2), activation=SQ(6, 3), gradient=SQ(2, 9))
 @pytest.mark.parametrize(
     "values, rule",
     [
-        (dict(kind="double"), "kind must be one of float32, fixed, dual, not 'double'"),
+        (dict(kind="double"), "kind must be one of dual, fixed, float32, not 'double'"),
         (dict(weight=SQ(5, 23)), r"weight must be SQ of at most 27 bits, not SQ\(5, 23\)"),
         (dict(activation=SQ(2, 17)), r"activation must be SQ of at most 18 bits, not SQ\(2, 17\)"),
         (dict(gradient=UQ(2, 10)), r"gradient must be SQ of at most 18 bits, not UQ\(2, 10\)"),
         (dict(gradient=8), "gradient must be SQ of at most 18 bits, not 8"),
-        (dict(kind=["fixed"]), r"kind must be one of float32, fixed, dual, not \['fixed'\]"),
+        (dict(kind=["fixed"]), r"kind must be one of dual, fixed, float32, not \['fixed'\]"),
         (dict(kind="dual", weight=SQ(4, 29)), r"weight must be SQ of at most 32 bits"),
         (dict(kind="dual", operand=SQ(4, 24)), r"operand must be SQ of at most 27 bits"),
         (dict(kind="dual", activation=SQ(12, 21)), r"activation must be SQ of at most 32 bits"),
@@ -78,6 +82,13 @@ def test_kind_says_the_class(kind, cls, text):
     for other in same:
         assert type(other) is cls and other == made and hash(other) == hash(made)
     assert Arithmetic() == Binary32() != FixedPoint()
+
+
+def test_one_import_is_enough():
+    """In a new process, where nothing else has brought the classes."""
+    code = "from hw.arith.arithmetic import Arithmetic; print(Arithmetic(kind='dual').to_json())"
+    done = run([sys.executable, "-c", code], cwd=ROOT, text=True, stdout=PIPE, timeout=60)
+    assert done.stdout.strip() == DUAL_JSON
 
 
 def test_replace_changes_the_class():

@@ -263,7 +263,7 @@ def test_trace_needs_the_simulated_card(options, seen, card):
         (dict(settings={"kernel.fanout": "x"}), "kernel.fanout must be of type int, not 'x'"),
         (
             dict(learner="card", settings=CARD | {"kernel.learner.arithmetic.kind": "x"}),
-            "kernel.learner.arithmetic.kind must be one of float32, fixed, dual, not 'x'",
+            "kernel.learner.arithmetic.kind must be one of dual, fixed, float32, not 'x'",
         ),
         (
             dict(learner="card", settings=CARD | {"kernel.learner.arithmetic.kind": "dual"}),

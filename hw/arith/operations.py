@@ -1,0 +1,117 @@
+"""The operations of a tensor unit's arithmetic: of binary32, or of fixed point at one DSP block a
+product.
+
+A unit is written once against ``Arithmetic``, and asks it for whatever differs from kind to kind.
+Everything here is free-running: no handshake, no stall, an operation a clock, and a latency that is
+a number.
+"""
+
+from dataclasses import dataclass, fields
+
+from amaranth import *
+
+from hw.arith.fixed import SQ, FixedFormat
+from hw.config import ConfigBase
+from hw.errors import UsageError
+
+__all__ = ["Arithmetic"]
+
+#: Kind -> class; a class enters itself, and ``hw.arith.arithmetic`` imports all of them.
+_CLASSES = {}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Arithmetic(ConfigBase):
+    """Formats of the three kinds of numbers that a tensor unit moves, and their operations.
+
+    kind : "float32", "fixed" or "dual": the class, whichever of the classes is asked for it.
+    weight, activation, gradient : SQ formats, read in fixed point.
+
+    An operation takes ``m``, which gets its registers, and ``name`` for them; its result is of
+    ``<operation>_latency`` clocks ago.
+
+    multiply(m, a, b), add(m, a, b, shape=None) : product, and sum, in ``shape`` or wide enough.
+    times_one(value) : its product with an activation of 1, at once: a bias among products.
+    requantize(m, value, *source, kind) : a sum of products of the ``source`` kinds as a number of
+        ``kind``, and whether it was clipped.
+    quantize(m, bits, kind) : binary32 as a number of ``kind``, and whether it was clipped.
+    to_float(m, value, kind) : the binary32 bits of a number.
+    stream_to_float(m, source, sink) : wires (activation, tag, valid) to (bits, tag, valid, ready),
+        with back-pressure; returns the ready of the source.
+    tanh(m, value) : of an activation.
+    derived_by_tanh(m, dx, x) : gradient times ``1 - x**2``, where tanh gave the activation ``x``.
+    positive(m, x) : whether an activation is above zero, at once.
+    order_key(value) : signed integer in the order of the numbers; NaN aside, -0 below +0.
+    weight_words(x), weights_of(words) : real numbers as weights in a parameter image, uint32, and
+        how many were clipped; and back, float32.
+
+    ``zero`` leaves every number as it is when added; ``minus_one`` is a gradient. ``saturates``:
+    numbers are clipped, which is counted. ``product_dsp``, ``tanh_dsp``, ``product_lut`` and
+    ``add_lut`` are for estimates, lookup tables as yosys maps them to UltraScale+.
+    """
+
+    kind: str = "float32"
+    weight: FixedFormat = SQ(4, 23)
+    activation: FixedFormat = SQ(8, 10)
+    gradient: FixedFormat = SQ(4, 14)
+
+    #: Bits of a format, at most: a DSP48E2 multiplies signed 27 x 18, and every product of two
+    #: kinds that meet is one block.
+    LIMITS = {"weight": 27, "activation": 18, "gradient": 18}
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "kind" in vars(cls):
+            _CLASSES[cls.kind] = cls
+
+    def __new__(cls, *, kind=None, **formats):
+        other = _class_of(cls.kind if kind is None else kind)
+        if {*formats} & _names(cls) - _names(other):
+            raise UsageError(f"kind must be {cls.kind}, not {kind!r}")
+        return super().__new__(other) if issubclass(other, cls) else other(kind=kind, **formats)
+
+    def __post_init__(self):
+        for name, limit in self.LIMITS.items():
+            value = getattr(self, name)
+            if not isinstance(value, FixedFormat) or not value.signed or value.width > limit:
+                raise UsageError(f"{name} must be SQ of at most {limit} bits, not {value!r}")
+
+    def __repr__(self):
+        values = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"Arithmetic({', '.join(values)})"
+
+    @classmethod
+    def from_dict(cls, values):
+        return super(Arithmetic, _class_of(values.get("kind", cls.kind))).from_dict(values)
+
+    def shape(self, kind):
+        """Shape of a "weight", an "activation" or a "gradient"."""
+        return getattr(self, kind).shape
+
+    def fraction(self, *kinds):
+        """Fraction bits of a product of numbers of these kinds."""
+        return sum(getattr(self, kind).fraction for kind in kinds)
+
+    def sum_shape(self, *kinds, count):
+        """Shape that holds every sum of ``count`` numbers of a kind, or products of two kinds."""
+        width = sum(getattr(self, kind).width for kind in kinds) - (len(kinds) - 1)
+        return signed(width + count.bit_length())
+
+    def gradient_sum_shape(self, batch):
+        """Shape of the sum over a batch that an optimizer takes as a weight's gradient."""
+        return self.sum_shape("activation", "gradient", count=batch)
+
+    @property
+    def gradient_sum_fraction(self):
+        """Fraction bits of that sum."""
+        return self.fraction("activation", "gradient")
+
+
+def _names(cls):
+    return {field.name for field in fields(cls)}
+
+
+def _class_of(kind):
+    if not isinstance(kind, str) or kind not in _CLASSES:
+        raise UsageError(f"kind must be one of {', '.join(sorted(_CLASSES))}, not {kind!r}")
+    return _CLASSES[kind]
