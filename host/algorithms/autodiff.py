@@ -5,6 +5,7 @@ torch is imported when it is first used, so that acting and training on the card
 
 import numpy as np
 
+from host.algorithms.activation import ACTIVATIONS
 from hw.errors import UsageError
 from hw.extras import needed
 
@@ -82,8 +83,7 @@ class Trained:
             "affine": torch.addmm,
             "convolve": torch.nn.functional.conv2d,
             "scale": lambda x, factor: x.float() * factor,
-            "relu": torch.relu,
-            "tanh": torch.tanh,
+            **{name: activation.torch(torch) for name, activation in ACTIVATIONS.items()},
         }
         self.optimizer = _optimizer(config, self.parameters)
 

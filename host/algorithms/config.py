@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from host.algorithms.network import ACTIVATIONS
+from host.algorithms.activation import ACTIVATIONS
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer, Number, check_fields
 from hw.config import ConfigBase, check_range
 

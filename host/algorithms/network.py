@@ -6,12 +6,10 @@ the card or for torch are made in one piece.
 
 import numpy as np
 
+from host.algorithms.activation import ACTIVATIONS
 from hw.errors import UsageError
 
-__all__ = ["ACTIVATIONS", "FUNCTIONS", "MLP"]
-
-#: name: function of an array
-ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
+__all__ = ["FUNCTIONS", "MLP"]
 
 
 def _convolve(x, weight, bias, stride):
@@ -30,9 +28,8 @@ FUNCTIONS = {
     "affine": lambda bias, x, weight: x @ weight + bias,
     "convolve": _convolve,
     "scale": lambda x, factor: np.asarray(x, np.float32) * np.float32(factor),
-    **ACTIVATIONS,
+    **{name: activation.function for name, activation in ACTIVATIONS.items()},
 }
-_GAINS = {"relu": 2**0.5, "tanh": 5 / 3}
 
 
 class MLP:
@@ -53,7 +50,7 @@ class MLP:
     hidden : sequence of int
         Width of each hidden layer; may be empty without ``dueling``.
     activation : str
-        ``relu`` or ``tanh``.
+        One of ``ACTIVATIONS``.
     dueling : bool
     output_activation : str
         ``linear``, ``relu`` or ``tanh``; with ``dueling`` only ``linear``.
@@ -106,7 +103,7 @@ class MLP:
         shapes += [(hidden[-1], 1), (hidden[-1], outputs)] if dueling else [(last, outputs)]
         self._shapes = shapes
         self.move(np.zeros(sum((fan_in + 1) * out for fan_in, out in shapes), np.float32))
-        hidden_gain = _GAINS[activation] if gain is None else gain
+        hidden_gain = ACTIVATIONS[activation].gain if gain is None else gain
         for i, weight in enumerate(self.weights):
             gain = hidden_gain if i < len(hidden) else output_gain
             if orthogonal:

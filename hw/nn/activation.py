@@ -1,54 +1,94 @@
 """Activation functions and their derivatives, in any arithmetic: free-running, interval 1.
 
-Latencies: ``activation_latency`` and ``derivative_latency``.
+An activation is one object, which has all that hardware and estimates know of the function.
 """
 
 from amaranth import *
 
-__all__ = ["ACTIVATIONS", "activate", "activation_latency", "derivative", "derivative_latency"]
-
-ACTIVATIONS = ("linear", "relu", "tanh")
+__all__ = ["ACTIVATIONS", "Activation"]
 
 
-def activation_latency(arithmetic, activation):
-    """Clocks from a value to its activation."""
-    return {"linear": 0, "relu": 1, "tanh": arithmetic.tanh_latency}[activation]
+class Activation:
+    """A function of numbers of the kind "activation", and its derivative: here the identity.
 
-
-def derivative_latency(arithmetic, activation):
-    """Clocks from a gradient to its product with the derivative."""
-    return {"linear": 0, "relu": 1, "tanh": arithmetic.derived_by_tanh_latency}[activation]
-
-
-def activate(m, arithmetic, activation, value, *, name):
-    """``activation(value)`` of numbers of the kind "activation"; returns ``(result, latency)``.
-
-    relu leaves a NaN as it is, and gives +0 for -0. ``name`` is also the name of submodules.
+    Attributes
+    ----------
+    derivative_products : int
+        Products of numbers that ``derive`` computes.
     """
-    latency = activation_latency(arithmetic, activation)
-    if activation == "linear":
-        return value, latency
-    if activation == "tanh":
-        return arithmetic.tanh(m, value, name=name), latency
-    result = Signal(arithmetic.shape("activation"), name=name, reset_less=True)
-    # This is right in binary32 too: the sign of the only NaN that units give is 0.
-    m.d.sync += result.eq(Mux(value[-1], 0, value))
-    return result, latency
+
+    derivative_products = 0
+
+    def latency(self, arithmetic):
+        """Clocks from a value to its activation."""
+        return 0
+
+    def derivative_latency(self, arithmetic):
+        """Clocks from a gradient to its product with the derivative."""
+        return 0
+
+    def dsp(self, arithmetic):
+        """DSP blocks of ``apply``."""
+        return 0
+
+    def apply(self, m, arithmetic, value, *, name):
+        """The activation of ``value``. ``name`` is also the name of submodules."""
+        return value
+
+    def derive(self, m, arithmetic, dx, x, *, name):
+        """``dx`` times the derivative where the result of ``apply`` is ``x``.
+
+        ``dx`` is a gradient, ``x`` an activation of the same clock.
+        """
+        return dx
 
 
-def derivative(m, arithmetic, activation, dx, x, *, name):
-    """``dx`` times the derivative of ``activation`` where its result is ``x``.
-
-    ``dx`` is a gradient, ``x`` an activation of the same clock. linear: ``dx``. relu: ``dx`` if ``x
-    > 0``, else +0. tanh: ``dx * (1 - x**2)``; in fixed point, ``1 - x**2`` is cut so that each
-    product fits one DSP block, and the result is rounded half up. Returns ``(result, latency)``.
+class Relu(Activation):
+    """``max(value, 0)``: a NaN stays as it is, -0 becomes +0. The derivative is 1 where the result
+    is above 0, else 0: ``dx`` or +0.
     """
-    latency = derivative_latency(arithmetic, activation)
-    if activation == "linear":
-        return dx, latency
-    if activation == "tanh":
-        return arithmetic.derived_by_tanh(m, dx, x, name=name), latency
-    result = Signal(arithmetic.shape("gradient"), name=name, reset_less=True)
-    positive = arithmetic.positive(m, x, name=f"{name}_positive")
-    m.d.sync += result.eq(Mux(positive, dx, 0))
-    return result, latency
+
+    def latency(self, arithmetic):
+        return 1
+
+    def derivative_latency(self, arithmetic):
+        return 1
+
+    def apply(self, m, arithmetic, value, *, name):
+        result = Signal(arithmetic.shape("activation"), name=name, reset_less=True)
+        # This is right in binary32 too: the sign of the only NaN that units give is 0.
+        m.d.sync += result.eq(Mux(value[-1], 0, value))
+        return result
+
+    def derive(self, m, arithmetic, dx, x, *, name):
+        result = Signal(arithmetic.shape("gradient"), name=name, reset_less=True)
+        positive = arithmetic.positive(m, x, name=f"{name}_positive")
+        m.d.sync += result.eq(Mux(positive, dx, 0))
+        return result
+
+
+class Tanh(Activation):
+    """``tanh(value)``; the derivative is ``1 - x**2``. In fixed point, ``1 - x**2`` is cut so that
+    each product fits one DSP block, and the result is rounded half up.
+    """
+
+    derivative_products = 2
+
+    def latency(self, arithmetic):
+        return arithmetic.tanh_latency
+
+    def derivative_latency(self, arithmetic):
+        return arithmetic.derived_by_tanh_latency
+
+    def dsp(self, arithmetic):
+        return arithmetic.tanh_dsp
+
+    def apply(self, m, arithmetic, value, *, name):
+        return arithmetic.tanh(m, value, name=name)
+
+    def derive(self, m, arithmetic, dx, x, *, name):
+        return arithmetic.derived_by_tanh(m, dx, x, name=name)
+
+
+#: Name -> Activation, for configs.
+ACTIVATIONS = {"linear": Activation(), "relu": Relu(), "tanh": Tanh()}

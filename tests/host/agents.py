@@ -1,9 +1,11 @@
 """Small agents, batches for them, and their networks once more as torch.nn has them."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
+from nn.exact_activation import EXACT
 
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater
@@ -89,6 +91,10 @@ def optimizer(config, parameters, learning_rate):
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=config.momentum)
 
 
+def module(activation):
+    return EXACT[activation].module(torch.nn)
+
+
 class Peer(torch.nn.Module):
     """An MLP in torch.nn, its weights copied from ``parameters``, flat, or the MLP's own."""
 
@@ -99,8 +105,7 @@ class Peer(torch.nn.Module):
         parts = np.split(flat, ends[:-1])
         arrays = [p.reshape(a.shape) for p, a in zip(parts, network.arrays, strict=True)]
         layers = list(zip(arrays[::2], arrays[1::2], strict=True))
-        kind = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}
-        self.dueling, function = network.dueling, kind[network.activation]
+        self.dueling, function = network.dueling, partial(module, network.activation)
         if self.dueling:
             *layers, (weight, bias), value, advantage = layers
             half = len(bias) // 2
@@ -114,7 +119,7 @@ class Peer(torch.nn.Module):
         if not self.dueling:
             modules.pop()
             if network.output_activation != "linear":
-                modules.append(kind[network.output_activation]())
+                modules.append(module(network.output_activation))
         self.body = torch.nn.Sequential(*modules)
 
     def forward(self, x):

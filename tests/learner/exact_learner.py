@@ -17,11 +17,11 @@ nothing saturates. Errors are derived, rounding by rounding, to first order and 
 
 import numpy as np
 from nn import exact_optimizer
+from nn.exact_activation import EXACT
 
 __all__ = ["ExactLearner", "Near"]
 
 _UNIT = 2.0**-24  # of a binary32 rounding, relative
-_TANH_TABLE = 2.0**-20  # relative error of tanh(x) / x, and |tanh| <= 1
 
 
 class Near(exact_optimizer.Near):
@@ -32,7 +32,7 @@ class Near(exact_optimizer.Near):
 
 
 class ExactLearner:
-    """``config``, a fixed-point LearnerConfig with relu or tanh; ``parameters`` as ``Trainer`` has
+    """``config``, a fixed-point LearnerConfig; ``parameters`` as ``Trainer`` has
     them, raw.
 
     ``train`` sets ``gradients``, network -> [layer] -> (weights, biases), and ``updated``, the
@@ -117,14 +117,7 @@ class ExactLearner:
                 weights @ x.value + biases[:, None],
                 np.abs(weights) @ x.error + self.half["activation"],
             )
-            if layer.activation == "linear":
-                out = y
-            elif layer.activation == "relu":
-                out = Near(np.maximum(y.value, 0), y.error)
-            else:
-                error = y.error + self.half["activation"] + _TANH_TABLE
-                out = Near(np.tanh(y.value), error)
-            seen.append((y, out))
+            seen.append((y, EXACT[layer.activation].near(y, self.half["activation"])))
         return seen
 
     def _loss(self, records, weight, step, q, following):
@@ -161,17 +154,7 @@ class ExactLearner:
         return gradients, delta
 
     def _derivative(self, activation, dx, y, x):
-        if activation == "linear":
-            return dx
-        if activation == "relu":
-            unsure = np.abs(y.value) <= y.error
-            error = np.where(unsure, np.abs(dx.value) + dx.error, dx.error)
-            on = y.value > 0
-            return Near(np.where(on, dx.value, 0), np.where(on | unsure, error, 0))
-        slope = 1 - x.value**2
-        e_slope = 2 * np.abs(x.value) * x.error + x.error**2
-        error = np.abs(dx.value) * e_slope + (np.abs(slope) + e_slope) * dx.error
-        return Near(dx.value * slope, error + self.half["gradient"])
+        return EXACT[activation].derived(dx, y, x, self.half["gradient"])
 
     def _update(self, name, step, number):
         """The first step of an optimizer whose moments are zero."""

@@ -1,6 +1,7 @@
 """Random numbers of an arithmetic, corners among them."""
 
 import numpy as np
+from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
@@ -27,10 +28,11 @@ def activations(arithmetic, activation, shape, rng):
     x = numbers(arithmetic, "activation", shape, rng)
     if activation in (None, "linear"):
         return x
+    limit = EXACT[activation].limit
     if not arithmetic.saturates:
         # What a function's unit gives is never subnormal.
-        return float32.flush(x if activation == "relu" else np.clip(x, -1, 1))
-    if activation == "relu":
+        return float32.flush(x if limit is None else np.clip(x, -limit, limit))
+    if limit is None:
         return x
-    one = 1 << arithmetic.activation.fraction
+    one = limit << arithmetic.activation.fraction
     return rng.choice([-one, one, 0, *rng.integers(-one, one, 20)], shape)

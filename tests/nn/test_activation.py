@@ -4,17 +4,12 @@ import numpy as np
 import pytest
 from arith.float32_cases import CORNERS, bits, corners, floats, random_operands
 from arith.free_running import FreeRunning, check, dsp_blocks
+from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.arith.fixed_point import DualPrecision
-from hw.nn.activation import (
-    ACTIVATIONS,
-    activate,
-    activation_latency,
-    derivative,
-    derivative_latency,
-)
+from hw.nn.activation import ACTIVATIONS
 from sim.model.arith.arithmetic import twin_of
 from sim.model.nn import activation as twin
 
@@ -50,12 +45,10 @@ def test_activate(simulate, tmp_path, name, activation):
     arithmetic = ALL[name]
     shape = arithmetic.shape("activation")
     y = numbers(arithmetic, "activation", np.random.default_rng(1), 300)
-    latency = activation_latency(arithmetic, activation)
+    unit = ACTIVATIONS[activation]
 
     def build(m, inputs):
-        result, clocks = activate(m, arithmetic, activation, inputs["y"], name="active")
-        assert clocks == latency
-        return dict(result=result)
+        return dict(result=unit.apply(m, arithmetic, inputs["y"], name="active"))
 
     check(
         simulate,
@@ -63,7 +56,7 @@ def test_activate(simulate, tmp_path, name, activation):
         FreeRunning(dict(y=shape), dict(result=shape), build),
         dict(y=ports(arithmetic, y)),
         dict(result=ports(arithmetic, twin.activate(arithmetic, activation, y))),
-        dict(result=latency),
+        dict(result=unit.latency(arithmetic)),
     )
 
 
@@ -87,13 +80,11 @@ def test_derivative(simulate, tmp_path, name, activation):
         cut = np.flatnonzero(twin.derivative(arithmetic, "tanh", *raw) != exact)[:50]
         assert len(cut) == 50
         dx, x = np.concatenate([dx, raw[0, cut]]), np.concatenate([x, raw[1, cut]])
-    latency = derivative_latency(arithmetic, activation)
+    unit = ACTIVATIONS[activation]
 
     def build(m, inputs):
         dx, x = inputs["dx"], inputs["x"]
-        result, clocks = derivative(m, arithmetic, activation, dx, x, name="active")
-        assert clocks == latency
-        return dict(result=result)
+        return dict(result=unit.derive(m, arithmetic, dx, x, name="active"))
 
     check(
         simulate,
@@ -101,17 +92,16 @@ def test_derivative(simulate, tmp_path, name, activation):
         FreeRunning(dict(dx=dx_shape, x=x_shape), dict(result=dx_shape), build),
         dict(dx=ports(arithmetic, dx), x=ports(arithmetic, x)),
         dict(result=ports(arithmetic, twin.derivative(arithmetic, activation, dx, x))),
-        dict(result=latency),
+        dict(result=unit.derivative_latency(arithmetic)),
     )
 
 
 def test_latencies():
-    expected = {"linear": (0, 0, 0), "relu": (1, 1, 1), "tanh": (13, 9, 11)}
-    backward = {"linear": (0, 0, 0), "relu": (1, 1, 1), "tanh": (16, 6, 6)}
-    for activation in ACTIVATIONS:
+    assert ACTIVATIONS.keys() == twin.ACTIVATIONS.keys() == EXACT.keys()
+    for name, activation in ACTIVATIONS.items():
         for k, arithmetic in enumerate((FLOAT, FIXED, DUAL)):
-            assert activation_latency(arithmetic, activation) == expected[activation][k]
-            assert derivative_latency(arithmetic, activation) == backward[activation][k]
+            assert activation.latency(arithmetic) == EXACT[name].latency[k]
+            assert activation.derivative_latency(arithmetic) == EXACT[name].derivative_latency[k]
 
 
 def test_twin_relu_of_stated_cases():
@@ -125,14 +115,11 @@ def test_twin_relu_of_stated_cases():
     assert bits(twin.derivative(FLOAT, "relu", dx, x)).tolist() == [0, 0, 0xC0000000, 0, 0]
 
 
-SLOPES = {"tanh": lambda x: 1 - np.tanh(x) ** 2, "relu": lambda x: x > 0, "linear": np.ones_like}
-
-
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_twin_derivative_is_the_slope(activation):
     rng = np.random.default_rng(4)
     y, dx = rng.normal(scale=2, size=500), rng.normal(size=500)
-    expected = dx * SLOPES[activation](y)
+    expected = dx * EXACT[activation].slope(y)
     wide = y.astype(np.float32)
     active = twin.activate(FLOAT, activation, wide)
     got = twin.derivative(FLOAT, activation, dx.astype(np.float32), active)
@@ -141,7 +128,7 @@ def test_twin_derivative_is_the_slope(activation):
     error, _ = twin_of(FIXED).quantize(dx.astype(np.float32), "gradient")
     got = twin.derivative(FIXED, activation, error, twin.activate(FIXED, activation, raw))
     # Half a unit of x goes twice into its square, half a unit of dx comes and goes.
-    away = np.abs(y) > 2.0**-11 if activation == "relu" else slice(None)
+    away = np.abs(y) > 2.0**-11 if EXACT[activation].bent else slice(None)
     bound = np.abs(dx) * 2.0**-10 + 2.0**-14
     assert np.all((np.abs(got * 2.0**-14 - expected) <= bound)[away])
 
@@ -157,11 +144,11 @@ def test_dsp_blocks():
         expected += dsp
 
     def build(m, ports):
-        results = {}
+        tanh, results = ACTIVATIONS["tanh"], {}
         for name, (arithmetic, _) in cases.items():
             x, dx = ports[f"{name}_x"], ports[f"{name}_dx"]
-            results[f"{name}_y"], _ = activate(m, arithmetic, "tanh", x, name=f"{name}_tanh")
-            results[f"{name}_back"], _ = derivative(m, arithmetic, "tanh", dx, x, name=name)
+            results[f"{name}_y"] = tanh.apply(m, arithmetic, x, name=f"{name}_tanh")
+            results[f"{name}_back"] = tanh.derive(m, arithmetic, dx, x, name=name)
         return results
 
     assert dsp_blocks(FreeRunning(inputs, outputs, build)) == expected

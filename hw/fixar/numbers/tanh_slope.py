@@ -11,7 +11,7 @@ __all__ = ["TanhSlope"]
 
 
 class TanhSlope(wiring.Component):
-    """``dx * (1 - a**2)``, as ``hw.nn.activation.derivative``.
+    """``dx * (1 - a**2)``, as ``Tanh.derive`` of ``hw.nn.activation``.
 
     Parameters
     ----------

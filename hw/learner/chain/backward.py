@@ -142,8 +142,9 @@ class Backward(wiring.Component):
             last = latency + (layer.words - 1) * layer.rows
             written = max(written, tail)
         multipliers = layer.multipliers * config.lanes * (trained + groups * input_gradient)
-        if input_gradient and input_activation == "tanh":
-            multipliers += 2 * groups * config.lanes * layer.vector
+        if input_gradient:
+            products = ACTIVATIONS[input_activation].derivative_products
+            multipliers += products * groups * config.lanes * layer.vector
         return ChainEstimate(
             interval=max(cls.spacing_of(config, layer, trained), layer.outputs + pause),
             latency=latency,

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.chain.backward_pe import BackwardPE, partial_layout
 from hw.learner.chain.config import READ_LATENCY
-from hw.nn.activation import derivative, derivative_latency
+from hw.nn.activation import ACTIVATIONS
 from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
@@ -68,7 +68,8 @@ class BackwardTail(wiring.Component):
 
     @classmethod
     def latency_of(cls, config, layer, activation):
-        return cls._rounded(config, layer) + derivative_latency(config.arithmetic, activation)
+        derived = ACTIVATIONS[activation].derivative_latency(config.arithmetic)
+        return cls._rounded(config, layer) + derived
 
     @staticmethod
     def _rounded(config, layer):
@@ -127,5 +128,5 @@ class BackwardTail(wiring.Component):
         error, saturated = arithmetic.requantize(
             m, total, "weight", "gradient", kind="gradient", name=f"error_{name}"
         )
-        result, _ = derivative(m, arithmetic, self.activation, error, x, name=f"dx_{name}")
-        return result, saturated
+        activation = ACTIVATIONS[self.activation]
+        return activation.derive(m, arithmetic, error, x, name=f"dx_{name}"), saturated

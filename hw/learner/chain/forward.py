@@ -12,7 +12,7 @@ from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
 from hw.learner.chain.token_issue import TokenIssue, sum_shape, weights_layout
-from hw.nn.activation import activate, activation_latency
+from hw.nn.activation import ACTIVATIONS
 from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import element_layout, vector_layout
 from hw.shared import SharedModule
@@ -118,7 +118,7 @@ class Forward(wiring.Component):
             last_latency=latency + last + hops,
             multipliers=multipliers,
             dsp=multipliers * arithmetic.product_dsp
-            + (paths * arithmetic.tanh_dsp if layer.activation == "tanh" else 0),
+            + paths * ACTIVATIONS[layer.activation].dsp(arithmetic),
         )
 
     def elaborate(self, platform):
@@ -171,7 +171,7 @@ class Forward(wiring.Component):
 
     def _head(self, m, valid, sums):
         arithmetic, layer = self.config.arithmetic, self.layer
-        shape = sum_shape(self.config, layer)
+        activation, shape = ACTIVATIONS[layer.activation], sum_shape(self.config, layer)
         index = Signal(range(layer.outputs))
         turn = Signal(range(layer.interleave))
         final = Signal()  # the last partial sum of its output
@@ -206,14 +206,12 @@ class Forward(wiring.Component):
                 result, saturated = arithmetic.requantize(
                     m, biased, "weight", "activation", kind="activation", name=f"result_{name}"
                 )
-                output, _ = activate(
-                    m, arithmetic, layer.activation, result, name=f"activation_{name}"
-                )
+                output = activation.apply(m, arithmetic, result, name=f"activation_{name}")
                 m.d.comb += self.o.value[group][lane].eq(output)
                 clipped.append(saturated)
 
         total_latency = _head_latency(arithmetic, layer)
-        rounded = total_latency - activation_latency(arithmetic, layer.activation)
+        rounded = total_latency - activation.latency(arithmetic)
         counted = delay(m, final, rounded, name="final", reset=True)
         m.d.sync += self.saturations.eq(Mux(counted, sum(clipped), 0))
         m.d.comb += self.o.valid.eq(
@@ -239,4 +237,4 @@ def _head_latency(arithmetic, layer):
     """Clocks from a sum that leaves the first PE to its element at ``o``."""
     summed = max(READ_LATENCY, interleaved_sum_latency(arithmetic, layer.interleave))
     biased = arithmetic.add_latency + arithmetic.requantize_latency
-    return summed + biased + activation_latency(arithmetic, layer.activation)
+    return summed + biased + ACTIVATIONS[layer.activation].latency(arithmetic)

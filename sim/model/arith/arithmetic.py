@@ -17,7 +17,7 @@ from sim.model.arith.to_float import to_float
 
 __all__ = ["Binary32", "DualPrecision", "FixedPoint", "twin_of"]
 
-_ZERO, _ONE = np.float32(0), np.float32(1)
+_ONE = np.float32(1)
 _TINY = np.finfo(np.float32).tiny
 _MAGNITUDE = np.int32(0x7FFF_FFFF)
 
@@ -62,9 +62,6 @@ class Binary32:
     def sum_to_float(self, sums):
         """Sums of gradients as float32."""
         return sums
-
-    def relu(self, y):
-        return np.maximum(y, _ZERO) + _ZERO  # -0 as +0
 
     def tanh(self, y):
         return tanh(y)
@@ -123,9 +120,6 @@ class FixedPoint:
 
     def sum_to_float(self, sums):
         return to_float(sums, self.config.gradient_sum_fraction)
-
-    def relu(self, y):
-        return np.maximum(y, 0)
 
     def tanh(self, y):
         return tanh_fixed(y, self.config.activation)

@@ -4,21 +4,48 @@ import numpy as np
 
 from sim.model.arith.arithmetic import twin_of
 
-__all__ = ["activate", "derivative"]
+__all__ = ["ACTIVATIONS", "activate", "derivative"]
 
 
 def activate(arithmetic, activation, y):
-    """``activation(y)``; relu leaves a NaN as it is, and gives +0 for -0."""
-    if activation == "linear":
-        return y
-    return getattr(twin_of(arithmetic), activation)(y)
+    """``activation(y)``."""
+    return ACTIVATIONS[activation].apply(twin_of(arithmetic), y)
 
 
 def derivative(arithmetic, activation, dx, x):
     """``dx`` times the derivative of ``activation`` where its result is ``x``."""
-    if activation == "linear":
+    return ACTIVATIONS[activation].derive(twin_of(arithmetic), dx, x)
+
+
+class Linear:
+    """The identity."""
+
+    def apply(self, arithmetic, y):
+        return y
+
+    def derive(self, arithmetic, dx, x):
         return dx
-    twin = twin_of(arithmetic)
-    if activation == "relu":
-        return np.where(twin.positive(x), dx, dx.dtype.type(0))
-    return twin.derived_by_tanh(dx, x)
+
+
+class Relu:
+    """A NaN stays as it is, -0 becomes +0."""
+
+    def apply(self, arithmetic, y):
+        zero = y.dtype.type(0)
+        return np.maximum(y, zero) + zero
+
+    def derive(self, arithmetic, dx, x):
+        return np.where(arithmetic.positive(x), dx, dx.dtype.type(0))
+
+
+class Tanh:
+    """By the arithmetic's table."""
+
+    def apply(self, arithmetic, y):
+        return arithmetic.tanh(y)
+
+    def derive(self, arithmetic, dx, x):
+        return arithmetic.derived_by_tanh(dx, x)
+
+
+ACTIVATIONS = {"linear": Linear(), "relu": Relu(), "tanh": Tanh()}

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from host.algorithms.activation import ACTIVATIONS
 from tests.host.agents import CONTINUOUS, Peer, make, make_batch, optimizer, scramble
 
 CASES = [
     dict(activation=activation, loss=loss, optimizer=rule)
-    for activation in ("relu", "tanh")
+    for activation in ACTIVATIONS
     for loss in ("huber", "squared")
     for rule in ("adam", "rmsprop", "sgd")
 ]

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from host.algorithms.activation import ACTIVATIONS
 from tests.host.agents import Peer, make, make_batch, optimizer, scramble
 
 CASES = [
     dict(activation=activation, loss=loss, dueling=dueling, optimizer=rule)
-    for activation in ("relu", "tanh")
+    for activation in ACTIVATIONS
     for loss in ("huber", "squared")
     for dueling in (False, True)
     for rule in ("adam", "rmsprop", "sgd")

@@ -5,13 +5,15 @@ from dataclasses import fields
 
 import pytest
 
+from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.registry import ALGORITHMS
 from host.rules import FINITE, FRACTION, NOT_NEGATIVE, POSITIVE, Integer, Number, rules
 from host.settings import text_of
 
+_ACTIVATIONS = ", ".join(ACTIVATIONS)
 #: Of every agent: a default and, where it is not the field's type alone, what the field may be.
-EVERY = """
-activation relu: relu, tanh
+EVERY = f"""
+activation relu: {_ACTIVATIONS}
 gamma 0.99: in [0, 1]
 learning_rate_final none: at least 0 and finite or none
 learning_rate_steps none: 0 to 2^40 or none
@@ -106,9 +108,9 @@ entropy_coefficient 1.0: positive and finite
 learn_entropy_coefficient true: true or false
 target_entropy none: finite or none
 """,
-    "ppo": EVERY + """
+    "ppo": EVERY + f"""
 hidden 64,64:
-activation tanh: relu, tanh
+activation tanh: {_ACTIVATIONS}
 gamma 0.98: in [0, 1]
 batch_size 256: 1 to 2^16
 learning_rate 0.001: positive and finite

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from nn.exact_activation import EXACT
 
+from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.network import MLP
 from tests.host.agents import Peer
 
+NAMES = ", ".join(ACTIVATIONS)
 SHAPES = [(4, 2, (64, 64)), (3, 5, (7,)), (1, 1, (1,)), (6, 3, (5, 9, 4))]
 
 
@@ -23,7 +26,7 @@ def observations(rows, size):
 
 
 @pytest.mark.parametrize("dueling", [False, True])
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_forward_is_torchs(shape, activation, dueling):
     network = make(*shape, activation=activation, dueling=dueling)
@@ -37,8 +40,8 @@ def test_forward_is_torchs(shape, activation, dueling):
         np.testing.assert_allclose(q, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-@pytest.mark.parametrize("output", ["linear", "relu", "tanh"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("output", ["linear", *ACTIVATIONS])
 def test_output_activation_is_torchs(activation, output):
     network = make(3, 2, (6, 5), activation=activation, output_activation=output)
     x = observations(40, 3)
@@ -99,10 +102,10 @@ def test_move(dueling):
 # -- first weights
 
 
-@pytest.mark.parametrize("activation, gain", [("relu", 2**0.5), ("tanh", 5 / 3)])
-def test_weights_start_kaiming_uniform(activation, gain):
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_weights_start_kaiming_uniform(activation):
     network = MLP(50, 40, (400,), activation=activation, rng=np.random.default_rng(9))
-    assert gain == pytest.approx(torch.nn.init.calculate_gain(activation))
+    gain = EXACT[activation].gain(torch.nn.init)
     for weight, bias, g in zip(network.weights, network.biases, (gain, 1.0), strict=True):
         bound = g * (3 / weight.shape[0]) ** 0.5
         assert abs(weight).max() <= bound and abs(weight).max() > 0.99 * bound
@@ -140,11 +143,11 @@ def test_output_gain_scales_the_last_layer_alone(orthogonal):
 
 def test_rejects():
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"^activation must be one of relu, tanh, not 'gelu'$"):
+    with pytest.raises(ValueError, match=f"^activation must be one of {NAMES}, not 'gelu'$"):
         MLP(1, 1, (4,), activation="gelu", rng=rng)
     with pytest.raises(ValueError, match=r"^hidden must have a layer when dueling, not \(\)$"):
         MLP(1, 1, (), dueling=True, rng=rng)
-    with pytest.raises(ValueError, match=r"^output_activation must be one of linear, relu, tanh"):
+    with pytest.raises(ValueError, match=f"^output_activation must be one of linear, {NAMES}, "):
         make(3, 2, (4,), output_activation="gelu")
     with pytest.raises(ValueError, match="^output_activation must be linear when dueling, not"):
         make(3, 2, (4,), dueling=True, output_activation="tanh")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.registry import ALGORITHMS
 from host.collect.spec import Spec
@@ -56,7 +57,7 @@ def mlps(policy):
 
 
 @pytest.mark.parametrize("algo, discrete", [case for case in CASES if case[0] != "a3c"])
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_networks_are_the_configs(algo, discrete, activation):
     found = list(mlps(make(algo, discrete, hidden=(5, 7), activation=activation)))
     assert found

@@ -11,6 +11,7 @@ from learner.numbers import activations, numbers
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.config import LayerConfig, LayerShape
+from hw.nn.activation import ACTIVATIONS
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
@@ -213,7 +214,7 @@ def test_smallest_layer_waits_for_its_gradients():
         (
             dict(),
             dict(input_activation="sine"),
-            "input_activation must be one of linear, relu, tanh, not 'sine'",
+            f"input_activation must be one of {', '.join(ACTIVATIONS)}, not 'sine'",
         ),
         (
             dict(outputs=10, length=2),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from learner.exact_learner import ExactLearner
 from learner.learning import experiences, parameters
+from nn.exact_activation import EXACT
 
 from host.runtime.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
@@ -48,7 +49,7 @@ def within(own, near):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "rmsprop", "adam"])
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("activation", EXACT)
 @pytest.mark.parametrize("algorithm, double", [("dqn", True), ("dqn", False), ("ddpg", False)])
 def test_fixed_is_within_its_bound(algorithm, double, activation, optimizer):
     learner, records, weight = make(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from learner.exact_learner import ExactLearner
 from learner.learning import experiences, parameters
+from nn.exact_activation import EXACT
 
 from host.runtime.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
@@ -48,8 +49,7 @@ class Reference:
                         array = self.config.arithmetic.weight.to_float(array)
                     own.copy_(self.torch.tensor(array))
             modules.append(linear)
-            if layer.activation != "linear":
-                modules.append({"relu": nn.ReLU, "tanh": nn.Tanh}[layer.activation]())
+            modules.append(EXACT[layer.activation].module(nn))
         return nn.Sequential(*modules)
 
     def numbers(self, name, kind="online"):
@@ -166,7 +166,7 @@ def random_config(seed):
     config = dict(
         algorithm=("dqn", "ddpg")[seed % 2],
         optimizer=("sgd", "rmsprop", "adam")[seed % 3],
-        hidden_activation=("relu", "tanh", "relu", "linear")[seed // 2 % 4],
+        hidden_activation=tuple(EXACT)[seed // 2 % len(EXACT)],
         double=bool(seed // 4 % 2),
         hidden=tuple(int(n) for n in rng.integers(3, 50, rng.integers(1, 4))),
         observation=int(rng.integers(1, 12)),
@@ -211,13 +211,13 @@ def test_training_is_torchs(torch, seed):
 
 def test_every_choice_is_among_them():
     configs = [random_config(seed) for seed in range(20)]
-    for name, count in (("optimizer", 3), ("hidden_activation", 3), ("double", 2)):
+    for name, count in (("optimizer", 3), ("hidden_activation", len(EXACT)), ("double", 2)):
         for algorithm in ("dqn", "ddpg"):
             of = [(c[name], clip) for c, _, clip in configs if c["algorithm"] == algorithm]
             assert len({choice for choice, _ in of}) == count and len({c for _, c in of}) == 2
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("activation", EXACT)
 @pytest.mark.parametrize("algorithm", ["dqn", "ddpg"])
 def test_real_numbers_are_torchs(torch, algorithm, activation):
     """What the bound of fixed point is a bound from."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from learner.chain.forward_twin import forward
 from nn.adder_tree_twin import adder_tree, interleaved_sum
+from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
@@ -150,7 +151,7 @@ def test_weight_gradients(inputs, outputs, lanes, scale):
         assert same(own, other)
 
 
-@pytest.mark.parametrize("activation", ["linear", "relu", "tanh"])
+@pytest.mark.parametrize("activation", EXACT)
 @pytest.mark.parametrize("arithmetic", [FLOAT, FIXED], ids=["float32", "fixed"])
 def test_layers(arithmetic, activation):
     """Numbers pass from layer to layer, and errors back through the derivative."""

@@ -1,0 +1,30 @@
+"""Activation functions of hidden layers: NumPy's for what acts, torch's for what trains."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["ACTIVATIONS", "Activation"]
+
+
+class Activation(NamedTuple):
+    """
+    function : callable
+        The activation of an array.
+    torch : callable
+        ``torch(module)`` gives the same function of a tensor; ``module`` is torch.
+    gain : float
+        Of the weights before it, at first: outputs then vary as inputs do.
+    """
+
+    function: Callable
+    torch: Callable
+    gain: float
+
+
+#: Name -> Activation, for configs.
+ACTIVATIONS = {
+    "relu": Activation(lambda z: np.maximum(z, 0), lambda torch: torch.relu, 2**0.5),
+    "tanh": Activation(np.tanh, lambda torch: torch.tanh, 5 / 3),
+}

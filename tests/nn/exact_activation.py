@@ -1,0 +1,97 @@
+"""Activations in real numbers (float64), how far those of fixed point may be from them, and torch's
+modules of them.
+
+``y`` is what enters, ``x`` what leaves; ``half`` is half a unit of the result's format. What is
+``Near`` has a value and an error, as in ``nn.exact_optimizer``.
+"""
+
+import numpy as np
+
+__all__ = ["EXACT"]
+
+_TANH_TABLE = 2.0**-20  # relative error of tanh(x) / x, and |tanh| <= 1
+
+
+class Linear:
+    """Clocks of ``apply`` and ``derive`` in float32, fixed and dual."""
+
+    latency = derivative_latency = (0, 0, 0)
+    #: Whether the slope jumps where y is 0.
+    bent = False
+    #: Largest magnitude of a result, or None.
+    limit = None
+
+    def function(self, y):
+        return y
+
+    def slope(self, y):
+        return np.ones_like(y)
+
+    def near(self, y, half):
+        return y
+
+    def derived(self, dx, y, x, half):
+        """Near of ``dx`` times the slope."""
+        return dx
+
+    def module(self, nn):
+        return nn.Identity()
+
+    def gain(self, init):
+        """Of the weights before it, at first."""
+        return init.calculate_gain("linear")
+
+
+class Relu(Linear):
+    latency = derivative_latency = (1, 1, 1)
+    bent = True
+
+    def function(self, y):
+        return np.maximum(y, 0)
+
+    def slope(self, y):
+        return np.where(y > 0, 1.0, 0.0)
+
+    def near(self, y, half):
+        return y._replace(value=np.maximum(y.value, 0))
+
+    def derived(self, dx, y, x, half):
+        unsure, on = np.abs(y.value) <= y.error, y.value > 0
+        error = np.where(unsure, np.abs(dx.value) + dx.error, dx.error)
+        return dx._replace(value=np.where(on, dx.value, 0), error=np.where(on | unsure, error, 0))
+
+    def module(self, nn):
+        return nn.ReLU()
+
+    def gain(self, init):
+        return init.calculate_gain("relu")
+
+
+class Tanh(Linear):
+    latency, derivative_latency = (13, 9, 11), (16, 6, 6)
+    limit = 1
+
+    def function(self, y):
+        return np.tanh(y)
+
+    def slope(self, y):
+        return 1 - np.tanh(y) ** 2
+
+    def near(self, y, half):
+        return y._replace(value=np.tanh(y.value), error=y.error + half + _TANH_TABLE)
+
+    def derived(self, dx, y, x, half):
+        slope = 1 - x.value**2
+        e_slope = 2 * np.abs(x.value) * x.error + x.error**2
+        error = np.abs(dx.value) * e_slope + (np.abs(slope) + e_slope) * dx.error
+        return dx._replace(value=dx.value * slope, error=error + half)
+
+    def module(self, nn):
+        return nn.Tanh()
+
+    def gain(self, init):
+        return init.calculate_gain("tanh")
+
+
+#: Of all ``ACTIVATIONS`` of ``hw.nn.activation``.
+EXACT = {"linear": Linear(), "relu": Relu(), "tanh": Tanh()}
