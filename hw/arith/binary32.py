@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from amaranth import *
+from amaranth.lib import data
 
 from hw.arith.float32.add import Float32Add
-from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
+from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import free_running
 from hw.arith.operations import Arithmetic
@@ -85,6 +86,19 @@ class Binary32(Arithmetic):
         infinity = EXPONENT_MAX << (PRECISION - 1)
         m.d.comb += positive.eq(~x[-1] & normal & (x[: WIDTH - 1] <= infinity))
         return positive
+
+    def scaled_down(self, value, places):
+        """As ``Float32Multiply`` rounds it."""
+        x = data.View(FIELDS, value)
+        ones = x.fraction.all()
+        less = (x.exponent - places)[:8]
+        # A result below the smallest normal number becomes zero, except the largest one, a tie,
+        # which rounds up to it.
+        small = Cat(Const(0, PRECISION - 1), (x.exponent == places) & ones, Const(0, 7))
+        result = Mux(x.exponent <= places, small, Cat(x.fraction, less))
+        result = Mux(x.exponent == EXPONENT_MAX, value[:-1], result)
+        nan = (x.exponent == EXPONENT_MAX) & x.fraction.any()
+        return Mux(nan, QUIET_NAN, Cat(result, x.sign))
 
     def order_key(self, value):
         magnitude = value[:-1]

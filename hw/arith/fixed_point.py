@@ -105,6 +105,9 @@ class FixedPoint(Arithmetic):
         m.d.comb += positive.eq(x > 0)
         return positive
 
+    def scaled_down(self, value, places):
+        return (value + (1 << places >> 1)) >> places
+
     def order_key(self, value):
         return value
 

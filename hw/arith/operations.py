@@ -41,6 +41,7 @@ class Arithmetic(ConfigBase):
     tanh(m, value) : of an activation.
     derived_by_tanh(m, dx, x) : gradient times ``1 - x**2``, where tanh gave the activation ``x``.
     positive(m, x) : whether an activation is above zero, at once.
+    scaled_down(value, places) : ``value * 2**-places`` at once, rounded, in fixed point half up.
     order_key(value) : signed integer in the order of the numbers; NaN aside, -0 below +0.
     weight_words(x), weights_of(words) : real numbers as weights in a parameter image, uint32, and
         how many were clipped; and back, float32.

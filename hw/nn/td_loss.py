@@ -14,11 +14,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
-from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
+from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
 from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
-__all__ = ["TdLoss", "halved", "is_finite"]
+__all__ = ["TdLoss", "is_finite"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
@@ -130,7 +130,7 @@ class TdLoss(wiring.Component):
         weight = delay(m, weight, clipped_at - _MULTIPLY, name="late_weight")
         gradient = _FLOAT.multiply(m, clipped, weight, name="gradient_product")
 
-        half = delay(m, halved(clipped), _MULTIPLY, name="half")
+        half = delay(m, _FLOAT.scaled_down(clipped, 1), _MULTIPLY, name="half")
         late_td = delay(m, td, 1 + _MULTIPLY, name="late_td")
         excess = _FLOAT.add(m, late_td, half ^ _SIGN, name="excess")
         late_clipped = delay(m, clipped, _MULTIPLY + _ADD, name="late_clipped")
@@ -163,20 +163,6 @@ class TdLoss(wiring.Component):
             ]
         m.d.comb += self.folded.eq(batch_sum.folded)  # as in all three
         return m
-
-
-def halved(number):
-    """``number / 2`` as ``Float32Multiply`` rounds it, 32 bits. Combinational."""
-    x = data.View(FIELDS, number)
-    ones = x.fraction.all()
-    less = (x.exponent - 1)[:8]
-    # A half below the smallest normal number becomes zero, except the largest one, a tie, which
-    # rounds up to it.
-    small = Cat(Const(0, PRECISION - 1), (x.exponent == 1) & ones, Const(0, 7))
-    half = Mux(x.exponent <= 1, small, Cat(x.fraction, less))
-    half = Mux(x.exponent == EXPONENT_MAX, number[:-1], half)
-    nan = (x.exponent == EXPONENT_MAX) & x.fraction.any()
-    return Mux(nan, QUIET_NAN, Cat(half, x.sign))
 
 
 def is_finite(number):

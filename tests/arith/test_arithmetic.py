@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from amaranth import Const, Shape, Signal, unsigned
-from arith.float32_cases import bits, corners, floats, random_operands
+from arith.float32_cases import CORNERS, bits, corners, floats, random_operands
 from arith.free_running import FreeRunning, check, dsp_blocks
 
 from hw.arith.arithmetic import Arithmetic
@@ -127,6 +127,36 @@ def test_float32(simulate, tmp_path):
     assert FLOAT.zero == bits([np.float32(-0.0)])[0]
     assert FLOAT.shape("weight") == unsigned(32)
     assert FLOAT.sum_shape("weight", "activation", count=64) == unsigned(32)
+
+
+@pytest.mark.parametrize("places", [1, 6])
+@pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=["float", "fixed", "dual"])
+def test_scaled_down(simulate, tmp_path, arithmetic, places):
+    """All corners, numbers whose result is a subnormal or lies beside one, ties."""
+    shape, rng = arithmetic.shape("gradient"), np.random.default_rng(places)
+    if arithmetic.saturates:
+        ties = np.arange(-200, 200)
+        x = np.concatenate([operands(arithmetic.gradient, rng, 300), ties])
+        expected = np.floor(x / 2**places + 0.5).astype(np.int64)
+        found = twin_of(arithmetic).scaled_down(x, places)
+    else:
+        small = rng.integers(0, (places + 2) << 23, 300).astype(np.uint32)
+        small[::8] = np.resize(np.arange(places + 2), 38) << 23 | 0x7F_FFFF
+        x = np.concatenate([CORNERS, small, small | np.uint32(1 << 31)])
+        x = np.concatenate([x, rng.integers(0, 1 << 32, 200, np.uint32)])
+        values = floats(x)
+        expected = bits(float32.multiply(np.float32(0.5**places), values))
+        found = bits(twin_of(arithmetic).scaled_down(values, places))
+        assert np.isnan(floats(expected)).any() and (expected == 0x0080_0000).any()
+    np.testing.assert_array_equal(found, expected)
+
+    def build(m, ports):
+        y = Signal(shape)
+        m.d.comb += y.eq(arithmetic.scaled_down(ports["x"], places))
+        return dict(y=y)
+
+    unit = FreeRunning({"x": shape}, {"y": shape}, build)
+    check(simulate, tmp_path, unit, {"x": x}, {"y": expected}, {"y": 0})
 
 
 @pytest.mark.parametrize("arithmetic", FORMATS, ids=["fine", "coarse"])

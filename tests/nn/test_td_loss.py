@@ -8,7 +8,7 @@ from clocks import Clocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed_point import DualPrecision
-from hw.nn.td_loss import TdLoss, halved, is_finite
+from hw.nn.td_loss import TdLoss, is_finite
 from sim.model.arith import float32
 from sim.model.nn.batch_sum import batch_sum
 
@@ -193,14 +193,3 @@ def test_is_finite(simulate, tmp_path):
     finite = np.isfinite(floats(CORNERS))
     assert 0 < finite.sum() < len(finite)
     check(simulate, tmp_path, unit, {"x": CORNERS}, {"finite": finite}, {"finite": 0})
-
-
-def test_halved(simulate, tmp_path):
-    """All corners, and numbers beside those where the half is a subnormal."""
-    unit = FreeRunning({"x": 32}, {"half": 32}, lambda m, i: {"half": halved(i["x"])})
-    rng = np.random.default_rng(3)
-    small = rng.integers(0, 3 << 23, 200).astype(np.uint32)
-    x = np.concatenate([CORNERS, small, small | np.uint32(1 << 31), rng.integers(0, 1 << 32, 200)])
-    half = float32.multiply(np.float32(0.5), floats(x))
-    assert 0 < np.isnan(half).sum() and (bits(half) == 0x0080_0000).any()
-    check(simulate, tmp_path, unit, {"x": x}, {"half": bits(half)}, {"half": 0})

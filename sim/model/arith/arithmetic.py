@@ -72,6 +72,9 @@ class Binary32:
     def derived_by_tanh(self, dx, x):
         return self.multiply(dx, self.add(_ONE, -self.multiply(x, x)))
 
+    def scaled_down(self, values, places):
+        return self.multiply(values, np.float32(2.0**-places))
+
     def order_key(self, values):
         """There are no subnormals."""
         if not np.isfinite(values).all():
@@ -133,6 +136,9 @@ class FixedPoint:
         rest = ((np.int64(1) << 2 * squared) - x * x) >> (2 * squared - fraction)
         half = (np.int64(1) << fraction) >> 1
         return (dx * rest + half) >> fraction
+
+    def scaled_down(self, values, places):
+        return (values + (1 << places >> 1)) >> places
 
     def order_key(self, values):
         return values
