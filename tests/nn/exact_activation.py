@@ -16,6 +16,9 @@ class Linear:
     """Clocks of ``apply`` and ``derive`` in float32, fixed and dual."""
 
     latency = derivative_latency = (0, 0, 0)
+    #: Kind of arithmetic -> bits of binary32 or raw numbers: (y, x), and (dx, x, product).
+    applied = {"float32": ([0x8000_0000, 0x7FC0_0000], [0x8000_0000, 0x7FC0_0000])}
+    derived_from = {"float32": ([0xC000_0000], [0], [0xC000_0000])}
     #: Whether the slope jumps where y is 0.
     bent = False
     #: Largest magnitude of a result, or None.
@@ -43,6 +46,23 @@ class Linear:
 
 
 class Relu(Linear):
+    # A NaN must not vanish.
+    applied = {
+        "float32": (
+            [0x8000_0000, 0xBF80_0000, 0x3F80_0000, 0x7FC0_0000, 0xFF80_0000],
+            [0, 0, 0x3F80_0000, 0x7FC0_0000, 0],
+        ),
+        "fixed": ([-1, 0, 1], [0, 0, 1]),
+    }
+    # A subnormal counts as a zero, which is what the next addition makes of it.
+    derived_from = {
+        "float32": (
+            [0xC000_0000] * 5,
+            [0, 0x007F_FFFF, 0x0080_0000, 0xBF80_0000, 0x7FC0_0000],
+            [0, 0, 0xC000_0000, 0, 0],
+        ),
+        "fixed": ([-5, -5, -5], [-1, 0, 1], [0, 0, -5]),
+    }
     latency = derivative_latency = (1, 1, 1)
     bent = True
 
@@ -68,6 +88,15 @@ class Relu(Linear):
 
 
 class Tanh(Linear):
+    # SQ(8, 10) and SQ(4, 14): tanh(1) is 780 / 1024.
+    applied = {
+        "float32": ([0x8000_0000, 0xFF80_0000], [0x8000_0000, 0xBF80_0000]),
+        "fixed": ([0, 1024, 1 << 17], [0, 780, 1024]),
+    }
+    derived_from = {
+        "float32": ([0xC000_0000] * 2, [0, 0x3F80_0000], [0xC000_0000, 0x8000_0000]),
+        "fixed": ([16384] * 3, [0, -512, 1024], [16384, 12288, 0]),
+    }
     latency, derivative_latency = (13, 9, 11), (16, 6, 6)
     limit = 1
 
