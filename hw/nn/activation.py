@@ -67,6 +67,35 @@ class Relu(Activation):
         return result
 
 
+class LeakyRelu(Activation):
+    """``value``, or ``value * 2**-PLACES`` if that is below 0. The derivative is 1 where the result
+    is above 0, else ``2**-PLACES``.
+
+    A negative value, or an error on its way back, may round to zero: in fixed point half up.
+    """
+
+    #: The slope below 0 is 1/64.
+    PLACES = 6
+
+    def latency(self, arithmetic):
+        return 1
+
+    def derivative_latency(self, arithmetic):
+        return 1
+
+    def apply(self, m, arithmetic, value, *, name):
+        result = Signal(arithmetic.shape("activation"), name=name, reset_less=True)
+        below = arithmetic.scaled_down(value, self.PLACES)
+        m.d.sync += result.eq(Mux(value[-1], below, value))
+        return result
+
+    def derive(self, m, arithmetic, dx, x, *, name):
+        result = Signal(arithmetic.shape("gradient"), name=name, reset_less=True)
+        positive = arithmetic.positive(m, x, name=f"{name}_positive")
+        m.d.sync += result.eq(Mux(positive, dx, arithmetic.scaled_down(dx, self.PLACES)))
+        return result
+
+
 class Tanh(Activation):
     """``tanh(value)``; the derivative is ``1 - x**2``. In fixed point, ``1 - x**2`` is cut so that
     each product fits one DSP block, and the result is rounded half up.
@@ -91,4 +120,9 @@ class Tanh(Activation):
 
 
 #: Name -> Activation, for configs.
-ACTIVATIONS = {"linear": Activation(), "relu": Relu(), "tanh": Tanh()}
+ACTIVATIONS = {
+    "linear": Activation(),
+    "relu": Relu(),
+    "leaky_relu": LeakyRelu(),
+    "tanh": Tanh(),
+}

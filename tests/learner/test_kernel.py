@@ -52,7 +52,7 @@ _FEW = {"multipliers": 2, "update_units": 2}
 #: parameters); whole kernels of it are long.
 CASES = [
     ("dqn", "small", "fixed", 1, {}),
-    ("ddpg", "small", "fixed", 2, _FEW),
+    ("ddpg", "small", "fixed", 2, _FEW | {"hidden_activation": "leaky_relu"}),
 ]
 _OPTIMIZER = dict(zip(_NETS, ("adam", "rmsprop", "sgd", "adam", "rmsprop"), strict=True))
 LONG = [
@@ -67,6 +67,7 @@ LONG = [
 ]
 LONG += [("dqn", "chain", "fixed", 2, _OTHER), ("dqn", "small", "float32", 2, _DEEP)]
 LONG += [("dqn", "small", "float32", 1, _DEEP | _FEW)]
+LONG += [("dqn", "small", "float32", 1, _FEW | {"hidden_activation": "leaky_relu"})]
 
 
 def config_of(algorithm, net, kind, lanes, options):

@@ -87,6 +87,51 @@ class Relu(Linear):
         return init.calculate_gain("relu")
 
 
+class LeakyRelu(Linear):
+    # -1/64; what is below the smallest normal is zero, but the tie next to it rounds up to it.
+    applied = {
+        "float32": (
+            [0x8000_0000, 0xBF80_0000, 0x3F80_0000, 0x7FC0_0000, 0xFF80_0000]
+            + [0x8080_0000, 0x837F_FFFF, 0x837F_FFFE, 0x8380_0000],
+            [0x8000_0000, 0xBC80_0000, 0x3F80_0000, 0x7FC0_0000, 0xFF80_0000]
+            + [0x8000_0000, 0x8080_0000, 0x8000_0000, 0x8080_0000],
+        ),
+        "fixed": ([5, 0, -1, -32, -33, -64, -96, -97], [5, 0, 0, 0, -1, -1, -1, -2]),
+    }
+    derived_from = {
+        "float32": (
+            [0xC000_0000] * 5,
+            [0, 0x007F_FFFF, 0x0080_0000, 0xBF80_0000, 0x7FC0_0000],
+            [0xBD00_0000, 0xBD00_0000, 0xC000_0000, 0xBD00_0000, 0xBD00_0000],
+        ),
+        "fixed": ([96, 95, 32, 31, -32, -33, 9], [0, -1, 0, 0, 0, 0, 1], [2, 1, 1, 0, 0, -1, 9]),
+    }
+    latency = derivative_latency = (1, 1, 1)
+    bent = True
+    leak = 2.0**-6
+
+    def function(self, y):
+        return np.where(y > 0, y, self.leak * y)
+
+    def slope(self, y):
+        return np.where(y > 0, 1.0, self.leak)
+
+    def near(self, y, half):
+        return y._replace(value=self.function(y.value), error=y.error + half)
+
+    def derived(self, dx, y, x, half):
+        unsure, slope = np.abs(y.value) <= y.error, self.slope(y.value)
+        either = (1 - self.leak) * np.abs(dx.value) + dx.error
+        error = np.where(unsure, either, slope * dx.error) + half
+        return dx._replace(value=slope * dx.value, error=error)
+
+    def module(self, nn):
+        return nn.LeakyReLU(self.leak)
+
+    def gain(self, init):
+        return init.calculate_gain("leaky_relu", self.leak)
+
+
 class Tanh(Linear):
     # SQ(8, 10) and SQ(4, 14): tanh(1) is 780 / 1024.
     applied = {
@@ -123,4 +168,4 @@ class Tanh(Linear):
 
 
 #: Of all ``ACTIVATIONS`` of ``hw.nn.activation``.
-EXACT = {"linear": Linear(), "relu": Relu(), "tanh": Tanh()}
+EXACT = {"linear": Linear(), "relu": Relu(), "leaky_relu": LeakyRelu(), "tanh": Tanh()}

@@ -38,6 +38,16 @@ class Relu:
         return np.where(arithmetic.positive(x), dx, dx.dtype.type(0))
 
 
+class LeakyRelu:
+    """The slope is 1/64 below 0; a NaN stays as it is."""
+
+    def apply(self, arithmetic, y):
+        return np.where(y < 0, arithmetic.scaled_down(y, 6), y)
+
+    def derive(self, arithmetic, dx, x):
+        return np.where(arithmetic.positive(x), dx, arithmetic.scaled_down(dx, 6))
+
+
 class Tanh:
     """By the arithmetic's table."""
 
@@ -48,4 +58,4 @@ class Tanh:
         return arithmetic.derived_by_tanh(dx, x)
 
 
-ACTIVATIONS = {"linear": Linear(), "relu": Relu(), "tanh": Tanh()}
+ACTIVATIONS = {"linear": Linear(), "relu": Relu(), "leaky_relu": LeakyRelu(), "tanh": Tanh()}

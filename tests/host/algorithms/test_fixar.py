@@ -147,6 +147,10 @@ def test_state_resumes_bit_for_bit(precision, cut):
         (dict(precision="fixed8"), "precision must be one of float32, fixed32, .*, not 'fixed8'"),
         (dict(precision="qat", activation="tanh"), "activation must be relu with precision qat, "),
         (
+            dict(precision="qat", activation="leaky_relu"),
+            "activation must be relu with precision qat, not 'leaky_relu'",
+        ),
+        (
             dict(precision="qat", hidden=(8, 513)),
             r"hidden must be .* 1\.\.512 with precision qat, ",
         ),

@@ -30,7 +30,7 @@ CASES = [
     ("float32", 2, 1, 1, "tanh", dict(inputs=3, outputs=2, interleave=3)),
     ("float32", 2, 1, 1, None, dict(inputs=5, outputs=13, vector=2, length=2)),
     later("float32", 1, 1, 1, "relu", dict(inputs=4, outputs=19, length=3)),
-    ("float32", 1, 1, 1, "relu", dict(inputs=6, outputs=1, vector=4)),
+    ("float32", 1, 1, 1, "leaky_relu", dict(inputs=6, outputs=1, vector=4)),
 ]
 #: Samples of each batch.
 SAMPLES = 4, 1, 4

@@ -26,7 +26,7 @@ CASES = [
     later("float32", ("online",), 2, dict(inputs=13, outputs=1, vector=4, interleave=7)),
     ("float32", ("online",), 1, dict(inputs=9, outputs=3, interleave=2, activation="tanh")),
     ("fixed", ("online",), 1, dict(inputs=1, outputs=1)),
-    ("fixed", DOUBLE, 1, dict(inputs=7, outputs=4, length=4, activation="relu")),
+    ("fixed", DOUBLE, 1, dict(inputs=7, outputs=4, length=4, activation="leaky_relu")),
     ("fixed", NETWORKS, 2, dict(inputs=6, outputs=5, vector=2, length=2, activation="tanh")),
     later("fixed", ("online",), 1, dict(inputs=21, outputs=19, vector=4, length=4)),
     ("fixed", NETWORKS, 2, dict(inputs=5, outputs=3, vector=2, interleave=2, activation="relu")),
