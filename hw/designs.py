@@ -8,11 +8,11 @@ from hw.extension import Registry
 from hw.fa3c.design import DESIGN as A3C
 from hw.fixar.design import DESIGN as FIXAR
 from hw.gae.design import DESIGN as GAE
-from hw.learner.design import DDPG, DQN
+from hw.learner.design import LEARNERS
 from hw.replay.design import DESIGN as REPLAY
 from hw.shell.design import Design
 
 __all__ = ["DESIGNS"]
 
-_OURS = {design.name: design for design in (REPLAY, GAE, DQN, DDPG, FIXAR, A3C)}
+_OURS = {design.name: design for design in (REPLAY, GAE, *LEARNERS, FIXAR, A3C)}
 DESIGNS = Registry("rlfabric.designs", Design, _OURS)

@@ -19,13 +19,13 @@ def random_weights(learner, rng):
 
 
 def random_experiences(learner, rng, count):
-    """Random experiences for ``LearningReplay.add``; actions are continuous for ``ddpg`` alone."""
+    """Random experiences for ``LearningReplay.add``; actions are the algorithm's."""
     size = (count, learner.observation)
     obs, next_obs = rng.normal(size=size), rng.normal(size=size)
-    if learner.algorithm == "ddpg":
-        action = np.tanh(rng.normal(size=(count, learner.action)))
-    else:
+    if learner.discrete:
         action = rng.integers(learner.action, size=count)
+    else:
+        action = np.tanh(rng.normal(size=(count, learner.action)))
     return dict(
         obs=obs,
         next_obs=next_obs,

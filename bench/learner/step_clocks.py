@@ -13,6 +13,7 @@ from bench.learner.cycles import acting_cycles, buffer_of
 from bench.learner.inputs import adam_steps, random_experiences
 from host.card import open_card
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.config import LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, train_clocks
 from hw.learner.step_clocks import step_clocks
@@ -56,7 +57,7 @@ LEARNERS = (
 
 def case_of(learner):
     sizes = "-".join(map(str, (learner.observation, *learner.hidden, learner.action)))
-    double = ", double" if learner.algorithm == "dqn" and learner.double else ""
+    double = ", double" if "double" in algorithm_of(learner).options and learner.double else ""
     return (
         f"{learner.algorithm} {sizes}, {learner.hidden_activation}, {learner.optimizer}{double}, "
         f"DP={learner.lanes}, {learner.arithmetic.kind}, {learner.multipliers} multipliers"

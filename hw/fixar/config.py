@@ -112,7 +112,7 @@ class FixarConfig(ConfigBase):
     arithmetic: DualPrecision = DualPrecision()
 
     #: What core, iteration and host ask of any learner.
-    algorithm = "ddpg"
+    discrete = False
     hidden_activation = "relu"
     lanes = 1
     acts = "actor"

@@ -7,26 +7,26 @@ from itertools import pairwise
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_flag, check_range, freeze_lists
 from hw.errors import UsageError
+from hw.learner.algorithms.algorithm import in_order
+from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.chain.config import MAX_WIDTH, LayerConfig, fit
 from hw.nn.activation import ACTIVATIONS
 
-__all__ = ["ALGORITHMS", "PARAMETER_SETS", "LearnerConfig"]
+__all__ = ["PARAMETER_SETS", "LearnerConfig"]
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
 PARAMETER_SETS = ("online", "target", "first", "second")
-
-ALGORITHMS = ("dqn", "ddpg")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(ConfigBase):
     """The learner of one agent: its networks, how they are unrolled, its optimizer, its arithmetic.
 
-    algorithm : "dqn" (one network of Q values) or "ddpg" (a critic and an actor).
-    observation, action : sizes; actions are discrete for dqn (count), continuous for ddpg.
-    hidden : widths of 1 to 4 hidden layers, for both networks of ddpg.
-    hidden_activation : the activation of those layers. The output layer is linear, an actor's is
-    tanh.
+    algorithm : "dqn" (one network of Q values) or "ddpg" (a critic and an actor), or another of
+    ``hw.learner.algorithms``.
+    observation, action : sizes; of discrete actions, as dqn's, their count.
+    hidden : widths of 1 to 4 hidden layers, for all networks.
+    hidden_activation : the activation of those layers; the output layer's is the algorithm's.
     batch : largest batch, a multiple of lanes.
     lanes : DP, samples side by side in every stage (CF'22 3.2.2).
     multipliers : multipliers of the largest layer, a lane (PEs of a tensor unit); the other layers
@@ -55,8 +55,8 @@ class LearnerConfig(ConfigBase):
     def __post_init__(self):
         freeze_lists(self, "hidden")
         for name, choices in (
-            ("algorithm", ALGORITHMS),
-            ("hidden_activation", ACTIVATIONS),
+            ("algorithm", tuple(ALGORITHMS)),
+            ("hidden_activation", tuple(ACTIVATIONS)),
         ):
             if getattr(self, name) not in choices:
                 raise UsageError(
@@ -71,23 +71,26 @@ class LearnerConfig(ConfigBase):
         self.layer_config  # noqa: B018, it checks what layers have in common
         check_range("multipliers", self.multipliers, 1, 1024)
         check_flag("double", self.double)
-        if self.algorithm == "ddpg":
-            check_range("observation + action", self.observation + self.action, 2, MAX_WIDTH)
+        algorithm_of(self).check(self)
+        self.graph  # noqa: B018, it checks the algorithm's networks
+
+    @cached_property
+    def graph(self):
+        """``{name: Network}``, in the order of the parameter image."""
+        return algorithm_of(self).checked_networks(self)
+
+    @property
+    def last_network(self):
+        """The Network whose outputs the loss takes."""
+        return self.graph[in_order(self.graph)[-1]]
 
     @cached_property  # asked for in every launch
     def networks(self):
         """name -> layers, first to last: {"q"} for dqn, {"critic", "actor"} for ddpg."""
-        if self.algorithm == "dqn":
-            sizes = {"q": (self.observation, self.action, "linear")}
-        else:
-            sizes = {
-                "critic": (self.observation + self.action, 1, "linear"),
-                "actor": (self.observation, self.action, "tanh"),
-            }
         plans = {}
-        for name, (inputs, outputs, last) in sizes.items():
-            widths = (inputs, *self.hidden, outputs)
-            activations = [self.hidden_activation] * len(self.hidden) + [last]
+        for name, network in self.graph.items():
+            widths = (network.inputs, *self.hidden, network.outputs)
+            activations = [self.hidden_activation] * len(self.hidden) + [network.activation]
             plans[name] = list(zip(pairwise(widths), activations, strict=True))
         (inputs, outputs), _ = max(
             (layer for plan in plans.values() for layer in plan), key=lambda x: x[0][0] * x[0][1]
@@ -121,14 +124,9 @@ class LearnerConfig(ConfigBase):
     @property
     def acts(self):
         """The network whose outputs decide what the agent does."""
-        return "q" if self.algorithm == "dqn" else "actor"
+        return algorithm_of(self).acts
 
-    def backward_groups(self, network):
-        """How many forward groups of ``network``, counted from the first, have a backward pass."""
-        return 2 if network == "critic" else 1
-
-    def weight_sources(self, network):
-        """The weights, "online" or "target", of each forward group of ``network``: first the groups
-        with a backward pass, then the target's, then, for double DQN, the next observation's."""
-        chooser = ("online",) * (network == "q" and self.double)
-        return ("online",) * self.backward_groups(network) + ("target",) + chooser
+    @property
+    def discrete(self):
+        """Whether an action is one of ``action`` numbers, else ``action`` numbers."""
+        return algorithm_of(self).discrete

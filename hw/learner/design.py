@@ -1,9 +1,10 @@
-"""The designs ``dqn`` and ``ddpg``: replay and gradient steps with no host in the loop."""
+"""The designs of the learner's algorithms: replay and gradient steps with no host in the loop."""
 
 from functools import partial
 
 from hw.errors import UsageError
 from hw.estimate import fits
+from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.config import LearnerConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
@@ -26,7 +27,7 @@ from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
 from hw.shell.design import Design, Training
 
-__all__ = ["CONTINUOUS", "DDPG", "DQN", "RECORDS", "identity", "settings", "storage"]
+__all__ = ["CONTINUOUS", "LEARNERS", "RECORDS", "design_of", "identity", "settings", "storage"]
 
 #: What lies in operands and results of a kernel that learns.
 RECORDS = {
@@ -39,8 +40,6 @@ _UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1),
 #: Of what a board has for a design, what the learner may count on: the estimate leaves out all but
 #: arithmetic and memories.
 _SHARE = 0.75
-#: Observation and action sizes of the tasks that come with a host program: CartPole, Pendulum.
-_SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=3, action=1)}
 
 #: Numbers of an observation and actions -> an environment that has them.
 _DISCRETE = {(4, 2): "CartPole-v1", (6, 3): "Acrobot-v1", (8, 4): "LunarLander-v3"}
@@ -67,11 +66,11 @@ def _default(algorithm, numbers):
             replay=replay.replay,
             engine=replay.engine,
             learner=LearnerConfig(
-                algorithm=algorithm,
+                algorithm=algorithm.name,
                 lanes=lanes,
                 multipliers=multipliers,
                 update_units=update_units,
-                **_SIZES[algorithm],
+                **algorithm.sizes,
             ),
         )
         if fits(estimate(config), limits):
@@ -80,9 +79,9 @@ def _default(algorithm, numbers):
 
 
 def _check(algorithm, config):
-    if config.learner.algorithm != algorithm:
+    if config.learner.algorithm != algorithm.name:
         raise UsageError(
-            f"algorithm must be {algorithm} (the design), not {config.learner.algorithm!r}"
+            f"algorithm must be {algorithm.name} (the design), not {config.learner.algorithm!r}"
         )
 
 
@@ -122,11 +121,12 @@ def settings(config):
 
 
 def _training(algorithm):
-    discrete = algorithm == "dqn"
+    discrete = algorithm.discrete
     return Training(
-        words=f"{algorithm} --learner card",
+        words=f"{algorithm.name} --learner card",
         settings=lambda config: (
-            settings(config) | ({"double": config.learner.double} if discrete else {})
+            settings(config)
+            | {option: getattr(config.learner, option) for option in algorithm.options}
         ),
         task="observations of {} numbers and {} actions"
         if discrete
@@ -136,10 +136,11 @@ def _training(algorithm):
     )
 
 
-def _design(algorithm, summary):
+def design_of(algorithm):
+    """The Design of an Algorithm."""
     return Design(
-        name=algorithm,
-        summary=summary,
+        name=algorithm.name,
+        summary=algorithm.summary,
         config_type=LearnerKernelConfig,
         default=partial(_default, algorithm),
         core=LearnerCore,
@@ -156,5 +157,5 @@ def _design(algorithm, summary):
     )
 
 
-DQN = _design("dqn", "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)")
-DDPG = _design("ddpg", "DDPG on the card: replay, critic and actor, optimizer (CF'22, PEARL)")
+#: One of each algorithm.
+LEARNERS = tuple(design_of(algorithm) for algorithm in ALGORITHMS.values())

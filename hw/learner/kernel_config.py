@@ -38,7 +38,7 @@ class LearnerKernelConfig(ConfigBase):
         """``{name: (dtype, shape)}`` of an experience, in the order of ``record_words``."""
         learner, fields = self.learner, {}
         for name, (_, count) in record_words(learner).items():
-            discrete = name == "action" and learner.algorithm == "dqn"
+            discrete = name == "action" and learner.discrete
             scalar = discrete or name in ("reward", "discount")
             fields[name] = ("<u4" if discrete else "<f4", () if scalar else (count,))
         return fields

@@ -104,7 +104,7 @@ def record_words(config):
     A discrete action is u32, all others are binary32. ``discount`` is gamma**n, or 0 if the episode
     terminated.
     """
-    action = 1 if config.algorithm == "dqn" else config.action
+    action = 1 if config.discrete else config.action
     words, offset = {}, 0
     for name, count in (
         ("obs", config.observation),
@@ -134,7 +134,7 @@ def word_rules(config):
     """
     finite = WordRule(True, FINITE)
     rules = dict.fromkeys(record_words(config), finite)
-    if config.algorithm == "dqn":
+    if config.discrete:
         rules["action"] = WordRule(False, config.action - 1)
     if config.bounded:
         rules |= {"action": WordRule(True, ONE), "discount": WordRule(False, ONE)}

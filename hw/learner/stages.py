@@ -3,7 +3,9 @@
 That number decides the learner's pace, not its results: ``docs/flow_control.md``.
 """
 
-__all__ = ["order_of", "scalars_ahead", "slots_of", "stages"]
+from hw.learner.algorithms.algorithm import in_order
+
+__all__ = ["scalars_ahead", "slots_of", "stages"]
 
 #: Samples beyond those that the layers ask for.
 _SPARE = 3
@@ -16,15 +18,11 @@ def stages(config):
     inputs are computed if another layer made the inputs.
     """
     for name, layers in config.networks.items():
-        made_by = config.networks["actor"][-1].activation if name == "critic" else None
+        network, join = config.graph[name], config.graph[name].join
+        made_by = config.networks[join.source][-1].activation if join else None
         for layer in layers:
-            yield layer, config.weight_sources(name), config.backward_groups(name), made_by
+            yield layer, network.weight_sources, network.backward_groups, made_by
             made_by = layer.activation
-
-
-def order_of(config):
-    """The names of the networks of a LearnerConfig, as a sample goes through them."""
-    return ("q",) if config.algorithm == "dqn" else ("actor", "critic")
 
 
 def slots_of(config):
@@ -32,7 +30,7 @@ def slots_of(config):
     their errors. A sample of experiences waits from the start, one of outputs from its layer."""
     ahead = total = sum(map(len, config.networks.values()))
     slots = {}
-    for name in order_of(config):
+    for name in in_order(config.graph):
         count = len(config.networks[name])
         slots[name] = tuple(
             2 * (ahead - position if position else total) + _SPARE for position in range(count)

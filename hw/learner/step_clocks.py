@@ -13,12 +13,13 @@ from collections import deque
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+from hw.learner.algorithms.algorithm import in_order
 from hw.learner.layer_clocks import LayerClocks
 from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.stages import order_of, scalars_ahead, slots_of, stages
+from hw.learner.stages import scalars_ahead, slots_of, stages
 
 __all__ = ["StepClocks", "acting_clocks", "step_clocks"]
 
@@ -45,7 +46,7 @@ def step_clocks(config, batch, wait=0):
 
     wait : the clocks from ``td`` to the next ``train``, at least; 0 where the next batch is there.
     """
-    walk, loss = _Walk(config, order_of(config)), Loss.estimate(config)
+    walk, loss = _Walk(config, in_order(config.graph)), Loss.estimate(config)
     samples, turns = -(-batch // config.lanes), max(layer.forward.turns for layer in walk.layers)
     train, found = 0, None
     # Step after step until two are equal; without ``interleave`` all are.
@@ -85,6 +86,11 @@ class _Walk:
         self.fed = {
             layers[name][0]: SampleReader.latency_of(config, name, acting) for name in names
         }
+        #: Of a layer that takes outputs of another network: the first input that is one of them.
+        self.joined = {}
+        for name in names:
+            if join := config.graph[name].join:
+                self.joined[layers[name][0]] = join.first
         for before, layer in pairwise(self.layers):
             layer.follow(before)
         self.interval = SampleReader.interval_of(config, acting)
@@ -125,9 +131,7 @@ class _Walk:
         error = begun + loss.latency + self.layers[-1].layer.outputs - 1
         for above, layer in pairwise([None, *reversed(self.layers)]):
             if above:
-                whole = (0, above.layer.inputs)
-                actions = (self.config.observation, self.config.action)
-                error = above.last_error(*(actions if above in self.fed else whole))
+                error = above.last_error(self.joined.get(above, 0), layer.layer.outputs)
             layer.run_back(sample, error)
             if above:
                 above.pass_on(layer.entered)

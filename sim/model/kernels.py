@@ -4,6 +4,7 @@ from typing import Protocol
 
 from hw.errors import UsageError
 from hw.extension import Registry
+from hw.learner.algorithms.registry import ALGORITHMS
 from sim.model.fa3c.kernel import A3cKernel
 from sim.model.fixar.kernel import FixarKernel
 from sim.model.gae.kernel import GaeKernel
@@ -33,8 +34,7 @@ class KernelTwin(Protocol):
 
 _OURS: dict[str, type[KernelTwin]] = {
     "replay": ReplayKernel,
-    "dqn": LearnerKernel,
-    "ddpg": LearnerKernel,
+    **dict.fromkeys(ALGORITHMS, LearnerKernel),
     "fixar": FixarKernel,
     "gae": GaeKernel,
     "a3c": A3cKernel,

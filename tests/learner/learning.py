@@ -35,7 +35,7 @@ def kernel_config(data_width=512, capacity=300, **learner):
 def experiences(learner, rng, count):
     """Random experiences."""
     size = (count, learner.observation)
-    if learner.algorithm == "dqn":
+    if learner.discrete:
         action = rng.integers(learner.action, size=count)
     else:
         action = np.tanh(rng.normal(size=(count, learner.action)))

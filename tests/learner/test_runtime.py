@@ -29,7 +29,7 @@ def test_it_learns(config):
     data = experiences(config, 40)
     data["discount"] = np.zeros(40, np.float32)
     data["reward"] = data["obs"][:, 0]
-    if config.learner.algorithm == "dqn":
+    if config.learner.discrete:
         data["reward"] = data["reward"] * (data["action"] == 1)
     with opened(config) as kernel:
         buffer = filled(kernel, config, 0)

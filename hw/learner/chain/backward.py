@@ -84,7 +84,7 @@ class Backward(wiring.Component):
         check_range("groups", groups, 1, 2)
         check_range("trained", trained, 1, groups, " (groups)")
         check_flag("input_gradient", input_gradient)
-        if input_activation not in ACTIVATIONS:
+        if input_activation not in tuple(ACTIVATIONS):
             raise UsageError(
                 f"input_activation must be one of {', '.join(ACTIVATIONS)}, "
                 f"not {input_activation!r}"

@@ -100,7 +100,7 @@ class LayerShape(ConfigBase):
         check_range("interleave", self.interleave, 1, 64)
         if self.length > 1 and self.interleave > 1:
             raise UsageError(f"interleave must be 1 on a chain, not {self.interleave!r}")
-        if self.activation not in ACTIVATIONS:
+        if self.activation not in tuple(ACTIVATIONS):
             raise UsageError(
                 f"activation must be one of {', '.join(ACTIVATIONS)}, not {self.activation!r}"
             )

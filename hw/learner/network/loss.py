@@ -1,5 +1,4 @@
-"""From the last layer's outputs to its errors: picks Q values, computes TD errors, gradients and
-sums.
+"""From the last layer's outputs to its errors: TD errors, gradients and sums.
 
 All lanes deliver side by side; a super-sample is one sample of each lane. One binary32 pipeline
 serves the lanes in turn, a sample a clock, so a super-sample takes ``lanes`` or ``outputs`` clocks,
@@ -10,10 +9,11 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.estimate import LossEstimate
 from hw.nn.layouts import element_layout, vector_layout
-from hw.nn.td_loss import TdLoss, is_finite
+from hw.nn.td_loss import is_finite
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -25,16 +25,8 @@ _SLOTS, ON_THEIR_WAY = 32, 16
 
 
 class Loss(wiring.Component):
-    """Computes the loss of a batch, by ``hw.nn.td_loss`` for each sample.
-
-    dqn: q = online[action] and bootstrap = target[k], where k is the first of the largest online
-    (double) or target Q values of s'; the error of output o is the gradient if o is the action,
-    else +0. If the action does not exist (``BatchMemory`` reports it), q = +0 and no output has an
-    error.
-
-    ddpg: groups are critic(s, a), critic(s, actor(s)) and the target's. The errors are the gradient
-    for the first and -1 for the second, by which the actor climbs the critic; ``value`` is the sum
-    of the second.
+    """Computes the loss of a batch: for each sample what the algorithm makes of the outputs, by the
+    pipeline that it names.
 
     Parameters
     ----------
@@ -79,13 +71,12 @@ class Loss(wiring.Component):
     """
 
     def __init__(self, config):
-        self.config = config
-        dqn = config.algorithm == "dqn"
-        self.outputs = self._outputs_of(config)
-        self.groups = 2 + config.double if dqn else 3
-        self.backward_groups = 1 if dqn else 2
+        self.config, self._algorithm = config, algorithm_of(config)
+        network = config.last_network
+        self.outputs, self.groups = network.outputs, len(network.weight_sources)
+        self.backward_groups = network.backward_groups
         lanes, arithmetic = config.lanes, config.arithmetic
-        self._pipeline = TdLoss(arithmetic)
+        self._pipeline = self._algorithm.loss(arithmetic)
         figures = self.estimate(config)
         self.interval, self.latency = figures.interval, figures.latency
         self.td_latency, self._ahead = figures.td_latency, figures.ahead
@@ -118,18 +109,15 @@ class Loss(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """``LossEstimate``, with DSP blocks."""
-        lanes, interval = config.lanes, max(config.lanes, cls._outputs_of(config))
-        td, gradient = TdLoss.latencies_of(config.arithmetic)
+        lanes, interval = config.lanes, max(config.lanes, config.last_network.outputs)
+        pipeline = algorithm_of(config).loss
+        td, gradient = pipeline.latencies_of(config.arithmetic)
         # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
         latency = 3 + (lanes - 1) + gradient + 2
         ahead = -(-latency // interval) + 2
         td_latency = 3 + td + Queue.latency_of(ahead * lanes)
         clocks = dict(interval=interval, latency=latency, td_latency=td_latency)
-        return LossEstimate(**clocks, ahead=ahead, dsp=TdLoss.DSP)
-
-    @staticmethod
-    def _outputs_of(config):
-        return config.action if config.algorithm == "dqn" else 1
+        return LossEstimate(**clocks, ahead=ahead, dsp=pipeline.DSP)
 
     def elaborate(self, platform):
         m = Module()
@@ -137,11 +125,11 @@ class Loss(wiring.Component):
         freed = Signal()  # a super-sample's errors have been taken
         head, begins = self._take_turns(m, self._collect(m), freed)
         sample = head[0]
-        value = sample.q if self.config.algorithm == "dqn" else sample.value
+        q, bootstrap, value = self._algorithm.loss_numbers(sample)
         m.d.comb += [
             pipeline.i.valid.eq(begins),
-            pipeline.i.q.eq(sample.q),
-            pipeline.i.bootstrap.eq(sample.bootstrap),
+            pipeline.i.q.eq(q),
+            pipeline.i.bootstrap.eq(bootstrap),
             pipeline.i.value.eq(value),
             pipeline.i.weight.eq(sample.weight),
             pipeline.i.reward.eq(sample.reward),
@@ -172,10 +160,9 @@ class Loss(wiring.Component):
             m.d.sync += [left.eq(self.samples * self.config.lanes), self.done.eq(0)]
 
     def _collect(self, m):
-        """A queue of super-samples with the values that are picked from their outputs."""
-        config, scalars = self.config, self.scalars.payload
-        names = ("q", "bootstrap") if config.algorithm == "dqn" else ("q", "value", "bootstrap")
-        numbers = dict.fromkeys(names, config.arithmetic.shape("activation"))
+        """A queue of super-samples with the numbers that are kept of their outputs."""
+        config, scalars, arithmetic = self.config, self.scalars.payload, self.config.arithmetic
+        numbers = dict.fromkeys(self._algorithm.numbers, arithmetic.shape("activation"))
         given = scalars_layout(config).elem_shape.members
         sample = data.StructLayout({**numbers, **given})
         layout = data.ArrayLayout(sample, config.lanes)
@@ -191,30 +178,18 @@ class Loss(wiring.Component):
             self.room.eq(arrived.level <= _SLOTS - ON_THEIR_WAY - 2),
         ]
         for lane in range(config.lanes):
-            groups = [self.i.value[group][lane] for group in range(self.groups)]
+            outputs = [self.i.value[group][lane] for group in range(self.groups)]
             with m.If(self.i.valid):
                 m.d.sync += [kept[lane][name].eq(scalars[lane][name]) for name in given]
-                if config.algorithm == "dqn":
-                    self._pick(m, kept[lane], groups, scalars[lane].action)
-                else:
-                    m.d.sync += [
-                        kept[lane][name].eq(number)
-                        for name, number in zip(names, groups, strict=True)
-                    ]
+                self._algorithm.collect(
+                    m,
+                    kept[lane],
+                    outputs,
+                    self.i.index,
+                    scalars[lane].action,
+                    arithmetic=arithmetic,
+                )
         return arrived
-
-    def _pick(self, m, kept, groups, action):
-        """Picks the Q value of the action, and that of s' where the choosing network's is
-        largest."""
-        index, key = self.i.index, self.config.arithmetic.order_key(groups[-1])
-        largest = Signal(key.shape(), reset_less=True)
-        first = index == 0
-        with m.If(action == index):
-            m.d.sync += kept.q.eq(groups[0])
-        with m.Elif(first):
-            m.d.sync += kept.q.eq(0)
-        with m.If(first | (key > largest)):
-            m.d.sync += [largest.eq(key), kept.bootstrap.eq(groups[1])]
 
     def _take_turns(self, m, arrived, freed):
         """Moves super-samples lane by lane to place 0; says when a sample there begins."""
@@ -259,7 +234,7 @@ class Loss(wiring.Component):
 
     def _send_delta(self, m, action, freed):
         """Collects the gradients of all lanes, then sends one word for each output."""
-        config, pipeline, lanes = self.config, self._pipeline, self.config.lanes
+        pipeline, lanes, arithmetic = self._pipeline, self.config.lanes, self.config.arithmetic
         gradient = pipeline.gradient
         # Which output has it; of an action that does not exist, the one past the last.
         number = Signal(range(self.outputs + 1))
@@ -287,10 +262,9 @@ class Loss(wiring.Component):
         with m.If(self.delta.valid & self.delta.ready):
             m.d.sync += output.eq(Mux(freed, 0, output + 1))
 
-        waiting = queue.o.payload
-        words = [Mux(waiting[k].output == output, waiting[k].value, 0) for k in range(lanes)]
-        if config.algorithm == "ddpg":
-            minus_one = Const(config.arithmetic.minus_one, gradient.value.shape())
-            words = [waiting[k].value for k in range(lanes)]
-            words += [minus_one] * lanes
+        per_lane = [
+            self._algorithm.errors(each.value, each.output == output, arithmetic=arithmetic)
+            for each in queue.o.payload
+        ]
+        words = [word for group in zip(*per_lane, strict=True) for word in group]
         m.d.comb += Value.cast(self.delta.payload).eq(Cat(words))

@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
+from hw.learner.algorithms.algorithm import in_order
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
@@ -15,8 +16,8 @@ from hw.learner.network.loss import ON_THEIR_WAY, Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
-from hw.learner.samples.sample_reader import SampleReader, feeds, words_a_clock
-from hw.learner.stages import order_of, scalars_ahead, slots_of
+from hw.learner.samples.sample_reader import SampleReader, words_a_clock
+from hw.learner.stages import scalars_ahead, slots_of
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
@@ -57,7 +58,7 @@ class Trainer(wiring.Component):
         m = Module()
         config, control = self.config, self.control
         networks = self._layers(m)
-        last = networks["q" if config.algorithm == "dqn" else "critic"][-1]
+        last = [*networks.values()][-1][-1]  # the layer whose outputs the loss takes
         # Forward of the last layer has no more samples under way than its buffer has slots.
         assert last.ring.slots <= ON_THEIR_WAY, "the loss has no place for what comes"
         every = [layer for layers in networks.values() for layer in layers]
@@ -100,7 +101,7 @@ class Trainer(wiring.Component):
             control.diverged_index.eq(loss.diverged_index),
         ]
         rooms = []
-        for name in feeds(config):
+        for name in config.graph:
             first = networks[name][0]
             connect(m, getattr(play, name), first.feed)
             # Observations alone go to the network that acts.
@@ -147,32 +148,40 @@ class Trainer(wiring.Component):
         ]
         with m.If(self.acting):
             m.d.comb += layer.room.eq(outputs.room)
-            if config.algorithm == "dqn":
+            taking = [
+                networks[name][0]
+                for name, network in config.graph.items()
+                if network.join and network.join.source == config.acts
+            ]
+            for first in taking:
+                m.d.comb += [first.chain.valid.eq(0), first.chain_begun.eq(0)]
+            if not taking:
                 m.d.comb += loss.i.valid.eq(0)
-            else:
-                critic = networks["critic"][0]
-                m.d.comb += [critic.chain.valid.eq(0), critic.chain_begun.eq(0)]
 
     def _layers(self, m):
-        """``{network: layers}``, wired end to end: outputs forward, errors backward."""
+        """``{network: layers}``, as samples go, wired end to end: outputs forward, errors
+        backward."""
         config, shapes = self.config, self.config.networks
         slots = slots_of(config)
         networks, before = {}, None
-        for name in order_of(config):
-            sources, layers = config.weight_sources(name), []
+        for name in in_order(config.graph):
+            network, layers = config.graph[name], []
             for position, shape in enumerate(shapes[name]):
-                options, made_by = {}, before
+                options, made_by, join = {}, before, None if position else network.join
                 if position:
-                    options = dict(chain=range(len(sources)), chain_count=shape.inputs)
-                elif before is not None:  # the critic takes the actor's actions
+                    groups = range(len(network.weight_sources))
+                    options = dict(chain=groups, chain_count=shape.inputs)
+                elif join:
                     options = dict(
-                        chain=(1, 2), chain_count=config.action, chain_offset=config.observation
+                        chain=join.groups,
+                        chain_count=before.shape.outputs,
+                        chain_offset=join.first,
                     )
                 layer = Layer(
                     config.layer_config,
                     shape,
-                    weight_sources=sources,
-                    backward_groups=config.backward_groups(name),
+                    weight_sources=network.weight_sources,
+                    backward_groups=network.backward_groups,
                     slots=slots[name][position],
                     feed=0 if position else words_a_clock(config),
                     input_activation=made_by.shape.activation if made_by else None,
@@ -180,7 +189,7 @@ class Trainer(wiring.Component):
                 )
                 m.submodules[f"{name}_{position}"] = layer
                 if before is not None:
-                    self._join(m, before, layer, f"{name}_{position}", position)
+                    self._wire(m, before, layer, f"{name}_{position}", join)
                 else:
                     m.d.comb += layer.dx_room.eq(1)
                 layers.append(layer)
@@ -188,18 +197,16 @@ class Trainer(wiring.Component):
             networks[name] = layers
         return networks
 
-    def _join(self, m, before, layer, name, position):
+    def _wire(self, m, before, layer, name, join):
         """Wires outputs of ``before`` into ``layer``, and the errors of its inputs back."""
-        groups, first, count = range(layer.backward_groups), 0, layer.shape.inputs
-        if not position:
-            groups, first, count = (1,), self.config.observation, self.config.action
+        groups, first = (join.errors, join.first) if join else (range(layer.backward_groups), 0)
         m.submodules[f"{name}_errors"] = errors = DeltaBuffer(
             self.config.layer_config,
             layer.shape,
             backward_groups=layer.backward_groups,
             groups=groups,
             first=first,
-            count=count,
+            count=before.shape.outputs,
         )
         connect(m, errors.o, before.delta)
         m.d.comb += [

@@ -15,31 +15,12 @@ from hw.nn.layouts import feed_layout, vector_layout
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["SampleReader", "feeds", "words_a_clock"]
+__all__ = ["SampleReader", "words_a_clock"]
 
 _AHEAD = 16  # reads between the memory and the buffers
 # Of them, those that may still be on their way when the walk stops: in the memory, in the
 # conversion to fixed point, and in the two clocks until the queue's level tells.
 _IN_FLIGHT = 1 + Quantize.LATENCY + 2
-
-
-def feeds(config):
-    """``{network: list}``: which words of an experience go where in the buffer of its first layer.
-
-    An entry is (name, groups, first element): the words of ``name`` become the elements of these
-    groups from the first element on.
-    """
-    if config.algorithm == "dqn":
-        others = tuple(range(1, len(config.weight_sources("q"))))
-        return {"q": [("obs", (0,), 0), ("next_obs", others, 0)]}
-    return {
-        "critic": [
-            ("obs", (0, 1), 0),
-            ("next_obs", (2,), 0),
-            ("action", (0,), config.observation),
-        ],
-        "actor": [("obs", (0,), 0), ("next_obs", (1,), 0)],
-    }
 
 
 def _end(config):
@@ -59,12 +40,12 @@ def words_a_clock(config):
 def _last_fed(config, name):
     """The last word of a record that goes to a network."""
     places = record_words(config)
-    return max(WORDS + sum(places[route]) - 1 for route, _, _ in feeds(config)[name])
+    return max(WORDS + sum(places[route]) - 1 for route, _, _ in config.graph[name].feeds)
 
 
 class SampleReader(wiring.Component):
-    """Sends the numbers of each sample to the elements of the layers' inputs that ``feeds`` names,
-    and its index, weight, action, reward and discount to the loss.
+    """Sends the numbers of each sample to the inputs of the first layers that the networks' feeds
+    name, and its index, weight, action, reward and discount to the loss.
 
     It reads ``count`` words of every lane a clock, as long as the buffers take them: a sample takes
     the clocks in which its record is read up to the discount, and one to begin. A sample begins
@@ -97,7 +78,7 @@ class SampleReader(wiring.Component):
         A sample has begun; a slot is taken in every buffer.
     room : In(1)
         Every buffer has a free slot.
-    <network> : Out(stream of feed_layout), for each of ``feeds(config)``
+    <network> : Out(stream of feed_layout), for each network
     scalars : Out(stream of scalars_layout)
     saturations : Out
         Activations of experiences that were clipped in this clock.
@@ -109,9 +90,9 @@ class SampleReader(wiring.Component):
         self._seen = WORDS + config.observation - 1  # the last word of ``obs``
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
         members = {}
-        for name in feeds(config):
-            inputs, groups = config.networks[name][0].inputs, len(config.weight_sources(name))
-            layout = feed_layout(shape, inputs, groups, lanes, self.count)
+        for name, network in config.graph.items():
+            groups = len(network.weight_sources)
+            layout = feed_layout(shape, network.inputs, groups, lanes, self.count)
             members[name] = Out(stream.Signature(layout))
         super().__init__(
             {
@@ -235,12 +216,12 @@ class SampleReader(wiring.Component):
         ]
 
         # A number may go to two buffers, and leaves when both can take it; neither waits for valid.
-        rings, at = feeds(config), queue.o.p.position
-        m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in rings).all())
+        graph, at = config.graph, queue.o.p.position
+        m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in graph).all())
         move = queue.o.valid & queue.o.ready
         fed = [Signal(name=f"fed_{k}") for k in range(self.count)]
-        for name, routes in rings.items():
-            self._route(m, name, routes, queue.o.p.numbers, at, move, fed)
+        for name, network in graph.items():
+            self._route(m, name, network.feeds, queue.o.p.numbers, at, move, fed)
         clipped = [
             Mux(sent, bit, 0)
             for sent, number in zip(fed, queue.o.p.numbers, strict=True)

@@ -212,7 +212,7 @@ class LearnerCore(CommandTwin):
         """Which experiences are bad, bool [batch]: a number is infinite or NaN, an action does not
         exist, or (if they are bounded) a number is beyond its limits."""
         learner, bad = self.config.learner, np.zeros(len(experiences), bool)
-        if learner.algorithm == "dqn":
+        if learner.discrete:
             bad |= experiences["action"] >= learner.action
         if learner.bounded:
             discount = experiences["discount"]

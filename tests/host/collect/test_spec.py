@@ -63,7 +63,7 @@ def test_fields_of_an_experience(spec, obs, action):
 @pytest.mark.parametrize("config", [DQN, DDPG], ids=["dqn", "ddpg"])
 def test_a_learner_on_the_card_has_the_same(config):
     learner = config.learner
-    discrete = learner.algorithm == "dqn"
+    discrete = learner.discrete
     spec = Spec((learner.observation,), "float32", discrete, learner.action)
     own = {name: (np.dtype(kind), shape) for name, (kind, shape) in config.fields.items()}
     assert list(spec.fields.items()) == list(own.items())

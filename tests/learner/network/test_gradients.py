@@ -34,7 +34,7 @@ def make(seed, optimizer="sgd", hidden=(12, 20), **config):
                 for array, values in zip(own[kind], pair, strict=True):
                     array[...] = np.round(values * scale) if scale > 1 else values
     records = experiences(config, rng, BATCH)
-    discrete = config.algorithm == "dqn"
+    discrete = config.discrete
     records = {
         name: np.asarray(values, "<u4" if discrete and name == "action" else "<f4")
         for name, values in records.items()

@@ -113,7 +113,7 @@ def make(seed, batch, **config):
 
 def batch_of(config, rng, batch):
     records = experiences(config, rng, batch)
-    discrete = config.algorithm == "dqn"
+    discrete = config.discrete
     records = {
         name: np.asarray(values, "<u4" if discrete and name == "action" else "<f4")
         for name, values in records.items()

@@ -34,7 +34,7 @@ def records(config, count, rng):
     end = sum(record_words(config)["discount"])
     raw[:, 4 : 4 + end] = rng.standard_normal((count, end), np.float32).view(np.uint32)
     raw[:, 4 + end :] = NAN
-    if config.algorithm == "dqn":
+    if config.discrete:
         raw[:, 4 + record_words(config)["action"][0]] = rng.integers(0, config.action, count)
     if config.bounded:
         for name, numbers in (("action", (ONE, MINUS_ONE, 0)), ("discount", (0, ONE, 1))):
@@ -92,7 +92,7 @@ def spoiled(config, rng):
     fields = [(name, at + k) for name, (at, count) in words.items() for k in range(count)]
     for number, (name, word) in enumerate(fields):
         values = [NAN, INFINITY, MINUS_INFINITY]
-        if (config.algorithm, name) == ("dqn", "action"):
+        if config.discrete and name == "action":
             values = [config.action, 1 << 31, 0xFFFFFFFF]
         if config.bounded and name == "action":
             values += [ONE + 1, MINUS_ONE + 1]
@@ -127,7 +127,7 @@ def test_batch(simulate, config, data_width):
     for weight, value in ((0x00800000, LARGEST), (ONE, 0x00000001), (0x7F7FFFFF, 0x80000000)):
         raw = records(config, config.batch, rng)
         raw[::2, 2], raw[1::2, 2] = weight, 0
-        if config.algorithm == "ddpg" and not config.bounded:
+        if not config.discrete and not config.bounded:
             raw[:, 4 : 4 + sum(record_words(config)["discount"])] = value
         batches.append(batch(config, data_width, raw))
     for raw, bad in spoiled(config, rng):

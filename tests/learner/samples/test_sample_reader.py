@@ -11,7 +11,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
-from hw.learner.samples.sample_reader import SampleReader, feeds, words_a_clock
+from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.nn.layouts import feed_layout
 from sim.model.arith.arithmetic import twin_of
 
@@ -50,7 +50,7 @@ WORDS_A_CLOCK = {"dqn, two words": 2, "dqn, four words": 4, "ddpg, four words": 
 def sent(ring, config, elements, numbers):
     """Bits and care of the stream to the network ``ring``: a payload for each read that brings some
     of ``elements`` {word: (index, groups)}; ``numbers`` [lanes, words] of a sample."""
-    inputs, groups = config.networks[ring][0].inputs, len(config.weight_sources(ring))
+    inputs, groups = config.graph[ring].inputs, len(config.graph[ring].weight_sources)
     count, shape = words_a_clock(config), config.arithmetic.shape("activation")
     layout = feed_layout(shape, inputs, groups, config.lanes, count)
     payloads = []
@@ -72,10 +72,10 @@ def expected(config, raw):
     numbers, saturated = twin_of(config.arithmetic).quantize(raw.view(np.float32), "activation")
     places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
     streams, used = {}, set()
-    for ring, routes in feeds(config).items():
+    for ring, network in config.graph.items():
         elements = {
             at + k: (first + k, targets)
-            for name, targets, first in routes
+            for name, targets, first in network.feeds
             for at, n in [places[name]]
             for k in range(n)
         }

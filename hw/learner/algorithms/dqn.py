@@ -1,0 +1,55 @@
+"""DQN: one network of Q values, a target network, and double DQN's second online pass."""
+
+from amaranth import *
+
+from hw.learner.algorithms.algorithm import Algorithm, Feed, Network
+
+__all__ = ["DQN"]
+
+
+class DqnAlgorithm(Algorithm):
+    """Outputs are Q values. q is the action's; the bootstrap value is the target's of k, where k is
+    the first of the largest online (double) or target Q values of s'. The error of output o is the
+    gradient if o is the action, else +0. If the action does not exist (``BatchMemory`` reports it),
+    q = +0 and no output has an error.
+    """
+
+    name = "dqn"
+    summary = "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)"
+    discrete = True
+    acts = "q"
+    sizes = dict(observation=4, action=2)
+    options = ("double",)
+    numbers = ("q", "bootstrap")
+
+    def networks(self, config):
+        sources = ("online", "target") + ("online",) * config.double
+        network = Network(
+            inputs=config.observation,
+            outputs=config.action,
+            activation="linear",
+            weight_sources=sources,
+            backward_groups=1,
+            feeds=(Feed("obs", (0,), 0), Feed("next_obs", tuple(range(1, len(sources))), 0)),
+        )
+        return {"q": network}
+
+    def collect(self, m, kept, outputs, index, action, *, arithmetic):
+        key = arithmetic.order_key(outputs[-1])
+        largest = Signal(key.shape(), reset_less=True)
+        first = index == 0
+        with m.If(action == index):
+            m.d.sync += kept.q.eq(outputs[0])
+        with m.Elif(first):
+            m.d.sync += kept.q.eq(0)
+        with m.If(first | (key > largest)):
+            m.d.sync += [largest.eq(key), kept.bootstrap.eq(outputs[1])]
+
+    def loss_numbers(self, sample):
+        return sample.q, sample.bootstrap, sample.q
+
+    def errors(self, gradient, own, *, arithmetic):
+        return [Mux(own, gradient, 0)]
+
+
+DQN = DqnAlgorithm()
