@@ -1,12 +1,14 @@
-"""The learner: clocks of whole gradient steps, the use of its multipliers, software, area."""
+"""The learner: clocks of whole gradient steps, the use of its multipliers, clocks by formula,
+software, area."""
 
 from bench.learner import area as area_rows
-from bench.learner import cycles, software
+from bench.learner import cycles, software, step_clocks
 
 __all__ = ["rows"]
 
 
 def rows(area=False):
     """All rows; ``area`` adds synthesis, some minutes."""
-    measured = cycles.rows()
-    return [*measured, *software.rows(measured), *(area_rows.rows() if area else [])]
+    steps = cycles.rows()
+    rows = [*steps, *step_clocks.rows(), *software.rows(steps)]
+    return [*rows, *(area_rows.rows() if area else [])]

@@ -87,7 +87,8 @@ def measure(learner):
             (learn,) = _clocks(learned.reports, 3)
             result[name, "iteration_cycles"] = learn, learn_clocks(config, _BATCH, inserts)
         for count, (_, command) in acting_cycles(buffer, _OBSERVATIONS, rng).items():
-            result[f"{count} observations", "act_cycles"] = command, act_clocks(config, count)
+            name = "an observation" if count == 1 else f"{count} observations"
+            result[name, "act_cycles"] = command, act_clocks(config, count)
     return result
 
 
