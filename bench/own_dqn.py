@@ -25,7 +25,8 @@ class TorchDQN:
         self._rng, self._acted, self._learned = np.random.default_rng(seed), 0, 0
 
     def act(self, obs):
-        """Actions of observations [1, 4]: random ones become fewer for 4000 steps."""
+        """Actions [1] at observations [1, 4]. They are random with a probability that falls
+        linearly from 1 to 0.05 over the first 3800 calls, and stays there."""
         self._acted += 1
         if self._rng.random() < max(0.05, 1 - self._acted / 4000):
             return self._rng.integers(2, size=1)

@@ -90,8 +90,8 @@ _LUTS = {
 
 
 def packing(family, packed):
-    """``family``, or for a design that is ``packed`` the one that packs registers and adders into
-    DSP blocks, if there is one."""
+    """The key of ``FAMILIES`` for a design: ``family``; or, if it is ``packed`` and there is such a
+    key, ``<family>_dsp``, where registers and adders are packed into DSP blocks."""
     other = f"{family}_dsp"
     return other if packed and other in FAMILIES else family
 
@@ -162,6 +162,7 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
     Parameters
     ----------
     verilog : str
+        The whole design, with a module ``top``.
     work : path
         Folder for the output of yosys; a text that was mapped before is not mapped again.
     family : str

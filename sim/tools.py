@@ -40,7 +40,8 @@ def tool_environment():
 
 
 def require(*tools):
-    """Raise ``MissingTool`` for the first of ``tools`` that is not on PATH."""
+    """Raise ``MissingTool`` for the first of ``tools`` that is not on the PATH of
+    ``tool_environment``."""
     path = tool_environment()["PATH"]
     for tool in tools:
         if shutil.which(tool, path=path) is None:

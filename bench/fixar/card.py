@@ -61,10 +61,10 @@ def kernel(learner):
 class Measured:
     """Measured on the simulated card.
 
-    iterations : (precision, batch) -> clocks of an iteration that is not the first
+    iterations : (precision, batch) -> clocks of the second of two iterations
     acts : observations -> clocks that one more ACT of so many adds to a launch, half precision
-    step_bytes, step_clocks : of a launch with a LEARN that stores an experience and with an ACT,
-        B = 64, half precision
+    step_bytes, step_clocks : bytes that go to and from the card, and clocks, of a launch with a
+        LEARN that stores an experience and an ACT of one observation; batch 64, half precision
     clocks_per_second : simulated clocks for a second of processor time
     """
 
@@ -129,8 +129,9 @@ def _acting(buffer, learner, rng, count):
 
 @cache
 def measure(learner, cases, whole=False):
-    """``Measured`` of a kernel. ``cases``: ((precision, batch), ...); ``whole``: with ACT and a
-    timestep."""
+    """``Measured`` of a kernel. ``cases``: ((a key of ``PRECISIONS``, batch), ...). Without
+    ``whole``, ACT and the timestep are not measured: ``acts`` is empty, the numbers of the step are
+    None."""
     rng, acts, timestep = np.random.default_rng(0), {}, (None, None)
     with open_card("sim", memory=_MEMORY) as card:
         loaded = card.load(kernel(learner) / "kernel.json")

@@ -104,8 +104,9 @@ def mac_utilization(learner, batch, cycles):
 
 @dataclass(frozen=True)
 class Measured:
-    """Clocks, means over a launch: ``step`` from the first experience to the last weight,
-    ``iteration`` of a whole iteration of LEARN, ``sent`` of a whole iteration of TRAIN."""
+    """Clocks, means over the iterations of a launch but the first: ``step`` from the first
+    experience to the last weight, ``iteration`` of a whole iteration of LEARN, ``sent`` of a whole
+    iteration of TRAIN."""
 
     step: float
     iteration: float

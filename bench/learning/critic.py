@@ -28,8 +28,9 @@ def critic_losses(config, folder):
     """``[before, after]``: means of ``(R - V)**2`` with the first weights of a run of ``config``,
     and with those of its best policy. The best policy plays, with the exploration of training.
 
-    R is the discounted sum of rewards, clipped as in training, to the episode's end. The last 100
-    steps count only if their episode ends in time.
+    R is the discounted sum of rewards, clipped as in training, to the end of the episode or of the
+    600 steps that are played. Of the last 100 steps, only those count whose episode ends within
+    them.
     """
     algorithm, agent = config.algorithm, config.agent
     policy, _ = load_policy(Path(folder) / "best.npz")

@@ -40,8 +40,10 @@ _NOISES = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckA
 
 
 def library_run(job, *, resume, console, stop):
-    """The values of ``bench.learning.job.Job.result`` for a peer's run; None as soon as the list
-    ``stop`` is not empty: then the same call with ``resume`` continues."""
+    """Performs a peer's run, and returns what ``bench.learning.job.Job.end`` takes:
+    ``mean_return``, ``steps``, ``updates``, ``seconds`` and ``curve``. It returns None if the list
+    ``stop`` is not empty when a rollout begins: the run is saved, and the same call with ``resume``
+    continues it."""
     torch.set_num_threads(1)
     config, plan, folder = job.config, job.plan, Path(job.folder)
     model, state = _model(config, plan, folder, resume)

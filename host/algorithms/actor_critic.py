@@ -29,7 +29,8 @@ class ActorCritic:
 
     Parameters
     ----------
-    config : AgentConfig with ``log_deviation``
+    config : AgentConfig
+        With ``log_deviation``, the first value of each logarithm of a deviation.
     spec : Spec
     rng : numpy.random.Generator
         Draws the first weights.

@@ -60,7 +60,8 @@ def waiver_file():
 def lint_directory(directory):
     """Runs ``verilator --lint-only -Wall`` on the kernel of a directory that ``generate`` wrote.
 
-    Raises MissingTool without Verilator, LintError if anything is reported.
+    Raises MissingTool without Verilator or perl, LintError if a warning that is not waived is
+    reported.
     """
     require("verilator", "perl")
     directory = Path(directory)

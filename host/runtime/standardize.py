@@ -61,7 +61,8 @@ class Running:
     exponent: int | None = None
 
     def fitting(self, largest):
-        """The same sums, in coarser units where a reward of magnitude ``largest`` does not fit."""
+        """The same sums; in coarser units, with room to grow, if a reward of magnitude ``largest``
+        does not fit. Sums of zeros get units for ``largest`` in any case."""
         exponent = exponent_of(largest)
         blank = not self.squares  # rewards of 0, or none: their sums are 0 in any units
         if not blank and (not largest or self.exponent <= exponent):
@@ -133,7 +134,7 @@ def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
     rewards, values : Codes
     gamma, gae_lambda : float
     steps : int
-        Slots.
+        Slots of the longest launch; the bound on an advantage grows with them.
     peak : float or None
         Largest result that is expected, where results are codes; None: the largest possible.
     """

@@ -71,6 +71,7 @@ class Session:
     Attributes
     ----------
     launches : int
+        Launches since the run began.
     """
 
     def __init__(self, config, *, policy, collector, learner, clock, copies, phases):
@@ -147,9 +148,9 @@ class Session:
         }
 
     def load_state_dict(self, state):
-        """Continues from ``state_dict``: the next launch is the same, and so is the next batch of a
-        replay memory. Environments start new episodes, whose seeds depend on the run's seed and the
-        launch."""
+        """Continues from ``state_dict``: the next batch of a replay memory is the same, and so is
+        the next launch, except with ``Learner.at_once``, where the launch has new experience.
+        Environments start new episodes, whose seeds depend on the run's seed and the launch."""
         self.launches = int(state["launches"])
         self.clock.steps, self.clock.updates = int(state["steps"]), int(state["updates"])
         self.clock.launched = self.clock.steps

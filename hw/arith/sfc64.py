@@ -15,18 +15,21 @@ STATE_LAYOUT = data.StructLayout({"a": 64, "b": 64, "c": 64, "counter": 64})
 
 
 class Sfc64(wiring.Component):
-    """``number = a + b + counter``; a = b ^ b >> 11, b = c + (c << 3), c = rotl(c, 24) + number.
+    """``number = a + b + counter``; then at the same time ``a = b ^ (b >> 11)``,
+    ``b = c + (c << 3)``, ``c = rotl(c, 24) + number`` and ``counter = counter + 1``.
 
     ``number`` is a register computed a step ahead, so no path holds two additions in a row.
 
     Members
     -------
     number : Out(64)
-        The next random number; ``next`` takes it. Not valid in the clock after ``load``.
+        The next random number. Not valid in the clock after ``load``.
     next : In(1)
+        Takes ``number``; the number after it shows in the next clock.
     load : In(1), seed : In(STATE_LAYOUT)
-        Replace the state.
+        ``load`` replaces the state by ``seed``, and wins over ``next``.
     state : Out(STATE_LAYOUT)
+        The state of which ``number`` is made.
     """
 
     def __init__(self):

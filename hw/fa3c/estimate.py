@@ -1,4 +1,4 @@
-"""Resources of the whole kernel ``a3c``, and changes of its config that would fit a smaller board.
+"""Resources of the whole kernel ``a3c``, and changes with which it would fit a smaller board.
 
 Nothing is synthesized here. Multipliers and memory blocks are counted as the units use them; lookup
 tables and registers are counted by kinds of parts, each fitted to what yosys maps for UltraScale+.
@@ -90,7 +90,7 @@ def _queue(width, depth):
 
 
 def suggest(config, fits):
-    """Changes of ``config`` that would fit, as texts of ``hw.suggest.suggest``.
+    """Changes with which ``config`` would fit, as texts of ``hw.suggest.suggest``.
 
     ``fits(config)`` says whether a config fits.
     """

@@ -35,7 +35,8 @@ class Nest(NamedTuple):
 
 
 class Taps(NamedTuple):
-    """Which error rows meet an input row of BW, at levels 5 and 3.
+    """Which error rows meet an input row of BW. Level 5 of the loops (``hw.fa3c.plan``) goes from
+    input row to input row, level 3 through the pairs of error row and tap row that meet it.
 
     Error row y reaches input row i through tap row ky if y * stride + ky == i. Level 3 visits these
     pairs from the largest y down: ky grows by ``stride`` while y falls by 1, until the kernel or

@@ -138,8 +138,8 @@ class FixarConfig(ConfigBase):
 
     @property
     def widest(self):
-        """The most inputs that a layer may have: whole tiles of inputs and one word for the biases
-        fill the 512 words of psum."""
+        """The most inputs that a layer may have: whole tiles, with a word of psum for each input
+        and one for the biases. psum has 512 words."""
         return (512 - 1) // self.side * self.side
 
     @property

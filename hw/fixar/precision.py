@@ -18,8 +18,9 @@ __all__ = ["Precision", "activation_slot", "code_limits", "error_slot", "shift_l
 def slots(config):
     """``(activations, errors)``: how many layers have a range and a shift of their own.
 
-    Activations: the frame that both networks read, then the hidden layers of the critic and of the
-    actor. Errors: at the outputs of the critic's layers, then of the actor's.
+    Activations: the frame (observation and action, which both networks read in common), then the
+    hidden layers of the critic and of the actor. Errors: at the outputs of the critic's layers,
+    then of the actor's.
     """
     hidden = len(config.hidden)
     return 1 + 2 * hidden, 2 * (hidden + 1)

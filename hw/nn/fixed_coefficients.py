@@ -89,6 +89,7 @@ class FixedCoefficients(wiring.Component):
     i : In(COEFFICIENTS)
         No number is negative or a NaN; infinity counts as 2^128.
     o : Out(FIXED_COEFFICIENTS)
+        The converted coefficients; their fields are explained at the layout.
     """
 
     LATENCY = 2 * Float32Multiply.LATENCY + 1
@@ -114,7 +115,9 @@ class FixedCoefficients(wiring.Component):
             m.d.sync += [result[f"{name}_loss"].eq(loss), result[f"{name}_kept"].eq(kept)]
 
         def mantissa(word, width):
-            """Mantissa and exponent of a word; of a zero both are 0."""
+            """Mantissa with its leading one, rounded half up to ``width`` bits, and biased exponent
+            of the magnitude of a binary32 ``word``; both are 0 if, so rounded, it is still below
+            2^-126."""
             drop = PRECISION - width
             rounded = Signal(32 - drop, name="rounded")
             m.d.comb += rounded.eq((word[:31] + (1 << (drop - 1))) >> drop)

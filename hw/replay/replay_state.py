@@ -56,8 +56,10 @@ class ReplayState(wiring.Component):
         the next. ``extent``: SETUP's ``transfer``. ``position``: place of the next experience.
         ``fill``: experiences stored.
     maximum, entry : Out(priority_width)
-        Largest priority since SETUP; priority with which the next experience enters.
+        Largest priority since SETUP, or RESTORE's if that is larger; priority with which the next
+        experience enters if its INSERT has none.
     saturations : Out(32)
+        Clipped priorities since SETUP; it stays at its largest value.
     """
 
     def __init__(self, config, beat_bytes):

@@ -50,14 +50,18 @@ class Tiles(wiring.Component):
     start : In(1), pass_ : In(PASS), weights : In
         ``weights`` as of ``PassTable``.
     request : Out(stream of tile_request_layout)
+        In FW and DX: the tiles of weights, in order.
     row_i : In(stream of rows_layout), row_o : Out(ROW)
-        Rows of the requested tiles, when they may be loaded.
+        ``row_i``: rows of the requested tiles. ``row_o``: the same rows to the arrays, once the
+        arrays have a place for a tile.
     tile_read : Out(TILE_READ)
+        In DW: a read of a row of errors, which goes from their memory to the arrays.
     ready : Out(1)
-        A tile is there for the next step with ``swap``.
+        The next step with ``swap`` may take a tile: it is there, or its rows will come in time.
     swap : In(1)
-        A step takes it.
+        A step takes the tile.
     busy : Out(1)
+        Requests or reads of the pass are still to be given. The last tile may come later.
     """
 
     def __init__(self, config, weights, read_latency):

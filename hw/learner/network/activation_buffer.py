@@ -1,9 +1,9 @@
 """The activations that enter a layer: written element by element, read word by word, twice.
 
-Forward reads a sample once as it arrives. Backward reads it once more when its errors have come,
-which frees the sample's slot. Observations for ACT have no errors, so forward frees their slots.
-One element a clock comes in from the layer before, one to four of an experience; one word a clock
-leaves on either side.
+Forward reads a sample as it arrives. Backward reads it again when its errors have come, which frees
+the sample's slot. Observations for ACT have no errors, so forward frees their slots. One element a
+clock comes in from the layer before, one to four of an experience; one word a clock leaves on
+either side.
 """
 
 from amaranth import *
@@ -18,8 +18,10 @@ __all__ = ["ActivationBuffer"]
 
 
 class ActivationBuffer(wiring.Component):
-    """Keeps the activations of samples. Every word is read once by forward; words of the first
-    ``backward_groups`` groups are read once more by backward.
+    """Keeps the activations of samples. Forward reads every word once; backward reads those of the
+    first ``backward_groups`` groups once more. What is called a sample here is one of each lane,
+    and has ``groups`` groups: the inputs of forward passes that go side by side, each with its own
+    weights (``Layer.weight_sources``).
 
     Samples lie in ``slots`` slots, which are used in turn. A slot is taken when a source begins its
     sample, so arriving elements never wait (``docs/flow_control.md``); it is free again when
@@ -32,8 +34,7 @@ class ActivationBuffer(wiring.Component):
     config : LayerConfig
     layer : LayerShape
     groups, backward_groups : int
-        ``groups``: forward groups. ``backward_groups``: how many of them, counted from the first,
-        backward reads.
+        Forward passes of a sample; how many of them, counted from the first, have a backward pass.
     slots : int
         Samples held.
     feed : int
@@ -43,9 +44,8 @@ class ActivationBuffer(wiring.Component):
     chain_count, chain_offset : int
         Number of that layer's outputs, and the input element that its output 0 becomes.
 
-    Elements past the inputs read as zeros. If both come, the feed waits for the chain. There is a
-    memory for each of ``max(vector, feed)`` neighbouring elements, so that a word is read, and the
-    feed written, in one clock.
+    Elements past the inputs read as zeros. There is a memory for each of ``max(vector, feed)``
+    neighbouring elements, so that a word is read, and the feed written, in one clock.
 
     Attributes
     ----------
@@ -57,15 +57,16 @@ class ActivationBuffer(wiring.Component):
     Members
     -------
     feed : In(stream of feed_layout), chain : In(element_layout)
-        ``last`` of the feed, and the last output of the chain, end a sample.
+        ``last`` of the feed and the last output of the chain end a sample. The chain goes first.
     feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
         For each source, ``begun``: it begins a sample; ``room``: it may begin one.
     acting : In(1)
         Backward reads nothing, and a slot is free when forward fetches its last word. It changes
         only while every slot is free.
     forward : Out(stream of [groups][lanes][vector])
-        The rest of a group of ``interleave`` words follows its first without a gap.
+        Words leave ``interleave`` at a time, without a gap between them.
     backward : Out(stream of [backward_groups][lanes][vector])
+        The same words of the groups that have a backward pass.
     """
 
     FETCH_LATENCY, LATENCY = 2, 3

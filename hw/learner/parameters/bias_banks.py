@@ -25,7 +25,7 @@ class BiasBanks:
     config : LayerConfig
     layer : LayerShape
     units : int
-        Update units; banks, at most.
+        Update units; there are at most as many banks.
 
     Attributes
     ----------
@@ -34,6 +34,7 @@ class BiasBanks:
     count : int
         Banks.
     shape : ParameterMemoryShape
+        The shape of one bank.
     """
 
     def __init__(self, config, layer, units):

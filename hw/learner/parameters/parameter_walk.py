@@ -14,8 +14,8 @@ class ParameterWalk(wiring.Component):
     """For each PE, addresses 0, 1, ... of its memory; then biases 0, 1, ...: each word once.
 
     With ``advance`` held high a walk shows ``words(layer, layer.length)`` words, one a cycle, or,
-    if ``parallel``, ``words(layer, members, biases)``: all units walk side by side, and where the
-    last unit has fewer PEs than the others, it has none for a time.
+    if ``parallel``, ``words(layer, members, biases)``: all units walk side by side; a last unit
+    with fewer PEs than the others has no bit in ``select`` while those finish theirs.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class ParameterWalk(wiring.Component):
         PEs of a unit; where ``parallel``, PEs 0, members, 2 * members, ... are visited at the same
         time, then those after them.
     biases : int or None
-        Biases of a unit, where ``parallel``; by default all are one unit's.
+        Biases of a unit, where ``parallel``; by default one unit has all of them.
 
     Members
     -------
@@ -33,10 +33,11 @@ class ParameterWalk(wiring.Component):
     advance : In(1)
         Go to the next word.
     active : Out(1)
-        What follows is valid.
+        The members below are valid.
     select : Out(layer.length)
         Bit p: PE p is visited. No bit is set in the biases.
     bias : Out(1)
+        The word is a bias.
     address : Out
         In a PE's memory, or number of the bias.
     rows : Out(layer.length)
@@ -67,7 +68,8 @@ class ParameterWalk(wiring.Component):
 
     @staticmethod
     def words(layer, members, biases=None):
-        """Words of a parallel scan; with ``members`` = ``layer.length``, of any other."""
+        """Words of a parallel walk. ``words(layer, layer.length)`` are those of a walk that is not
+        parallel."""
         return members * layer.depth + (layer.outputs if biases is None else biases)
 
     def elaborate(self, platform):

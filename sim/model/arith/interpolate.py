@@ -8,7 +8,8 @@ __all__ = ["flat", "interpolate", "interpolate_all", "interpolate_one", "parts"]
 
 
 def interpolate(x, table):
-    """Return the int64 values of ``table`` at int64 ``x``, which fit ``table.x_width`` bits."""
+    """Return the int64 values of ``table`` at int64 ``x``, each at least 0 and below
+    ``2**table.x_width``."""
     shape, (x,) = flat(np.int64, x)
     return interpolate_all(x, parts(table)).reshape(shape)
 

@@ -172,7 +172,8 @@ def _product(scale, rows, group, interleave, flushing):
 
 @compiled
 def add_bias(y, bias):
-    """Add ``bias`` [count] to float32 ``y`` [count, width] in place; NaNs leave as 0x7fc00000."""
+    """Add ``bias`` [count], one number a row, to float32 ``y`` [count, width] in place. Subnormal
+    biases and sums become zeros; NaNs leave as 0x7fc00000."""
     for n in range(y.shape[0]):
         row, b = y[n], flush(bias[n])
         for m in range(row.size):
