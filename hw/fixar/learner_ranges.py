@@ -21,6 +21,7 @@ class LearnerRanges(wiring.Component):
     Members
     -------
     cores : In(stream of range_layout).array(cores)
+        Ranges of passes, from each core.
     intake : In({valid, low, high})
         Of a batch's numbers.
     errors_begin : In(1), errors : In(of ``TdErrors``), update : In(1)

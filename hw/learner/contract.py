@@ -82,6 +82,7 @@ class LearnerSignature(wiring.Signature):
     Members
     -------
     control : In(LearnerControl)
+        The steps of an iteration.
     batch : In(range(batch + 1)), records : In(stream of beats)
         ``batch`` experiences, HEADER and experience each, dense, follow ``control.begin``.
     td : Out(stream of ITEM)
@@ -89,6 +90,7 @@ class LearnerSignature(wiring.Signature):
     load, store : In(1), sets : In(parameter_sets)
         Begin to move the image of ``sets``; ``control.busy`` is high until it has moved.
     image_i, image_o : In, Out(stream of beats)
+        The image that is loaded; the image that is stored.
     acting : In(1)
         High from ``control.begin`` to the last of ``actions``: ``records`` are ``batch``
         observations, any number, each rounded up to granules. ``control.bad_index`` is then the

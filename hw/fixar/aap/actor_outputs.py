@@ -35,6 +35,7 @@ class ActorOutputs(wiring.Component):
     Members
     -------
     pass_ : In(PASS), steady
+        The pass, TANH or SLOPE, under way.
     batch : In, acting : In(1)
         While acting, cells hold the tanh itself in 16 bits, not its code.
     valid : In(1), value : In([side] of two signed(32)), result : In
@@ -48,6 +49,7 @@ class ActorOutputs(wiring.Component):
     saturated : Out(range(3))
         Codes that were clipped in this clock.
     busy : Out(1)
+        A result is still to be written.
     """
 
     def __init__(self, config, layouts, result):

@@ -22,13 +22,16 @@ class CellMemory(wiring.Component):
     Parameters
     ----------
     side, depth : int
+        Cells of a word, and words.
     ultra_ram : bool
         Whether a deep memory is made of UltraRAM.
 
     Members
     -------
     address : In(range(depth))
+        The word to read.
     o : Out([side] of 32 bits)
+        The word that was read.
     halves : In(2), write_address : In(range(depth)), write : In([side] of 32 bits)
         Bit 0 of ``halves``: the lower halves of all cells are written; bit 1: the upper ones.
     """

@@ -27,6 +27,7 @@ class Feed(wiring.Component):
     Members
     -------
     pass_ : In(PASS), steady
+        The pass under way.
     fetch : In(FETCH)
         In the same clock the memories get its addresses.
     x, e : In([side] of 32 bits), action : In([action_lanes] of 32 bits)
@@ -38,6 +39,7 @@ class Feed(wiring.Component):
     step : In(STEP)
         A step without ``ones`` needs ``word_valid``.
     stream : Out({valid, swap, word: [side] of {b0, b1}}), ``LATENCY`` clocks after ``step``
+        The step's word, as operands of each row's two DSP blocks.
     """
 
     LATENCY = 1
@@ -144,7 +146,9 @@ class TileRows(wiring.Component):
     Members
     -------
     pass_ : In(PASS), steady
+        The pass under way.
     row : In(ROW)
+        A row of a tile of weights.
     tile : In(TILE_READ)
         In the same clock the memory gets its address.
     e : In([side] of 32 bits)

@@ -28,7 +28,9 @@ class OutputErrors(wiring.Component):
     Members
     -------
     pass_ : In(PASS), steady; of it, where TD errors come, ``half_e`` alone is read
+        The pass under way.
     batch : In
+        As of ``AapCore``.
     begins : In(1)
         The first step of a pass of VALUE.
     errors : In({valid, word, keep: 2, value: [2] of errors})

@@ -38,17 +38,21 @@ class ResultWriter(wiring.Component):
     Members
     -------
     pass_ : In(PASS), steady; batch : In; acting : In(1)
+        The pass under way; the others as of ``AapCore``.
     end : In(1), clear : In(1)
         ``end``: the pass is over. ``clear``: ``value_sum`` starts at 0 again.
     sums : In({valid, index, word}), result : In
         A word of the accumulators, and ``Schedule.result`` for it.
-    x : In([side] of 32 bits), a clock before: cells that mask an error
+    x : In([side] of 32 bits), a clock before ``sums``
+        In a pass of ERROR: the cells whose zeros make errors zero.
     action_address : Out
         Address of the actions for a word of a SLOPE; ``action`` follows two clocks later.
     x_write, e_write, action_write : Out({valid, address, word})
         Words of actions, read or written, have ``action_lanes`` cells.
     q_address : In, q, next_q : Out([2] of signed(32)), a clock later
+        The critic's values of s and of s', of one sample or of a pair.
     value_sum : Out(signed(48))
+        Sum of the values that VALUE passes have computed since ``clear``.
     range : Out(stream.Signature(range_layout(...)))
         The pass's range, after its end.
     saturated : Out({activations, gradients})

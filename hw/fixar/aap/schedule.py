@@ -26,12 +26,15 @@ class Schedule(wiring.Component):
     Members
     -------
     pass_ : In(PASS), steady
+        The pass under way.
     batch : In
         As of ``AapCore``.
     end : In(1)
         The pass is over: the next step is of another one.
     step : In(STEP)
-    control : Out, when the step's sums leave the array: ``control_latency`` clocks after it
+        A word enters the array.
+    control : Out, ``control_latency`` clocks after ``step``
+        ``control`` of ``Accumulators``, in the clock in which the step's sums leave the array.
     look : Out, with ``control``
         Address of the X cells whose relu masks the step's errors.
     begun : Out(1), ``Accumulators.BEGIN_DELAY`` clocks after ``control``

@@ -56,6 +56,7 @@ class ColumnAccumulator(wiring.Component):
     first, begin, psum : In, 2 clocks after ``sums``
         Whether the sum starts here; what it starts with; the sum so far.
     total : Out(2 * width), 3 clocks after ``sums``
+        The sum with this number; in PAIR two of ``width`` bits.
     """
 
     def __init__(self, width):
@@ -146,10 +147,13 @@ class Accumulators(wiring.Component):
     Members
     -------
     control : In({valid, index, first, last, mode})
+        The sum, ``index``, that a word of ``sums`` counts for; its ``first`` word, its ``last``.
     sums : In([side] of {c0, c1}), with ``control``
+        The two sums that leave each column of the array.
     begin : In([side] of signed(47)), ``BEGIN_DELAY`` clocks after ``control``
         What a sum starts with; in PAIR both sums of the column start with it.
     o : Out({valid, index, word: [side] of 2 * ``width``}), ``LATENCY`` clocks after ``control``
+        The complete sums, after each ``last``.
     """
 
     INTERVAL = 1

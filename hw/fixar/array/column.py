@@ -44,6 +44,7 @@ class Column(wiring.Component):
     Members
     -------
     word : In(signed(27))
+        An operand to hold, see ``load``.
     load : In(2 * side)
         Bit 2 * k + c: ``word`` is row k's following operand c.
     swap : In(side)
@@ -53,6 +54,7 @@ class Column(wiring.Component):
         The bits of [side] of {b0, b1}, as one port, because a port with fields would have a name
         for each field in every column.
     sums : Out({c0, c1})
+        The two sums over all rows.
     """
 
     INTERVAL = 1

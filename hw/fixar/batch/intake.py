@@ -80,6 +80,7 @@ class Intake(wiring.Component):
     address : Out, beat : In(data_width)
         An address of the batch memory, and the beat of that word one clock later.
     write : Out(write_layout(config)).array(cores)
+        A word of the frame for the cells of each core.
     done : Out(1)
         Everything is written; ``low``, ``high`` and ``saturations`` are valid until the next
         ``start``.

@@ -37,6 +37,7 @@ class Samples(wiring.Component):
         As of ``Intake``, steady from the clock after ``take`` until ``taken``; ``half`` on to
         ``judged``.
     write : Out([cores] of cell)
+        A word of the frame for the cells of each core.
     low, high, saturations : Out
         As of ``Intake``.
     judge : In(1), judged : Out(1)

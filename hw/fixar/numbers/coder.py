@@ -21,8 +21,11 @@ class Coder(wiring.Component):
     Members
     -------
     half, shift : In, with ``value``
+        Whether the cell holds codes, and their shift.
     value : In([2] of signed(32))
+        Numbers of both samples.
     cell : Out(32), clipped : Out(2)
+        The cell, and of which samples the code was clipped.
     """
 
     LATENCY = Rounding.LATENCY
@@ -62,6 +65,7 @@ class Collect(wiring.Component):
     Members
     -------
     i : In({valid, lane, last, cell})
+        A lane's cell; ``last``: the word has no further lane.
     valid : Out(1), word : Out([lanes] of 32 bits)
         A clock after the word's last lane.
     """

@@ -30,10 +30,12 @@ class PassRange(wiring.Component):
     Parameters
     ----------
     lanes, slots : int
+        Lanes of a word; layers that have a range.
 
     Attributes
     ----------
     latency : int
+        Clocks from ``end`` to ``o``.
 
     Members
     -------
@@ -42,6 +44,7 @@ class PassRange(wiring.Component):
     end : In(1), slot : In(range(slots))
         The pass is over, all words have come. A pass without numbers gives ``NOTHING``.
     o : Out(stream.Signature(range_layout(slots)))
+        The range of the pass that has ended, and its slot.
     """
 
     def __init__(self, lanes, slots):
@@ -115,13 +118,16 @@ class Ranges(wiring.Component):
     Parameters
     ----------
     sources, slots : int
+        Units that offer ranges; layers that have a range.
 
     Members
     -------
     i : In(stream.Signature(range_layout(slots))).array(sources)
+        A range and its slot, from each source.
     clear : In(1)
         Set all slots to ``NOTHING``; no range may be offered in this clock.
     low, high : Out(signed(32)).array(slots)
+        Lowest and highest number of each slot.
     """
 
     def __init__(self, sources, slots):

@@ -22,6 +22,7 @@ class TanhSlope(wiring.Component):
     i : In({valid, dx: [2] of signed(27), a: [2] of signed(18)})
         Errors of both samples, and the tanh at which they were found, in ``tanh_format``.
     o : Out({valid, value: [2] of signed(27)})
+        The products, in the format of errors.
     """
 
     DSP = 4

@@ -28,10 +28,12 @@ class GradientSum(wiring.Component):
     Members
     -------
     sums : In([cores][side] of signed(sum_width))
+        Each core's sums for a word of weights.
     shift : In(5)
         At most the shift of the narrowest codes. Bits that are shifted out at the top count as
         clipped.
     gradient : Out([side] of signed)
+        The gradients of the word.
     clipped : Out(side)
         A bit for each number.
     """

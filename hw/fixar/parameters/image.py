@@ -41,13 +41,15 @@ class Image(wiring.Component):
     busy : Out(1)
         High from the clock after a start until everything is written and all beats have left.
     i, o : streams of data_width bits
+        The image to load; the image that is stored.
     enable, address : Out
         Of reads; without ``enable`` the words stay.
     online, target, first, second : In(32 * side)
         Words of the address that came 2 clocks with ``enable`` ago.
     write : Out({online, target, first, second})
-        At ``address``.
+        Which memories take ``word``, at ``address``.
     word : Out(32 * side)
+        The word to write.
     """
 
     def __init__(self, config, data_width):

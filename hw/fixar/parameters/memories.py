@@ -37,11 +37,15 @@ class Memories(wiring.Component):
     weights_enable, moments_enable : In(1)
         Without it the words, and those on their way, do not move.
     weights_address, moments_address : In(range(config.weight_words))
+        Words to read: of online and target; of first and second.
     online, target, first, second : Out(32 * side)
         ``READ_LATENCY`` clocks with enable after their address; 0 where the optimizer has none.
     write : In({online, target, first, second})
+        Which memories are written in this clock.
     write_weights_address, write_moments_address : In(range(config.weight_words))
+        Their word: of online and target; of first and second.
     write_online, write_target, write_first, write_second : In(32 * side)
+        The new word of each.
     """
 
     def __init__(self, config, ultra_ram=True):

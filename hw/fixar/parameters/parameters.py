@@ -52,6 +52,7 @@ class Parameters(wiring.Component):
     -------
     tiles, rows, bias : as ``TileLoader``
     sums : In(sums_layout)
+        A word of sums of gradients, with the address of its weights: updates them.
     network, hyperparameters, clipped_gradients, clipped_weights : as ``WeightUpdate``
     busy : Out(1)
         An update or an image is under way: a clock after ``sums``, ``load`` or ``store``.

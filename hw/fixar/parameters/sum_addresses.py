@@ -31,11 +31,13 @@ class SumAddresses(wiring.Component):
     Members
     -------
     pass_ : In(PASS), weights : In
+        The pass under way and its layer, as of ``PassTable``.
     start : In(1)
         A pass begins.
     i : In([cores] of {valid, index, word})
         The sums of the cores, which all come in the same clock.
     o : Out(sums_layout)
+        The sums, the address of their word of weights, and their shift.
     """
 
     def __init__(self, config, weights, sums, sum_width):

@@ -45,12 +45,15 @@ class TileLoader(wiring.Component):
     Members
     -------
     i : In(stream of tile_request_layout)
+        The tiles that are requested.
     enable, address : Out
         The memories' read port, of online and target.
     online, target : In(32 * side)
         Words of ``READ_LATENCY`` clocks with ``enable`` ago.
     rows : Out(stream of rows_layout)
+        Rows of the tiles, as operands.
     bias : Out(bias_layout)
+        A word of biases, for requests with ``bias``.
     """
 
     LATENCY = READ_LATENCY + 2

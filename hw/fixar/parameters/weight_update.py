@@ -47,11 +47,13 @@ class WeightUpdate(wiring.Component):
     Members
     -------
     i : In(sums_layout)
+        A word of sums of gradients from each core, with its address and shift.
     network : In(1)
         Which network's coefficients the optimizers use; 0 is the critic. Steady from
         ``settle_of(config)`` clocks before the first sum until ``busy`` falls, and so is
         ``hyperparameters``.
     hyperparameters : In(HYPERPARAMETERS)
+        Coefficients of both networks' optimizers.
     busy : Out(1)
         From the clock after the first sum until all words are written and counted.
     weights_address, moments_address : Out

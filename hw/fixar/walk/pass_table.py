@@ -30,12 +30,15 @@ class PassTable(wiring.Component):
     Members
     -------
     number : In(range(passes))
+        Position of the pass in ``plan``.
     half_activations, half_errors : In(1)
+        Whether these are codes of 16 bits.
     activation_shifts, error_shifts : In([slots] of shifts)
         0 in full precision.
     samples, pairs : In
         How many samples of the batch a core has, and how many pairs of samples.
     pass_ : Out(PASS), weights : Out(WEIGHTS), end : Out(END)
+        The pass; the layer that it reads or updates; what happens at its end.
     """
 
     LATENCY = 2

@@ -24,8 +24,11 @@ class Reader(wiring.Component):
     Members
     -------
     start : In(1), pass_ : In(PASS)
+        ``start``: begin the pass. ``pass_`` is steady until the pass has ended.
     fetch : Out(FETCH), room : In(1)
+        The word to fetch; there is one in every clock with ``room`` while ``busy``.
     busy : Out(1)
+        Fetches are still to come.
     """
 
     def __init__(self, config):

@@ -25,6 +25,7 @@ class Streamer(wiring.Component):
     Members
     -------
     start : In(1), pass_ : In(PASS)
+        ``start``: begin the pass. ``pass_`` is steady until the pass has ended.
     word : In(1)
         The next word of the stream is there.
     tile : In(1)
@@ -32,6 +33,7 @@ class Streamer(wiring.Component):
     step : Out(STEP)
         A step with ``swap`` takes the tile.
     busy : Out(1)
+        Steps are still to come.
     """
 
     def __init__(self, config):

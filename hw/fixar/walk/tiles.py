@@ -48,7 +48,7 @@ class Tiles(wiring.Component):
     Members
     -------
     start : In(1), pass_ : In(PASS), weights : In
-        ``weights`` as of ``PassTable``.
+        ``start``: begin the pass. ``weights`` as of ``PassTable``.
     request : Out(stream of tile_request_layout)
         In FW and DX: the tiles of weights, in order.
     row_i : In(stream of rows_layout), row_o : Out(ROW)

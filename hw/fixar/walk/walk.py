@@ -28,6 +28,7 @@ class Walk(wiring.Component):
         ``start``: begin the pass. ``pass_`` and ``weights`` are steady until it has ended.
     fetch, room, word : see ``Reader`` and ``Streamer``
     step : Out(STEP)
+        A word enters the arrays.
     request, row_i, row_o, tile_read : see ``Tiles``
     busy : Out(1)
         Steps are still to come.

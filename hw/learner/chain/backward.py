@@ -65,7 +65,9 @@ class Backward(wiring.Component):
     dx : Out(struct {valid, value: [groups][lanes][vector] gradient})
         ``layer.words`` words a sample, in order.
     address : Out(range(layer.depth)).array(layer.length)
+        The word of its memory that each PE reads.
     weight, gradient : In([vector]).array(layer.length), READ_LATENCY clocks after ``address``
+        The word there of the online weights, and of the gradients summed so far.
     gradient_write : Out(struct {enable, address, value: [vector]}).array(layer.length)
         At least two clocks before the same address is read again.
     bias_address, bias_gradient, bias_write

@@ -41,6 +41,7 @@ class BackwardPE(wiring.Component):
     config : LayerConfig
     layer : LayerShape
     groups, trained : int
+        Data paths; how many of them, the first, give weight gradients.
     input_gradient : bool
         Whether dx is wanted; without it there are neither ``weight`` nor ``partial``.
     outputs : int
@@ -60,10 +61,14 @@ class BackwardPE(wiring.Component):
     x, x_o : In, Out [groups][lanes][vector]
         The token's word, READ_LATENCY clocks behind ``token``.
     load, load_o : In, Out(load_layout)
+        An element of delta, from the PE before and a clock later to the next PE. The PE that
+        ``load.position`` names keeps it.
     address : Out(range(layer.depth))
+        The word of this PE's memory that is read.
     weight : In [vector], gradient : In [vector]
         READ_LATENCY clocks after ``address``.
     gradient_write : Out(gradient_write_layout)
+        The new sums of a word's gradients.
     partial, partial_o : In, Out(partial_layout)
         Of the same row: ``partial_o`` is ``result_latency`` clocks behind this PE's token.
     """

@@ -32,6 +32,7 @@ class BackwardTail(wiring.Component):
     config : LayerConfig
     layer : LayerShape
     groups : int
+        Data paths beside each other.
     activation : str
         The function that made x.
 
@@ -46,6 +47,7 @@ class BackwardTail(wiring.Component):
     partial : In(partial_layout)
         The last PE's sums.
     dx : Out(dx_layout)
+        The gradients of a word's inputs.
     saturations : Out
         Gradients that were clipped.
     """

@@ -51,6 +51,7 @@ class DeltaBanks(wiring.Component):
     start : In(1)
         The next sample is the first of a batch.
     load : Out(load_layout)
+        To the first PE: an element, its PE and row, and the bank that takes it.
     available : Out(1)
         All elements of the next sample to begin are in, for PEs that look ``rows`` clocks later.
     bank, fresh : Out(1)
@@ -58,8 +59,11 @@ class DeltaBanks(wiring.Component):
     release : In(1)
         Its last token is issued in this clock.
     bias_address : Out(range(layer.outputs))
+        The bias gradient that is read.
     bias_gradient : In, READ_LATENCY clocks after ``bias_address``
+        Its sum so far.
     bias_write : Out(gradient_write_layout)
+        The new sum of a bias gradient.
     """
 
     def __init__(self, config, layer, groups, trained):

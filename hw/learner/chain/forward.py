@@ -49,9 +49,13 @@ class Forward(wiring.Component):
     o : Out(element_layout)
         ``layer.outputs`` elements a sample, in order.
     address : Out(range(layer.depth)).array(layer.length)
+        The word of its memory that each PE reads.
     weight : In(weights_layout).array(layer.length), READ_LATENCY clocks after ``address``
+        The word there of the online and of the target network.
     bias_address : Out(range(layer.outputs))
+        The output whose bias is read.
     bias : In(struct {online, target}), READ_LATENCY clocks after ``bias_address``
+        Its bias in both networks.
     started : Out(1)
         The first word of a sample is taken in this clock.
     idle : Out(1)

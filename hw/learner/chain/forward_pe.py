@@ -43,8 +43,11 @@ class ForwardPE(wiring.Component):
     x, x_o : In, Out [groups][lanes][vector]
         The token's word, ``READ_LATENCY`` clocks behind ``token``, with the weights.
     address : Out(range(layer.depth))
+        The word of this PE's memory that is read.
     weight : In(weights_layout), READ_LATENCY clocks after ``address``
+        The word there of the online and of the target network.
     sum_i, sum_o : In, Out struct {valid, value: [groups][lanes]}
+        Sums that leave: from the PE behind this one, and to the PE before it.
     """
 
     def __init__(self, config, layer, weight_sources, outputs):

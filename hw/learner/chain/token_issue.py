@@ -58,6 +58,7 @@ class TokenIssue(wiring.Component):
     hop : Out(1)
         Last clock of a macro-cycle: tokens move on.
     row : Out(range(layer.rows))
+        The row of the memory word that all PEs are in.
     token : Out(FORWARD_TOKEN)
         In the first PE.
     started : Out(1)

@@ -26,6 +26,7 @@ class DeltaBuffer(wiring.Component):
     groups : sequence of int
         Which of the arriving ``backward_groups`` are passed on.
     first, count : int
+        First element that is passed on, and how many are.
 
     Attributes
     ----------
@@ -39,6 +40,7 @@ class DeltaBuffer(wiring.Component):
     begun : In(1), room : Out(1)
         ``begun``: ``Backward`` begins a sample. ``room``: it may begin one.
     o : Out(stream of [groups][lanes])
+        Elements ``first``, ``first + 1``, ... of a sample.
     """
 
     SAMPLES = 2

@@ -50,6 +50,7 @@ class Layer(wiring.Component):
         The outputs. ``room``: what follows this layer has room for a sample
         (``docs/flow_control.md``).
     delta : In(stream of [backward_groups][lanes])
+        Errors of the outputs, in the order of the outputs.
     dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
         Gradients of the inputs. ``dx_room``: what precedes this layer has room for a sample's
         gradients.

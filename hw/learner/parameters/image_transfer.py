@@ -30,8 +30,11 @@ class ImageTransfer(wiring.Component):
     sets : In(4)
         Bits in the order of ``PARAMETER_SETS``.
     busy : Out(1)
+        High until the image has moved.
     i, o : streams of data_width bits
+        The image to load; the image that is stored.
     parameter_set : Out(2)
+        The set that moves, a number in the order of ``PARAMETER_SETS``.
     load_layer, store_layer, layer_busy : a bit a layer, in the image's order
         As ``LayerParameters``.
     words_<n> : Out(stream of the vector words of layer n), the words to load

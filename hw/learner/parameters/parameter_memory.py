@@ -92,12 +92,14 @@ class ParameterMemory(wiring.Component):
     Parameters
     ----------
     shape : ParameterMemoryShape
+        Words, and shapes of their numbers.
 
     Members
     -------
     scanning : In(1)
         A walk has the memories; other addresses are not looked at.
     forward_address, backward_address : In(range(depth))
+        Words that the passes read, except while ``scanning``.
     weights_address, moments_address : In(range(depth))
         Of walks: of online and target; of first, second and gradient.
     online, target, first, second, gradient : Out(array of numbers)
@@ -105,9 +107,13 @@ class ParameterMemory(wiring.Component):
     weight : Out(array of numbers)
         Of ``backward_address``; 0 if not ``dual``.
     gradient_write : In(gradient_write_layout)
+        The backward pass writes a word of gradients.
     write_enable : In({online, target, first, second})
+        Which memories a walk writes in this clock.
     write_weights_address, write_moments_address : In(range(depth))
+        Their word: of online and target; of first and second.
     write_online, write_target, write_first, write_second : In(array of numbers)
+        The new word of each.
     """
 
     def __init__(self, shape):
