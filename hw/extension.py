@@ -43,6 +43,7 @@ class Registry(MutableMapping):
     kind : type
         The type that every object must have; ``type`` stands for any class.
     ours : dict
+        ``{name: object}`` of this package.
 
     Attributes
     ----------

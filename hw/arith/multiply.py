@@ -68,7 +68,9 @@ class Multiply(wiring.Component):
     Members
     -------
     a : In(a_width)
+        Operand, unsigned.
     b : In(b_width)
+        Operand, unsigned.
     product : Out(a_width + b_width)
         Registered, without reset: undefined for the first ``latency`` clocks.
     """

@@ -24,6 +24,7 @@ class Output(wiring.Component):
     Members
     -------
     results : In(stream.Signature(result_layout(config.gae)))
+        The results of a slot.
     moments : In(1024)
         Two MOMENTS, steady.
     pulling : In(1)
@@ -31,6 +32,7 @@ class Output(wiring.Component):
     beats : In(stream.Signature(unsigned(24)))
         How many beats follow: a whole number of slots, or both moments. Taken with the last beat.
     o : Out(stream.Signature(unsigned(data_width)))
+        Beats for memory.
     """
 
     INTERVAL = 1

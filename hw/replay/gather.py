@@ -41,8 +41,12 @@ class Gather(wiring.Component):
         Records in the batch; granules and beats of an experience. With 0 granules the batch is
         headers alone.
     storage : In(64), total, fill, beta : In
+        Byte address of storage; for weights: the sum of all priorities, the experiences stored,
+        and the exponent.
     response : In(stream of response_layout)
+        The replay manager's answers, one a record.
     read : Out(read_port)
+        Reads of experiences.
     o : Out(stream.Signature(data_width))
         The batch, the last word padded with zeros.
     gathered : Out(1)

@@ -36,6 +36,7 @@ class Insert(wiring.Component):
     words : In(stream.Signature(data_width))
         The experiences, dense.
     write : Out(write_port)
+        Writes to storage: one request, or two if the places go on from the last to place 0.
     done : Out(1)
         1 for one clock: memory has answered every write, with or without an error.
     """

@@ -58,7 +58,9 @@ class ItemReader(wiring.Component):
     count : In(stream.Signature(16))
         Items to take from ``words``.
     words : In(stream.Signature(data_width))
+        Beats of items, dense.
     request : Out(stream of request_layout)
+        One request for each item, for the replay manager.
     error, position : Out
         Code and number of the first bad item since ``start``; if memory has failed items, of the
         first failed one.

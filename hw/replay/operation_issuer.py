@@ -32,7 +32,9 @@ class OperationIssuer(wiring.Component):
     position, entry : In
         Place and priority of the experience that enters now; ``advance`` says that they are taken.
     advance : Out(1)
+        A request of an INSERT was taken in this clock: the next experience enters.
     items : In(stream of request_layout)
+        Requests of a list, from ``ItemReader``.
     request, response :
         The replay manager's streams, as the manager's client has them.
     answer : Out(stream of response_layout)

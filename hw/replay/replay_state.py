@@ -37,6 +37,7 @@ class ReplayState(wiring.Component):
     ----------
     config : ReplayConfig
     beat_bytes : int
+        Bytes of a beat: an experience begins on a beat.
 
     Members
     -------

@@ -87,6 +87,7 @@ class WeightUnit(wiring.Component):
     beta : In(16)
         UQ(1, 15), 0 to 1 in Schaul et al.; stable while operands are on their way.
     o : Out(stream.Signature(32))
+        Weights in the order of their operands.
     """
 
     INTERVAL = 1

@@ -33,6 +33,7 @@ class Arbiter(wiring.Component):
     Members
     -------
     requests : In(stream.Signature(REQUEST)).array(ports)
+        Requests of each port, of any number of beats.
     credit : In(ports)
         Bit p: a beat more for port p, from the next clock on.
     token : In(ports)
@@ -125,6 +126,7 @@ class Owners(wiring.Component):
     i : In(stream.Signature({port, beats: 1..burst_beats}))
         Up to ``bursts`` bursts may wait.
     o : Out(stream.Signature(port))
+        The port of each beat.
     """
 
     def __init__(self, config):

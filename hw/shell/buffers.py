@@ -21,6 +21,7 @@ class Buffer:
     Parameters
     ----------
     name : str
+        Its name in the kernel's arguments and in a core's members.
     master : str
         ``m_axi_<master>`` reaches it; any number of buffers may share a master.
     access : str

@@ -26,6 +26,7 @@ class BurstSplitter(wiring.Component):
     Members
     -------
     i : In(stream.Signature(REQUEST))
+        Requests, of any number of beats.
     o : Out(stream.Signature({address: 64, beats: 1..burst_beats, last: 1}))
         ``last`` marks the final burst of a request.
     busy : Out(1)

@@ -50,6 +50,7 @@ class Footprint:
     Parameters
     ----------
     buffer : str
+        The buffer's name.
     bytes : callable
         A function of ``(c, s)`` that gives the bytes, which are then rounded up to whole beats.
         With 0 bytes nothing is touched, but the offset must still be right.
@@ -106,11 +107,15 @@ class Command(Layout):
     Parameters
     ----------
     opcode : enum member
+        Its value is the first number of the command.
     doc : str
+        What the command does, for documents.
     fields : sequence of Field
+        What follows the header, in order.
     count : Field or None
         See ``counted``; None: the command has no count.
     footprints, rules : sequences of Footprint, of Rule
+        The parts of buffers that the command touches; what its fields must obey besides limits.
     values : dict of str to callable
         Named functions of ``(c, s)`` that the table's stages use; they are 0 in commands that do
         not name them.
@@ -164,6 +169,7 @@ class CommandTable(dict):
     Parameters
     ----------
     commands : iterable of Command
+        The commands, each with an opcode of its own.
     stages : dict of str to callable
         Named functions of ``(c, s)`` that are the same for all commands, in order. Each is a
         register in hardware, so a product is a stage of its own, and later stages may use it.

@@ -46,6 +46,7 @@ class Control(wiring.Component):
     done : In(1)
         One clock, at least one after ``start``: the launch has ended.
     interrupt : Out(1)
+        High while an interrupt is pending and enabled.
     <argument name> : Out(64) for a pointer, Out(32) for a scalar
         As last written; the host leaves them alone between start and done.
 

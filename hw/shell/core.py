@@ -29,6 +29,7 @@ class CommandCore(wiring.Component):
     What a design gives
     -------------------
     COMMANDS : CommandTable
+        Its commands.
     STATUS : Layout
         Its status block, a multiple of 64 bytes.
     BUFFERS : tuple of Buffer

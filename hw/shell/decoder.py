@@ -39,7 +39,9 @@ class Decoder(wiring.Component):
     Parameters
     ----------
     table : CommandTable
+        The commands that may come.
     config : the kernel's
+        What the table's functions read in ``s.config``.
     state : data.Layout
         What the table's functions read in ``s`` besides ``s.config``.
     buffers : dict of str to (Buffer, int)
@@ -50,8 +52,9 @@ class Decoder(wiring.Component):
     raw : In(512)
         The command as in memory.
     state : In(state)
+        The core's state, against which a command is checked.
     <size name> : In(32)
-        Of each buffer.
+        Size of each buffer, as the launch gives it.
     selected : Out
         A bit for each command, named as its opcode in lower case.
     stages : Out

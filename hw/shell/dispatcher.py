@@ -35,6 +35,7 @@ class Dispatcher(wiring.Component):
     Members
     -------
     command : In(stream.Signature(512)), outcome : Out(stream of OUTCOME)
+        A command as in memory; how it has ended.
     state, <size name> : In
         As of ``Decoder``.
     operands, results : In(64)

@@ -90,7 +90,9 @@ class ReadInterconnect(wiring.Component):
     Members
     -------
     ports : In(read_port(data_width)).array(config.ports)
+        The ports that share memory.
     memory : Out(read_port(data_width))
+        The port of memory; its requests are single bursts.
     """
 
     INTERVAL = 1
@@ -151,7 +153,9 @@ class WriteInterconnect(wiring.Component):
     Members
     -------
     ports : In(write_port(data_width)).array(config.ports)
+        The ports that share memory.
     memory : Out(write_port(data_width))
+        The port of memory; its requests are single bursts.
     """
 
     INTERVAL = 1

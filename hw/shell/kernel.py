@@ -40,7 +40,9 @@ class Kernel(wiring.Component):
     Parameters
     ----------
     description : KernelDescription
+        Arguments, masters and the hash of the config.
     core : CommandCore
+        The design, made for the same config.
     """
 
     def __init__(self, description, core):

@@ -34,6 +34,7 @@ class Field:
     Parameters
     ----------
     name, doc : str
+        The field's name and what it says, for documents.
     kind : str
         u32, u64, i32 and i64 (two's complement), or f32.
     count : int
@@ -85,6 +86,7 @@ class Layout:
     name, doc : str
         Heading and sentence of the documentation.
     fields : sequence of Field
+        The fields in order.
     size : int
         Bytes of the whole; ValueError if the fields need more or one of 64 bits is not on 8 bytes.
     """

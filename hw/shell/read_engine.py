@@ -32,6 +32,7 @@ class ReadEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(REQUEST))
+        Runs of beats to read, which are cut into bursts.
     data : Out(stream.Signature(read_beats(data_width)))
         ``error``: the ``rresp`` of this beat was not OKAY.
     busy : Out(1)

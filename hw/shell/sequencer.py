@@ -38,6 +38,7 @@ class Sequencer(wiring.Component):
     status_bytes : int
         Size of the design's own status block, a multiple of 64.
     config_hash : int
+        The hash of the kernel's config, which STATUS has.
     pointers : sequence of int
         Ids of the arguments that are pointers.
 
@@ -54,6 +55,7 @@ class Sequencer(wiring.Component):
     running : Out(1)
         The core executes a command.
     command : Out(stream.Signature(512)), outcome : In(stream of OUTCOME)
+        A command for the core; how it has ended.
     status : In(8 * status_bytes)
         The design's block.
     """

@@ -117,12 +117,14 @@ class StripedRead(_Striped):
     block_beats : int
         A power of two; a block is at most 4096 bytes.
     pieces : int
+        The most pieces of requests that may be under way.
 
     Members
     -------
     port : In(read_port(data_width))
         Addresses are bytes of the striped space.
     masters : Out(read_port(data_width)).array(stripes)
+        The ports of the masters; a request lies in one block.
     bases : In(64).array(stripes)
         Address at which each master's part of the space begins, on a multiple of a block.
     """
@@ -169,7 +171,9 @@ class StripedWrite(_Striped):
     Members
     -------
     port : In(write_port(data_width))
+        Addresses are bytes of the striped space.
     masters : Out(write_port(data_width)).array(stripes)
+        The ports of the masters; a request lies in one block.
     bases : In(64).array(stripes)
         As of ``StripedRead``.
     """

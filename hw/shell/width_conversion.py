@@ -36,6 +36,7 @@ class Upsizer(wiring.Component):
     Members
     -------
     i : In(stream of ``read_beats(narrow)``), o : Out(stream of ``read_beats(wide)``)
+        Narrow beats; wide words.
     """
 
     LATENCY = 1
@@ -82,6 +83,7 @@ class Downsizer(wiring.Component):
     Members
     -------
     i : In(stream of ``wide`` bits), o : Out(stream of ``narrow`` bits)
+        Wide words; narrow beats.
     """
 
     LATENCY = 1
@@ -140,6 +142,7 @@ class NarrowRead(wiring.Component):
     Members
     -------
     port : In(read_port(wide)), memory : Out(read_port(narrow))
+        ``port`` counts wide words, ``memory`` narrow beats.
     """
 
     def __init__(self, wide, narrow, most):
@@ -167,6 +170,7 @@ class NarrowWrite(wiring.Component):
     Members
     -------
     port : In(write_port(wide)), memory : Out(write_port(narrow))
+        ``port`` counts wide words, ``memory`` narrow beats.
     """
 
     def __init__(self, wide, narrow, most):

@@ -35,7 +35,9 @@ class WriteEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(REQUEST))
+        Runs of beats to write, which are cut into bursts.
     data : In(stream.Signature(unsigned(data_width)))
+        The beats of all requests.
     done : Out(stream.Signature(1))
         A token a request, in order, when all of its bursts are answered; 1 if an answer was not
         OKAY. Tokens that are not taken hold up later answers.

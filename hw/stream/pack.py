@@ -35,7 +35,9 @@ class Pack(wiring.Component):
     Members
     -------
     i : In(stream.Signature({data: input_granules * granule_width, count: 1.., last: 1}))
+        Granules, of which the first ``count`` are taken.
     o : Out(stream.Signature({data: output_granules * granule_width, last: 1}))
+        Dense words; ``last`` is on the word that a ``last`` flushed.
     """
 
     INTERVAL = 1
@@ -156,7 +158,9 @@ class Unpack(wiring.Component):
     Members
     -------
     i : In(stream.Signature(unsigned(word_granules * granule_width)))
+        Dense words.
     count : In(stream.Signature({count: 1..MAX_RECORD granules of a record, last: 1}))
+        The size of each record.
     o : Out(stream.Signature({data: word_granules * granule_width, last: 1}))
         ``last`` is on the last word of each record.
     """

@@ -27,6 +27,7 @@ class Split(wiring.Component):
     Members
     -------
     i : In(stream.Signature(unsigned(width * parts)))
+        Wide words.
     count : In(stream.Signature(unsigned(count_width)))
         At least 1. The next list begins with a new wide word.
     o : Out(stream.Signature({data: width, last: 1}))

@@ -33,6 +33,7 @@ class Transpose(wiring.Component):
     Members
     -------
     i, o : In, Out(stream.Signature(data.ArrayLayout(width, size)))
+        The arriving words; the leaving words.
     """
 
     INTERVAL = 1

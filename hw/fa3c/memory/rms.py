@@ -42,7 +42,9 @@ class Rms(wiring.Component):
     gradients : In(stream.Signature(unsigned(512))).array(units)
         Gradient rows of each compute unit, for UPDATE.
     theta_read, squares_read : Out(read_port(512))
+        Reads of the two images.
     theta_write, squares_write : Out(write_port(512))
+        Writes to the two images.
     snapshot_write : Out(write_port(512))
         Byte addresses in the space of snapshots: snapshot s begins at row s * theta_rows.
     words : In(stream.Signature(unsigned(512)))

@@ -23,6 +23,7 @@ class RunWalk(wiring.Component):
     Parameters
     ----------
     ports : int
+        Ports that can be asked.
     rows : int
         Rows that an address can name.
 

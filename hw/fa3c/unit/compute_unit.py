@@ -44,6 +44,7 @@ class ComputeUnit(wiring.Component):
     Members
     -------
     task : In(stream of unit_task(config))
+        Tasks, which are executed one after the other.
     done : Out(1)
         One clock: memory has acknowledged all that the task writes, and all rows of its gradient
         were taken.

@@ -46,7 +46,9 @@ class FeatureBuffer(wiring.Component):
     Members
     -------
     reads : In(feature_read(config)).array(4)
+        Ports that read, each with rows in the order of its requests.
     writes : In(stream of feature_write(config)).array(2)
+        Rows to write.
     """
 
     READS, WRITES = 4, 2

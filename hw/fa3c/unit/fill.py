@@ -24,11 +24,13 @@ class Fill(wiring.Component):
     ----------
     config : Fa3cConfig
     passes : sequence of pass_types.Pass
+        The passes that ``number`` can name.
 
     Members
     -------
     start, number, batch, busy : as in ``LoopNest``
     request : Out(stream of row numbers of the feature buffer)
+        Rows to read.
     data : In(stream of 512 bits)
         The requested rows.
     o : Out(stream of LINE_ROW)

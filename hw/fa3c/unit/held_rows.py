@@ -29,6 +29,7 @@ class HeldRows(wiring.Component):
     ----------
     config : Fa3cConfig
     passes : sequence of pass_types.Pass
+        The passes that ``number`` can name.
 
     Members
     -------
@@ -39,6 +40,7 @@ class HeldRows(wiring.Component):
     parameters : In(stream of 512 bits)
         The requested rows of parameters.
     error_request : Out(stream of row numbers of the feature buffer)
+        Rows of errors to read.
     errors : In(stream of 512 bits)
         The requested rows of errors.
     o : Out(stream of 512 bits)

@@ -58,6 +58,7 @@ class LoopNest(wiring.Component):
     Parameters
     ----------
     passes : sequence of Loops
+        The passes that ``number`` can name.
     names : names of the addresses
     batch : int
         The largest count of a task.

@@ -84,6 +84,7 @@ class Load(wiring.Component):
     Members
     -------
     runs : In(stream of run_layout(config))
+        Runs to load: to the feature buffer, from local memory or the host's.
     local, host : Out(read_port(512))
         The two memories. ``error`` is ignored.
     o : Out(stream of feature_write(config))
@@ -149,6 +150,7 @@ class Store(wiring.Component):
     Members
     -------
     runs : In(stream of run_layout(config))
+        Runs to store: from the feature buffer, to local memory or the host's.
     request, data : a ``feature_read(config)`` port of the feature buffer
     local, host : Out(write_port(512))
         The two memories. Errors are ignored.

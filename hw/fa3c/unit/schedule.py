@@ -32,10 +32,12 @@ class Schedule(wiring.Component):
     ----------
     config : Fa3cConfig
     role : one of ``ROLES``
+        Decides which tasks, and so which passes, the unit can execute.
 
     Members
     -------
     task : In(stream of unit_task(config))
+        The tasks.
     done : Out(1)
         One clock: all that the task writes is acknowledged.
     loads, stores : Out(stream of run_layout(config))

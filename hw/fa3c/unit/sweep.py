@@ -33,6 +33,7 @@ class Sweep(wiring.Component):
     ----------
     config : Fa3cConfig
     passes : sequence of pass_types.Pass
+        The passes that ``number`` can name.
 
     Members
     -------

@@ -33,6 +33,7 @@ class Stack(wiring.Component):
     clear : In(1)
         Pulse: drop all slots.
     push : In(stream of slot_layout(config))
+        Slots, the earliest first.
     fill : Out(range(depth + 2))
         Slots on the stack.
     rewind : In(1), rewind_to : In(range(depth + 2))
@@ -49,6 +50,7 @@ class Stack(wiring.Component):
         Pulse: the results of the first ``pull_count`` slots leave through ``o``, in the order of
         time.
     o : Out(stream of result_layout(config))
+        The results of a slot.
 
     Only one of three may happen at a time: pushes; a ``pop`` until its last result; a ``pull``
     until its last result.

@@ -55,6 +55,7 @@ class Intake(wiring.Component):
     open : In(rows), open_next : Out(rows)
         Rows whose newest slot is a STEP: ``open`` before the command, ``open_next`` after it.
     o : Out(stream.Signature(slot_layout(config.gae)))
+        Slots to push.
     done : Out(1)
         Pulse: every slot has left, and the members below are valid until the next start.
     error, detail : Out(32)

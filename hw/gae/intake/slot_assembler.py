@@ -18,6 +18,7 @@ class SlotAssembler(wiring.Component):
     ----------
     config : GaeConfig
     beat_bytes : int
+        Bytes of a beat, each a kind in a beat of kinds.
 
     Members
     -------
@@ -32,6 +33,7 @@ class SlotAssembler(wiring.Component):
     numbers : In(1)
         The command's beats hold numbers, not codes; steady.
     o : Out(stream.Signature(slot_layout(config)))
+        Whole slots.
     """
 
     LATENCY = 1

@@ -29,6 +29,7 @@ class SlotRules(wiring.Component):
     ----------
     config : GaeConfig
     beat_bytes : int
+        Bytes of a beat, each a kind.
 
     Members
     -------
@@ -41,6 +42,7 @@ class SlotRules(wiring.Component):
     step : In(1)
         Pulse: keep the kinds of this beat.
     kinds : Out([Kind], rows)
+        The kinds of the newest slot that were kept.
     bad, unfinished : Out(beat_bytes)
         A bit for each element of the beat; 0 past the last row.
     """

@@ -44,6 +44,7 @@ class Standardize(wiring.Component):
     ----------
     config : GaeConfig
     lanes : int
+        Numbers of a beat.
 
     Members
     -------

@@ -37,6 +37,7 @@ class Sums(wiring.Component):
     x : In([NUMBER], lanes)
         The numbers, 0 in lanes without one. They come LAG clocks before the members below.
     squares : In([NUMBER squared], lanes)
+        The squares of the numbers.
     step : In(1), counts : In(lanes), values : In(1)
         ``step``: a beat comes. ``counts``: its lanes that have a number. ``values``: they are
         values, not rewards.

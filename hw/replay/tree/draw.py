@@ -28,7 +28,9 @@ class Draw(wiring.Component):
     take, first : In(1)
         ``take``: draw now. ``first``, with ``take``: this draw has k = 0.
     stratum_width : In(49)
+        w, as it is in the clock of ``take``.
     fraction : Out(48)
+        The position drawn, ``LATENCY`` clocks after ``take``.
     load, seed, state :
         As ``Sfc64``.
     """

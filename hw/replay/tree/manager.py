@@ -43,6 +43,7 @@ class ReplayManager(wiring.Component):
     Members
     -------
     request : In(stream of request_layout)
+        Operations, each with its operands.
     response : Out(stream of response_layout)
         In the order of the requests.
     stratum_width : In(49)

@@ -50,6 +50,7 @@ class TreeLevel(wiring.Component):
     Members
     -------
     i : In(tree_operation_layout), o : Out(tree_operation_layout)
+        An operation from the level above, and as the level below needs it.
     clear, clear_address : In
         As ``ForwardingMemory``.
     """
