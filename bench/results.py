@@ -72,7 +72,9 @@ class Results:
     Parameters
     ----------
     name : str
+        The bench.
     rows : tuple of dict
+        The rows of all its measurements, the latest last.
     """
 
     name: str

@@ -20,6 +20,7 @@ class Alike:
     Parameters
     ----------
     verilog : str
+        The whole design.
 
     Attributes
     ----------

@@ -69,6 +69,7 @@ class Board(ConfigBase):
     data_width : int
         Bits of the kernel's AXI masters.
     banks : tuple[Bank, ...]
+        Memory banks, by number.
     total : Resources
         Resources of the bare part.
     regions : tuple[Resources, ...]

@@ -39,6 +39,7 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
     name : str
         A key of ``hw.designs.DESIGNS``.
     board : Board
+        The board for which the design is made.
     config
         The design's config.
     work : path

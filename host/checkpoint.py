@@ -119,11 +119,13 @@ def save(
     Parameters
     ----------
     path : path, or a binary file that is open
+        Where to write.
     kind : str
         ``training`` or ``policy``.
     config : dict
         JSON values; ``load`` compares them.
     state : nested dict and list of arrays and JSON values
+        What ``load`` returns.
     """
     arrays = {}
 

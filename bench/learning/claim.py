@@ -27,6 +27,7 @@ class Kind:
     name : str
         Its name in the runs' folders.
     title : str
+        Its name in tables and figures.
     what : str
         Its description, or its difference from the others, for the document.
     learner, preset : str
@@ -36,6 +37,7 @@ class Kind:
     kernel : dict
         Fields of the kernel's config, as for ``host.settings.override``.
     board : str
+        The board whose kernel and memory the runs have.
     counts : bool
         Whether the claim is about it; if not, it is there for comparison.
     peer : str, optional
@@ -83,7 +85,9 @@ class Claim:
     name : str
         Name of its document, its figure and the folder of its runs.
     algo, env : str
+        The algorithm, and the environment's id.
     kinds : tuple of Kind
+        The ways to learn that are compared.
     seeds, needed : int
         Each kind that counts must solve the task in ``needed`` of ``seeds`` seeds.
     source : str

@@ -60,9 +60,11 @@ def hold(
     readme : path, optional
         README.md, which must say what was found.
     claims : tuple of Claim
+        All claims.
     command : callable
         Job -> words of its process.
     console : rich.console.Console, optional
+        Where progress is shown.
 
     ValueError if a word names no claim, or if a run does not have one of its fields.
     KeyboardInterrupt after a signal; the same call continues.

@@ -34,12 +34,14 @@ _ASKED, _RESULT = "asked.json", "result.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run; ``bench.learning.claim`` explains the fields.
+    """A run; ``bench.learning.claim`` explains the other fields.
 
     Attributes
     ----------
     name : str
+        Path of its folder below the folder of all runs.
     folder : str
+        Where its files are.
     """
 
     name: str

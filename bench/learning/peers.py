@@ -16,6 +16,7 @@ class Plan:
     algorithm : str
         Name of the algorithm's class.
     steps, env_count : int
+        Environment steps of all environments together; environments.
     arguments : dict
         Arguments of the class, JSON values. A ``learning_rate`` that is a list ``[first, last,
         share]`` falls from the first to the last in this share of all steps.

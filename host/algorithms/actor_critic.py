@@ -32,6 +32,7 @@ class ActorCritic:
     config : AgentConfig
         With ``log_deviation``, the first value of each logarithm of a deviation.
     spec : Spec
+        Sizes of observations and actions, and whether actions are discrete.
     rng : numpy.random.Generator
         Draws the first weights.
     """

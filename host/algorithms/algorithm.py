@@ -23,6 +23,7 @@ class Algorithm:
     Attributes
     ----------
     name, summary : str
+        Its name on the command line; one line about it.
     config : type
         The class of its hyperparameters, a subclass of AgentConfig.
     policy : type

@@ -58,8 +58,11 @@ class Trained:
     Parameters
     ----------
     network : MLP, or another with ``parameters``, ``arrays`` and ``apply``
+        The network that is trained, in place.
     config : AgentConfig
+        Gives the optimizer, and the limit of the gradient's norm.
     device : str
+        torch's name of the device of the tensors.
     dtype : torch.dtype, optional
         Type of the parameters; None: binary32, as in the network.
 
@@ -185,6 +188,7 @@ class Updater:
     Attributes
     ----------
     networks : dict of str to Trained
+        The policy's networks by name.
     """
 
     def __init__(self, policy, *, seed=0, device="cpu"):

@@ -85,7 +85,9 @@ class ConvNet:
     Parameters
     ----------
     spec : Spec
+        Shape of an observation, and exponent of its numbers.
     outputs : int
+        Numbers of a result.
     convolutions : sequence of (filters, kernel, stride)
         Without padding. ValueError if there are any, but observations are not [height, width,
         channels], and if a kernel is larger than its input.
@@ -95,6 +97,7 @@ class ConvNet:
     Attributes
     ----------
     parameters : float32 array [parameter_count]
+        All weights and biases, as one vector.
     arrays : list
         Views of ``parameters``: weights [filters, channels, y, x] and biases of the convolutions,
         then those of the MLP.

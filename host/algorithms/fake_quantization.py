@@ -81,6 +81,7 @@ class FakeQuantizedMLP:
     Parameters
     ----------
     layers : int
+        Weight matrices.
     output_activation : str
         ``linear`` or ``tanh``.
 

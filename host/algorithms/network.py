@@ -47,22 +47,28 @@ class MLP:
     Parameters
     ----------
     inputs, outputs : int
+        Numbers of a row of x; of a row of q.
     hidden : sequence of int
         Width of each hidden layer; may be empty without ``dueling``.
     activation : str
         One of ``ACTIVATIONS``.
     dueling : bool
+        Whether there are two streams.
     output_activation : str
         ``linear``, ``relu`` or ``tanh``; with ``dueling`` only ``linear``.
     gain : float, optional
+        Gain of the hidden layers' first weights, unless ``orthogonal``.
     output_gain : float
+        Gain of the output layers' first weights.
     orthogonal : bool
         How weights start.
     rng : numpy.random.Generator
+        Draws the first weights.
 
     Attributes
     ----------
     parameters : float32 array [parameter_count]
+        All weights and biases, as one vector.
     arrays : list
         Views of ``parameters``: weights [fan_in, fan_out] and biases [fan_out] in turn, output
         layers last (dueling: value, then advantage).

@@ -19,6 +19,7 @@ class Policy:
     ----------
     config : AgentConfig
     spec : Spec
+        Observations and actions of the environment.
     weights, exploration : int, numpy.random.SeedSequence or numpy.random.Generator
         Seeds of the first weights, and of the random numbers of ``act``.
 

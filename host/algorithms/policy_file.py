@@ -29,6 +29,7 @@ def load_policy(path, imports=()):
     Parameters
     ----------
     path : path or file
+        The policy's file, or a binary file that is open.
     imports : sequence of str
         Modules that the file may name for its algorithm, besides those named before; ValueError
         for any other.

@@ -85,11 +85,13 @@ class Kernel:
     Members
     -------
     description : hw.shell.description.KernelDescription
+        The kernel that was loaded.
     claims : host.card.claims.Claims
         The claims to its state between launches.
     replaced : bool
         Whether the card has loaded another kernel since.
     flight : Flight
+        Is around every launch.
     """
 
     def __init__(

@@ -31,8 +31,11 @@ class device:
     Members
     -------
     line : Line
+        The open serial line.
     identity : the board's IDENTITY record
+        As the board has answered it.
     banks : list of Allocator
+        What of each memory bank is in use.
     """
 
     def __init__(self, port):

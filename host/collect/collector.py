@@ -17,8 +17,11 @@ class Collector:
     ----------
     config : RunConfig
     spec : Spec
+        Observations and actions of ``envs``.
     envs : gymnasium.vector.VectorEnv
+        The environments to step.
     seed : int
+        Seed of environment 0; environment i gets seed + i.
     phases : Phases
         Counts the collector's time.
     """

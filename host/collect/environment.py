@@ -41,7 +41,9 @@ def make_envs(env, count, algorithm, render_mode=None):
     env : str
         As for ``find_spec``.
     count : int
+        Copies.
     algorithm : Algorithm
+        Decides which action spaces are allowed, and whether images are flattened.
     render_mode : str, optional
         As in gymnasium.
 

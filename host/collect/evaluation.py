@@ -23,6 +23,7 @@ class Copies:
     env, algorithm, render_mode
         As for ``make_envs``, with the same errors.
     episodes : int
+        Episodes of an evaluation.
 
     Attributes
     ----------

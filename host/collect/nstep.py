@@ -29,8 +29,11 @@ class NStep:
     Parameters
     ----------
     env_count, n : int
+        Environments; steps of a return.
     gamma : float
+        Discount of a step.
     spec : Spec
+        Observations and actions of an environment.
     scale : float
         Factor of rewards.
     clip : float, optional

@@ -84,6 +84,7 @@ class AtariEnvs(VectorWrapper):
     spec : gymnasium.EnvSpec
         One for which ``is_atari`` is true.
     count : int
+        Environments.
     render_mode : str, optional
         ``rgb_array`` or ``human``: environment 0 is shown in colours.
     threads : int

@@ -21,6 +21,7 @@ def of_run(run, design, board, values, imports=()):
     run : path or None
         A run's folder or its ``summary.json``. None: ``values`` alone decide the kernel.
     design, board : str
+        Keys of ``hw.designs.DESIGNS`` and of ``boards.BOARDS``.
     values : dict
         Fields of the kernel's config, which replace those of the run.
     imports : sequence of str

@@ -203,6 +203,7 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
     Returns
     -------
     folder : Path
+        The kernel's folder.
     description : KernelDescription
         The description of this config; the one that is loaded from the folder must equal it.
     """

@@ -68,6 +68,7 @@ def document(description, documents, errors, *, heading, config=None):
     Parameters
     ----------
     description : KernelDescription
+        Gives the kernel's registers and buffers.
     documents : dict[str, Iterable[Layout]]
         The design's own tables by section: commands, records, its status block.
     errors : dict[int, tuple[str, str]]

@@ -22,9 +22,11 @@ class AdvantageLearner(Learner):
     Parameters
     ----------
     estimator : AdvantageEstimator
+        Estimates on the card.
     updater : Updater
         Its ``update`` takes a rollout (``host.algorithms.ppo.PPOUpdater``).
     phases : Phases
+        Counts the learner's time.
     config, policy, clock
         As ``Learner``.
     """

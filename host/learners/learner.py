@@ -132,6 +132,7 @@ class MemoryLearner(Learner):
     buffer : PrioritizedReplayBuffer
         An object of the class ``BUFFER``, the host's runtime of the kernel.
     phases : Phases
+        Counts the learner's time.
     """
 
     columns = ("td_error", "exploration", "beta", "learning_rate", "fill")

@@ -20,6 +20,7 @@ class ReplayLearner(MemoryLearner):
     Parameters
     ----------
     updater : Updater
+        Does the gradient steps, off the card.
     config, policy, clock, buffer, phases
         As ``MemoryLearner``.
     """

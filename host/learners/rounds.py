@@ -24,6 +24,7 @@ class RoundLearner(Learner):
     Parameters
     ----------
     executor : CardRounds, or an updater with the same methods
+        Executes the rounds.
     errors : callable
         ``errors(agent, rollout)`` returns for a GroupRollout d(objective) / d(outputs), float32
         [steps, agents, outputs], and measured numbers by column.
@@ -191,6 +192,7 @@ class CardRounds:
     Parameters
     ----------
     network : host.runtime.a3c.ActorCritic
+        The host's runtime of the kernel.
     policy : Policy
         The card's first parameters.
     """

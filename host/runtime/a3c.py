@@ -67,6 +67,7 @@ class ActorCritic:
     Attributes
     ----------
     config : Fa3cConfig
+        The kernel's config.
     launcher : Launcher
         Runs programs of your own on the card.
     device_cycles : int or None

@@ -61,9 +61,12 @@ class Schedule:
 
     Attributes
     ----------
-    agents, size : int; all groups have this size, the last one may be smaller
-    groups : list of tuples of agents; the snapshot of group g is g
+    agents, size : int
+        Agents; agents of a group, except that the last group may have fewer.
+    groups : list of tuples of int
+        Agents of each group. The snapshot of group g has number g.
     period : int
+        Rounds until the schedule repeats.
     """
 
     def __init__(self, config, agents=None, group=None):

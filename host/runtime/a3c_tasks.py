@@ -73,10 +73,13 @@ class Round:
     Attributes
     ----------
     tasks : tuple of Infer, Train, Sync
+        The tasks in order.
     operands : uint8
         TASKs, then the bytes that they read.
     results_bytes : int
+        Bytes of the outputs of all inferences.
     trains : bool
+        Whether there is a Train.
 
     ValueError for a wrong field, and for tasks that contradict each other; the message names the
     task by its position.

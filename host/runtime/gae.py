@@ -80,6 +80,7 @@ class AdvantageEstimator:
         Parameters
         ----------
         rewards, values : float
+            The reward of each step; the value of the state before it.
         terminated, truncated : bool
         bootstraps : float
             The value of the state that followed; read if the step was truncated, and in the last
@@ -87,8 +88,7 @@ class AdvantageEstimator:
 
         Environments beyond the kernel's rows are processed after the others. ValueError for another
         shape, a number that is not finite, a rollout that does not fit the stack, gamma or
-        gae_lambda outside of [0, 1]. Nothing has happened then; sums over all rewards are as
-        before.
+        gae_lambda outside of [0, 1]. In these cases ``running`` stays as it was.
         """
         if np.ndim(rewards) != 2 or not np.size(rewards):
             raise UsageError(

@@ -60,6 +60,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
     Attributes
     ----------
     learner : LearnerConfig
+        The config of the kernel's learner.
     saturations : int array [3]
         Weights, activations, gradients that the kernel has clipped since its reset, as of the last
         ``learn``; 0 in binary32. The first that are clipped raise a RuntimeWarning.

@@ -57,6 +57,7 @@ class Launcher:
     Parameters
     ----------
     kernel : host.card.Kernel
+        A loaded kernel.
     pointers : dict of str to Buffer
         The design's own buffers.
     design : Design
@@ -69,6 +70,7 @@ class Launcher:
     Attributes
     ----------
     config : the kernel's
+        Its fields, as an object of the design's class.
     pointers : dict
         As given; buffers may be added before the first launch.
     status : record or None
@@ -76,6 +78,7 @@ class Launcher:
     cycles : int or None
         Clocks of all launches; None on a card that has none (model).
     launches : int
+        Launches that have ended, also with a CommandError.
     """
 
     def __init__(self, kernel, *, pointers=None, design=None, timeout_s=600.0, claim=None):
@@ -121,6 +124,7 @@ class Launcher:
         operands : list of (offset, array)
             Bytes to place in operands.
         results_bytes : int
+            Bytes that the commands may write to results.
 
         Raises ValueError for a field out of its limits, which launches nothing; CommandError;
         CardTimeout and CardError, with the program's commands in a note. ``status`` holds the

@@ -190,6 +190,7 @@ class PrioritizedReplayBuffer(Stored):
         update : (indexes, td_errors), or None
             Of an index that is there more than once the last one holds.
         sample : (batch_size, beta), or a list of such pairs, or None
+            Size of the batch, and exponent of the importance weights.
 
         Returns
         -------

@@ -132,7 +132,9 @@ def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
     ----------
     config : GaeConfig
     rewards, values : Codes
+        From ``codes_of``.
     gamma, gae_lambda : float
+        Discount, and lambda of the estimate.
     steps : int
         Slots of the longest launch; the bound on an advantage grows with them.
     peak : float or None

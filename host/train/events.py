@@ -20,6 +20,7 @@ class EventFile:
     Parameters
     ----------
     folder : path
+        Where the file is made.
     purge_step : int, optional
         TensorBoard drops events of older files in the folder from this step on.
     """

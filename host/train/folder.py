@@ -41,6 +41,7 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
     Parameters
     ----------
     out : path
+        The folder, or the first of the numbered ones.
     numbered : bool
         If True, a new run gets the next of ``out``, ``out-2``, ``out-3``, ... after the folders
         that exist, and a resumed run the last of them that has a checkpoint. If False, the folder

@@ -87,6 +87,7 @@ def train(
         its threshold, and how often rows and checkpoints are written. Schedules keep their lengths.
         If False, an older checkpoint and policy in ``out`` become ``*.previous.npz``.
     console : rich.console.Console, optional
+        Where progress is shown.
     callback : callable, optional
         ``callback(Progress)`` is called after each launch; if it returns False, the run ends as if
         its steps had been taken: with a checkpoint and an evaluation.

@@ -26,6 +26,7 @@ def preset(algo, learner, name=None, env=None, design="own"):
     Parameters
     ----------
     algo, learner : str
+        Names of the algorithm, and of the place of its gradient steps.
     name : str, optional
         One of the algorithm's presets; None: its default.
     env : str, optional

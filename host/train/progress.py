@@ -34,7 +34,9 @@ class ProgressLines:
     Parameters
     ----------
     console : rich.console.Console
+        Where the lines are printed.
     every_s : float
+        Least time between two lines with the same description, except for the last line.
     clock : callable
         Returns seconds since some moment.
     """

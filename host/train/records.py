@@ -26,14 +26,17 @@ class Records:
     Parameters
     ----------
     out : Path
+        The run's folder.
     config : RunConfig
     session : Session
+        The run, whose state is saved.
     warn : callable
         Called with a text if a file cannot be written; not again before it could be written.
 
     Attributes
     ----------
     checkpoint, best, last : Path
+        The run's state; its best policy; its policy at a failure.
     log : RunLog
         Set by the run.
     saved : int or None

@@ -31,7 +31,9 @@ class Rows:
     Parameters
     ----------
     session : Session
+        The run, whose counts the rows have.
     scores : Scores
+        Gives the returns.
     records : Records
         Gets the log for the rows, which ``begin`` opens.
 

@@ -73,6 +73,7 @@ def run(
     ----------
     config : RunConfig
     card, board : str
+        Kind of card, as for ``open_card``; name of the board.
     out : path, optional
         None: ``host.train.folder.default_folder``, with the next number for a new run unless
         ``overwrite`` is set.
@@ -88,6 +89,7 @@ def run(
     kernel : dict, optional
         Fields of the kernel's config, as for ``host.settings.override``, if one is generated.
     console : rich.console.Console, optional
+        Where progress is shown.
     callback : callable, optional
         As for ``host.train.loop.train``.
     """

@@ -20,6 +20,7 @@ class Scores:
     ----------
     config : RunConfig
     session : Session
+        The run that is evaluated.
     records : Records
         Writes the best policy.
 
@@ -30,6 +31,7 @@ class Scores:
     returns, lengths : deque
         Returns and lengths of the actors' last 100 episodes.
     episodes : int
+        Episodes that the actors have finished.
     evaluation : float or None
         Mean return of an evaluation that is not yet in a row.
     best : float or None
@@ -38,6 +40,7 @@ class Scores:
     mean_return : float or None
         Mean return of the final evaluation, on episodes by which no policy was chosen.
     solved : bool
+        Whether a solution is confirmed or, at the end, the final evaluation reached the threshold.
     """
 
     _KEPT = ("episodes", "attempts", "best", "solved", "mean_return")

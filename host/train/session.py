@@ -60,9 +60,13 @@ class Session:
     config : RunConfig
         Its agent's schedules have lengths (``RunConfig.in_run``).
     policy : Policy
+        The policy that learns.
     collector : Collector
+        Steps the environments.
     learner : Learner
+        Does the launches.
     clock : Clock
+        Counts steps and updates of the run.
     copies : Copies
         The environments of evaluations.
     phases : Phases

@@ -48,6 +48,7 @@ class Bridge(wiring.Component):
     target : Out(12)
         Upper bits of the address of the port's request.
     port : Out(BYTE_PORT)
+        Accesses, a byte each.
     reset : Out(1)
         RESET: the port's targets start anew.
     """

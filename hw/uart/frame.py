@@ -20,7 +20,9 @@ class FrameEncoder(wiring.Component):
     Members
     -------
     i : In(stream of data: 8, end: 1)
+        Bytes of the frame.
     o : Out(stream.Signature(8))
+        Bytes for the line.
     """
 
     INTERVAL = 1
@@ -72,6 +74,7 @@ class FrameDecoder(wiring.Component):
     Members
     -------
     i : In(stream.Signature(8))
+        Bytes of the line.
     o : Out(stream of data: 8, end: 1, good: 1)
         ``good`` counts only with ``end``, and ``data`` only without.
     """

@@ -16,10 +16,12 @@ class Identity(wiring.Component):
     Parameters
     ----------
     record : bytes
+        The board's IDENTITY record.
 
     Members
     -------
     port : In(BYTE_PORT)
+        Accesses, a byte each.
     """
 
     def __init__(self, record):

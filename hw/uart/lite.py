@@ -23,7 +23,9 @@ class LiteMaster(wiring.Component):
     Members
     -------
     port : In(BYTE_PORT)
+        Accesses, a byte each.
     axi_* : AXI4-Lite master, 12 address bits, 32 data bits
+        For the kernel's control slave.
     """
 
     def __init__(self):

@@ -38,6 +38,7 @@ class AxiMemory(wiring.Component):
     Members
     -------
     ar, r, aw, w, b : streams of ADDRESS, ``read_beat``, ADDRESS, ``write_beat``, RESPONSE
+        The kernel's master.
     port : In(BYTE_PORT)
         Addresses count from ``base``; accesses at ``size`` or above fail.
     """

@@ -55,6 +55,7 @@ class System(wiring.Component):
     Parameters
     ----------
     kernel : hw.shell.kernel.Kernel
+        The kernel of the board.
     config : UartConfig
         ValueError unless it has a bank for each of the kernel's masters.
 

@@ -21,7 +21,9 @@ class Transmitter(wiring.Component):
     Members
     -------
     i : In(stream.Signature(8))
+        Bytes to send.
     tx : Out(1)
+        The line.
     """
 
     def __init__(self, divisor):

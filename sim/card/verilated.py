@@ -93,8 +93,11 @@ class VerilatedKernel:
     Parameters
     ----------
     description : hw.shell.description.KernelDescription
+        The kernel's description.
     verilog : str
+        Its RTL, as a text.
     memory : sim.card.memory.MemoryConfig
+        Timing, stalls and faults of the memory.
     trace : path or None
         Write a waveform (VCD) there; a separate, slower build.
     trace_launches : int or None

@@ -47,7 +47,9 @@ class CommandCheck:
     Parameters
     ----------
     table : CommandTable
+        The commands that may come.
     config : the kernel's
+        What the table's functions read in ``s.config``.
     beat_bytes : callable
         Gives, for a buffer's name, the bytes of a beat of its master.
     """
@@ -64,7 +66,9 @@ class CommandCheck:
         Parameters
         ----------
         raw : bytes-like, 64
+            The command as in memory.
         state : the core's twin
+            What the table's functions read in ``s``.
         room : callable
             Gives, for a buffer's name, its bytes.
 

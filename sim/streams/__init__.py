@@ -115,6 +115,7 @@ class StreamUnit:
         Parameters
         ----------
         requests : list of int
+            Payloads of the stream that is driven, each as one number.
         responses : int
             Expected count; as many as requests by default.
         source_gap, sink_gap : float

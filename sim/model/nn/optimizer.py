@@ -43,6 +43,7 @@ def update(config, values, gradient, weight, target, first=None, second=None):
     Parameters
     ----------
     config : LayerConfig or LearnerConfig, or another with optimizer, arithmetic and batch
+        Which formulas, and in which formats.
     values : tuple of np.float32
         ``coefficients(step, network)``.
     gradient : array

@@ -27,7 +27,9 @@ class System:
     Parameters
     ----------
     description : hw.shell.description.KernelDescription
+        The kernel's description.
     config : hw.uart.config.UartConfig
+        The board's line and memory banks.
     identity : bytes
         The board's IDENTITY record.
     """

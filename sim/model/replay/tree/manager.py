@@ -31,7 +31,9 @@ class ReplayManager:
     Attributes
     ----------
     priorities : uint64 array [capacity]
+        The leaves.
     total, maximum : int
+        Sum of all priorities; largest priority SET since the last clear.
     """
 
     def __init__(self, config):
