@@ -39,7 +39,8 @@ def _clipped(x, form):
 
 
 def coded(raw, shift, *, signed):
-    """The values of integers in half precision; if ``shift`` is None, the integers themselves."""
+    """The values of integers in half precision: codes, rounded half up and clipped, times
+    ``2**shift``. If ``shift`` is None, the integers themselves."""
     if shift is None:
         return raw
     codes = (raw * 2.0**-shift).add_(0.5).floor_()

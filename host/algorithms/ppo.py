@@ -136,7 +136,7 @@ class PPOPolicy(Policy):
         return seen, action, logarithm, self._network.critic.forward(seen)[:, 0]
 
     def applied(self, action):
-        """The action as the environment gets it."""
+        """The action as the environment gets it: clipped to -1..1, unless it is discrete."""
         return action if self.spec.discrete else np.clip(action, -1, 1)
 
     def act(self, obs, *, greedy=False, steps=0):
@@ -206,7 +206,8 @@ class PPOUpdater(Updater):
         return measured
 
     def losses(self, batch):
-        """``(loss, dict of its parts)`` of a minibatch of tensors [rows, ...]."""
+        """``(loss, dict of its parts)`` of a minibatch of tensors [rows, ...]. If the config says
+        so, advantages of several rows are normalized over the minibatch."""
         config, advantage = self.config, batch["advantage"]
         if config.normalize_advantages and len(advantage) > 1:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)

@@ -201,7 +201,8 @@ def finite(name, values):
 
 
 def raw_priorities(replay, values):
-    """``values`` in the format of a ReplayConfig, uint32; ValueError for one outside of it."""
+    """``values`` rounded half up to the format of a ReplayConfig, uint32; ValueError for one that
+    is negative, not finite or above the format's largest number."""
     highest = replay.priority_limit / (1 << replay.priority_fraction)
     right = np.isfinite(values) & (values >= 0) & (values <= highest)
     if not right.all():

@@ -86,7 +86,8 @@ def _check(algorithm, config):
 
 
 def storage(config):
-    """Bytes of storage: all experiences of the largest capacity, each on beats of its own."""
+    """``(largest capacity, bytes of an experience)`` of storage, where an experience takes whole
+    beats."""
     size = record_granules(config.learner) * GRANULE_BYTES
     return config.replay.capacity, round_up(size, config.engine.beat_bytes)
 

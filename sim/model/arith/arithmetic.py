@@ -76,7 +76,7 @@ class Binary32:
         return self.multiply(values, np.float32(2.0**-places))
 
     def order_key(self, values):
-        """There are no subnormals."""
+        """Integers in the order of ``values``, which have no subnormals; one key for all NaNs."""
         if not np.isfinite(values).all():
             values = float32.flush(values)  # one NaN for all
         bits = values.view(np.int32)

@@ -38,13 +38,13 @@ def flush(x):
 
 
 def multiply(a, b):
-    """``a * b``."""
+    """``a * b``, rounded to nearest even."""
     with np.errstate(all="ignore"):
         return _multiply(np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
 
 
 def add(a, b):
-    """``a + b``."""
+    """``a + b``, rounded to nearest even."""
     with np.errstate(all="ignore"):
         return _add(np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
 

@@ -22,6 +22,7 @@ _SMALLEST_PRODUCT = 2.0**-102
 
 @compiled
 def flush(x):
+    """A zero of its sign for a subnormal ``x``, else ``x``."""
     return np.copysign(ZERO, x) if abs(x) < TINY else x
 
 
@@ -33,12 +34,13 @@ def leave(x):
 
 @compiled
 def product(a, b):
-    """Of numbers that are flushed."""
+    """``a * b``, flushed, of numbers that are flushed."""
     return flush(a * b)
 
 
 @compiled
 def multiply(a, b, flushing):
+    """``a * b``; operands and result are flushed, unless ``flushing`` is None."""
     if flushing is None:
         return a * b
     return product(flush(a), flush(b))
@@ -46,7 +48,7 @@ def multiply(a, b, flushing):
 
 @compiled
 def add(a, b, flushing):
-    """Of numbers that are flushed."""
+    """``a + b`` of numbers that are flushed; the sum is too, unless ``flushing`` is None."""
     if flushing is None:
         return a + b
     return flush(a + b)

@@ -21,7 +21,7 @@ def log2(x, config):
 
 @compiled
 def log2_one(x, mantissa_width, table):
-    """The logarithm of a uint64; 0 counts as 1."""
+    """The logarithm of a uint64, raw of UQ(6, 20), interpolated in the table; 0 counts as 1."""
     word, exponent = max(x, _ONE), 63
     while not word >> _TOP:
         word, exponent = word << _ONE, exponent - 1

@@ -20,7 +20,7 @@ def power(log, scale, config):
 
 @compiled
 def power_one(log, scale, table):
-    """``(mantissa, exponent)``."""
+    """``(mantissa, exponent)`` as of ``power``; ``log * scale`` is rounded half up to 2^-20."""
     rounded = (log * scale + (1 << (_SCALE_FRACTION - 1))) >> _SCALE_FRACTION
     fraction = rounded & ((1 << _WIDTH) - 1)
     return interpolate_one(fraction, table), rounded >> _WIDTH

@@ -9,7 +9,8 @@ __all__ = ["ratio", "tanh", "tanh_fixed"]
 
 
 def ratio(x):
-    """``tanh(x) / x``, int64 raw values of UQ(1, 26), for raw ``x`` of UQ(3, 23)."""
+    """``tanh(x) / x``, int64 raw values of UQ(1, 26), for raw ``x`` of UQ(3, 23): a table and a
+    parabola, whose products and result are rounded down."""
     table = tanh_table()
     index, rest = x >> table.rest_width, x & ((1 << table.rest_width) - 1)
     slope = table.slope[index] - ((table.curve[index] * rest) >> table.rest_width)
@@ -17,7 +18,8 @@ def ratio(x):
 
 
 def tanh(x):
-    """Hyperbolic tangent of float32 ``x``."""
+    """Hyperbolic tangent of float32 ``x``: 1 or -1 from a magnitude of 8 on, a zero for a
+    subnormal."""
     x = np.asarray(x, dtype=np.float32)
     magnitude = np.abs(x)
     beyond = magnitude >= LIMIT
@@ -33,7 +35,8 @@ def tanh(x):
 
 
 def tanh_fixed(raw, target):
-    """Hyperbolic tangent of int64 ``raw``, both of the SQ format ``target``; half up."""
+    """Hyperbolic tangent of int64 ``raw``, both of the SQ format ``target``, rounded half up; 1 or
+    -1 from a magnitude of 8 on."""
     raw = np.asarray(raw, dtype=np.int64)
     magnitude = np.abs(raw)
     beyond = magnitude >= LIMIT << target.fraction

@@ -20,7 +20,8 @@ def to_fixed(mantissa, exponent, target):
 
 @compiled
 def to_fixed_one(mantissa, exponent, fraction, width, high):
-    """``(raw, saturated)``."""
+    """``(raw, saturated)`` of ``mantissa * 2**exponent``, rounded half up; what is above ``high``
+    becomes ``high``."""
     shift = exponent + (fraction + 1)
     # Twice the result, with the bit to round by; a result below one half has shift < 0.
     twice = (mantissa << min(max(shift, 0), width)) >> _FRACTION

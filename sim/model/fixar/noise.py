@@ -12,7 +12,8 @@ _NUMBERS = 3
 
 
 def gaussian(seed, count):
-    """``count`` numbers in units of 2^-16, int64, of the generator that starts from ``seed``."""
+    """``count`` numbers in units of 2^-16, int64, of the generator that starts from ``seed``; its
+    first twelve words are dropped."""
     generator = np.random.SFC64(0)
     state = generator.state
     state["state"]["state"] = np.array([seed, seed, seed, 1], np.uint64)
@@ -24,7 +25,8 @@ def gaussian(seed, count):
 
 
 def with_noise(actions, noise, seed):
-    """float32 ``actions`` [n, size] with noise of standard deviation ``noise``, within -1..1."""
+    """float32 ``actions`` [n, size] with noise of standard deviation ``noise``, clipped to
+    -1..1."""
     steps = (gaussian(seed, actions.size) * 2.0**-16).astype(np.float32).reshape(actions.shape)
     noisy = float32.add(actions, float32.multiply(np.float32(noise), steps))
     return np.clip(noisy, np.float32(-1), np.float32(1))

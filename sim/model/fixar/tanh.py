@@ -8,7 +8,8 @@ __all__ = ["slope", "tail"]
 
 
 def tail(arithmetic, numbers):
-    """Raw tanh, of ``arithmetic.tanh_format``, of raw activations."""
+    """Raw tanh, of ``arithmetic.tanh_format``, of raw activations: the activations' tanh without
+    its last ``tanh_cut`` bits."""
     return twin_of(arithmetic).tanh(np.asarray(numbers, np.int64)) >> arithmetic.tanh_cut
 
 

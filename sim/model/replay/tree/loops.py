@@ -207,7 +207,8 @@ def _draw(state):
 
 @compiled
 def targets_of(state, count, base, stratum_width, total):
-    """``count`` random positions in 0..total - 1, one in each stratum from ``base`` on."""
+    """``count`` random positions in 0..total - 1: one in each stratum from ``base`` on, or, if
+    ``stratum_width`` is 2**48, each of them anywhere."""
     targets = np.empty(count, np.uint64)
     stratum = base
     for k in range(count):
