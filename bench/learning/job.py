@@ -73,7 +73,8 @@ class Job:
 
     @property
     def plan(self):
-        """The peer's plan, or None; ValueError if the peer has no plan for such a run."""
+        """The peer's plan; None without a peer. ValueError if the peer has no plan for such a
+        run."""
         return PEERS[self.peer](self.config) if self.peer else None
 
     @cached_property

@@ -16,8 +16,8 @@ __all__ = ["DESIGN", "default_config", "identity"]
 
 
 def default_config(numbers):
-    """The capacity is the largest power of two up to 2^20 that fits; without UltraRAM it is
-    4096."""
+    """``numbers``: a board's, as of ``Design.default``. The capacity is the largest power of two up
+    to 2^20 whose tree fits the UltraRAM; without UltraRAM it is 4096."""
     engine = default_engine(numbers)
     blocks = numbers.get("uram") or 0
     capacity = 1 << 20

@@ -66,8 +66,8 @@ def switched(verilog):
 
 
 def collisions(verilog, word, when=""):
-    """``verilog`` in which a read that meets a write brings ``word``; if ``when`` is given, only
-    then."""
+    """``verilog`` in which a read that meets a write brings ``word``, a Verilog expression.
+    ``when``: a condition that ends in ``&& ``, if this is not to happen always."""
     for module, read, spoilt, _ in _READS:
         if verilog.count(read) != verilog.count(f"module {module} #"):
             raise UsageError(f"{module} must read by {read!r}, once")

@@ -9,7 +9,7 @@ __all__ = ["rms_cycles", "rms_interval"]
 
 
 def rms_interval(config, kind):
-    """Clocks a row. For an UPDATE: what the RUs need, but at least two, since each row of the
+    """Clocks a row: 1; for an UPDATE what the RUs need, but at least two, since each row of the
     gradient reads two rows and writes two rows."""
     return max(2, ROW // config.rms_units) if kind == RmsKind.UPDATE else 1
 

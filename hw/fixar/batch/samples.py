@@ -44,7 +44,7 @@ class Samples(wiring.Component):
         ``judge``: compute the TD errors. ``judged``: all are computed.
     words, pair, clip : In
         Of ``TdErrors``, steady from ``judge`` until ``judged``: ``words`` is its ``groups``.
-    q_address, q, next_q : as of ``TdErrors``
+    q_address, q, next_q : as of ``TdErrors``, which calls the last one ``q_next``
     td, error, loss, td_sum, diverged, diverged_index : as of ``TdErrors``
     error_saturated : Out(1)
         An error was clipped in this clock.

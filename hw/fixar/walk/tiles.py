@@ -42,6 +42,8 @@ class Tiles(wiring.Component):
     Parameters
     ----------
     config : FixarConfig
+    weights : layout
+        Of a row of the pass table's weights, as ``Walk`` has it.
     read_latency : int
         Latency from ``tile_read`` to the arrays, less that from ``row_o`` (which equals a step's).
 

@@ -18,7 +18,8 @@ class Plane(enum.Enum, shape=2):
 
 
 def beat_layout(rows):
-    """``row``: the row of the beat's first element. ``last``: the beat ends the command."""
+    """``plane``: the part of the slot that the beat holds. ``row``: the row of the beat's first
+    element. ``ends_slot``, ``last``: the beat ends the slot, the command."""
     return data.StructLayout({"plane": Plane, "row": range(rows), "ends_slot": 1, "last": 1})
 
 

@@ -96,7 +96,8 @@ class ReplayManager:
 
     def update_items(self, items, fill, priorities, saturated, invalid):
         """``set_items`` with ``priorities``, one for each item; ``invalid`` ones are left out.
-        Returns ``(bad, clipped)``; ``clipped`` is how many of the others are ``saturated``."""
+        Returns ``(bad, clipped)``: the position of the first invalid one, or -1, and how many of
+        the others are ``saturated``."""
         largest, self.total, bad, clipped = put_updates(
             self._tree,
             self._offsets,
@@ -127,8 +128,9 @@ class ReplayManager:
         return bad
 
     def enter_updates(self, begin, capacity, priorities, saturated, invalid):
-        """``fill`` with ``priorities``; an ``invalid`` one becomes 0. Returns the same as
-        ``update_items``."""
+        """``fill`` with ``priorities``, one for each leaf; an ``invalid`` one becomes 0. Returns
+        ``(bad, clipped)``: the position of the first invalid one, or -1, and how many of the others
+        are ``saturated``."""
         largest, self.total, bad, clipped = enter_updates(
             self._tree,
             self._offsets,
