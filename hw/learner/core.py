@@ -11,7 +11,7 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.commands import COMMANDS, LEARNING, LearnOpcode
+from hw.learner.commands import COMMANDS, LEARNING
 from hw.learner.control.batch_redirect import BatchRedirect
 from hw.learner.control.iteration import Iteration
 from hw.learner.network.trainer import Trainer
@@ -76,8 +76,7 @@ class LearnerCore(CommandCore):
         m.submodules.redirect = redirect = BatchRedirect(
             self.config.engine.data_width, self.config.learner.batch
         )
-        command, state = self.views(run.raw), data.View(REPLAY_STATUS.shape, replay.status)
-        learn = command[LearnOpcode.LEARN]
+        state = data.View(REPLAY_STATUS.shape, replay.status)
         missing = Signal(len(self.config.learner.parameter_sets), init=~0)
         m.d.comb += [
             run.state.capacity.eq(state.capacity),
@@ -89,8 +88,8 @@ class LearnerCore(CommandCore):
             iteration.operands.eq(self.operands),
             iteration.results.eq(self.results),
             iteration.status.eq(replay.status),
-            learner.sets.eq(command[LearnOpcode.LOAD].sets),
-            redirect.count.eq(learn.batch),
+            learner.sets.eq(self.field("sets", run.raw)),
+            redirect.count.eq(self.field("batch", run.raw)),
             redirect.passing.eq(iteration.trains),
             redirect.start.eq(iteration.learner.train),
             redirect.drawing.eq(iteration.drawing),
@@ -126,12 +125,10 @@ class LearnerCore(CommandCore):
     def _words(self, m, run, learner, redirect, acting):
         """Wires incoming beats (an image, or observations) and outgoing beats (an image, or
         actions)."""
-        command = self.views(run.raw)
+        count, batch = (self.field(name, run.raw) for name in ("count", "batch"))
         m.d.comb += [
             learner.acting.eq(acting),
-            learner.batch.eq(
-                Mux(acting, command[LearnOpcode.ACT].count, command[LearnOpcode.LEARN].batch)
-            ),
+            learner.batch.eq(Mux(acting, count, batch)),
             learner.records.payload.eq(Mux(acting, run.words.p.data, redirect.records.payload)),
             learner.records.valid.eq(Mux(acting, run.words.valid, redirect.records.valid)),
             redirect.records.ready.eq(learner.records.ready & ~acting),
@@ -148,7 +145,7 @@ class LearnerCore(CommandCore):
 
     def _commands(self, m, run, replay, iteration, learning):
         """Chooses who gives the replay core its commands: the dispatcher, or an iteration."""
-        arriving = data.View(LEARNING[LearnOpcode.LEARN].shape, self.command.payload).opcode
+        arriving = self.field("opcode", self.command.payload)
         own = Signal()
         m.d.comb += [
             own.eq(Cat(arriving == opcode.value for opcode in self.table).any()),

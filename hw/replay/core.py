@@ -3,6 +3,7 @@
 One command at a time; within it draw, gather and write overlap, and insert is a run of bursts.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 from amaranth import *
@@ -99,7 +100,7 @@ class ReplayCore(CommandCore):
         self._status(m, run, flags, units)
 
     def _wire(self, m, run, flags, manager, items, insert, gather, ask, ring):
-        command, selected = self.views(run.raw), run.selected
+        selected = run.selected
         lists = [opcode for opcode in COMMANDS.movers("source") if opcode is not Opcode.INSERT]
         batches = COMMANDS.movers("destination")
         for flag, opcodes in ((flags.is_list, lists), (flags.is_batch, batches)):
@@ -124,7 +125,8 @@ class ReplayCore(CommandCore):
         connect(m, gather.o, run.reply_words)
         connect(m, gather.read, flipped(self.storage_read))
         connect(m, insert.write, flipped(self.storage_write))
-        count = command[Opcode.SET].count
+        field = partial(self.field, raw=run.raw)
+        count = field("count")
         m.d.comb += [
             insert.storage.eq(self.storage),
             insert.position.eq(ring.position),
@@ -132,13 +134,13 @@ class ReplayCore(CommandCore):
             insert.count.eq(count),
             insert.granules.eq(ring.granules),
             insert.stride.eq(ring.stride),
-            items.opcode.eq(command[Opcode.SET].opcode),
-            items.given.eq(command[Opcode.INSERT].given),
+            items.opcode.eq(field("opcode")),
+            items.given.eq(field("given")),
             items.fill.eq(ring.fill),
             items.place.eq(ring.position),
             items.failed.eq(run.failed),
-            items.alpha.eq(command[Opcode.UPDATE].alpha),
-            items.epsilon.eq(command[Opcode.UPDATE].epsilon),
+            items.alpha.eq(field("alpha")),
+            items.epsilon.eq(field("epsilon")),
             items.count.payload.eq(count),
             gather.count.eq(count),
             gather.granules.eq(Mux(selected.get, 0, ring.granules)),
@@ -146,9 +148,9 @@ class ReplayCore(CommandCore):
             gather.storage.eq(self.storage),
             gather.total.eq(manager.total),
             gather.fill.eq(ring.fill),
-            gather.beta.eq(command[Opcode.SAMPLE].beta),
-            manager.stratum_width.eq(command[Opcode.SAMPLE].stratum_width),
-            manager.seed.eq(Cat(*command[Opcode.SEED].state)),
+            gather.beta.eq(field("beta")),
+            manager.stratum_width.eq(field("stratum_width")),
+            manager.seed.eq(Cat(*field("state"))),
             ask.count.eq(count),
             ask.is_list.eq(flags.is_list | (flags.given & ~flags.clearing)),
             ask.is_insert.eq(selected.insert),

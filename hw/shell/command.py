@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from amaranth.lib import data
+
 from hw.errors import UsageError
 from hw.shell.errors import ShellError
 from hw.shell.layout import Field, Layout
@@ -197,6 +199,24 @@ class CommandTable(dict):
                         f"{command.name} and at {fields[name]} of another"
                     )
         return places
+
+    def field(self, name, raw):
+        """The field ``name`` of the command in ``raw``, whichever of those that have it this is.
+
+        ValueError if no command has the field, or two have it at different bytes or of different
+        kinds: then it must be read from the command's own layout.
+        """
+        places = {}
+        for command in self.values():
+            for field in command.fields:
+                if field.name == name:
+                    kind = field.kind if field.count == 1 else f"{field.kind}[{field.count}]"
+                    places[command.offsets[name], kind] = command
+        if len(places) != 1:
+            where = ", ".join(f"{kind} at {byte}" for byte, kind in sorted(places)) or "nowhere"
+            raise UsageError(f"field {name} must be at one byte of all commands, not {where}")
+        (command,) = places.values()
+        return data.View(command.shape, raw)[name]
 
     def movers(self, name):
         """Opcodes of the commands whose footprint ``name`` the dispatcher moves."""

@@ -116,3 +116,7 @@ class CommandCore(wiring.Component):
     def views(self, raw):
         """``raw`` seen as each command, by opcode."""
         return {opcode: data.View(layout.shape, raw) for opcode, layout in self.COMMANDS.items()}
+
+    def field(self, name, raw):
+        """A field of the command in ``raw``, whichever of those that have it this is."""
+        return self.table.field(name, raw)

@@ -6,11 +6,13 @@ An iteration takes the clocks of its gradient step, those of the draw that are n
 and 5 more.
 """
 
+from functools import partial
+
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.learner.commands import COMMANDS, LearnOpcode
+from hw.learner.commands import LEARNING
 from hw.learner.contract import LearnerControl
 from hw.learner.control.iteration_reader import IterationReader
 from hw.learner.control.iteration_report import IterationReport
@@ -130,18 +132,17 @@ class Iteration(wiring.Component):
     def _addresses(self, m):
         """Addresses; beats of a batch and of a list of TD errors."""
         reader, writer, width = self._reader, self._writer, self.config.engine.data_width
-        learn = self._learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
-        train = data.View(COMMANDS[LearnOpcode.TRAIN].shape, self.raw)
-        listed, shift = train.batch * ITEM.size, (width // 8).bit_length() - 1
+        field = partial(LEARNING.field, raw=self.raw)
+        listed, shift = field("batch") * ITEM.size, (width // 8).bit_length() - 1
         m.d.comb += [
             reader.start.eq(self.start),
-            reader.address.eq(self.operands + learn.source),
-            reader.batch_address.eq(self.operands + train.batches),
+            reader.address.eq(self.operands + field("source")),
+            reader.batch_address.eq(self.operands + field("batches")),
             reader.beats.eq(round_up(self.run, width // 8) >> shift),
             reader.advance.eq(round_up(self.run, 64)),
             writer.start.eq(self.start),
-            writer.address.eq(self.results + learn.destination),
-            writer.list_address.eq(self.results + train.td_errors),
+            writer.address.eq(self.results + field("destination")),
+            writer.list_address.eq(self.results + field("td_errors")),
             writer.beats.eq(round_up(listed, width // 8) >> shift),
             writer.advance.eq(round_up(listed, 64)),
             self.reading.eq(reader.busy),
@@ -186,7 +187,7 @@ class Iteration(wiring.Component):
             m.d.comb += self._report.restart.eq(1)
             with m.If(self.start):
                 m.d.sync += [
-                    self._left.eq(self._learn.count),
+                    self._left.eq(LEARNING.field("count", self.raw)),
                     self._begun.eq(0),
                     self.error.eq(Error.NONE),
                     self.detail.eq(0),
