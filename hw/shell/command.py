@@ -147,11 +147,23 @@ class Command(Layout):
         limits = [(field, *field.limits(config)) for field in self.fields]
         return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
-    def outside(self, field):
-        """``(error, detail)`` of a field outside of its limits: FIELD says which byte it is."""
-        if field.error is not None:
-            return field.error, 0
-        return ShellError.FIELD, self.offsets[field.name]
+    def outside(self, c, config):
+        """``(condition, error, detail)`` for each limit: ``condition`` is whether a field of ``c``
+        is beyond it. An error FIELD says at which byte that field is."""
+        for field, low, high in self.checked(config):
+            value = getattr(c, field.name)
+            why = (ShellError.FIELD, self.offsets[field.name])
+            if field.error is not None:
+                why = (field.error, 0)
+            if low is not None and (low > 0 or field.kind[0] == "i"):
+                yield value < low, *why
+            if high is not None:
+                yield value > high, *why
+
+    def broken(self, c, s):
+        """``(condition, error, detail)`` for each rule: ``condition`` is whether it is broken."""
+        for rule in self.rules:
+            yield rule.broken(c, s), rule.error, rule.detail(c, s)
 
     def markdown(self, config=None):
         """The command's section of the register document."""

@@ -66,7 +66,12 @@ class CommandCore(wiring.Component):
             core_members(
                 self.buffers, lambda master: engine_of(config, master).data_width, self.STATUS
             )
+            | self.own_members()
         )
+
+    def own_members(self):
+        """Members beyond those of every core: what a core has for a core around it."""
+        return {}
 
     @staticmethod
     def state_layout(config):

@@ -189,20 +189,11 @@ class Decoder(wiring.Component):
 
     def _refusals(self, command, common, words, s):
         """``(condition, error, detail)`` of fields, padding and rules."""
-        view = data.View(command.shape, self.raw)
-        for field, low, high in command.checked(self.config):
-            value, wrong = getattr(view, field.name), C(0)
-            if low is not None and (low > 0 or field.kind[0] == "i"):
-                wrong |= value < low
-            if high is not None:
-                wrong |= value > high
-            yield wrong, *command.outside(field)
+        yield from command.outside(data.View(command.shape, self.raw), self.config)
         if command.used < COMMAND_BYTES:
             behind = Cat(words[command.used // 4 :]).any()
             yield behind, ShellError.FIELD, command.used
-        c = self._whole(command, common)
-        for rule in command.rules:
-            yield rule.broken(c, s), rule.error, rule.detail(c, s)
+        yield from command.broken(self._whole(command, common), s)
 
     def _footprints(self, m, common, s):
         """Beats of each footprint, registered; and the conditions that refuse it."""
