@@ -10,7 +10,7 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.fa3c.commands import BUFFERS, COMMANDS, Opcode
+from hw.fa3c.commands import BUFFERS, COMMANDS
 from hw.fa3c.config import STRIPES
 from hw.fa3c.masters import AHEAD, MASTERS, Masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
@@ -149,7 +149,7 @@ class A3cCore(CommandCore):
             rms.command.valid.eq(moving | update.valid),
             update.ready.eq(rms.command.ready & ~moving),
             command.kind.eq(Mux(update.p.sync, RmsKind.SYNC, RmsKind.UPDATE)),
-            command.squares.eq(self.views(run.raw)[Opcode.LOAD].image),
+            command.squares.eq(self.field("image", run.raw)),
             *(
                 command[name].eq(update.p[name])
                 for name in ("unit", "layer", "rate", "decay", "gain", "epsilon", "snapshot")
@@ -160,11 +160,10 @@ class A3cCore(CommandCore):
             m.d.comb += command.kind.eq(Mux(run.selected.load, RmsKind.LOAD, RmsKind.STORE))
 
     def _run(self, m, run, round_, rms, now):
-        command = self.views(run.raw)
-        image = command[Opcode.LOAD].image[0]
+        image = self.field("image", run.raw)[0]
         m.d.comb += [
             round_.start.eq(run.start & run.selected.round),
-            round_.count.eq(command[Opcode.ROUND].count),
+            round_.count.eq(self.field("count", run.raw)),
             round_.failed.eq(run.failed),
             # Rollouts and snapshots belong to the theta that is replaced.
             round_.clear.eq(run.start & run.selected.load & (image == 0)),

@@ -2,5 +2,6 @@
 
 Read ``commands.py`` and ``records.py``, ``layouts.py`` (a slot: one time step of every row),
 ``core.py``, then the folders that a number passes: ``intake``, ``array``, and ``statistics`` beside
-them. ``output.py`` writes the results. ``estimate.py`` counts resources.
+them. ``standardize.py`` makes codes of numbers, or squares for the statistics. ``output.py`` writes
+the results. ``estimate.py`` counts resources.
 """

@@ -51,8 +51,8 @@ class GaeCore(CommandCore):
         m.submodules.intake = intake = Intake(config)
         m.submodules.estimator = estimator = Estimator(config.gae)
         m.submodules.output = output = Output(config)
-        command, selected = self.views(run.raw), run.selected
-        head, numbers = command[Opcode.PULL], command[Opcode.ESTIMATE]
+        selected, count = run.selected, self.field("count", run.raw)
+        numbers = self.views(run.raw)[Opcode.ESTIMATE]
         now = SimpleNamespace(
             phase=Signal(Phase),
             open=Signal(config.gae.rows),  # rows whose newest slot is a STEP
@@ -67,8 +67,8 @@ class GaeCore(CommandCore):
                 run.start & (selected.push | selected.push_codes | selected.statistics)
             ),
             intake.command.eq(run.raw),
-            intake.opcode.eq(head.opcode),
-            intake.count.eq(head.count),
+            intake.opcode.eq(self.field("opcode", run.raw)),
+            intake.count.eq(count),
             intake.open.eq(now.open),
             intake.i.payload.eq(run.words.p.data),
             intake.i.valid.eq(run.words.valid),
@@ -77,7 +77,7 @@ class GaeCore(CommandCore):
                 getattr(estimator, name).eq(getattr(numbers, name))
                 for name in coefficient_ports(config.gae)
             ),
-            estimator.pull_count.eq(head.count),
+            estimator.pull_count.eq(count),
             estimator.rewind_to.eq(now.fill),
             output.moments.eq(intake.moments),
             output.pulling.eq(selected.pull),

@@ -3,6 +3,6 @@
 Read ``commands.py`` and ``records.py``, ``contract.py`` (what a learner is to the core around it),
 ``core.py``, ``config.py`` (layers mapped to PEs). Then the folders: ``control`` runs the
 iterations, ``samples`` holds a batch, ``network`` wires the layers (``network/trainer.py`` first),
-``chain`` has the arithmetic of a layer, ``parameters`` has its weights. ``estimate.py`` counts
-resources.
+``chain`` has the arithmetic of a layer, ``parameters`` has its weights, and ``memory_ports.py`` is
+between these two. ``estimate.py`` counts resources.
 """

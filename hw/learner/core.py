@@ -1,8 +1,9 @@
 """The learner's core: the replay core with a learner behind it, and the commands of both.
 
-A command of the replay core passes without latency. An iteration of LEARN is a SAMPLE of the replay
-core, whose batch goes to the learner, an UPDATE with the TD errors that the learner sends back, and
-an INSERT. An iteration of TRAIN takes its batch from operands and writes the TD errors to results.
+A command of the replay core passes without latency. An iteration of LEARN gives that core three
+jobs: a SAMPLE, whose batch goes to the learner, an UPDATE, which takes the TD errors that the
+learner sends back, and an INSERT. An iteration of TRAIN takes its batch from operands and writes
+the TD errors to results.
 LOAD and STORE move the parameter image at the learner's pace. ACT moves observations to the
 learner, and the network's outputs back.
 """
@@ -11,12 +12,12 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.learner.commands import COMMANDS, LEARNING, LearnOpcode
-from hw.learner.control.batch_redirect import BatchRedirect
+from hw.learner.commands import COMMANDS, LEARNING
 from hw.learner.control.iteration import Iteration
+from hw.learner.control.td_error_queue import TdErrorQueue
 from hw.learner.network.trainer import Trainer
 from hw.learner.records import LEARNER_STATUS, LearnError
-from hw.replay.core import ReplayCore
+from hw.replay.job_core import JobReplayCore
 from hw.replay.records import REPLAY_STATUS
 from hw.replay.replay_state import state_shapes
 from hw.shell.core import CommandCore
@@ -40,7 +41,7 @@ class LearnerCore(CommandCore):
 
     COMMANDS = COMMANDS
     STATUS = LEARNER_STATUS
-    BUFFERS = ReplayCore.BUFFERS
+    BUFFERS = JobReplayCore.BUFFERS
 
     @property
     def table(self):
@@ -68,16 +69,15 @@ class LearnerCore(CommandCore):
         """Ports are shared with the inner replay core, so they are wired in ``execute``."""
 
     def execute(self, m, run):
-        m.submodules.replay = replay = ReplayCore(
+        m.submodules.replay = replay = JobReplayCore(
             self.config.replay_kernel, self.make_insert_check()
         )
         m.submodules.learner = learner = self.make_learner()
         m.submodules.iteration = iteration = Iteration(self.config)
-        m.submodules.redirect = redirect = BatchRedirect(
+        m.submodules.td_errors = td_errors = TdErrorQueue(
             self.config.engine.data_width, self.config.learner.batch
         )
-        command, state = self.views(run.raw), data.View(REPLAY_STATUS.shape, replay.status)
-        learn = command[LearnOpcode.LEARN]
+        state = data.View(REPLAY_STATUS.shape, replay.status)
         missing = Signal(len(self.config.learner.parameter_sets), init=~0)
         m.d.comb += [
             run.state.capacity.eq(state.capacity),
@@ -89,25 +89,23 @@ class LearnerCore(CommandCore):
             iteration.operands.eq(self.operands),
             iteration.results.eq(self.results),
             iteration.status.eq(replay.status),
-            learner.sets.eq(command[LearnOpcode.LOAD].sets),
-            redirect.count.eq(learn.batch),
-            redirect.passing.eq(iteration.trains),
-            redirect.start.eq(iteration.learner.train),
-            redirect.drawing.eq(iteration.drawing),
-            redirect.giving.eq(iteration.giving),
-            redirect.drop.eq(iteration.drop),
-            iteration.complete.eq(redirect.complete),
-            iteration.empty.eq(redirect.empty),
+            learner.sets.eq(self.field("sets", run.raw)),
+            td_errors.count.eq(self.field("batch", run.raw)),
+            td_errors.start.eq(iteration.learner.train),
+            td_errors.drop.eq(iteration.drop),
+            iteration.complete.eq(td_errors.complete),
+            iteration.empty.eq(td_errors.empty),
         ]  # fmt: skip
         connect(m, iteration.learner, learner.control)
-        connect(m, iteration.batch, redirect.batch)
-        connect(m, redirect.list, iteration.list)
-        connect(m, learner.td, redirect.td)
+        connect(m, iteration.job, replay.job)
+        connect(m, replay.job_outcome, iteration.outcome)
+        connect(m, learner.td, td_errors.td)
 
         modes = Signal(data.StructLayout({"learning": 1, "moving": 1, "acting": 1}))
-        self._words(m, run, learner, redirect, modes.acting)
-        self._commands(m, run, replay, iteration, modes.learning)
-        self._memory(m, run, replay, redirect, iteration, modes)
+        self._batches(m, run, replay, learner, iteration, td_errors, modes.acting)
+        self._words(m, run, learner, modes.acting)
+        self._commands(m, run, replay)
+        self._memory(m, run, replay, iteration, modes)
         self._run(m, run, learner, iteration, missing, modes)
         status = {field.name: state[field.name] for field in REPLAY_STATUS.fields}
         status |= {"loaded": ~missing, "iterations": iteration.iterations}
@@ -123,18 +121,31 @@ class LearnerCore(CommandCore):
         """Whether the command that starts finishes one clock after its start."""
         return Const(0)
 
-    def _words(self, m, run, learner, redirect, acting):
+    def _batches(self, m, run, replay, learner, iteration, td_errors, acting):
+        """Wires batches to the learner and TD errors from it, to and from the replay core or, in a
+        TRAIN, the iteration. In an ACT the batch is observations."""
+        records, trains, items = learner.records, iteration.trains, td_errors.items
+        m.d.comb += [
+            records.payload.eq(Mux(trains, iteration.batch.payload, replay.batch.payload)),
+            records.valid.eq(Mux(trains, iteration.batch.valid, replay.batch.valid)),
+            iteration.batch.ready.eq(records.ready & trains),
+            replay.batch.ready.eq(records.ready & ~trains),
+            iteration.list.payload.eq(items.payload),
+            iteration.list.valid.eq(items.valid & trains),
+            replay.items.payload.eq(items.payload),
+            replay.items.valid.eq(items.valid & ~trains),
+            items.ready.eq(Mux(trains, iteration.list.ready, replay.items.ready)),
+        ]
+        with m.If(acting):
+            m.d.comb += [records.payload.eq(run.words.p.data), records.valid.eq(run.words.valid)]
+
+    def _words(self, m, run, learner, acting):
         """Wires incoming beats (an image, or observations) and outgoing beats (an image, or
         actions)."""
-        command = self.views(run.raw)
+        count, batch = (self.field(name, run.raw) for name in ("count", "batch"))
         m.d.comb += [
             learner.acting.eq(acting),
-            learner.batch.eq(
-                Mux(acting, command[LearnOpcode.ACT].count, command[LearnOpcode.LEARN].batch)
-            ),
-            learner.records.payload.eq(Mux(acting, run.words.p.data, redirect.records.payload)),
-            learner.records.valid.eq(Mux(acting, run.words.valid, redirect.records.valid)),
-            redirect.records.ready.eq(learner.records.ready & ~acting),
+            learner.batch.eq(Mux(acting, count, batch)),
             learner.image_i.payload.eq(run.words.p.data),
             learner.image_i.valid.eq(run.words.valid & ~acting),
             run.words.ready.eq(Mux(acting, learner.records.ready, learner.image_i.ready)),
@@ -146,55 +157,44 @@ class LearnerCore(CommandCore):
             learner.image_o.ready.eq(run.reply_words.ready & ~acting),
         ]
 
-    def _commands(self, m, run, replay, iteration, learning):
-        """Chooses who gives the replay core its commands: the dispatcher, or an iteration."""
-        arriving = data.View(LEARNING[LearnOpcode.LEARN].shape, self.command.payload).opcode
+    def _commands(self, m, run, replay):
+        """Passes commands to the dispatcher or to the replay core, and takes their outcomes."""
+        arriving = self.field("opcode", self.command.payload)
         own = Signal()
         m.d.comb += [
             own.eq(Cat(arriving == opcode.value for opcode in self.table).any()),
             run.command.payload.eq(self.command.payload),
             run.command.valid.eq(self.command.valid & own),
-            replay.command.payload.eq(
-                Mux(learning, iteration.command.payload, self.command.payload)
-            ),
-            replay.command.valid.eq(
-                Mux(learning, iteration.command.valid, self.command.valid & ~own)
-            ),
-            iteration.command.ready.eq(replay.command.ready & learning),
-            self.command.ready.eq(Mux(own, run.command.ready, replay.command.ready & ~learning)),
-            iteration.outcome.payload.eq(replay.outcome.payload),
-            iteration.outcome.valid.eq(replay.outcome.valid & learning),
+            replay.command.payload.eq(self.command.payload),
+            replay.command.valid.eq(self.command.valid & ~own),
+            self.command.ready.eq(Mux(own, run.command.ready, replay.command.ready)),
             self.outcome.payload.eq(
                 Mux(run.outcome.valid, run.outcome.payload, replay.outcome.payload)
             ),
-            self.outcome.valid.eq(run.outcome.valid | (replay.outcome.valid & ~learning)),
+            self.outcome.valid.eq(run.outcome.valid | replay.outcome.valid),
             run.outcome.ready.eq(self.outcome.ready),
-            replay.outcome.ready.eq(Mux(learning, iteration.outcome.ready, self.outcome.ready)),
+            replay.outcome.ready.eq(self.outcome.ready),
         ]
 
-    def _memory(self, m, run, replay, redirect, iteration, modes):
-        """Inside a LEARN the replay core needs no check of operands and results: they were checked,
-        or there are none. Replay core, iteration and dispatcher take turns at the host's port."""
-        everything = C(0xFFFF_FFFF, 32)
+    def _memory(self, m, run, replay, iteration, modes):
+        """Replay core, iteration and dispatcher take turns at the host's port."""
         m.d.comb += [
             replay.operands.eq(self.operands),
+            replay.operands_bytes.eq(self.operands_bytes),
             replay.results.eq(self.results),
+            replay.results_bytes.eq(self.results_bytes),
             replay.storage.eq(self.storage),
             replay.storage_pages.eq(self.storage_pages),
-            replay.operands_bytes.eq(Mux(modes.learning, everything, self.operands_bytes)),
-            replay.results_bytes.eq(Mux(modes.learning, everything, self.results_bytes)),
         ]
-        connect(m, replay.host_read, redirect.replay_read)
-        connect(m, replay.host_write, redirect.replay_write)
         for name in ("storage_read", "storage_write"):
             connect(m, getattr(replay, name), flipped(getattr(self, name)))
         reads = [
-            (~iteration.reading & ~modes.moving, redirect.read),
+            (~iteration.reading & ~modes.moving, replay.host_read),
             (iteration.reading, iteration.read),
             (modes.moving, run.read),
         ]
         writes = [
-            (~modes.learning & ~modes.moving, redirect.write),
+            (~modes.learning & ~modes.moving, replay.host_write),
             (modes.learning, iteration.write),
             (modes.moving, run.write),
         ]

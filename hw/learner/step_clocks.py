@@ -99,9 +99,9 @@ class _Walk:
         self.ends = []  # the clocks from which the loss, or ``Outputs``, works on them
 
     def go(self, start, samples, step):
-        """Calls ``step(sample)`` for ``samples`` samples; the first begins at ``start + 1`` or later.
-        Once they repeat with a period, whole periods are left out: returns the clocks of those, to
-        be added to all clocks found."""
+        """Calls ``step(sample)`` for ``samples`` samples; the first begins at ``start + 1`` or
+        later. Once they repeat with a period, whole periods are left out: returns the clocks of
+        those, to be added to all clocks found."""
         self.begun = before = start + 1 - self.interval
         seen, recent, begins, later = {}, deque(maxlen=self.depth), [], 0
         first = sample = len(self.ends)

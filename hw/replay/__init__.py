@@ -4,5 +4,5 @@ Read ``commands.py`` and ``records.py`` (its commands and their data), ``core.py
 executed), then the units that a batch passes: ``item_reader.py``, ``operation_issuer.py``,
 ``tree``, ``gather.py``. ``insert.py`` stores experiences, ``replay_state.py`` says where;
 ``priority.py`` and ``weight.py`` are the two formulas. The kernels of ``hw.learner`` contain this
-core.
+core as ``job_core.py``, whose batches and items are streams (``job_dispatcher.py``).
 """

@@ -78,6 +78,7 @@ FIELDS = {
     )
 }
 _COUNT = counted(MAX_COUNT)
+# Keeps ``beta`` at its byte of SAMPLE: the core reads it there for all (``CommandTable.field``).
 _UNUSED = Field("reserved", "u64", "0", high=0)
 _STORED = _storage(lambda c, s: s.extent)
 _BATCH = results(lambda c, s: c.transfer * GRANULE_BYTES, "a batch; zeros fill its last beat")

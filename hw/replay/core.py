@@ -25,7 +25,6 @@ from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["ReplayCore"]
 
-
 #: Products by an experience's granules, a DSP block each: of an index, of a place, of a run of
 #: places, and of a command's items.
 _PRODUCTS = 4
@@ -93,71 +92,83 @@ class ReplayCore(CommandCore):
         # state: experiences move to storage, places are cleared.
         names = ("is_list", "is_batch", "given", "storing", "clearing")
         flags = Signal(data.StructLayout(dict.fromkeys(names, 1)))
-        self._wire(m, run, flags, **vars(units))
-        refused = self._checked(m, run, units)
-        self._run(m, run, flags, units, refused)
-        self._status(m, run, flags, units)
-
-    def _wire(self, m, run, flags, manager, items, insert, gather, ask, ring):
-        command, selected = self.views(run.raw), run.selected
-        lists = [opcode for opcode in COMMANDS.movers("source") if opcode is not Opcode.INSERT]
-        batches = COMMANDS.movers("destination")
-        for flag, opcodes in ((flags.is_list, lists), (flags.is_batch, batches)):
-            m.d.comb += flag.eq(Cat(getattr(selected, o.name.lower()) for o in opcodes).any())
+        work, ring = self.work(m, run, units.gather), units.ring
+        self._wire(m, work, flags, **vars(units))
         m.d.comb += [
-            flags.given.eq(selected.insert & (items.given != Given.NOTHING)),
             run.state.capacity.eq(ring.capacity),
             run.state.granules.eq(ring.granules),
             run.state.extent.eq(ring.extent),
             run.state.fill.eq(ring.fill),
-            run.state.empty.eq(manager.total == 0),
+            run.state.empty.eq(units.manager.total == 0),
+            ring.raw.eq(run.raw),
+            ring.transfer.eq(run.stages.transfer),
+            units.manager.seed.eq(Cat(*self.field("state", run.raw))),
         ]
+        self._run(m, work, flags, units, self._checked(m, work, units))
+        self._status(m, work, flags, units)
 
+    def work(self, m, run, gather):
+        """What is worked on: the command of ``run``, its fields and the members of ``Dispatcher``
+        by name; ``taken``: it comes in this clock; ``fetch``: request its priorities. A core that
+        has jobs too overrides this."""
+        fields = ("opcode", "count", "given", "alpha", "epsilon", "stratum_width", "beta")
+        followed = ("selected", "start", "running", "failed", "replied", "words")
+        driven = ("reply", "finish", "error", "detail")
+        connect(m, gather.o, run.reply_words)
+        return SimpleNamespace(
+            **{name: self.field(name, run.raw) for name in fields},
+            **{name: getattr(run, name) for name in (*followed, *driven)},
+            priority=self.views(run.raw)[Opcode.INSERT].priority,
+            taken=self.command.valid & self.command.ready,
+            fetch=run.fetch.priorities,
+        )
+
+    def _wire(self, m, work, flags, manager, items, insert, gather, ask, ring):
+        for flag, name in ((flags.is_list, "source"), (flags.is_batch, "destination")):
+            movers = (o.name.lower() for o in COMMANDS.movers(name) if o is not Opcode.INSERT)
+            m.d.comb += flag.eq(Cat(getattr(work.selected, mover) for mover in movers).any())
         # Operands go to the insert engine or to the list; results come from the gather engine.
         m.d.comb += [
-            insert.words.payload.eq(run.words.p.data),
-            items.words.payload.eq(run.words.p.data),
-            insert.words.valid.eq(run.words.valid & flags.storing),
-            items.words.valid.eq(run.words.valid & ~flags.storing),
-            run.words.ready.eq(Mux(flags.storing, insert.words.ready, items.words.ready)),
+            flags.given.eq(work.selected.insert & (items.given != Given.NOTHING)),
+            insert.words.payload.eq(work.words.p.data),
+            items.words.payload.eq(work.words.p.data),
+            insert.words.valid.eq(work.words.valid & flags.storing),
+            items.words.valid.eq(work.words.valid & ~flags.storing),
+            work.words.ready.eq(Mux(flags.storing, insert.words.ready, items.words.ready)),
         ]
-        connect(m, gather.o, run.reply_words)
         connect(m, gather.read, flipped(self.storage_read))
         connect(m, insert.write, flipped(self.storage_write))
-        count = command[Opcode.SET].count
         m.d.comb += [
             insert.storage.eq(self.storage),
             insert.position.eq(ring.position),
             insert.capacity.eq(ring.capacity),
-            insert.count.eq(count),
+            insert.count.eq(work.count),
             insert.granules.eq(ring.granules),
             insert.stride.eq(ring.stride),
-            items.opcode.eq(command[Opcode.SET].opcode),
-            items.given.eq(command[Opcode.INSERT].given),
+            items.opcode.eq(work.opcode),
+            items.given.eq(work.given),
             items.fill.eq(ring.fill),
             items.place.eq(ring.position),
-            items.failed.eq(run.failed),
-            items.alpha.eq(command[Opcode.UPDATE].alpha),
-            items.epsilon.eq(command[Opcode.UPDATE].epsilon),
-            items.count.payload.eq(count),
-            gather.count.eq(count),
-            gather.granules.eq(Mux(selected.get, 0, ring.granules)),
+            items.failed.eq(work.failed),
+            items.alpha.eq(work.alpha),
+            items.epsilon.eq(work.epsilon),
+            items.count.payload.eq(work.count),
+            gather.count.eq(work.count),
+            gather.granules.eq(Mux(work.selected.get, 0, ring.granules)),
             gather.stride.eq(ring.stride),
             gather.storage.eq(self.storage),
             gather.total.eq(manager.total),
             gather.fill.eq(ring.fill),
-            gather.beta.eq(command[Opcode.SAMPLE].beta),
-            manager.stratum_width.eq(command[Opcode.SAMPLE].stratum_width),
-            manager.seed.eq(Cat(*command[Opcode.SEED].state)),
-            ask.count.eq(count),
+            gather.beta.eq(work.beta),
+            manager.stratum_width.eq(work.stratum_width),
+            ask.count.eq(work.count),
             ask.is_list.eq(flags.is_list | (flags.given & ~flags.clearing)),
-            ask.is_insert.eq(selected.insert),
+            ask.is_insert.eq(work.selected.insert),
             ask.is_batch.eq(flags.is_batch),
-            ask.is_find.eq(selected.find),
+            ask.is_find.eq(work.selected.find),
             ask.position.eq(ring.position),
             ask.entry.eq(Mux(flags.clearing, 0, ring.entry)),
-            ring.raw.eq(run.raw),
-            ring.transfer.eq(run.stages.transfer),
+            ring.priority.eq(work.priority),
             ring.advance.eq(ask.advance),
             ring.saturated.eq(items.saturated),
             ring.largest.eq(manager.maximum),
@@ -167,24 +178,23 @@ class ReplayCore(CommandCore):
         connect(m, manager.response, ask.response)
         connect(m, ask.answer, gather.response)
 
-    def _checked(self, m, run, units):
+    def _checked(self, m, work, units):
         """``bad``, and ``error`` and ``position`` of the INSERT that runs, by ``check``."""
         check, insert = self._check, units.insert
         if check is None:
             return SimpleNamespace(bad=Const(0), error=0, position=0)
         m.submodules.check = check
-        written = insert.write.data
         m.d.comb += [
-            check.start.eq(run.start),
+            check.start.eq(work.start),
             check.granules.eq(units.ring.granules),
-            check.valid.eq(written.valid & written.ready),
-            check.beat.eq(written.payload),
+            check.valid.eq(insert.write.data.valid & insert.write.data.ready),
+            check.beat.eq(insert.write.data.payload),
         ]
         return SimpleNamespace(bad=check.bad, error=check.ERROR, position=check.position)
 
-    def _run(self, m, run, flags, units, refused):
+    def _run(self, m, work, flags, units, refused):
         items, insert, ask, ring = units.items, units.insert, units.ask, units.ring
-        selected, manager = run.selected, units.manager
+        selected, manager = work.selected, units.manager
         with m.FSM() as fsm:
             m.d.comb += [
                 flags.storing.eq(fsm.ongoing("STORE")),
@@ -192,14 +202,14 @@ class ReplayCore(CommandCore):
             ]
             with m.State("IDLE"):
                 m.d.comb += [
-                    items.start.eq(run.start),
-                    ask.start.eq(run.start),
-                    ring.mark.eq(run.start),
-                    units.gather.start.eq(run.start & flags.is_batch),
-                    run.reply.eq(run.start & flags.is_batch),
-                    insert.start.eq(run.start & selected.insert & (ring.granules != 0)),
+                    items.start.eq(work.start),
+                    ask.start.eq(work.start),
+                    ring.mark.eq(work.start),
+                    units.gather.start.eq(work.start & flags.is_batch),
+                    work.reply.eq(work.start & flags.is_batch),
+                    insert.start.eq(work.start & selected.insert & (ring.granules != 0)),
                 ]
-                with m.If(run.start):
+                with m.If(work.start):
                     m.next = "STATE"
                     with m.If(insert.start):
                         m.next = "STORE"
@@ -215,17 +225,17 @@ class ReplayCore(CommandCore):
                 with m.If(items.count.ready):
                     m.next = "ANSWER"
             with m.State("ASK"):
-                m.d.comb += [ask.begin.eq(~flags.given), run.fetch.priorities.eq(flags.given)]
+                m.d.comb += [ask.begin.eq(~flags.given), work.fetch.eq(flags.given)]
                 m.next = "ANSWER"
-                with m.If(selected.insert & (run.failed | refused.bad)):
-                    m.d.comb += [ask.begin.eq(0), run.fetch.priorities.eq(0)]
+                with m.If(selected.insert & (work.failed | refused.bad)):
+                    m.d.comb += [ask.begin.eq(0), work.fetch.eq(0)]
                     m.next = "UNDO"
                 with m.Elif(flags.given):
                     m.next = "LIST"
             with m.State("ANSWER"):
-                with m.If(ask.complete & (run.replied | ~flags.is_batch)):
+                with m.If(ask.complete & (work.replied | ~flags.is_batch)):
                     m.next = "END"
-                    with m.If(selected.insert & run.failed):
+                    with m.If(selected.insert & work.failed):
                         m.next = "UNDO"
             with m.State("UNDO"):
                 # Of an INSERT that ends so: nothing that it may have touched can be drawn.
@@ -250,16 +260,16 @@ class ReplayCore(CommandCore):
                 with m.If(manager.idle):
                     m.next = "END"
             with m.State("END"):
-                m.d.comb += run.finish.eq(1)
+                m.d.comb += work.finish.eq(1)
                 with m.If(items.error != Error.NONE):
-                    m.d.comb += [run.error.eq(items.error), run.detail.eq(items.position)]
+                    m.d.comb += [work.error.eq(items.error), work.detail.eq(items.position)]
                 with m.Elif(ask.missed):
-                    m.d.comb += [run.error.eq(Error.TARGET), run.detail.eq(ask.detail)]
+                    m.d.comb += [work.error.eq(Error.TARGET), work.detail.eq(ask.detail)]
                 with m.Elif(refused.bad):
-                    m.d.comb += [run.error.eq(refused.error), run.detail.eq(refused.position)]
+                    m.d.comb += [work.error.eq(refused.error), work.detail.eq(refused.position)]
                 m.next = "IDLE"
 
-    def _status(self, m, run, flags, units):
+    def _status(self, m, work, flags, units):
         """The status block: the state of storage, and the clocks of the last batch until its last
         draw, its last arrival and its end."""
         manager, ring, gather = units.manager, units.ring, units.gather
@@ -267,15 +277,15 @@ class ReplayCore(CommandCore):
             Signal(32, name=f"clock_{name}") for name in ("now", "drawn", "gathered", "written")
         )
         m.d.sync += clock.eq(clock + 1)
-        with m.If(self.command.valid & self.command.ready):
+        with m.If(work.taken):
             m.d.sync += clock.eq(0)
-        with m.If(flags.is_batch & run.running & ~run.selected.get):
-            with m.If(units.ask.answered):
+        with m.If(flags.is_batch & work.running):
+            with m.If(units.ask.answered & ~work.selected.get):
                 m.d.sync += drawn.eq(clock)
-            with m.If(~gather.gathered):
+            with m.If(~gather.gathered & ~work.selected.get):
                 m.d.sync += gathered.eq(clock)
-        with m.If(flags.is_batch & run.running & ~run.replied):
-            m.d.sync += written.eq(clock)
+            with m.If(~work.replied):
+                m.d.sync += written.eq(clock)
         status = data.View(REPLAY_STATUS.shape, self.status)
         m.d.comb += [
             status.total.eq(manager.total),

@@ -49,8 +49,8 @@ class Gather(wiring.Component):
         Reads of experiences.
     o : Out(stream.Signature(data_width))
         The batch, the last word padded with zeros.
-    gathered : Out(1)
-        The last experience of the batch has arrived.
+    gathered, sent : Out(1)
+        The last experience of the batch has arrived; the last word of the batch has left.
     """
 
     def __init__(self, config, data_width, depth):
@@ -69,6 +69,7 @@ class Gather(wiring.Component):
                 "read": Out(read_port(data_width)),
                 "o": Out(stream.Signature(unsigned(data_width))),
                 "gathered": Out(1),
+                "sent": Out(1),
             }
         )
 
@@ -187,6 +188,10 @@ class Gather(wiring.Component):
             self.o.valid.eq(pack.o.valid),
             pack.o.ready.eq(self.o.ready),
         ]
+        with m.If(self.start):
+            m.d.sync += self.sent.eq(0)
+        with m.Elif(pack.o.valid & pack.o.ready & pack.o.p.last):
+            m.d.sync += self.sent.eq(1)
         with m.If(self.start):
             m.d.sync += records_left.eq(self.count)
         with m.Elif(move):

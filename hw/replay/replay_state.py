@@ -48,6 +48,8 @@ class ReplayState(wiring.Component):
         clipped priority.
     transfer : In
         Of SETUP: the granules of all places of storage together.
+    priority : In(priority_width)
+        Of an INSERT: the priority of its experiences, or 0.
     mark, rewind : In(1)
         Pulses: remember position and fill; return to the remembered ones.
     largest : In(priority_width)
@@ -75,6 +77,7 @@ class ReplayState(wiring.Component):
                     for name in ("setup", "restore", "advance", "saturated", "mark", "rewind")
                 },
                 "transfer": In(extent),
+                "priority": In(config.priority_width),
                 "largest": In(config.priority_width),
                 "capacity": Out(places, init=config.capacity),
                 "granules": Out(size),
@@ -90,9 +93,8 @@ class ReplayState(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        setup, restore, insert = (
-            data.View(COMMANDS[opcode].shape, self.raw)
-            for opcode in (Opcode.SETUP, Opcode.RESTORE, Opcode.INSERT)
+        setup, restore = (
+            data.View(COMMANDS[opcode].shape, self.raw) for opcode in (Opcode.SETUP, Opcode.RESTORE)
         )
         granules = self.beat_bytes // GRANULE_BYTES
         kept_position, kept_fill = Signal.like(self.position), Signal.like(self.fill)
@@ -103,7 +105,7 @@ class ReplayState(wiring.Component):
         m.d.comb += [
             self.maximum.eq(Mux(self.largest > restored, self.largest, restored)),
             self.entry.eq(
-                Mux(insert.priority != 0, insert.priority,
+                Mux(self.priority != 0, self.priority,
                     Mux(self.maximum != 0, self.maximum, initial))
             ),
         ]  # fmt: skip

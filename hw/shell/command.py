@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from amaranth.lib import data
+
 from hw.errors import UsageError
 from hw.shell.errors import ShellError
 from hw.shell.layout import Field, Layout
@@ -150,11 +152,23 @@ class Command(Layout):
         limits = [(field, *field.limits(config)) for field in self.fields]
         return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
-    def outside(self, field):
-        """``(error, detail)`` of a field outside of its limits: FIELD says which byte it is."""
-        if field.error is not None:
-            return field.error, 0
-        return ShellError.FIELD, self.offsets[field.name]
+    def outside(self, c, config):
+        """``(condition, error, detail)`` for each limit: ``condition`` is whether a field of ``c``
+        is beyond it. An error FIELD says at which byte that field is."""
+        for field, low, high in self.checked(config):
+            value = getattr(c, field.name)
+            why = (ShellError.FIELD, self.offsets[field.name])
+            if field.error is not None:
+                why = (field.error, 0)
+            if low is not None and (low > 0 or field.kind[0] == "i"):
+                yield value < low, *why
+            if high is not None:
+                yield value > high, *why
+
+    def broken(self, c, s):
+        """``(condition, error, detail)`` for each rule: ``condition`` is whether it is broken."""
+        for rule in self.rules:
+            yield rule.broken(c, s), rule.error, rule.detail(c, s)
 
     def markdown(self, config=None):
         """The command's section of the register document."""
@@ -203,6 +217,24 @@ class CommandTable(dict):
                         f"{command.name} and at {fields[name]} of another"
                     )
         return places
+
+    def field(self, name, raw):
+        """The field ``name`` of the command in ``raw``, whichever of those that have it this is.
+
+        ValueError if no command has the field, or two have it at different bytes or of different
+        kinds: then it must be read from the command's own layout.
+        """
+        places = {}
+        for command in self.values():
+            for field in command.fields:
+                if field.name == name:
+                    kind = field.kind if field.count == 1 else f"{field.kind}[{field.count}]"
+                    places[command.offsets[name], kind] = command
+        if len(places) != 1:
+            where = ", ".join(f"{kind} at {byte}" for byte, kind in sorted(places)) or "nowhere"
+            raise UsageError(f"field {name} must be at one byte of all commands, not {where}")
+        (command,) = places.values()
+        return data.View(command.shape, raw)[name]
 
     def movers(self, name):
         """Opcodes of the commands whose footprint ``name`` the dispatcher moves."""

@@ -67,7 +67,12 @@ class CommandCore(wiring.Component):
             core_members(
                 self.buffers, lambda master: engine_of(config, master).data_width, self.STATUS
             )
+            | self.own_members()
         )
+
+    def own_members(self):
+        """Members beyond those of every core: what a core has for a core around it."""
+        return {}
 
     @staticmethod
     def state_layout(config):
@@ -117,3 +122,7 @@ class CommandCore(wiring.Component):
     def views(self, raw):
         """``raw`` seen as each command, by opcode."""
         return {opcode: data.View(layout.shape, raw) for opcode, layout in self.COMMANDS.items()}
+
+    def field(self, name, raw):
+        """A field of the command in ``raw``, whichever of those that have it this is."""
+        return self.table.field(name, raw)

@@ -19,8 +19,6 @@ from hw.shell.program import COMMAND_BYTES
 
 __all__ = ["Decoder"]
 
-_COUNT = slice(32, 64)  # of the header, in bits
-
 
 class _State:
     """``s`` of the table's functions: the members of ``view``, and ``config``."""
@@ -124,7 +122,8 @@ class Decoder(wiring.Component):
     def _common(self, raw):
         """``c`` for the stages: the count, as wide as the longest list needs, and the values."""
         counts = [c.count for c in (self._fields(cmd, raw) for cmd in self.table.values())]
-        return SimpleNamespace(count=raw[_COUNT][: max(len(Value.cast(count)) for count in counts)])
+        width = max(len(Value.cast(count)) for count in counts)
+        return SimpleNamespace(count=self.table.field("count", raw)[:width])
 
     def _values(self, name, raw, s):
         """``(opcode, value)`` of the commands that name the value."""
@@ -193,20 +192,11 @@ class Decoder(wiring.Component):
 
     def _refusals(self, command, common, words, s):
         """``(condition, error, detail)`` of fields, padding and rules."""
-        view = data.View(command.shape, self.raw)
-        for field, low, high in command.checked(self.config):
-            value, wrong = getattr(view, field.name), C(0)
-            if low is not None and (low > 0 or field.kind[0] == "i"):
-                wrong |= value < low
-            if high is not None:
-                wrong |= value > high
-            yield wrong, *command.outside(field)
+        yield from command.outside(data.View(command.shape, self.raw), self.config)
         if command.used < COMMAND_BYTES:
             behind = Cat(words[command.used // 4 :]).any()
             yield behind, ShellError.FIELD, command.used
-        c = self._whole(command, common)
-        for rule in command.rules:
-            yield rule.broken(c, s), rule.error, rule.detail(c, s)
+        yield from command.broken(self._whole(command, common), s)
 
     def _footprints(self, m, common, s):
         """Beats of each footprint, registered; and the conditions that refuse it."""
@@ -220,7 +210,7 @@ class Decoder(wiring.Component):
                         c = self._whole(command, common)
                         beats = (footprint.bytes(c, s) + (beat_bytes - 1)) >> exact_log2(beat_bytes)
                         sizes.append((opcode, Value.cast(beats)))
-                        users.append((opcode, command, footprint))
+                        users.append((opcode, footprint))
             wide = Signal(
                 max(len(size) for _, size in sizes), name=f"{name}_beats", reset_less=True
             )
@@ -228,13 +218,13 @@ class Decoder(wiring.Component):
             m.d.comb += getattr(self.beats, name).eq(wide)
             begin = C(0)
             if offset:
-                begin = getattr(data.View(users[0][1].shape, self.raw), offset)
-            used = self._one_of(self.selected, [(opcode, C(1)) for opcode, _, _ in users])
+                begin = self.table.field(offset, self.raw)
+            used = self._one_of(self.selected, [(opcode, C(1)) for opcode, _ in users])
             # What lies behind ``begin``, in beats; it waits for no stage.
             behind = (getattr(self, declared.size_name) << exact_log2(declared.unit)) - begin
             room = Signal.like(behind >> exact_log2(beat_bytes), name=f"{name}_room")
             m.d.sync += room.eq(behind >> exact_log2(beat_bytes))
             if offset and len(wide) > MAX_BEATS.bit_length():
                 late.append((used & (wide > MAX_BEATS), ShellError.COUNT, 0))
-            late.append((used & (begin[:6].any() | (wide > room)), users[0][2].error, 0))
+            late.append((used & (begin[:6].any() | (wide > room)), users[0][1].error, 0))
         return late

@@ -104,7 +104,6 @@ class Dispatcher(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.decoder = decoder = self.decoder
-        head = data.View(next(iter(decoder.table.values())).shape, self.raw)
         raw = Signal(8 * COMMAND_BYTES, reset_less=True)
         m.d.comb += [
             self.raw.eq(raw),
@@ -113,8 +112,8 @@ class Dispatcher(wiring.Component):
             *(getattr(self, name).eq(getattr(decoder, name)) for name in self._passed_out),
         ]
 
-        self._operands(m, head)
-        self._results(m, head)
+        self._operands(m)
+        self._results(m)
 
         timer = Signal(range(decoder.LATENCY + 1))
         outcome = Signal(OUTCOME)
@@ -162,20 +161,20 @@ class Dispatcher(wiring.Component):
             getattr(self.selected, o.name.lower()) for o in self.decoder.table.movers(name)
         ).any()
 
-    def _operands(self, m, head):
+    def _operands(self, m):
         """Requests ``source`` when the command starts and other operands when the core wants them;
         passes their beats."""
-        read, asking = self.read, Signal()
+        table, read, asking = self.decoder.table, self.read, Signal()
         offset, beats = Signal(32), Signal(len(read.request.p.beats))
-        if "source" in self.decoder.table.footprints:
-            m.d.comb += [offset.eq(head.source), beats.eq(self.beats.source)]
+        if "source" in table.footprints:
+            m.d.comb += [offset.eq(table.field("source", self.raw)), beats.eq(self.beats.source)]
             with m.If(self.start):
                 m.d.sync += asking.eq(self._moved("source") & (self.beats.source != 0))
         for name in self._others:
-            view, wanted = self._holder(name), Signal(name=f"{name}_wanted")
+            wanted = Signal(name=f"{name}_wanted")
             with m.If(wanted):
                 m.d.comb += [
-                    offset.eq(getattr(view, name)),
+                    offset.eq(table.field(name, self.raw)),
                     beats.eq(getattr(self.beats, name)),
                 ]
             with m.If(getattr(self.fetch, name)):
@@ -193,15 +192,9 @@ class Dispatcher(wiring.Component):
             read.data.ready.eq(self.words.ready),
         ]
 
-    def _holder(self, name):
-        """``raw`` as a command that has the field ``name``."""
-        table = self.decoder.table
-        layout = next(c for c in table.values() if any(f.name == name for f in c.fields))
-        return data.View(layout.shape, self.raw)
-
-    def _results(self, m, head):
-        write, announcing = self.write, Signal()
-        if "destination" in self.decoder.table.footprints:
+    def _results(self, m):
+        table, write, announcing = self.decoder.table, self.write, Signal()
+        if "destination" in table.footprints:
             m.d.comb += write.request.p.beats.eq(self.beats.destination)
         with m.If(self.reply):
             m.d.sync += announcing.eq(1)
@@ -212,7 +205,7 @@ class Dispatcher(wiring.Component):
         with m.If(self.start):
             m.d.sync += self.replied.eq(0)
         m.d.comb += [
-            write.request.p.address.eq(self.results + head.destination),
+            write.request.p.address.eq(self.results + table.field("destination", self.raw)),
             write.request.valid.eq(announcing),
             write.done.ready.eq(1),
         ]

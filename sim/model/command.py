@@ -1,6 +1,7 @@
 """The twin's check of a command: it does the same as ``hw.shell.decoder``, from the same table."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from hw.shell.command import MAX_BEATS, Command
@@ -76,7 +77,19 @@ class CommandCheck:
         ``c.beats`` the beats of each footprint by name.
         """
         raw = bytes(raw)
-        decoded = self._seen.get(raw) or self._remembered(raw)
+        return self._examined(self._seen.get(raw) or self._remembered(raw), state, room)
+
+    def job(self, opcode, fields, state, room, streams=()):
+        """The same of a command that is not in memory, but given as ``fields``; others are 0. What
+        it moves of the footprints ``streams`` is in no buffer."""
+        command = self._table[opcode]
+        fields = dict.fromkeys(command.offsets, 0) | fields
+        decoded = self._meaning(command, fields, self._outside(command, fields), streams)
+        return self._examined(decoded, state, room)
+
+    @staticmethod
+    def _examined(decoded, state, room):
+        """What a call returns."""
         command, fields, refused, values, footprints = decoded
         c, beats = _Asked(), {}
         c.__dict__ = names = {**fields, "beats": beats}
@@ -103,19 +116,27 @@ class CommandCheck:
         return decoded
 
     def _decode(self, raw):
-        table, command = self._table, self._by_number.get(int.from_bytes(raw[:4], "little"))
+        command = self._by_number.get(int.from_bytes(raw[:4], "little"))
         if command is None:
             return _Decoded()
         fields = command.unpack(raw)
+        refused = self._outside(command, fields)
+        if not refused and any(raw[command.used :]):
+            refused = ShellError.FIELD, command.used
+        return self._meaning(command, fields, refused)
+
+    def _meaning(self, command, fields, refused, streams=()):
+        table = self._table
         unnamed = {name: 0 for name in table.names if name not in command.values}
         return _Decoded(
             command,
             fields | unnamed,
-            self._refusal(command, raw, fields),
+            refused,
             (*command.values.items(), *table.stages.items()),
             tuple(
                 self._place(f, fields)
                 for f in sorted(command.footprints, key=lambda f: self._order.index(f.name))
+                if f.name not in streams
             ),
         )
 
@@ -124,11 +145,7 @@ class CommandCheck:
         size = self._beat_bytes(f.buffer)
         return _Place(f.name, bool(f.offset), begin, size, f.buffer, f.bytes, f.error)
 
-    def _refusal(self, command, raw, fields):
-        """``(error, detail)`` if a field is outside its limits, or the bytes after the fields are
-        not 0."""
-        for field, low, high in command.checked(self._config):
-            number = fields[field.name]
-            if (low is not None and number < low) or (high is not None and number > high):
-                return command.outside(field)
-        return (ShellError.FIELD, command.used) if any(raw[command.used :]) else None
+    def _outside(self, command, fields):
+        """``(error, detail)`` of the first field outside its limits, or None."""
+        limits = command.outside(SimpleNamespace(**fields), self._config)
+        return next((tuple(why) for wrong, *why in limits if wrong), None)

@@ -37,6 +37,7 @@ class Driven:
         clock = self.clocks.add(
             raw=bits_of(COMMANDS, opcode, **fields),
             largest=self.largest,
+            priority=priority,
             saturated=saturated,
             **pulses,
         )

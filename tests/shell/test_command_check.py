@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from amaranth import Signal
 from replay.kernels import NARROW, WIDE
 
 from hw.replay.commands import COMMANDS, Opcode
@@ -116,3 +117,27 @@ def test_a_place_has_one_byte_in_all_commands():
     assert table(place, other).footprints == {"place": ("operands", "place")}
     with pytest.raises(ValueError, match="place must be at one byte of all commands, not at 20"):
         _ = table(other, place).footprints
+
+
+def test_a_field_of_several_commands_has_one_byte():
+    """What is read of one command for another is at the same byte, and of the same kind."""
+    common = Field("common", "u32", ""), Field("own", "u32", "")
+
+    def table(*fields):
+        return CommandTable((Command(Opcode.SEED, "", common), Command(Opcode.SETUP, "", fields)))
+
+    raw = Signal(512)
+    read = table(common[0], Field("other", "f32", "")).field("common", raw)
+    assert repr(read) == repr(raw[128:160])
+    assert repr(table().field("own", raw)) == repr(raw[160:192])
+    assert repr(table().field("count", raw)) == repr(raw[32:64])
+    message = "field common must be at one byte of all commands, not"
+    for fields, where in (
+        ((common[1], common[0]), "u32 at 16, u32 at 20"),
+        ((Field("common", "i32", ""),), "i32 at 16, u32 at 16"),
+        ((Field("common", "u32", "", 2),), "u32 at 16, u32\\[2\\] at 16"),
+    ):
+        with pytest.raises(ValueError, match=f"{message} {where}"):
+            table(*fields).field("common", raw)
+    with pytest.raises(ValueError, match="field nothing must be .*, not nowhere"):
+        table().field("nothing", raw)

@@ -112,8 +112,8 @@ class LoopNest(wiring.Component):
 
     @property
     def control(self):
-        """``{name: member}`` of the members that begin a nest, and of ``busy``. A unit that is given
-        to the method ``runs`` has the same members."""
+        """``{name: member}`` of the members that begin a nest, and of ``busy``. A unit that is
+        given to the method ``runs`` has the same members."""
         members = self.signature.members
         return {name: members[name] for name in ("start", "number", "batch", "busy")}
 

@@ -1,11 +1,11 @@
-"""Ports of the parameters: the sums that come, the biases that leave."""
+"""Ports of the parameters: requests for tiles, the biases that leave, the sums that come."""
 
 from amaranth import *
 from amaranth.lib import data
 
 from hw.fixar.layouts import SHIFT_WIDTH, operands_layout
 
-__all__ = ["WORD_BITS", "bias_layout", "sums_layout", "word_width"]
+__all__ = ["WORD_BITS", "bias_layout", "sums_layout", "tile_request_layout", "word_width"]
 
 #: Of a number, in a memory as in an image.
 WORD_BITS = 32
@@ -14,6 +14,26 @@ WORD_BITS = 32
 def word_width(config):
     """Bits of a word of a memory: ``side`` numbers."""
     return WORD_BITS * config.side
+
+
+def tile_request_layout(config):
+    """A tile of weights.
+
+    ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
+    With ``bias`` the word at ``bias_address`` comes first.
+    """
+    address = range(config.weight_words)
+    return data.StructLayout(
+        {
+            "target": 1,
+            "transposed": 1,
+            "address": address,
+            "low": range(config.side + 1),
+            "high": range(config.side + 1),
+            "bias": 1,
+            "bias_address": address,
+        }
+    )
 
 
 def bias_layout(config):

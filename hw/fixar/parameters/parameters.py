@@ -8,11 +8,10 @@ from hw.estimate import Estimate
 from hw.fixar.layouts import rows_layout
 from hw.fixar.parameters.gradient_sum import GradientSum
 from hw.fixar.parameters.image import Image
-from hw.fixar.parameters.layouts import bias_layout, sums_layout
+from hw.fixar.parameters.layouts import bias_layout, sums_layout, tile_request_layout
 from hw.fixar.parameters.memories import WEIGHTS, Memories
 from hw.fixar.parameters.tile_loader import TileLoader
 from hw.fixar.parameters.weight_update import WeightUpdate
-from hw.fixar.walk.tiles import tile_request_layout
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of

@@ -10,9 +10,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.layouts import operands_layout, rows_layout
-from hw.fixar.parameters.layouts import WORD_BITS, bias_layout, word_width
+from hw.fixar.parameters.layouts import WORD_BITS, bias_layout, tile_request_layout, word_width
 from hw.fixar.parameters.memories import READ_LATENCY
-from hw.fixar.walk.tiles import tile_request_layout
 from hw.stream.transpose import Transpose
 
 __all__ = ["TileLoader", "operand"]

@@ -2,34 +2,15 @@
 tile."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.layouts import Layouts, rows_layout
+from hw.fixar.parameters.layouts import tile_request_layout
 from hw.fixar.plan import Kind
 from hw.stream.delay import delay
 
-__all__ = ["Tiles", "tile_request_layout"]
-
-
-def tile_request_layout(config):
-    """A tile of weights.
-
-    ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
-    With ``bias`` the word at ``bias_address`` comes first.
-    """
-    address = range(config.weight_words)
-    return data.StructLayout(
-        {
-            "target": 1,
-            "transposed": 1,
-            "address": address,
-            "low": range(config.side + 1),
-            "high": range(config.side + 1),
-            "bias": 1,
-            "bias_address": address,
-        }
-    )
+__all__ = ["Tiles"]
 
 
 class Tiles(wiring.Component):

@@ -17,9 +17,9 @@ from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
 from hw.gae.intake.first_error import FirstError
 from hw.gae.intake.slot_assembler import SlotAssembler
 from hw.gae.intake.slot_rules import SlotRules, reward_counts, value_counts
-from hw.gae.intake.standardize import LANE_BITS, Standardize
 from hw.gae.layouts import slot_layout
 from hw.gae.records import MOMENTS, Error, Kind
+from hw.gae.standardize import LANE_BITS, Standardize
 from hw.gae.statistics.statistics import Statistics
 from hw.shell.program import COMMAND_BYTES
 from hw.stream.delay import delay

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.gae.commands import COMMANDS, Opcode
-from hw.gae.intake.standardize import NUMBER, PRODUCT, Standardize
 from hw.gae.records import MOMENTS
+from hw.gae.standardize import NUMBER, PRODUCT, Standardize
 from hw.gae.statistics.mean_deviation import SUMS, MeanDeviation
 from hw.gae.statistics.sums import Sums
 from hw.shell.program import COMMAND_BYTES

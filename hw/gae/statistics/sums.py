@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.gae.intake.standardize import NUMBER, Standardize
+from hw.gae.standardize import NUMBER, Standardize
 from hw.gae.statistics.mean_deviation import SUMS
 from hw.stream.delay import delay
 

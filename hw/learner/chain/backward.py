@@ -11,11 +11,10 @@ from hw.config import check_flag, check_range
 from hw.errors import UsageError
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
-from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.delta_banks import DeltaBanks
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.token_issue import next_row
-from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
+from hw.learner.memory_ports import READ_LATENCY, backward_signature
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
@@ -48,7 +47,7 @@ class Backward(wiring.Component):
         Data paths that share control, addresses and weights; how many of them, the first, give
         weight gradients.
     input_gradient : bool
-        Whether dx is wanted; without it there is no ``dx``, and ``weight`` is not read.
+        Whether dx is wanted; without it there is no ``dx``, and ``memory.weight`` is not read.
     input_activation : str
         The function that made x; one of ``ACTIVATIONS``.
 
@@ -64,14 +63,8 @@ class Backward(wiring.Component):
         The next sample whose delta comes is the first of a batch: its gradients overwrite.
     dx : Out(struct {valid, value: [groups][lanes][vector] gradient})
         ``layer.words`` words a sample, in order.
-    address : Out(range(layer.depth)).array(layer.length)
-        The word of its memory that each PE reads.
-    weight, gradient : In([vector]).array(layer.length), READ_LATENCY clocks after ``address``
-        The word there of the online weights, and of the gradients summed so far.
-    gradient_write : Out(struct {enable, address, value: [vector]}).array(layer.length)
-        At least two clocks before the same address is read again.
-    bias_address, bias_gradient, bias_write
-        The same for the bias gradients, a number a word.
+    memory : Out(backward_signature)
+        A gradient is written at least two clocks before it is read again.
     started : Out(1)
         The first word of a sample is taken in this clock.
     finished : Out(1)
@@ -100,21 +93,14 @@ class Backward(wiring.Component):
         self.config, self.layer, self.groups, self.trained = config, layer, groups, trained
         self.input_gradient, self.input_activation = input_gradient, input_activation
 
-        lanes, vector, length = config.lanes, layer.vector, layer.length
+        lanes, vector = config.lanes, layer.vector
         activation, gradient = arithmetic.shape("activation"), arithmetic.shape("gradient")
-        total, bias = config.arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
         ports = {
             "delta": In(stream.Signature(vector_layout(gradient, groups, lanes))),
             "x": In(stream.Signature(vector_layout(activation, groups, lanes, vector))),
             "room": In(1),
             "start": In(1),
-            "address": Out(range(layer.depth)).array(length),
-            "weight": In(vector_layout(arithmetic.shape("weight"), vector)).array(length),
-            "gradient": In(vector_layout(total, vector)).array(length),
-            "gradient_write": Out(gradient_write_layout(total, layer.depth, vector)).array(length),
-            "bias_address": Out(range(layer.outputs)),
-            "bias_gradient": In(bias),
-            "bias_write": Out(gradient_write_layout(bias, layer.outputs)),
+            "memory": Out(backward_signature(config, layer)),
             "started": Out(1),
             "finished": Out(1),
             "saturations": Out(range(groups * lanes * vector + 1)),
@@ -167,9 +153,9 @@ class Backward(wiring.Component):
         wiring.connect(m, wiring.flipped(self.delta), banks.i)
         m.d.comb += [
             banks.start.eq(self.start),
-            self.bias_address.eq(banks.bias_address),
-            banks.bias_gradient.eq(self.bias_gradient),
-            self.bias_write.eq(banks.bias_write),
+            self.memory.bias_address.eq(banks.bias_address),
+            banks.bias_gradient.eq(self.memory.bias_gradient),
+            self.memory.bias_write.eq(banks.bias_write),
         ]
         under_way = Signal(range(self._most() + 1))
         m.d.sync += under_way.eq(under_way + self.started - self.finished)
@@ -267,12 +253,12 @@ class Backward(wiring.Component):
                 pe.token.eq(token),
                 pe.x.eq(x),
                 pe.load.eq(load),
-                pe.gradient.eq(self.gradient[position]),
-                self.address[position].eq(pe.address),
-                self.gradient_write[position].eq(pe.gradient_write),
+                pe.gradient.eq(self.memory.gradient[position]),
+                self.memory.address[position].eq(pe.address),
+                self.memory.gradient_write[position].eq(pe.gradient_write),
             ]
             if self.input_gradient:
-                m.d.comb += pe.weight.eq(self.weight[position])
+                m.d.comb += pe.weight.eq(self.memory.weight[position])
                 if position:
                     m.d.comb += pe.partial.eq(partial)
                 partial = pe.partial_o

@@ -8,9 +8,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.delta_banks import load_layout
-from hw.learner.parameters.parameter_memory import gradient_write_layout
+from hw.learner.memory_ports import READ_LATENCY, gradient_write_layout
 from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.chain.backward_pe import BackwardPE, partial_layout
-from hw.learner.chain.config import READ_LATENCY
+from hw.learner.memory_ports import READ_LATENCY
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import vector_layout

@@ -13,10 +13,7 @@ from hw.errors import UsageError
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.optimizer_config import OptimizerConfig
 
-__all__ = ["KINDS", "MAX_WIDTH", "READ_LATENCY", "LayerConfig", "LayerShape", "fit"]
-
-#: Clocks from an address to the word of a parameter memory: the memory's register and one more.
-READ_LATENCY = 2
+__all__ = ["KINDS", "MAX_WIDTH", "LayerConfig", "LayerShape", "fit"]
 
 #: Arithmetics that chains have, the largest first: a product is one DSP block in fixed point.
 KINDS = ("float32", "fixed")

@@ -8,8 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.config import READ_LATENCY
-from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
+from hw.learner.memory_ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
 from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay

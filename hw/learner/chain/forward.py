@@ -4,14 +4,14 @@ Interval: ``layer.cycles`` clocks a sample; latencies: ``estimate``.
 """
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
-from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
-from hw.learner.chain.token_issue import TokenIssue, sum_shape, weights_layout
+from hw.learner.chain.token_issue import TokenIssue, sum_shape
+from hw.learner.memory_ports import READ_LATENCY, forward_signature
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.nn.layouts import element_layout, vector_layout
@@ -48,14 +48,8 @@ class Forward(wiring.Component):
         A sample may begin; looked at there alone (``docs/flow_control.md``).
     o : Out(element_layout)
         ``layer.outputs`` elements a sample, in order.
-    address : Out(range(layer.depth)).array(layer.length)
-        The word of its memory that each PE reads.
-    weight : In(weights_layout).array(layer.length), READ_LATENCY clocks after ``address``
-        The word there of the online and of the target network.
-    bias_address : Out(range(layer.outputs))
-        The output whose bias is read.
-    bias : In(struct {online, target}), READ_LATENCY clocks after ``bias_address``
-        Its bias in both networks.
+    memory : Out(forward_signature)
+        The ports of the parameters' memories.
     started : Out(1)
         The first word of a sample is taken in this clock.
     idle : Out(1)
@@ -86,7 +80,6 @@ class Forward(wiring.Component):
         figures = self.estimate(config, layer, weight_sources)
         self.latency, self.last_latency = figures.latency, figures.last_latency
         activation = arithmetic.shape("activation")
-        bias = data.StructLayout(dict.fromkeys(_NETWORKS, arithmetic.shape("weight")))
         word = vector_layout(activation, len(weight_sources), config.lanes, layer.vector)
         super().__init__(
             {
@@ -95,10 +88,7 @@ class Forward(wiring.Component):
                 "o": Out(
                     element_layout(activation, layer.outputs, len(weight_sources), config.lanes)
                 ),
-                "address": Out(range(layer.depth)).array(layer.length),
-                "weight": In(weights_layout(config, layer.vector)).array(layer.length),
-                "bias_address": Out(range(layer.outputs)),
-                "bias": In(bias),
+                "memory": Out(forward_signature(config, layer)),
                 "started": Out(1),
                 "idle": Out(1, init=1),
                 "saturations": Out(range(len(weight_sources) * config.lanes + 1)),
@@ -165,8 +155,8 @@ class Forward(wiring.Component):
                 pe.row.eq(issue.row),
                 pe.token.eq(token),
                 pe.x.eq(x),
-                pe.weight.eq(self.weight[position]),
-                self.address[position].eq(pe.address),
+                pe.weight.eq(self.memory.weight[position]),
+                self.memory.address[position].eq(pe.address),
             ]
             token, x = pe.token_o, pe.x_o
         for before, pe in zip(pes, pes[1:], strict=False):
@@ -188,11 +178,11 @@ class Forward(wiring.Component):
         # The bias is read while the window is summed, or that waits for it.
         summed = interleaved_sum_latency(arithmetic, layer.interleave)
         ahead, wait = max(0, summed - READ_LATENCY), max(0, READ_LATENCY - summed)
-        m.d.comb += self.bias_address.eq(delay(m, index, ahead, name="bias_address"))
+        m.d.comb += self.memory.bias_address.eq(delay(m, index, ahead, name="bias_address"))
 
         clipped = []
         for group, network in enumerate(self.weight_sources):
-            bias = arithmetic.times_one(self.bias[network])
+            bias = arithmetic.times_one(self.memory.bias[network])
             for lane in range(self.config.lanes):
                 name = f"{group}_{lane}"
                 total, _ = interleaved_sum(

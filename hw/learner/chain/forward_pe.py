@@ -7,8 +7,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.config import READ_LATENCY
-from hw.learner.chain.token_issue import FORWARD_TOKEN, sum_shape, weights_layout
+from hw.learner.chain.token_issue import FORWARD_TOKEN, sum_shape
+from hw.learner.memory_ports import READ_LATENCY, weights_layout
 from hw.nn.adder_tree import adder_tree
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay

@@ -9,18 +9,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.nn.layouts import vector_layout
-
-__all__ = ["FORWARD_TOKEN", "TokenIssue", "next_row", "sum_shape", "weights_layout"]
+__all__ = ["FORWARD_TOKEN", "TokenIssue", "next_row", "sum_shape"]
 
 #: A word under way; ``first`` and ``last`` are the first and last ``interleave`` of a sample.
 FORWARD_TOKEN = data.StructLayout({"valid": 1, "first": 1, "last": 1})
-
-
-def weights_layout(config, vector):
-    """A memory word of the online network and, of the same address, of the target."""
-    word = vector_layout(config.arithmetic.shape("weight"), vector)
-    return data.StructLayout({"online": word, "target": word})
 
 
 def sum_shape(config, layer):

@@ -6,18 +6,21 @@ An iteration takes the clocks of its gradient step, those of the draw that are n
 and 3 more.
 """
 
+from functools import partial
+
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.learner.commands import COMMANDS, LearnOpcode
+from hw.learner.commands import LEARNING
 from hw.learner.contract import LearnerControl
 from hw.learner.control.iteration_reader import IterationReader
 from hw.learner.control.iteration_report import IterationReport
 from hw.learner.control.iteration_writer import IterationWriter
-from hw.learner.control.replay_batches import ReplayBatches
+from hw.learner.control.replay_jobs import ReplayJobs
 from hw.learner.records import LearnError
 from hw.replay.commands import MAX_COUNT
+from hw.replay.job_dispatcher import JOB
 from hw.replay.records import ITEM, REPLAY_STATUS, Error
 from hw.shell.command import round_up
 from hw.shell.ports import read_port, write_port
@@ -54,12 +57,12 @@ class Iteration(wiring.Component):
     operands, results : In(64)
     done : Out(1), error, detail : Out(32)
         ``done`` is a pulse at the command's end; ``error`` and ``detail`` are its outcome.
-    command, outcome : streams
+    job, outcome : streams
         To and from the replay core.
     status : In(REPLAY_STATUS)
         The replay core's state.
-    drawing, giving, drop : Out(1), complete, empty : In(1)
-        As of ``BatchRedirect``, whose ``start`` is ``learner.train``.
+    drop : Out(1), complete, empty : In(1)
+        As of ``TdErrorQueue``, whose ``start`` is ``learner.train``.
     batch : Out(stream of beats), list : In(stream of beats)
         Of a TRAIN: experiences that were read, TD errors to be written.
     learner : Out(LearnerControl)
@@ -83,11 +86,9 @@ class Iteration(wiring.Component):
                 "done": Out(1),
                 "error": Out(32),
                 "detail": Out(32),
-                "command": Out(stream.Signature(unsigned(8 * COMMAND_BYTES))),
+                "job": Out(stream.Signature(JOB)),
                 "outcome": In(stream.Signature(OUTCOME)),
                 "status": In(REPLAY_STATUS.shape),
-                "drawing": Out(1),
-                "giving": Out(1),
                 "drop": Out(1),
                 "complete": In(1),
                 "empty": In(1),
@@ -107,13 +108,13 @@ class Iteration(wiring.Component):
         m.submodules.reader = self._reader = reader = IterationReader(width)
         m.submodules.writer = self._writer = writer = IterationWriter(width)
         m.submodules.report = self._report = IterationReport()
-        m.submodules.batches = self._batches = batches = ReplayBatches()
+        m.submodules.jobs = self._jobs = jobs = ReplayJobs()
         connect(m, reader.read, flipped(self.read))
         connect(m, reader.batch, flipped(self.batch))
         connect(m, writer.write, flipped(self.write))
         connect(m, flipped(self.list), writer.list)
-        connect(m, batches.command, flipped(self.command))
-        connect(m, flipped(self.outcome), batches.outcome)
+        connect(m, jobs.job, flipped(self.job))
+        connect(m, flipped(self.outcome), jobs.outcome)
         self._left = Signal(range(MAX_COUNT + 1), name="left")
         self._training = Signal(name="training")  # from train to the update's end
         self._begun = Signal(name="begun")  # a TRAIN's next batch is on its way
@@ -130,18 +131,17 @@ class Iteration(wiring.Component):
     def _addresses(self, m):
         """Addresses; beats of a batch and of a list of TD errors."""
         reader, writer, width = self._reader, self._writer, self.config.engine.data_width
-        learn = self._learn = data.View(COMMANDS[LearnOpcode.LEARN].shape, self.raw)
-        train = data.View(COMMANDS[LearnOpcode.TRAIN].shape, self.raw)
-        listed, shift = train.batch * ITEM.size, (width // 8).bit_length() - 1
+        field = partial(LEARNING.field, raw=self.raw)
+        listed, shift = field("batch") * ITEM.size, (width // 8).bit_length() - 1
         m.d.comb += [
             reader.start.eq(self.start),
-            reader.address.eq(self.operands + learn.source),
-            reader.batch_address.eq(self.operands + train.batches),
+            reader.address.eq(self.operands + field("source")),
+            reader.batch_address.eq(self.operands + field("batches")),
             reader.beats.eq(round_up(self.run, width // 8) >> shift),
             reader.advance.eq(round_up(self.run, 64)),
             writer.start.eq(self.start),
-            writer.address.eq(self.results + learn.destination),
-            writer.list_address.eq(self.results + train.td_errors),
+            writer.address.eq(self.results + field("destination")),
+            writer.list_address.eq(self.results + field("td_errors")),
             writer.beats.eq(round_up(listed, width // 8) >> shift),
             writer.advance.eq(round_up(listed, 64)),
             self.reading.eq(reader.busy),
@@ -149,14 +149,12 @@ class Iteration(wiring.Component):
 
     def _numbers(self, m):
         """Wires numbers between learner, replay core and report."""
-        learner, batches, report = self.learner, self._batches, self._report
+        learner, jobs, report = self.learner, self._jobs, self._report
         m.d.comb += [
-            batches.start.eq(self.start),
-            batches.raw.eq(self.raw),
-            batches.run.eq(self.run),
-            batches.beta.eq(self._reader.following.beta),
-            self.drawing.eq(batches.drawing),
-            self.giving.eq(batches.giving),
+            jobs.start.eq(self.start),
+            jobs.raw.eq(self.raw),
+            jobs.run.eq(self.run),
+            jobs.beta.eq(self._reader.following.beta),
             learner.hyperparameters.eq(self._reader.hyperparameters),
             report.stepping.eq(self._stepping),
             report.train.eq(learner.train),
@@ -180,13 +178,13 @@ class Iteration(wiring.Component):
     def _begin_states(self, m):
         """The states at the beginning of a command, and those that ask for the next iteration's
         batch, whose error waits for the end of the iteration under way."""
-        reader, batches = self._reader, self._batches
+        reader, jobs = self._reader, self._jobs
         with m.State("IDLE"):
             m.d.sync += self.done.eq(0)
             m.d.comb += self._report.restart.eq(1)
             with m.If(self.start):
                 m.d.sync += [
-                    self._left.eq(self._learn.count),
+                    self._left.eq(LEARNING.field("count", self.raw)),
                     self._begun.eq(0),
                     self.error.eq(Error.NONE),
                     self.detail.eq(0),
@@ -203,20 +201,20 @@ class Iteration(wiring.Component):
             with m.Elif(reader.available):
                 m.d.comb += [
                     self.learner.begin.eq(1),
-                    batches.draw.eq(~self.trains),
+                    jobs.draw.eq(~self.trains),
                     reader.fetch_batch.eq(self.trains),
                 ]
                 m.next = "DRAW"
                 with m.If(self.trains):
                     m.next = "SETTLE"
         with m.State("DRAW"):
-            with m.If(batches.done):
-                self._fail(m, batches.error, batches.detail, "SETTLE")
+            with m.If(jobs.done):
+                self._fail(m, jobs.error, jobs.detail, "SETTLE")
 
     def _training_states(self, m):
         """The states of training: the batch, its TD errors, the update, and new priorities or a
         list."""
-        learner, reader, writer = self.learner, self._reader, self._writer
+        learner, reader, writer, jobs = self.learner, self._reader, self._writer, self._jobs
         last = self._left == 1
         with m.State("TAKE"):
             m.d.comb += reader.take.eq(1)
@@ -239,17 +237,16 @@ class Iteration(wiring.Component):
                 self._fail(m, LearnError.DIVERGED, learner.diverged_index)
             with m.Elif(self.complete):
                 # Each layer waits for its own gradients; meanwhile, the priorities.
-                m.d.comb += [learner.update.eq(1), self._batches.give.eq(~self.trains)]
+                m.d.comb += [learner.update.eq(1), jobs.give.eq(~self.trains)]
                 m.next = "GIVE"
                 with m.If(self.trains):
                     m.next = "LIST"
         with m.State("GIVE"):
             # The iteration has learned, whatever becomes of its experiences.
-            with m.If(self._batches.done):
-                m.d.sync += [self.error.eq(self._batches.error)]
-                m.d.sync += [self.detail.eq(self._batches.detail)]
+            with m.If(jobs.done):
+                m.d.sync += [self.error.eq(jobs.error), self.detail.eq(jobs.detail)]
                 m.next = "BEGIN"
-                with m.If(last | (self._batches.error != Error.NONE)):
+                with m.If(last | (jobs.error != Error.NONE)):
                     m.next = "SETTLE"
         with m.State("LIST"):
             m.d.comb += writer.send_list.eq(~writer.sending)
@@ -287,7 +284,7 @@ class Iteration(wiring.Component):
                 with m.Elif(self._left == 0):
                     m.next = "END"
         with m.State("FAIL"):
-            # The next command must find nothing on its way, and no TD error in the redirect.
+            # The next command must find nothing on its way, and no TD error in the queue.
             m.d.comb += self.drop.eq(training)
             settled = ~training | (learner.trained & self.empty & ~learner.busy)
             with m.If(~self._reader.busy & settled):

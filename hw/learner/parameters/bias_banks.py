@@ -6,12 +6,8 @@ one memory of all biases.
 
 from amaranth import *
 
-from hw.learner.chain.config import READ_LATENCY
-from hw.learner.parameters.parameter_memory import (
-    ParameterMemory,
-    ParameterMemoryShape,
-    bias_sum_shape,
-)
+from hw.learner.memory_ports import READ_LATENCY, bias_sum_shape
+from hw.learner.parameters.parameter_memory import ParameterMemory, ParameterMemoryShape
 from hw.stream.delay import delay
 
 __all__ = ["BiasBanks"]

@@ -4,11 +4,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.config import READ_LATENCY
 from hw.learner.config import PARAMETER_SETS
+from hw.learner.memory_ports import READ_LATENCY, backward_signature, forward_signature
 from hw.learner.parameters.bias_banks import BiasBanks
 from hw.learner.parameters.estimate import ParametersEstimate
-from hw.learner.parameters.memory_ports import attach, backward_signature, forward_signature
 from hw.learner.parameters.parameter_memory import ParameterMemory, ParameterMemoryShape
 from hw.learner.parameters.parameter_walk import ParameterWalk
 from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
@@ -34,8 +33,8 @@ class LayerParameters(wiring.Component):
 
     Members
     -------
-    forward, backward
-        The memory ports of ``Forward`` and ``Backward``, by their names; see ``attach``.
+    forward : In(forward_signature), backward : In(backward_signature)
+        ``memory`` of ``Forward`` and of ``Backward``.
     coefficients : In
         Those of the layer's network, as its optimizers take them. Steady while ``busy``.
     update : In(1)
@@ -103,9 +102,9 @@ class LayerParameters(wiring.Component):
         )
 
     def attach(self, m, forward, backward):
-        """Wire the memory ports of a ``Forward`` and a ``Backward``, in the module above."""
-        attach(m, self.forward, forward)
-        attach(m, self.backward, backward)
+        """Connects a ``Forward`` and a ``Backward`` of the same layer, in the module above."""
+        wiring.connect(m, self.forward, forward.memory)
+        wiring.connect(m, self.backward, backward.memory)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,33 +8,17 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.config import PARAMETER_SETS
+from hw.learner.memory_ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.stream.ram import Ram, RamDual, memory_blocks, style_of
 
-__all__ = [
-    "ParameterMemory",
-    "ParameterMemoryShape",
-    "bias_sum_shape",
-    "gradient_write_layout",
-    "stored_sets",
-]
+__all__ = ["ParameterMemory", "ParameterMemoryShape", "stored_sets"]
 
 
 def stored_sets(config):
     """The ``PARAMETER_SETS`` that the optimizer has."""
     lacks = {"sgd": "second", "rmsprop": "first"}.get(config.optimizer)
     return tuple(parameter_set for parameter_set in PARAMETER_SETS if parameter_set != lacks)
-
-
-def bias_sum_shape(config):
-    """Shape of a bias gradient: the sum of a batch of gradients."""
-    return config.arithmetic.sum_shape("gradient", count=config.batch)
-
-
-def gradient_write_layout(shape, depth, vector=None):
-    """A write of a gradient memory; ``vector`` None is a single number."""
-    value = shape if vector is None else data.ArrayLayout(shape, vector)
-    return data.StructLayout({"enable": 1, "address": range(depth), "value": value})
 
 
 class ParameterMemoryShape:

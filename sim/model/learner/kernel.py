@@ -18,8 +18,6 @@ from hw.learner.records import (
     observation_granules,
     record_granules,
 )
-from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
-from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
 from hw.shell.command import round_up
 from hw.shell.program import COMMAND_BYTES
@@ -31,25 +29,6 @@ __all__ = ["LearnerCore", "LearnerKernel"]
 
 #: Smaller numbers are zeros to the hardware.
 _TINY = np.finfo(np.float32).tiny
-#: Where the replay core finds what a LEARN keeps inside the kernel: no buffer is there.
-_INSIDE = 1 << 64
-
-
-class _Inside:
-    """Card memory, and ``block`` (uint8) at the address ``_INSIDE``."""
-
-    def __init__(self, memory, block):
-        self._memory, self._block = memory, block
-
-    def view(self, address, size):
-        if address >= _INSIDE:
-            return self._block[address - _INSIDE :][:size]
-        return self._memory.view(address, size)
-
-    def words(self, address, size):
-        if address >= _INSIDE:  # no two blocks are the same: nothing is kept of them
-            return self.view(address, size).view(np.uint32)
-        return self._memory.words(address, size)
 
 
 class LearnerCore(CommandTwin):
@@ -99,6 +78,7 @@ class LearnerCore(CommandTwin):
 
     def execute(self, raw, arguments, memory):
         """Run one command; return ``(error, detail)``."""
+        self.replay.arguments, self.replay.memory = arguments, memory
         if int.from_bytes(raw[:4], "little") not in self._own:
             return self.replay.execute(raw, arguments, memory)
         return super().execute(raw, arguments, memory)
@@ -126,38 +106,28 @@ class LearnerCore(CommandTwin):
         return Error.NONE, 0
 
     def _iterate(self, c, iteration, step):
-        batch = c.batch
-        # Whole beats, as the replay core writes them.
-        records = np.zeros(batch * self._record.itemsize + COMMAND_BYTES, np.uint8)
-        error, detail = self._replay(
-            Opcode.SAMPLE,
-            results=records,
+        batch, replay, weighing = c.batch, self.replay, dict(alpha=c.alpha, epsilon=c.epsilon)
+        records = np.zeros(batch * self._record.itemsize, np.uint8)
+        error, detail = replay.draw(
+            records.view(np.uint32),
             count=batch,
             stratum_width=c.stratum_width,
-            beta=step["beta"],
+            beta=int(step["beta"]),
         )
         if error:
             return error, detail, None
         error, detail, result, items = self._gradient_step(records, batch, step)
         if error:
             return error, detail, None
-        error, detail = self._replay(
-            Opcode.UPDATE,
-            operands=items,
-            count=batch,
-            alpha=c.alpha,
-            epsilon=c.epsilon,
-        )
+        error, detail = replay.update(items.view(np.uint32), count=batch, **weighing)
         if not error and c.inserts:
-            error, detail = self._replay(
-                Opcode.INSERT,
+            error, detail = replay.insert(
                 count=c.inserts,
                 source=c.experiences + iteration * round_up(c.run, COMMAND_BYTES),
-                alpha=c.alpha,
-                epsilon=c.epsilon,
                 given=c.given,
                 priorities=c.priorities
                 + iteration * round_up(c.inserts * ITEM.size, COMMAND_BYTES),
+                **weighing,
             )
         self.iterations += 1
         return error, detail, result
@@ -232,21 +202,6 @@ class LearnerCore(CommandTwin):
             return Error.NONE, 0
         bad = self._bad(words.view(experience)[:, 0])
         return (LearnError.NUMBER, int(np.argmax(bad))) if bad.any() else (Error.NONE, 0)
-
-    def _replay(self, opcode, *, operands=None, results=None, **fields):
-        """Runs a command of the replay core; operands or results that are given here do not go to
-        card memory."""
-        raw = np.zeros(COMMAND_BYTES, np.uint8)
-        record = raw.view(REPLAY_COMMANDS[opcode].dtype)
-        record["opcode"] = opcode.value
-        for name, value in fields.items():
-            record[name] = value
-        arguments, memory = dict(self.arguments), self.memory
-        for name, block in (("operands", operands), ("results", results)):
-            arguments[f"{name}_bytes"] = 0xFFFF_FFFF
-            if block is not None:
-                arguments[name], memory = _INSIDE, _Inside(memory, block)
-        return self.replay.execute(raw, arguments, memory)
 
     # -- ACT
 

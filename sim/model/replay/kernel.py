@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hw.replay.commands import BUFFERS, COMMANDS, Given
+from hw.replay.commands import BUFFERS, COMMANDS, Given, Opcode
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.priority import PriorityConfig
 from hw.replay.records import GRANULE_BYTES, REPLAY_STATUS, Error
@@ -129,7 +129,9 @@ class ReplayCore(CommandTwin):
         return (Error.INDEX if items[2 * bad] >= self.fill else Error.PRIORITY), bad
 
     def _update(self, c):
-        items = self.words(c, "source")
+        return self._update_by(c, self.words(c, "source"))
+
+    def _update_by(self, c, items):
         bad, clipped = self.manager.update_items(items, self.fill, *self._found(c, items))
         self._count_saturations(clipped)
         if bad < 0:
@@ -137,30 +139,51 @@ class ReplayCore(CommandTwin):
         return (Error.INDEX if items[2 * bad] >= self.fill else Error.TD), bad
 
     def _sample(self, c):
+        return self._sample_to(c, self.words(c, "destination"))
+
+    def _sample_to(self, c, batch):
         indexes, priorities, _ = self.manager.sample(c.count, stratum_width=c.stratum_width)
-        self._write_batch(c, indexes, priorities, self.granules)
+        self._write_batch(c, batch, indexes, priorities, self.granules)
         return _DONE
 
     def _find(self, c):
         targets = self.words(c, "source").view(np.uint64)[: c.count]
         indexes, priorities, errors = self.manager.find(targets)
-        self._write_batch(c, indexes, priorities, self.granules)
+        self._write_batch(c, self.words(c, "destination"), indexes, priorities, self.granules)
         return (Error.TARGET, int(np.argmax(errors))) if errors.any() else _DONE
 
     def _get(self, c):
         items = self.words(c, "source")
         indexes, priorities, bad = self.manager.get_items(items, c.count, self.fill)
-        self._write_batch(c, indexes, priorities, 0)
+        self._write_batch(c, self.words(c, "destination"), indexes, priorities, 0)
         return _DONE if bad < 0 else (Error.INDEX, bad)
 
-    def _write_batch(self, c, indexes, priorities, granules):
+    def _write_batch(self, c, batch, indexes, priorities, granules):
         weights = self.weights(priorities, self.manager.total, self.fill, c.beta)
-        out, stored = self.words(c, "destination"), self._stored() if granules else _NO_WORDS
-        write_batch(out, stored, self.stride, granules * 4, indexes, priorities, weights)
+        stored = self._stored() if granules else _NO_WORDS
+        write_batch(batch, stored, self.stride, granules * 4, indexes, priorities, weights)
 
     def _stored(self):
         """The experiences as words, writable."""
         return self.memory.words(self.arguments["storage"], self.extent * GRANULE_BYTES)
+
+    # -- jobs: commands of a core around this one, whose batches and items are arrays, uint32
+
+    def draw(self, batch, **fields):
+        """A SAMPLE that fills ``batch``; returns ``(error, detail)``, as all jobs."""
+        return self._job(Opcode.SAMPLE, fields, lambda c: self._sample_to(c, batch), "destination")
+
+    def update(self, items, **fields):
+        """An UPDATE that takes ``items``."""
+        return self._job(Opcode.UPDATE, fields, lambda c: self._update_by(c, items), "source")
+
+    def insert(self, **fields):
+        """An INSERT; what it stores is in operands."""
+        return self._job(Opcode.INSERT, fields, self._insert)
+
+    def _job(self, opcode, fields, execute, *streams):
+        _, c, error, detail = self._check.job(opcode, fields, self, self.room, streams)
+        return (error, detail) if error else execute(c)
 
 
 class ReplayKernel(ProgramTwin):

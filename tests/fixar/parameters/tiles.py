@@ -5,7 +5,7 @@ from fixar.parameters.cases import layers
 from packed import packed
 
 from hw.fixar.layouts import operands_layout, rows_layout
-from hw.fixar.walk.tiles import tile_request_layout
+from hw.fixar.parameters.layouts import tile_request_layout
 from sim.model.fixar.numbers import operands
 
 __all__ = ["Tiles"]

@@ -12,8 +12,8 @@ from gae.paced import Paced
 from gae.slots import bits, fields_of, kernel_config, memory, packed, random_kinds, record
 
 from hw.gae.commands import Opcode
-from hw.gae.intake.standardize import Standardize
 from hw.gae.records import MOMENTS, Error, Kind
+from hw.gae.standardize import Standardize
 from hw.gae.statistics.mean_deviation import MeanDeviation
 from hw.gae.statistics.statistics import Statistics
 from hw.gae.statistics.sums import Sums

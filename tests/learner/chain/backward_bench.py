@@ -20,14 +20,14 @@ GAPS = {"delta": (0.7, 0, 0), "x": (0, 0.7, 0), "room": (0, 0, 0.8)}
 
 
 class Memory:
-    """A word arrives at ``port`` READ_LATENCY = 2 clocks after its address."""
+    """A word arrives at ``port`` of ``memory`` READ_LATENCY = 2 clocks after its address."""
 
     def __init__(self, dut, words, port, address, address_width, write=None):
         self.words, self.address_width = list(words), address_width
-        self.port = getattr(dut, port)
+        self.port = getattr(dut, f"memory__{port}")
         # A memory of one word has no address.
-        self.address = getattr(dut, address) if address_width else None
-        self.write = getattr(dut, write) if write else None
+        self.address = getattr(dut, f"memory__{address}") if address_width else None
+        self.write = getattr(dut, f"memory__{write}") if write else None
         self.pending, self.reads, self.writes = None, [0, 0], 0
 
     def drive(self):

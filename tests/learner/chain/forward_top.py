@@ -4,8 +4,8 @@ from amaranth import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.config import READ_LATENCY
 from hw.learner.chain.forward import Forward
+from hw.learner.memory_ports import READ_LATENCY
 from hw.stream.delay import delay
 
 __all__ = ["ForwardTop"]
@@ -43,11 +43,10 @@ class ForwardTop(wiring.Component):
             self.idle.eq(forward.idle),
             self.saturations.eq(forward.saturations),
         ]
+        port = forward.memory
         for position, words in enumerate(self.contents):
-            self._read(
-                m, words, forward.address[position], forward.weight[position], f"pe_{position}"
-            )
-        self._read(m, self.biases, forward.bias_address, forward.bias, "bias")
+            self._read(m, words, port.address[position], port.weight[position], f"pe_{position}")
+        self._read(m, self.biases, port.bias_address, port.bias, "bias")
         return m
 
     def _read(self, m, words, address, port, name):

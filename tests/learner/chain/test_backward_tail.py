@@ -9,7 +9,8 @@ from nn.adder_tree_twin import interleaved_sum
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail
-from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
+from hw.learner.chain.config import LayerConfig, LayerShape
+from hw.learner.memory_ports import READ_LATENCY
 from sim.model.nn.activation import derivative
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency

@@ -7,8 +7,9 @@ from learner.numbers import numbers
 from nn.adder_tree_twin import adder_tree
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.delta_banks import DeltaBanks
+from hw.learner.memory_ports import READ_LATENCY
 from sim.model.arith.arithmetic import twin_of
 
 ADD = Arithmetic().add_latency

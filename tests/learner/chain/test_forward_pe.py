@@ -7,8 +7,9 @@ from learner.numbers import numbers
 from nn.adder_tree_twin import accumulate, adder_tree
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.config import READ_LATENCY, LayerConfig, LayerShape
+from hw.learner.chain.config import LayerConfig, LayerShape
 from hw.learner.chain.forward_pe import ForwardPE
+from hw.learner.memory_ports import READ_LATENCY
 from sim.model.arith.arithmetic import twin_of
 
 MULTIPLY, ADD = Arithmetic().multiply_latency, Arithmetic().add_latency

@@ -5,7 +5,8 @@ from nn.optimizer_cases import given
 from packed import packed
 
 from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_memory import bias_sum_shape, stored_sets
+from hw.learner.memory_ports import bias_sum_shape
+from hw.learner.parameters.parameter_memory import stored_sets
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
 from sim.model.arith.arithmetic import twin_of

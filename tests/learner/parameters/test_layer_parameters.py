@@ -5,11 +5,15 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from amaranth import Module
+from amaranth.lib.wiring import ConnectionError
 from learner.numbers import NARROW
 from learner.parameters.parameter import STEPS, Parameter, given_word
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.chain.backward import Backward
 from hw.learner.chain.config import LayerConfig, LayerShape
+from hw.learner.chain.forward import Forward
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.layer_parameters import LayerParameters
 
@@ -106,3 +110,24 @@ def test_image_is_as_it_is_scanned():
     again = layer.unpack(layer.pack(*parameter.values["online"]))
     for got, expected in zip(again, parameter.values["online"], strict=True):
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    "arithmetic, layer, error, message",
+    [
+        (NARROW, dict(vector=1, length=4), AssertionError, None),  # Amaranth asserts it
+        (NARROW, dict(vector=1), ConnectionError, "address' with shape .* widths"),
+        (Arithmetic(), dict(), ConnectionError, "bias.*' with shape .* widths"),
+    ],
+)
+def test_no_port_of_a_chain_is_cut_or_left_open(arithmetic, layer, error, message):
+    """Chains of another layer, or of other weights, are not taken."""
+    sizes = dict(inputs=10, outputs=20, vector=2, length=2)
+    chains = LayerConfig(arithmetic=NARROW), LayerShape(**sizes)
+    other = LayerConfig(arithmetic=arithmetic), LayerShape(**sizes | layer)
+    parameters, sources = LayerParameters(*chains), ["online"]
+    parameters.attach(Module(), Forward(*chains, sources), Backward(*chains))
+    with pytest.raises(error, match=message):
+        parameters.attach(Module(), Forward(*other, sources), Backward(*chains))
+    with pytest.raises(error, match=message):
+        parameters.attach(Module(), Forward(*chains, sources), Backward(*other))

@@ -5,10 +5,10 @@ import pytest
 from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import LayerConfig
+from hw.learner.memory_ports import bias_sum_shape
 from hw.learner.parameters.parameter_memory import (
     ParameterMemory,
     ParameterMemoryShape,
-    bias_sum_shape,
     stored_sets,
 )
 from hw.stream.ram import Ram, RamDual, memory_blocks

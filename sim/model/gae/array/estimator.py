@@ -49,8 +49,8 @@ class Estimator:
 
     def estimate(self, *, gamma, decay, decay_power, reward_scale=0, reward_mean=0, value_scale=0,
                  value_mean=0, result_mean=0):  # fmt: skip
-        """Replace what the slots hold by their advantages and rewards-to-go, which ``pull`` returns.
-        Arguments are raw numbers of the config's formats, as the component's members."""
+        """Replace what the slots hold by their advantages and rewards-to-go, which ``pull``
+        returns. Arguments are raw numbers of the config's formats, as the component's members."""
         config = self.config
         marks = np.zeros(self.fill, np.uint8)
         self.busy = _estimate(

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hw.gae.intake.standardize import NUMBER
 from hw.gae.records import MOMENTS, Error, Kind
+from hw.gae.standardize import NUMBER
 from sim.compiled import compiled
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 

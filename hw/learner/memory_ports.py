@@ -1,14 +1,33 @@
-"""How ``Forward`` and ``Backward`` reach the parameters: their memory ports, by the same names."""
+"""How ``Forward`` and ``Backward`` reach the parameters of their layer: its memories' ports."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.token_issue import weights_layout
-from hw.learner.parameters.parameter_memory import bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
 
-__all__ = ["attach", "backward_signature", "forward_signature"]
+__all__ = ["READ_LATENCY", "backward_signature", "bias_sum_shape", "forward_signature"]
+__all__ += ["gradient_write_layout", "weights_layout"]
+
+#: Clocks from an address to the word of a parameter memory: the memory's register and one more.
+READ_LATENCY = 2
+
+
+def weights_layout(config, vector):
+    """A memory word of the online network and, of the same address, of the target."""
+    word = vector_layout(config.arithmetic.shape("weight"), vector)
+    return data.StructLayout({"online": word, "target": word})
+
+
+def bias_sum_shape(config):
+    """Shape of a bias gradient: the sum of a batch of gradients."""
+    return config.arithmetic.sum_shape("gradient", count=config.batch)
+
+
+def gradient_write_layout(shape, depth, vector=None):
+    """A write of a gradient memory; ``vector`` None is a single number."""
+    value = shape if vector is None else data.ArrayLayout(shape, vector)
+    return data.StructLayout({"enable": 1, "address": range(depth), "value": value})
 
 
 def forward_signature(config, layer):
@@ -40,20 +59,3 @@ def backward_signature(config, layer):
             "bias_write": Out(gradient_write_layout(bias_sums, layer.outputs)),
         }
     )
-
-
-def attach(m, port, unit):
-    """Wire ``port``, of the memories' side, to the ports of ``unit`` that have the same names.
-
-    A name that ``unit`` lacks stays as it is: a layer whose input gradient is not wanted reads no
-    weights.
-    """
-    for name, member in port.signature.members.items():
-        if not hasattr(unit, name):
-            continue
-        ours, theirs = getattr(port, name), getattr(unit, name)
-        if not member.dimensions:
-            ours, theirs = [ours], [theirs]
-        for own, other in zip(ours, theirs, strict=True):
-            own, other = Value.cast(own), Value.cast(other)
-            m.d.comb += own.eq(other) if member.flow == In else other.eq(own)

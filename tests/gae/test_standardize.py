@@ -1,4 +1,4 @@
-"""hw.gae.intake.standardize against its formula in exact fractions, whatever stalls."""
+"""hw.gae.standardize against its formula in exact fractions, whatever stalls."""
 
 import random
 
@@ -10,7 +10,7 @@ from gae.slots import SPECIAL, bits, packed
 from paces import PACES
 
 from hw.gae.config import GaeConfig
-from hw.gae.intake.standardize import SCALE, Standardize
+from hw.gae.standardize import SCALE, Standardize
 
 LANES = 2
 NUMBER_WIDTH, PRODUCT_WIDTH = 27, 54
