@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from hw.designs import DESIGNS
 from hw.fa3c.config import ROLES
+from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.chain.config import KINDS
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.optimizer_config import OPTIMIZERS
@@ -114,8 +115,7 @@ VALUES = {
 
 #: Fields that have one legal value, the default's.
 FIXED = {
-    "dqn": ("learner.algorithm",),
-    "ddpg": ("learner.algorithm",),
+    **dict.fromkeys(ALGORITHMS, ("learner.algorithm",)),
     "fixar": ("learner.arithmetic",),
 }
 

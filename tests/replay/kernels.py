@@ -11,6 +11,7 @@ from pathlib import Path
 import hw
 from host.card import open_card
 from hw.designs import DESIGNS
+from hw.learner.algorithms.registry import ALGORITHMS
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.verilog import to_verilog
@@ -47,10 +48,18 @@ def design_of(config):
     return DESIGNS[config.learner.algorithm] if len(designs) > 1 else designs[0]
 
 
+def _owners(config):
+    """The classes in whose folders the hardware of a kernel may be: the config's, and that of the
+    learner's algorithm."""
+    yield type(config)
+    if (name := getattr(getattr(config, "learner", None), "algorithm", None)) in ALGORITHMS:
+        yield type(ALGORITHMS[name])
+
+
 def generate(config, *, verilog=True):
     """Path of the description ``kernel.json`` of a kernel, its Verilog beside it; without
     ``verilog``, which takes seconds, perhaps not."""
-    sources = _sources(inspect.getmodule(type(config)))
+    sources = [_sources(inspect.getmodule(each)) for each in _owners(config)]
     key = hashlib.sha256(f"{sources}{config.to_json()}".encode()).hexdigest()[:20]
     directory = BUILD_DIRECTORY / "tests" / f"kernel-{key}"
     design = design_of(config)

@@ -12,9 +12,10 @@ from sim.model.arith.quantize import quantize
 from sim.model.arith.to_float import to_float
 from sim.model.fixar.network import FixarNetwork, Watch, beside
 from sim.model.fixar.tanh import tail
-from sim.model.learner.network.loss import ddpg_loss
+from sim.model.learner.algorithms.ddpg import critic_loss
 from sim.model.learner.network.trainer import Trained
 from sim.model.learner.parameters.parameter_sets import ParameterSets
+from sim.model.nn.losses import td_loss
 
 __all__ = ["FixarTrainer"]
 
@@ -117,7 +118,8 @@ class FixarTrainer(ParameterSets):
         """Errors [1, batch] at the critic's output, and the results of the batch."""
         q, following = (x.astype(np.int64)[:, None] for x in (q, following))
         # The policy's value, in the middle, comes later, from the updated critic.
-        result = ddpg_loss(self.config, (q, q, following), scalars, inverse, clip)
+        outputs = (q, q, following)
+        result = critic_loss(td_loss, self.config, outputs, scalars, inverse, clip)
         self.watch.saturations[2] += result.saturations
         return result.delta[0].T.astype(np.float64), result
 

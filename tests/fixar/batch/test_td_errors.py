@@ -11,7 +11,8 @@ from hw.fixar.batch.td_errors import GAP, TdErrors
 from hw.fixar.config import FixarConfig
 from hw.learner.records import record_words
 from hw.replay.records import ITEM
-from sim.model.learner.network.loss import ddpg_loss
+from sim.model.learner.algorithms.ddpg import critic_loss
+from sim.model.nn.losses import td_loss
 
 FORMATS = FixarConfig().arithmetic
 CLIPS = (np.float32(np.inf), np.float32(1))
@@ -35,7 +36,8 @@ def made(config, unit, rng, *, batch, half, pair, gap=0.0, wild=False):
         some = int(rng.integers(batch))
         scalars["reward"][some:] = np.where(rng.random(batch - some) < 0.5, np.inf, reward[some:])
     inverse, clip = np.float32(0.7), CLIPS[0 if wild else int(rng.integers(2))]
-    result = ddpg_loss(config, (q[:, None], q[:, None], q_next[:, None]), scalars, inverse, clip)
+    outputs = (q[:, None], q[:, None], q_next[:, None])
+    result = critic_loss(td_loss, config, outputs, scalars, inverse, clip)
 
     words = np.zeros(batch * unit.size, np.uint32)
     offsets = {"index": 0, "weight": 2}

@@ -1,6 +1,7 @@
 """loss: the twin against the formulas and stated cases, hardware against the twin."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,11 +18,13 @@ from hw.learner.network.loss import Loss
 from hw.replay.records import ITEM
 from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.float32 import add
-from sim.model.learner.network.loss import ddpg_loss, dqn_loss
+from sim.model.learner.algorithms.ddpg import critic_loss
+from sim.model.learner.algorithms.dqn import dqn_loss
+from sim.model.nn.losses import td_loss
 
 FIXED = Arithmetic(kind="fixed")
 SHORT = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(4, 8), gradient=SQ(1, 11))
-TWINS = {"dqn": dqn_loss, "ddpg": ddpg_loss}
+TWINS = {"dqn": dqn_loss, "ddpg": partial(critic_loss, td_loss)}
 
 
 def made(config, rng, batch, *, wild=0.0, spread=1.5):

@@ -1,0 +1,24 @@
+"""The twin of every algorithm of ``hw.learner.algorithms``, by name."""
+
+from hw.errors import UsageError
+from sim.model.learner.algorithms.ddpg import ddpg_gradients
+from sim.model.learner.algorithms.dqn import dqn_gradients
+
+__all__ = ["GRADIENTS", "gradients_of"]
+
+#: Name -> ``gradients(learner, records, scalars, inverse, clip)``, which returns ``Gradients``.
+#:
+#: learner : Trainer, of which only ``config``, ``networks``, ``weights_of`` and ``inputs`` are used
+#: records : as ``Trainer.train`` takes them
+#: scalars : "weight", "reward", "discount" float32 [B], and "action"
+#: inverse : float32, reciprocal of the batch's largest weight
+#: clip : float32, the largest gradient of a TD error; infinity for no limit
+GRADIENTS = {"dqn": dqn_gradients, "ddpg": ddpg_gradients}
+
+
+def gradients_of(config):
+    """The function of a LearnerConfig's algorithm; ValueError if it has no twin."""
+    if config.algorithm not in GRADIENTS:
+        known = ", ".join(GRADIENTS)
+        raise UsageError(f"algorithm must be one with a twin ({known}), not {config.algorithm!r}")
+    return GRADIENTS[config.algorithm]

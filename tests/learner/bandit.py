@@ -1,0 +1,118 @@
+"""A third algorithm, as somebody would add one: hardware and twin, and a loss of its own.
+
+A contextual bandit has one network and no target: ``td = q(s)[action] - reward``. Its loss is the
+square, whatever ``clip`` is.
+"""
+
+import numpy as np
+from amaranth import *
+from amaranth.lib import wiring
+
+from hw.designs import DESIGNS
+from hw.learner.algorithms.algorithm import Algorithm, Feed, Network
+from hw.learner.algorithms.registry import ALGORITHMS
+from hw.learner.design import design_of
+from hw.nn.td_loss import TdLoss
+from sim.model.arith.arithmetic import twin_of
+from sim.model.kernels import KERNELS
+from sim.model.learner.algorithms.gradients import Gradients
+from sim.model.learner.algorithms.registry import GRADIENTS
+from sim.model.learner.kernel import LearnerKernel
+from sim.model.learner.network.loss import loss_of, result_of
+from sim.model.nn.losses import LOSSES, td_loss
+
+__all__ = ["BANDIT", "ENTRIES"]
+
+_INFINITY = 0x7F80_0000
+
+
+class SquaredLoss(wiring.Component):
+    """``TdLoss`` without a limit."""
+
+    DSP, FOLD_LATENCY = TdLoss.DSP, TdLoss.FOLD_LATENCY
+    latencies_of = staticmethod(TdLoss.latencies_of)
+
+    def __init__(self, arithmetic):
+        self._inner = TdLoss(arithmetic)
+        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
+        super().__init__(self._inner.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = inner = self._inner
+        for name, member in self.signature.members.items():
+            if name == "clip":
+                m.d.comb += inner.clip.eq(_INFINITY)
+            elif member.flow == wiring.In:
+                m.d.comb += getattr(inner, name).eq(getattr(self, name))
+            else:
+                m.d.comb += getattr(self, name).eq(getattr(inner, name))
+        return m
+
+
+class BanditAlgorithm(Algorithm):
+    name = "bandit"
+    summary = "contextual bandit on the card"
+    discrete = True
+    acts = "value"
+    sizes = dict(observation=4, action=2)
+    loss = SquaredLoss
+    numbers = ("q",)
+
+    def networks(self, config):
+        network = Network(
+            inputs=config.observation,
+            outputs=config.action,
+            activation="linear",
+            weight_sources=("online",),
+            backward_groups=1,
+            feeds=(Feed("obs", (0,), 0),),
+        )
+        return {"value": network}
+
+    def collect(self, m, kept, outputs, index, action, *, arithmetic):
+        with m.If(action == index):
+            m.d.sync += kept.q.eq(outputs[0])
+        with m.Elif(index == 0):
+            m.d.sync += kept.q.eq(0)
+
+    def loss_numbers(self, sample):
+        return sample.q, Const(0, len(sample.q)), sample.q
+
+    def errors(self, gradient, own, *, arithmetic):
+        return [Mux(own, gradient, 0)]
+
+
+def bandit_gradients(learner, records, scalars, inverse, clip):
+    network, weights = learner.networks["value"], learner.weights_of("value", "online")
+    arithmetic = twin_of(learner.config.arithmetic)
+    obs, clipped = learner.inputs(records, "obs")
+    numbers, activations = network.forward(weights, obs)
+    action, row = np.asarray(scalars["action"], np.int64), np.arange(obs.shape[1])
+    q = arithmetic.to_float(numbers[-1][action, row], "activation")
+    pipeline, nothing = loss_of(learner.config), np.zeros(len(row), np.float32)
+    td, gradient, loss = pipeline(q, nothing, scalars, inverse, clip)
+    gradient, saturated = arithmetic.quantize(gradient, "gradient")
+    delta = np.zeros(numbers[-1].shape, gradient.dtype)
+    delta[action, row] = gradient
+    result = result_of((delta.T,), td, loss, q, saturated)
+    back = network.backward(weights, numbers, delta)
+    return Gradients(result, {"value": back.gradients}, clipped + activations, back.saturations)
+
+
+def squared_loss(q, following, scalars, inverse, clip):
+    return td_loss(q, following, scalars, inverse, np.float32(np.inf))
+
+
+BANDIT = BanditAlgorithm()
+
+
+#: ``(dictionary, key, value)`` of the lines that files of rlfabric would have. Designs and twins of
+#: kernels follow from ``ALGORITHMS`` if a process begins with the algorithm there.
+ENTRIES = [
+    (ALGORITHMS, "bandit", BANDIT),
+    (GRADIENTS, "bandit", bandit_gradients),
+    (LOSSES, SquaredLoss, squared_loss),
+    (DESIGNS, "bandit", design_of(BANDIT)),
+    (KERNELS, "bandit", LearnerKernel),
+]
