@@ -7,7 +7,7 @@ not the vendor's.
 
 from dataclasses import dataclass
 
-__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "together", "total"]
+__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "selector", "together", "total"]
 
 #: As in the tables of a board: LUTs, registers, RAMB36, URAM288, DSP blocks.
 RESOURCES = ("lut", "ff", "bram36", "uram", "dsp")
@@ -48,6 +48,11 @@ def together(estimates):
     return Estimate(
         **{name: sum(getattr(each, name) or 0 for each in estimates) for name in RESOURCES}
     )
+
+
+def selector(count):
+    """Lookup tables that choose one of ``count`` bits: a table of six inputs chooses among four."""
+    return -(-(count - 1) // 3)
 
 
 def exceeded(need, limits):

@@ -1,6 +1,6 @@
 """Resources of the whole manager as yosys maps them to UltraScale+: estimates."""
 
-from bench import row
+from bench import area, row
 from boards.area import synthesize
 from boards.timing import fmax
 from hw.designs import DESIGNS
@@ -21,14 +21,14 @@ def rows():
     for fanout, limits in _LIMITS.items():
         config = ReplayConfig(capacity=1 << 20, fanout=fanout)
         verilog = to_verilog(ReplayManager(config), name="replay_manager")
-        area = synthesize(verilog, "replay_manager", work=BUILD_DIRECTORY / "area")
+        cells = synthesize(verilog, "replay_manager", work=BUILD_DIRECTORY / "area")
         for name in ("lut", "ff", "uram", "bram36", "dsp"):
             result.append(
                 row(
                     "replay",
                     f"N=2^20, K={fanout}, 24-bit leaves",
                     name,
-                    area[name],
+                    cells[name],
                     "cells",
                     reference="at most" if name in limits else None,
                     reference_value=limits.get(name),
@@ -51,17 +51,12 @@ def _routed():
 
 
 def _kernel():
-    """Cells of the kernel for U200, beside the memory blocks that its core estimates."""
-    design = DESIGNS["replay"]
-    config = design.default({"data_width": 512, "uram": 640})
-    area = synthesize(
-        to_verilog(design.kernel(config), name="replay"), "replay", work=BUILD_DIRECTORY / "area"
-    )
-    estimate = design.estimate(config).resources
-    return [
-        row("replay", "whole kernel, N=2^20, K=16, 512 bits", name, area[name], "cells",
-            reference="our own estimate" if estimate.get(name) is not None else None,
-            reference_value=estimate.get(name),
-            source="estimate: yosys synth_xilinx -family xcup, flattened")
-        for name in ("lut", "ff", "uram", "bram36", "dsp")
-    ]  # fmt: skip
+    """Cells of the kernel for U200, and what the kernel estimates for itself."""
+    config = DESIGNS["replay"].default({"data_width": 512, "uram": 640})
+    whole = area.whole_of(area.mapped("replay", config, {}, "kernel"))
+    case = "whole kernel, N=2^20, K=16, 512 bits"
+    source = "estimate: yosys for UltraScale+, module by module"
+    found = [
+        row("replay", case, name, value, "cells", source=source) for name, value in whole.items()
+    ]
+    return found + area.judged("replay", "replay", config, case, whole, {}, source)

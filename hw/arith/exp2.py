@@ -14,7 +14,6 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import UQ
 from hw.arith.interpolate import Interpolate, Table
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate
 
 __all__ = ["FRACTION_FORMAT", "MANTISSA_FORMAT", "Exp2", "Exp2Config", "exp2_table"]
 
@@ -91,7 +90,7 @@ class Exp2(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=1)
+        return Interpolate.estimate(config.table, tag_width=config.tag_width)
 
     def elaborate(self, platform):
         m = Module()

@@ -84,18 +84,26 @@ class Multiply(wiring.Component):
 
     @classmethod
     def estimate(cls, a_width, b_width):
-        """Clocks and DSP blocks; the LUTs and FFs of the adders are not modelled, so they are None.
-
-        ValueError names a width that is out of range.
-        """
+        """Clocks and resources. ValueError names a width that is out of range."""
         check_range("a_width", a_width, 1, 256)
         check_range("b_width", b_width, 1, 256)
-        rows = _rows(a_width, b_width)
-        latency, operands = 1, len(rows)
-        while operands > 1:
-            latency, operands = latency + 1, -(-operands // _OPERANDS)
-        dsp = sum(len(row) for row in rows)
-        return Estimate(latency=latency, interval=cls.INTERVAL, dsp=dsp)
+        products = _rows(a_width, b_width)
+        # Bounds of the bits of each row that are not always 0.
+        rows = [(row[0][0], sum(row[-1][:2])) for row in products]
+        latency, lut, ff = 1, 0, sum(width for row in products for _, width, _, _ in row)
+        while len(rows) > 1:
+            sums = []
+            for group in _groups(sorted(rows)):
+                carries = len(group) - 1
+                stop = min(max(stop for _, stop in group) + carries, a_width + b_width)
+                sums.append((group[0][0], stop))
+                ff += stop - group[0][0]
+                # A bit of two operands takes a table, one of three takes two.
+                lut += sum(stop - start for start, stop in group[2:])
+                lut += stop - group[1][0] if carries else 0
+            latency, rows = latency + 1, sums
+        dsp = sum(len(row) for row in products)
+        return Estimate(latency=latency, interval=cls.INTERVAL, lut=lut, ff=ff, dsp=dsp)
 
     def elaborate(self, platform):
         m = Module()

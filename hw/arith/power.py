@@ -3,7 +3,7 @@
 Three register stages (operand, multiply, round) before ``Exp2``: interval 1, latency 6.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amaranth import *
@@ -13,8 +13,8 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.exp2 import FRACTION_FORMAT, MANTISSA_FORMAT, Exp2, Exp2Config
 from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate
-from hw.stream.delay import delay
+from hw.estimate import Estimate, together
+from hw.stream.delay import delay, delay_estimate
 from hw.stream.ready_register import ReadyRegister
 
 __all__ = ["EXPONENT_WIDTH", "LOG_FORMAT", "SCALE_FORMAT", "Power", "PowerConfig"]
@@ -86,7 +86,14 @@ class Power(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=2)
+        tag = config.tag_width
+        parts = [
+            ReadyRegister.estimate(LOG_FORMAT.width + tag),
+            Estimate(lut=2, ff=103, dsp=1),  # the operands, their product and its rounded bits
+            delay_estimate(tag, 3),
+            Exp2.estimate(config.exp2),
+        ]
+        return replace(together(parts), latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

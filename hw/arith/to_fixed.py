@@ -81,7 +81,15 @@ class ToFixed(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
+        width = config.target.width
+        return Estimate(
+            latency=cls.LATENCY,
+            interval=cls.INTERVAL,
+            # The shifter, and what rounds and saturates.
+            lut=4 * width + 25,
+            ff=2 * width + 2 * config.tag_width + 6,
+            dsp=0,
+        )
 
     def elaborate(self, platform):
         m = Module()

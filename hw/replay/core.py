@@ -9,25 +9,18 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.estimate import Estimate, total
 from hw.replay.commands import BUFFERS, COMMANDS, Given, Opcode
+from hw.replay.estimate import estimate
 from hw.replay.gather import Gather
 from hw.replay.insert import Insert
 from hw.replay.item_reader import ItemReader
 from hw.replay.operation_issuer import OperationIssuer
-from hw.replay.priority import PriorityUnit
-from hw.replay.records import HEADER, REPLAY_STATUS, Error
+from hw.replay.records import REPLAY_STATUS, Error
 from hw.replay.replay_state import ReplayState, state_shapes
 from hw.replay.tree.manager import ReplayManager
-from hw.replay.weight import WeightUnit
 from hw.shell.core import CommandCore
-from hw.stream.ram import memory_blocks, style_of
 
 __all__ = ["ReplayCore"]
-
-#: Products by an experience's granules, a DSP block each: of an index, of a place, of a run of
-#: places, and of a command's items.
-_PRODUCTS = 4
 
 
 class ReplayCore(CommandCore):
@@ -50,26 +43,11 @@ class ReplayCore(CommandCore):
     COMMANDS = COMMANDS
     STATUS = REPLAY_STATUS
     BUFFERS = BUFFERS
+    estimate = staticmethod(estimate)
 
     def __init__(self, config, check=None):
         self._check = check
         super().__init__(config)
-
-    @staticmethod
-    def estimate(config):
-        """Resources of the whole kernel; None where unknown.
-
-        Memory blocks are counted: the manager's, the queues of the four engines, and the queue of
-        headers. The interpolation tables of the logarithms, a block or two, are left out.
-        """
-        width, depth = config.engine.data_width, config.engine.depth
-        queues = 4 * memory_blocks(width, depth, style_of(depth))
-        queues += memory_blocks(8 * HEADER.size, depth, style_of(depth))
-        manager = ReplayManager.estimate(config.replay)
-        units = PriorityUnit.DSP + WeightUnit.DSP + _PRODUCTS
-        return Estimate(
-            bram36=manager.bram36 + queues, uram=manager.uram, dsp=total(manager.dsp, units)
-        )
 
     @staticmethod
     def state_layout(config):

@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, together
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES, HEADER
 from hw.replay.tree.operations import response_layout
@@ -73,6 +74,34 @@ class Gather(wiring.Component):
             }
         )
 
+    @classmethod
+    def estimate(cls, config, data_width, depth):
+        """Resources."""
+        granule, granules = 8 * GRANULE_BYTES, data_width // (8 * GRANULE_BYTES)
+        leaf = config.index_width + config.priority_width
+        size = MAX_GRANULES.bit_length()
+        # A beat is the experience's, or begins with a header. Leaves, beats and addresses pass two
+        # registers; records and granules are counted.
+        logic = Estimate(
+            lut=data_width + 245,
+            ff=2 * leaf + config.index_width + size + 64 + MAX_COUNT.bit_length() + size + 3,
+            dsp=1,
+        )
+        queues = [
+            Queue.estimate(width, places)
+            for width, places in ((REQUEST.size, 2), (leaf, 64), (HEADER.shape.size, depth))
+        ]
+        weight = WeightUnit.estimate(cls._weight(config))
+        return together([logic, *queues, weight, Pack.estimate(granule, granules + 1, granules)])
+
+    @staticmethod
+    def _weight(config):
+        return WeightConfig(
+            priority_width=config.priority_width,
+            total_width=config.total_width,
+            count_width=config.capacity.bit_length(),
+        )
+
     def elaborate(self, platform):
         m = Module()
         whole = Signal()  # records have an experience
@@ -118,13 +147,7 @@ class Gather(wiring.Component):
         reads."""
         config = self.config
         m.submodules.requests = requests = Queue(REQUEST, 2)
-        m.submodules.weight = weight = WeightUnit(
-            WeightConfig(
-                priority_width=config.priority_width,
-                total_width=config.total_width,
-                count_width=config.capacity.bit_length(),
-            )
-        )
+        m.submodules.weight = weight = WeightUnit(self._weight(config))
         m.submodules.beside = beside = Queue(leaf.shape(), 64)
         wiring.connect(m, requests.o, wiring.flipped(self.read.request))
         ready = {

@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.estimate import Estimate, together
 from hw.replay.commands import MAX_COUNT, Given, Opcode
 from hw.replay.priority import PriorityConfig, PriorityUnit
 from hw.replay.records import ITEM, Error
@@ -89,17 +90,34 @@ class ItemReader(wiring.Component):
             }
         )
 
+    @classmethod
+    def estimate(cls, config, data_width):
+        """Resources."""
+        size, count = 8 * ITEM.size, MAX_COUNT.bit_length()
+        parts = [
+            Split.estimate(size, data_width // size, count),
+            ReadyRegister.estimate(size + 1),
+            PriorityUnit.estimate(cls._priority(config)),
+            Queue.estimate(_BESIDE.size, 64),
+            Queue.estimate(count, 1),
+            # Limits of the index; the operation; the first error and its position.
+            Estimate(lut=125 + 5 * config.index_width // 2, ff=68),
+        ]
+        return together(parts)
+
+    @staticmethod
+    def _priority(config):
+        return PriorityConfig(
+            priority_width=config.priority_width, priority_fraction=config.priority_fraction
+        )
+
     def elaborate(self, platform):
         m = Module()
         config = self.config
         m.submodules.split = split = Split(
             8 * ITEM.size, self.data_width // (8 * ITEM.size), MAX_COUNT.bit_length()
         )
-        m.submodules.priority = priority = PriorityUnit(
-            PriorityConfig(
-                priority_width=config.priority_width, priority_fraction=config.priority_fraction
-            )
-        )
+        m.submodules.priority = priority = PriorityUnit(self._priority(config))
         # Holds what the priority unit does not carry; deep enough that the unit never waits.
         m.submodules.beside = beside = Queue(_BESIDE, 64)
         connect(m, flipped(self.words), split.i)

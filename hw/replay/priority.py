@@ -4,7 +4,7 @@ A chain of stream units: float32 to fixed point, epsilon, log2, power, fixed poi
 latency 17. Three DSP blocks.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amaranth import *
@@ -16,7 +16,7 @@ from hw.arith.log2 import LOG2_FORMAT, Log2, Log2Config
 from hw.arith.power import SCALE_FORMAT, Power, PowerConfig
 from hw.arith.to_fixed import ToFixed, ToFixedConfig
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate
+from hw.estimate import Estimate, together
 
 __all__ = ["EPSILON_FORMAT", "ERROR_FORMAT", "PriorityConfig", "PriorityUnit"]
 
@@ -102,7 +102,6 @@ class PriorityUnit(wiring.Component):
     """
 
     INTERVAL = 1
-    DSP = 3
     LATENCY = ToFixed.LATENCY + 1 + Log2.LATENCY + Power.LATENCY + ToFixed.LATENCY + 1
 
     def __init__(self, config=None):
@@ -118,7 +117,16 @@ class PriorityUnit(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
+        width = config.priority_width
+        parts = [
+            ToFixed.estimate(config.error),
+            Log2.estimate(config.log2),
+            Power.estimate(config.power),
+            ToFixed.estimate(config.result),
+            # The sum with epsilon; the last register.
+            Estimate(lut=60 + 2 * width, ff=39 + width),
+        ]
+        return replace(together(parts), latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -7,5 +7,5 @@ Read ``kernel.py`` first, which wires a whole kernel, with ``reset.py``, its res
 ``ports.py``, ``axi.py``, ``burst.py``, ``read_engine.py``, ``write_engine.py``.
 ``interconnect.py`` and ``arbiter.py`` let several ports share a master, ``stripes.py`` lets one
 port use several masters, and ``width_conversion.py`` serves words that are wider than a beat.
-``description.py`` is what the host reads of a kernel.
+``description.py`` is what the host reads of a kernel, and ``estimate.py`` what the shell takes.
 """

@@ -88,24 +88,29 @@ class CommandCore(wiring.Component):
                 token = getattr(self, f"{master}_write").done
                 yield token.valid & token.ready & token.payload
 
-    def elaborate(self, platform):
-        m = Module()
-        places = {buffer for buffer, _ in self.table.footprints.values()}
-        m.submodules.dispatcher = run = Dispatcher(
+    def make_dispatcher(self):
+        return Dispatcher(
             self.table,
             self.config,
             self.state_layout(self.config),
             {
                 buffer.name: (buffer, engine_of(self.config, buffer.master).beat_bytes)
-                for buffer in self.buffers
-                if buffer.name in places
+                for buffer in self._placed()
             },
             engine_of(self.config, HOST).data_width,
         )
+
+    def _placed(self):
+        """The buffers in which a command has a footprint."""
+        places = {buffer for buffer, _ in self.table.footprints.values()}
+        return [buffer for buffer in self.buffers if buffer.name in places]
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dispatcher = run = self.make_dispatcher()
         m.d.comb += [run.operands.eq(self.operands), run.results.eq(self.results)]
-        for buffer in self.buffers:
-            if buffer.name in places:
-                m.d.comb += getattr(run, buffer.size_name).eq(getattr(self, buffer.size_name))
+        for buffer in self._placed():
+            m.d.comb += getattr(run, buffer.size_name).eq(getattr(self, buffer.size_name))
         m.d.comb += run.fault.eq(reduce(or_, self.faults()))
         self.attach(m, run)
         self.execute(m, run)

@@ -109,7 +109,8 @@ class ReadInterconnect(wiring.Component):
 
         While the others are silent, for a memory that answers a request ``memory_latency`` clocks
         after taking it, a beat a clock; with ``depth`` at least ``memory_latency`` +
-        ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. Gates are not modelled (None).
+        ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. For resources:
+        ``hw.shell.estimate``.
         """
         back = Queue.latency_of(config.port(port).depth)
         latency = cls.REQUEST_LATENCY + memory_latency + back + beats - 1
@@ -173,7 +174,7 @@ class WriteInterconnect(wiring.Component):
         While the others are silent, for data that comes a beat a clock, an address on a multiple
         of ``burst_beats`` beats, and a memory that takes a beat a clock and answers each burst
         ``memory_latency`` clocks after its last beat; with ``depth`` at least ``burst_beats`` + 4
-        and ``bursts`` above ``memory_latency`` + 2. Gates are not modelled (None).
+        and ``bursts`` above ``memory_latency`` + 2. For resources: ``hw.shell.estimate``.
         """
         first = max(cls.REQUEST_LATENCY, min(beats, config.burst_beats) + 1)
         there = first + Queue.latency_of(config.bursts) + beats - 1

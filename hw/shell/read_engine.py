@@ -61,7 +61,7 @@ class ReadEngine(wiring.Component):
         """Clocks from the taking of one request to the transfer of its last beat.
 
         For a memory that answers ``memory_latency`` clocks later, a beat a clock, with ``depth``
-        at least ``memory_latency`` + ``burst_beats`` + 4. Gates are not modelled (None).
+        at least ``memory_latency`` + ``burst_beats`` + 4. For resources: ``hw.shell.estimate``.
         """
         fixed = cls.ADDRESS_LATENCY + memory_latency + Queue.latency_of(config.depth)
         return Estimate(latency=fixed + beats - 1, interval=cls.INTERVAL)

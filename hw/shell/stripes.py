@@ -137,7 +137,7 @@ class StripedRead(_Striped):
         """Clocks from the taking of a request to the transfer of its last beat.
 
         For masters that bring the beats of a request from ``memory_latency`` clocks after it on,
-        with ``block_beats`` * ``pieces`` above that. Gates are not modelled (None).
+        with ``block_beats`` * ``pieces`` above that. For resources: ``hw.shell.estimate``.
         """
         latency = memory_latency
         if stripes > 1:
@@ -186,7 +186,7 @@ class StripedWrite(_Striped):
         """Clocks from the taking of a request and its first beat to the transfer of its token.
 
         For masters that take a beat a clock and answer a request ``memory_latency`` clocks after
-        its last beat. Gates are not modelled (None).
+        its last beat. For resources: ``hw.shell.estimate``.
         """
         # A beat finds out whose it is once its piece has been announced.
         request = cls.REQUEST_LATENCY + Queue.latency_of(pieces) if stripes > 1 else 0

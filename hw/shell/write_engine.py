@@ -68,8 +68,8 @@ class WriteEngine(wiring.Component):
         """Clocks from the taking of one request and its first beat to the transfer of its token.
 
         For data that comes a beat a clock, an address on a multiple of ``burst_beats`` beats, and
-        a memory that answers ``memory_latency`` clocks after the last beat. Gates are not
-        modelled (None).
+        a memory that answers ``memory_latency`` clocks after the last beat. For resources:
+        ``hw.shell.estimate``.
         """
         first = max(BurstSplitter.LATENCY, min(beats, config.burst_beats))
         latency = first + beats + memory_latency + 1

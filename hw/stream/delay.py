@@ -2,7 +2,13 @@
 
 from amaranth import *
 
-__all__ = ["delay"]
+from hw.estimate import Estimate
+
+__all__ = ["delay", "delay_estimate"]
+
+#: Clocks from which on registers in a row, without reset, are shift registers of lookup tables; and
+#: the most that one table holds.
+_SHIFT, _LONGEST = 3, 32
 
 
 def delay(m, value, clocks, *, name, enable=None, reset=False):
@@ -17,3 +23,10 @@ def delay(m, value, clocks, *, name, enable=None, reset=False):
             m.d.sync += register.eq(value)
         value = register
     return value
+
+
+def delay_estimate(width, clocks):
+    """Resources of ``delay`` without reset, of ``width`` bits that nothing reads on their way."""
+    if clocks < _SHIFT:
+        return Estimate(lut=0, ff=width * clocks)
+    return Estimate(lut=width * -(-clocks // _LONGEST), ff=0)

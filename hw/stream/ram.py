@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
+from hw.estimate import Estimate, selector
 
 __all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks"]
 __all__ += ["memory_joint", "memory_tables", "style_of"]
@@ -47,17 +48,24 @@ def memory_blocks(width, depth, style, *, dual=False):
 
 
 def memory_joint(width, depth, style):
-    """Lookup tables that choose among the blocks of a deep ``Ram``, as yosys maps them; the
-    vendor's tools use the blocks' own cascade."""
-    return width * (_shape(width, depth, style)[1] // 2)
+    """Lookup tables that choose among the parts of a deep ``Ram``, as yosys maps them; the vendor's
+    tools use the blocks' own cascade."""
+    parts = -(-depth // 64) if style == "distributed" else _shape(width, depth, style)[1]
+    if parts <= 8:
+        return width * selector(parts)
+    # Where they are no power of two, the last ones are told apart by more bits of the address.
+    return width * (parts // 2 if parts & (parts - 1) == 0 else 3 * parts // 5)
 
 
 def _shape(width, depth, style, dual=False):
-    """The number of blocks in width and in depth."""
+    """The number of blocks in width and in depth; of equal numbers the least in depth."""
     if style == "distributed":
         return 0, 0
     shapes = _SHAPES[style][1:] if dual and style == "block" else _SHAPES[style]
-    return min(((-(-width // bits), -(-depth // words)) for words, bits in shapes), key=math.prod)
+    return min(
+        ((-(-width // bits), -(-depth // words)) for words, bits in shapes),
+        key=lambda shape: (math.prod(shape), shape[1]),
+    )
 
 
 def memory_tables(width, depth, style):
@@ -67,6 +75,22 @@ def memory_tables(width, depth, style):
         return 0
     bits, words = (14, 32) if depth <= 32 else (7, 64)
     return -(-width // bits) * 8 * -(-depth // words)
+
+
+#: Bits, times depths of a lookup table, from which on yosys makes blocks of a memory.
+_LARGE = 56
+
+
+def _cheapest(width, depth):
+    """The style that yosys chooses for a memory of style "auto"."""
+    large = depth > SHALLOW and width * -(-depth // 64) >= _LARGE
+    return "block" if large else "distributed"
+
+
+def _folded(width, depth):
+    """UltraRAM blocks as yosys counts them: it lays up to eight words beside each other, as a block
+    writes bytes of nine bits; the vendor's tools may take a few more (``memory_blocks``)."""
+    return -(-(-(-width // 9) * -(-depth // 4096)) // 8)
 
 
 def _checked(width, depth, style):
@@ -105,6 +129,19 @@ class Ram(wiring.Component):
                 "read_address": In(self.address_width),
                 "read_data": Out(width),
             }
+        )
+
+    @classmethod
+    def estimate(cls, width, depth, style="auto"):
+        """Resources as yosys maps them to UltraScale+."""
+        if style == "auto":
+            style = _cheapest(width, depth)
+        tables = memory_tables(width, depth, style)
+        return Estimate(
+            lut=tables + memory_joint(width, depth, style),
+            ff=width if tables else 0,
+            bram36=memory_blocks(width, depth, style) if style == "block" else 0,
+            uram=_folded(width, depth) if style == "ultra" else 0,
         )
 
     def elaborate(self, platform):

@@ -8,6 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
+from hw.estimate import Estimate, selector
 
 __all__ = ["Split"]
 
@@ -49,6 +50,17 @@ class Split(wiring.Component):
                 "count": In(stream.Signature(unsigned(count_width))),
                 "o": Out(stream.Signature(self.output_shape)),
             }
+        )
+
+    @classmethod
+    def estimate(cls, width, parts, count_width=32):
+        """Clocks and resources."""
+        index = (parts - 1).bit_length()
+        return Estimate(
+            latency=cls.LATENCY,
+            interval=cls.INTERVAL,
+            lut=width * selector(parts) + 3 * count_width + 2,
+            ff=width + count_width + index + 3,
         )
 
     def elaborate(self, platform):

@@ -4,6 +4,7 @@ Interval 1; a response leaves ``latency`` clocks after its request when nothing 
 of B operations takes B + ``latency`` clocks. PEARL section V-A (one opcode stream over a tree).
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from amaranth import *
@@ -13,14 +14,14 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.multiply import Multiply
 from hw.arith.sfc64 import STATE_LAYOUT
-from hw.estimate import Estimate
+from hw.estimate import together
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.tree.draw import Draw
+from hw.replay.tree.estimate import parts
 from hw.replay.tree.operations import Operation, request_layout, response_layout
 from hw.replay.tree.priority_table import PriorityTable
 from hw.replay.tree.tree_level import TreeLevel
 from hw.stream.delay import delay
-from hw.stream.ram import memory_blocks
 
 __all__ = ["ReplayManager"]
 
@@ -263,25 +264,11 @@ class ReplayManager(wiring.Component):
 
     @classmethod
     def estimate(cls, config, operations=1):
-        """Clocks of ``operations`` in a row, memory blocks and DSP blocks."""
+        """Clocks of ``operations`` in a row, and resources."""
         latency = cls.latency_of(config)
-        memories = [
-            (config.table_lanes * config.priority_width, config.table_rows, config.table_style)
-        ]
-        memories += [(level.word_width, level.nodes, level.style) for level in config.levels]
-        blocks = {
-            style: sum(
-                memory_blocks(width, depth, kind)
-                for width, depth, kind in memories
-                if kind == style
-            )
-            for style in ("ultra", "block")
-        }
-        return Estimate(
+        return replace(
+            together(parts(config, latency).values()),
             cycles=operations + latency,
             interval=cls.INTERVAL,
             latency=latency,
-            uram=blocks["ultra"],
-            bram36=blocks["block"],
-            dsp=Draw.DSP + Multiply.estimate(FRACTION_WIDTH, config.total_width).dsp,
         )
