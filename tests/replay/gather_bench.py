@@ -53,7 +53,7 @@ class Bench:
             pauses=Gaps(self.pauses, 2),
             holds=stored,
         )
-        self.watch = Watch(self.dut, "gathered")
+        self.watch = Watch(self.dut, "gathered", "sent", streams=("o",))
 
     def leaves(self, count):
         """``(index, priority, error)`` of answers: corners, a FIND that found nothing, others."""
@@ -102,7 +102,7 @@ class Bench:
         here = f"{count} of {granules} granules"
         asked, expected = len(memory.taken), self.words(leaves, operands)
         await pulse(dut, "start")
-        self.watch.high["gathered"].clear()
+        self.watch.forget()
         answers = [
             RESPONSE.const(dict(index=i, priority=p, error=e)).as_value().value
             for i, p, e in leaves
@@ -118,7 +118,8 @@ class Bench:
             (STORAGE + i * operands["stride"] * BYTES, operands["stride"]) for i, _, _ in leaves
         ]
         assert memory.taken[asked:] == (reads if granules else []), here
-        assert await seen(dut, "gathered")
+        assert await seen(dut, "gathered") and await seen(dut, "sent")
+        assert self.watch.high["sent"][0] == self.watch.high["o"][-1] + 1, f"{here}: sent"
         if granules:
             arrived = self.watch.high["gathered"][0]
             assert arrived == memory.clocks["data"][-1] + 1, f"{here}: gathered at another time"
