@@ -153,6 +153,7 @@ def _design(algorithm, summary):
         identity=identity,
         check=partial(_check, algorithm),
         training=_training(algorithm),
+        packed=True,
     )
 
 
