@@ -9,7 +9,9 @@ def papers(results):
     """The lines of the table, heads first. ``results(name)`` gives the ``Results`` of a bench."""
     yield ["paper", "kernel", "figure", "rlfabric", "the paper", "how ours was measured"]
     step = results("learner").row(
-        "4-64-2, 32 PEs, DP=2, fixed, B=64", "gradient_step_cycles", reference="CF'22's formula, 32"
+        "4-64-2, 32 PEs, DP=16, fixed, B=64",
+        "gradient_step_cycles",
+        reference="CF'22's formula, DP=2",
     )
     draw = results("replay").row("N=2^20, K=16, B=512", "sample_cycles")
     advantages = results("gae").row("64 x 1024 steps, k=2", "elements_per_cycle")
@@ -19,8 +21,8 @@ def papers(results):
     samples = results("fixar").row("17-400-300-6, 512 PEs, full, B=512", "ips")
     paper = results("fixar").beside("17-400-300-6, 512 PEs, full, B=64", "ips", reference="FIXAR")
     for name, kernel, what, row, beside, how in (
-        ("CF'22", "dqn", "clocks of a DQN step, 4-64-2, batch 64 (multipliers: 32 and 16 there, "
-         "4 and 2 here)", step, None, _SIMULATED),
+        ("CF'22", "dqn", "clocks of a DQN step, 4-64-2, batch 64, 64 and 32 multipliers a pass "
+         "(there in 2 lanes, here in 16)", step, None, _SIMULATED),
         ("PEARL", "replay", "clocks to draw 512 of 2^20 experiences, 16 children a node (the "
          "paper: equation 4)", draw, None, "Verilog of the tree's manager"),
         ("HEPPO", "gae", "time steps a clock, 64 rows of advantages and rewards-to-go", advantages,

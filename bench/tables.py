@@ -29,7 +29,7 @@ def learner_steps(rows):
             net, lanes.removeprefix("DP="), kind, batch.removeprefix("B="), row["value"],
             rows.value(case, step),
             rows.beside(case, step, reference="CF'22's formula, these"),
-            rows.beside(case, step, reference=f"CF'22's formula, {net.split()[1]} PEs"),
+            rows.beside(case, step, reference="CF'22's formula, DP="),
             rows.value(case, "mac_utilization"),
             rows.value(case, "iteration_cycles"),
             rows.value(case, "train_cycles"),

@@ -1,15 +1,13 @@
 """Resources of CF'22's learners, whole kernels: their estimates, and what yosys maps."""
 
 from bench import row
+from bench.area import mapped
 from bench.learner.cycles import CARTPOLE
-from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.learner.config import LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["kernels", "rows"]
 
@@ -38,18 +36,16 @@ def rows():
     """Estimated and mapped cells of both kernels in both arithmetics; a quarter of an hour each."""
     result = []
     for (algorithm, case), config in kernels().items():
-        design, paper = DESIGNS[algorithm], _TABLE_2[algorithm]
-        estimate = design.estimate(config).resources
-        verilog = to_verilog(design.kernel(config), name=algorithm)
-        mapped = synthesize(verilog, algorithm, work=BUILD_DIRECTORY / "area", flatten=False)
+        paper, estimate = _TABLE_2[algorithm], DESIGNS[algorithm].estimate(config).resources
+        whole = mapped(algorithm, config, {}, "kernel")["kernel"]
         for name in RESOURCES:
             paper_value = dict(
                 reference="CF'22, Table 2" if name in paper else None,
                 reference_value=paper.get(name),
             )
             result.append(
-                row("learner", case, name, mapped[name], "cells", **paper_value,
-                    source="estimate: yosys for UltraScale+, module by module")
+                row("learner", case, name, whole[name], "cells", **paper_value,
+                    source="estimate: yosys for UltraScale+, DSP blocks packed, module by module")
             )  # fmt: skip
             if estimate[name] is not None:
                 result.append(

@@ -155,6 +155,7 @@ def design_of(algorithm):
         identity=identity,
         check=partial(_check, algorithm),
         training=_training(algorithm),
+        packed=True,
     )
 
 

@@ -19,16 +19,16 @@ def values(rows):
 
 def test_a_gradient_step_stands_beside_both_formulas(monkeypatch):
     """papers N2: 312 clocks for the network that the row is named after, and its multipliers."""
-    measured = {64: cycles.Measured(2452.0, 2454.0, 2454.0)}
+    measured = {64: cycles.Measured(918.0, 920.0, 920.0)}
     monkeypatch.setattr(cycles, "measure", lambda *arguments: measured)
-    learner = LearnerConfig(**cycles.ONE_LAYER, lanes=2, arithmetic=Arithmetic(kind="fixed"))
+    learner = LearnerConfig(**cycles.ONE_LAYER, lanes=8, arithmetic=Arithmetic(kind="fixed"))
     found = values(cycles._rows("4-64-2, 32 PEs", learner, (64,)))
-    case = "4-64-2, 32 PEs, DP=2, fixed, B=64"
-    assert found[case, "multipliers", None]["value"] == "4, 2"
-    these, nominal = (reference.format(32) for reference in cycles.REFERENCES)
-    for reference, clocks in ((these, 2496), (nominal, 312)):
+    case = "4-64-2, 32 PEs, DP=8, fixed, B=64"
+    assert found[case, "multipliers", None]["value"] == "32, 16"
+    these, nominal = (reference.format(2, 32) for reference in cycles.REFERENCES)
+    for reference, clocks in ((these, 13 * 64 + 512), (nominal, 312)):
         step = found[case, "gradient_step_cycles", reference]
-        assert (step["value"], step["reference_value"]) == (2452, clocks)
+        assert (step["value"], step["reference_value"]) == (918, clocks)
 
 
 def test_software_is_so_many_times_as_long_as_a_step(monkeypatch):

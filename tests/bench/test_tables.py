@@ -121,8 +121,8 @@ def test_the_formula_of_cf22_at_its_own_design_point():
 def test_every_row_of_the_learner_says_what_its_kernel_has():
     heads, _, *lines = tables.lines("learner_steps")
     assert "| multipliers | gradient step | CF'22, these | CF'22, its PEs |" in heads
-    assert len(lines) == 32
-    assert "| 4-64-2, 32 PEs | 2 | fixed | 64 | 4, 2 | 2452 | 2496 | 312 |" in "\n".join(lines)
+    assert len(lines) == 36
+    assert "| 4-64-2, 32 PEs | 2 | fixed | 64 | 8, 4 | 2446 | 2496 | 312 |" in "\n".join(lines)
     nets = {
         "4-64-64-2": cycles.CARTPOLE,
         "4-64-2": cycles.ONE_LAYER,
@@ -132,9 +132,13 @@ def test_every_row_of_the_learner_says_what_its_kernel_has():
         net, lanes, kind, batch, own, _, these, its, *_ = line.strip("| ").split(" | ")
         options = nets[net.split(",")[0]]
         one = learner(**options, lanes=int(lanes), arithmetic=Arithmetic(kind=kind))
-        have, nominal = cycles.multipliers_of(one), cycles.nominal_pes(one)
-        wanted = [round(cycles.cf22_cycles(one, int(batch), pes)) for pes in (have, nominal)]
-        assert own == ", ".join(map(str, have))
+        have, paper = cycles.multipliers_of(one), cycles.nominal(one)
+        assert paper.lanes == (2 if net.startswith("4-64-2,") else one.lanes)
+        wanted = [
+            round(cycles.cf22_cycles(of, int(batch), pes))
+            for of, pes in ((one, have), (paper, cycles.nominal_pes(paper)))
+        ]
+        assert own == ", ".join(str(one.lanes * each) for each in have)
         assert [these, its] == [markdown.shown(value) for value in wanted]
 
 
