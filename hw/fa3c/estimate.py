@@ -8,17 +8,18 @@ from dataclasses import replace
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate, together
+from hw.fa3c.commands import BUFFERS, COMMANDS
 from hw.fa3c.layouts import queued_task, updating_task
-from hw.fa3c.masters import AHEAD, MASTERS
+from hw.fa3c.masters import estimate as masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.row_update import RowUpdate
-from hw.fa3c.records import TASK
+from hw.fa3c.records import A3C_STATUS, TASK
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
-from hw.shell.axi import engine_of
+from hw.shell import estimate as shell
 from hw.stream.ram import memory_blocks, style_of
 from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
@@ -29,7 +30,7 @@ __all__ = ["estimate", "suggest"]
 def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
     parts = [part for role in config.units for part in _unit(config, role)]
-    parts += [RowUpdate.estimate(config), *_masters(config), *_rounds(config)]
+    parts += [RowUpdate.estimate(config), masters(config), *_rounds(config)]
     return together(parts)
 
 
@@ -46,47 +47,17 @@ def _unit(config, role):
     return [*parts, rest, Transpose.estimate(WIDTH, ROW), chosen, GradientQueue.estimate(config)]
 
 
-def _masters(config):
-    """Engines, interconnects, stripes, and the width converters if beats are narrower than rows."""
-    infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
-    units = len(config.units)
-    # Read and write ports of each master: for commands, error rows, RMSProp, units.
-    ports = {"host": (2 + units, 1 + infer), "global": (2, 2)}
-    ports |= {name: (units + train, 1 + infer) for name in MASTERS if name not in ports}
-    result = []
-    for master in MASTERS:
-        engine = engine_of(config, master)
-        width = engine.data_width
-        reads, writes = ports[master]
-        rows = reads + writes - 2 * (master == "host")  # the two ports for commands carry beats
-        blocks = 2 * memory_blocks(width, engine.depth, style_of(engine.depth))
-        result.append(
-            Estimate(
-                lut=reads * (_queue(width, 64) + 200)
-                + writes * (_queue(width, 32) + width // 2 + 180)
-                + 950
-                + rows * (width != ROW_WIDTH) * ROW_WIDTH // 2,
-                ff=190 * reads + 205 * writes + 650 + rows * (width != ROW_WIDTH) * ROW_WIDTH,
-                bram36=blocks,
-            )
-        )
-    width = engine_of(config, "global").data_width + 1
-    result.append(Estimate(bram36=memory_blocks(width, AHEAD, style_of(AHEAD))))
-    read, write = Estimate(lut=830, ff=180), Estimate(lut=345, ff=190)
-    return result + [read] * (units + train) + [write] * (1 + infer)
-
-
 def _rounds(config):
-    """Commands, registers, the memories for lists of tasks, and the logic of a round."""
+    """Registers, commands and engines; the memories for lists of tasks, and the logic of a
+    round."""
     units, style = len(config.units), style_of(config.tasks)
     lists = [8 * TASK.size, updating_task(config).size, *[queued_task(config).size] * units]
     blocks = sum(memory_blocks(width, config.tasks, style) for width in lists)
-    return [Estimate(lut=8000 + 260 * units, ff=4550 + 390 * units, bram36=blocks, dsp=1 + units)]
-
-
-def _queue(width, depth):
-    """Lookup tables of a shallow queue: eight hold 32 words of 14 bits, or 64 words of 7."""
-    return 8 * -(-width // (14 if depth <= 32 else 7)) + 15
+    return [
+        *shell.parts(config, BUFFERS, A3C_STATUS).values(),
+        shell.dispatcher(COMMANDS, config, products=0),
+        Estimate(lut=3500 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=1 + units),
+    ]
 
 
 def suggest(config, fits):

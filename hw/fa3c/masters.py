@@ -6,18 +6,21 @@ another.
 
 from amaranth.lib.wiring import connect
 
+from hw.estimate import together
 from hw.fa3c.config import STRIPES
 from hw.fa3c.rows import ROW, ROW_WIDTH
+from hw.shell import estimate as shell
 from hw.shell.axi import engine_of
+from hw.shell.buffers import HOST
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
 from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
 from hw.stream.ram import SHALLOW
 
-__all__ = ["AHEAD", "MASTERS", "Masters"]
+__all__ = ["AHEAD", "MASTERS", "Masters", "estimate"]
 
 #: All masters; the last ones are the stripes of local memory.
-MASTERS = ("host", "global", *(f"local{number}" for number in range(STRIPES)))
+MASTERS = (HOST, "global", *(f"local{number}" for number in range(STRIPES)))
 
 #: Places for beats in the queue of a port: the depth of a memory of lookup tables, which is enough
 #: for a row a clock from two stripes together.
@@ -93,3 +96,32 @@ def _interconnect(config, master, depths):
         depth=tuple(max(depth, engine.burst_beats) for depth in depths),
         burst_beats=engine.burst_beats,
     )
+
+
+def estimate(config):
+    """Resources of what joins and widens the ports of all parts of a Fa3cConfig, less engines."""
+    infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
+    units = len(config.units)
+    # Places in the queues of the ports that read and that write.
+    depths = dict.fromkeys(MASTERS, ([_READ] * (units + train), [_WRITE] * (1 + infer)))
+    depths[HOST] = [_READ] * (2 + units), [_WRITE] * (1 + infer)
+    depths["global"] = [AHEAD, _READ], [_WRITE] * 2
+    parts = []
+    for master, (reads, writes) in depths.items():
+        parts += [
+            shell.read_interconnect(_interconnect(config, master, reads)),
+            shell.write_interconnect(_interconnect(config, master, writes)),
+        ]
+        width, beats = engine_of(config, master).data_width, master == HOST
+        if width != ROW_WIDTH:  # a command's own ports are of beats
+            parts += (len(reads) - beats) * [shell.upsizer(ROW_WIDTH, width)]
+            parts += (len(writes) - beats) * [shell.downsizer(ROW_WIDTH, width)]
+    stripes = InterconnectConfig(
+        data_width=ROW_WIDTH,
+        ports=STRIPES,
+        depth=_STRIPE_ROWS,
+        burst_beats=_STRIPE_ROWS,
+        bursts=_PIECES,
+    )
+    parts += (units + train) * [shell.striped_read(stripes)]
+    return together(parts + (1 + infer) * [shell.striped_write(stripes)])

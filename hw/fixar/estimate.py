@@ -13,6 +13,7 @@ from hw.estimate import Estimate, together
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.array.array import PeArray
+from hw.fixar.commands import FIXAR, FIXAR_STATUS
 from hw.fixar.config import CELL_WIDTH
 from hw.fixar.layouts import Layouts
 from hw.fixar.numbers.tanh_slope import TanhSlope
@@ -21,7 +22,9 @@ from hw.fixar.parameters.parameters import Parameters
 from hw.learner.records import action_granules, observation_granules, record_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.td_loss import TdLoss
-from hw.replay.core import ReplayCore
+from hw.replay.commands import BUFFERS
+from hw.replay.estimate import core_parts
+from hw.shell import estimate as shell
 from hw.stream.ram import memory_blocks, memory_tables, style_of
 from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
@@ -37,11 +40,11 @@ _SHARED_LANE, _SHARED_CORE, _LANE_SUMS = dict(lut=182, ff=194), dict(ff=290), di
 _SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_400, ff=8030)
 #: Registers of the parameters' images, of each bit of a beat.
 _IMAGE_BIT = dict(ff=2)
-#: Of the kernel around: a bit's of beats; a level's of the tree; replay, commands and engines.
-_KERNEL_BIT, _LEVEL = dict(lut=26, ff=7), dict(lut=4200, ff=4400)
-_KERNEL = dict(lut=14_000, ff=1560)
-#: Lookup tables that join a block of a deep memory of parameters, or of the tree, to the others.
-_PARAMETERS_JOINT, _KERNEL_JOINT = dict(uram=35, bram36=22), 35
+#: Of the kernel beside replay memory, commands and shell: a bit's of beats; and the rest, less the
+#: registers of the replay memory that are within its DSP blocks.
+_KERNEL_BIT, _KERNEL = dict(lut=11, ff=4), dict(lut=2700, ff=1330)
+#: Lookup tables that join a block of a deep memory of parameters to the others.
+_PARAMETERS_JOINT = dict(uram=35, bram36=22)
 #: DSP blocks of reading commands.
 _COMMANDS_DSP = 4
 
@@ -63,7 +66,6 @@ def parts(config):
             (layouts.action_lanes, layouts.action_depth),
         )
     ]
-    replay = ReplayCore.estimate(config.replay_kernel)
     acted = observation_granules(learner), action_granules(learner)
     parameters = Parameters.estimate(learner, ultra)
     joint = sum(each * getattr(parameters, name) for name, each in _PARAMETERS_JOINT.items())
@@ -90,16 +92,13 @@ def parts(config):
             # TD errors; of the largest weight; ACT's noise.
             dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
         ),
-        "kernel": replace(
-            _each(
-                (width, _KERNEL_BIT),
-                (config.replay.depth, _LEVEL),
-                (1, _KERNEL),
-                (replay.uram, dict(lut=_KERNEL_JOINT)),
-            ),
-            bram36=replay.bram36,
-            uram=replay.uram,
-            dsp=replay.dsp + _COMMANDS_DSP + 2 * _odd(*acted),
+        "kernel": together(
+            [
+                *core_parts(config.replay_kernel).values(),
+                shell.dispatcher(FIXAR, config, products=_COMMANDS_DSP + 2 * _odd(*acted)),
+                *shell.parts(config, BUFFERS, FIXAR_STATUS).values(),
+                _each((width, _KERNEL_BIT), (1, _KERNEL)),
+            ]
         ),
     }
 
