@@ -51,8 +51,8 @@ def _optimizer(config, parameter):
 class Trained:
     """A policy's network in training: its parameters as tensors, its target network, its optimizer.
 
-    On the CPU the tensors are the memory of the policy's network itself; from another device they
-    are copied back after each step. All parameters are one vector, and so are all gradients: a step
+    On the CPU, in binary32, the tensors are the memory of the policy's network itself; from another
+    device or type they are copied back after each step. All parameters are one vector, and so are all gradients: a step
     of the optimizer, the gradient's norm and a step of the target are one operation each.
 
     Parameters
@@ -69,7 +69,7 @@ class Trained:
     Attributes
     ----------
     constants : list of tensors
-        The same as ``arrays``, but without gradients.
+        The parameters in the order of the network's ``arrays``, without gradients.
     """
 
     def __init__(self, network, config, device="cpu", dtype=None):

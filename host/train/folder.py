@@ -84,8 +84,8 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
 
 
 def clear(folder):
-    """Prepares the folder for a new run: checkpoint and best policy become ``*.previous.npz``, the
-    other files of an earlier run are removed."""
+    """Prepares the folder for a new run: checkpoint and best policy become ``*.previous.npz``; last
+    policy, summary and plot are removed. The run's log replaces ``progress.csv`` and events."""
     for name in (CHECKPOINT, BEST):
         file = folder / name
         if file.exists():

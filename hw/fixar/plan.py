@@ -76,8 +76,10 @@ class Pass:
 class Regions:
     """First words of the regions that a sample has in X and E cells.
 
-    X: the frame's observation of s and of s', then the hidden layers of the critic and of the
-    actor; E: the errors at the outputs, then at the hidden layers, of one network at a time.
+    X (``words`` in all): ``states``, the observations of s and of s', with which actions are merged
+    when they are read; then ``hidden``, the inputs of each layer but the first, of the critic and
+    of the actor. E (``error_words`` in all): ``errors[k]``, the errors at the outputs of layer k,
+    those of the last layer first, of one network at a time.
     """
 
     def __init__(self, config):

@@ -46,8 +46,8 @@ class Dispatcher(wiring.Component):
         ``start`` is a pulse: the command breaks no rule and begins. ``running`` is high from the
         next clock to ``finish``.
     fetch : In
-        A bit for each other footprint of operands; a pulse requests it. It must have at least one
-        beat.
+        A bit for each footprint of operands but ``source``; a pulse requests it. It must have at
+        least one beat; a command may fetch one of them, once ``source`` was requested.
     reply : In(1)
         Pulse: announce the footprint ``destination``, which must have at least one beat.
     replied : Out(1)

@@ -110,10 +110,10 @@ class device:
     backend : str
         "sim" (Verilated RTL) or "model" (twin).
     memory : MemoryConfig
-        Timing, stalls and faults of the memory, without effect on "model"; noise.
+        Timing, stalls, faults of memory ("sim" alone); noise where buffers begin (both).
     banks : sequence of Bank
     connectivity : dict of str to int
-        ``{master: bank}``; a master that is not named has the bank of its own number.
+        ``{master: bank}``; others have the bank of their own number, or the last bank.
     trace : path or None
         Waveform to write ("sim").
     trace_launches : int or None
