@@ -205,8 +205,8 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
 
 def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
     """Cells of ``top``, flattened with all modules below it, each ``{type, parameters, connections,
-    ...}`` of yosys' JSON: a bit is the number of its net or a constant's text. Arguments and errors
-    are as in ``modules``."""
+    ...}`` of yosys' JSON: a bit is the number of its net or a constant's text. Arguments are
+    as in ``modules``; KeyError for another family. Raises SynthesisError."""
     passes = f"{FAMILIES[family][0]}; write_json netlist.json"
     folder = _yosys(verilog, top, passes, work, progress)
     found = json.loads((folder / "netlist.json").read_text())["modules"]

@@ -53,7 +53,8 @@ def find(claims, docs, runs="runs/learning"):
 
 
 def summary(every, *, names=True):
-    """The sentence that says how many claims hold and, with ``names``, which do not."""
+    """The sentence that says how many claims hold, fail and are undecided and, with ``names``,
+    which do not hold or are undecided. ``every``: the Findings of ``find``."""
     named = {
         verdict: [each.claim.name for each in every if each.judgement.verdict == verdict]
         for verdict in (HOLDS, FAILS, OPEN)

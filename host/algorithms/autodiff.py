@@ -52,8 +52,9 @@ class Trained:
     """A policy's network in training: its parameters as tensors, its target network, its optimizer.
 
     On the CPU, in binary32, the tensors are the memory of the policy's network itself; from another
-    device or type they are copied back after each step. All parameters are one vector, and so are all gradients: a step
-    of the optimizer, the gradient's norm and a step of the target are one operation each.
+    device or type they are copied back after each step. All parameters are one vector, and so are
+    all gradients: a step of the optimizer, the gradient's norm and a step of the target are one
+    operation each.
 
     Parameters
     ----------

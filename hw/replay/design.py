@@ -30,8 +30,8 @@ def default_config(numbers):
 
 
 def identity(config):
-    """What the config hash covers: layouts of batches and experiences, numbers of commands and
-    items."""
+    """This design's part of the config hash: bytes of a granule and of a header, the values of
+    ``Given``, and the formats of numbers in commands and items."""
     return {
         "granule": GRANULE_BYTES,
         "header": HEADER.size,

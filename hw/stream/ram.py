@@ -69,8 +69,8 @@ def _shape(width, depth, style, dual=False):
 
 
 def memory_tables(width, depth, style):
-    """Lookup tables of a distributed ``Ram`` (one holds 14 bits of 32 words, or 7 bits of 64); 0 if
-    it is made of blocks."""
+    """Lookup tables of a distributed ``Ram`` (eight hold 14 bits of 32 words, or 7 bits of 64); 0
+    if it is made of blocks."""
     if style != "distributed":
         return 0
     bits, words = (14, 32) if depth <= 32 else (7, 64)

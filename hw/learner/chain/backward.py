@@ -33,10 +33,11 @@ class Backward(wiring.Component):
         gradient[o, i] += sum over trained groups and lanes of delta[o] * x[i]
         bias_gradient[o] += sum over trained groups and lanes of delta[o]
 
-    delta stays in the PEs, in two banks; x words move from PE to PE, and a macro-cycle with them
-    the sums over PEs, whose rows ``interleaved_sum`` adds behind the last PE. The order of every
-    addition is in ``BackwardPE``, ``DeltaBanks`` and there. Nothing stalls but the intake of words;
-    bubbles between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
+    delta stays in the PEs, in two banks. x words move one PE further each macro-cycle (``rows``
+    clocks), and the sums over PEs move with them; ``interleaved_sum`` adds the rows of these sums
+    behind the last PE. The order of every addition is in ``BackwardPE``, ``DeltaBanks`` and
+    ``interleaved_sum``. Nothing stalls but the intake of words; bubbles between words are allowed.
+    Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------

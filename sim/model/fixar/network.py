@@ -17,10 +17,11 @@ __all__ = ["FixarNetwork", "Watch", "beside"]
 
 
 class Watch:
-    """Lowest and highest number of each layer since ``clear``, and clipped numbers.
+    """Lowest and highest number of each layer since ``clear``; counts of clipped numbers, which
+    ``clear`` leaves.
 
     activations, errors : int64 [slots, 2]; if no number was seen, the low is above the high.
-    saturations : weights, activations, gradients.
+    saturations : [weights, activations, gradients], how many were clipped so far.
     """
 
     def __init__(self, config):
