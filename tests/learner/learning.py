@@ -85,6 +85,9 @@ def run(card, config, *, batch, iterations=3, seed=0, options=None, **values):
     with opened(card, config, **(options or {})) as kernel:
         buffer = LearningReplay(kernel, capacity=config.replay.capacity, seed=seed)
         buffer.initialize(parameters(learner, rng))
+        # Targets of their own, so that it counts which weights a pass takes.
+        targets = parameters(learner, rng)
+        buffer.load({name: [{"target": pair} for pair in targets[name]] for name in targets})
         buffer.add(**experiences(learner, rng, config.replay.capacity // 2))
         learned = buffer.learn(
             steps(iterations, batch, **values),
