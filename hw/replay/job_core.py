@@ -6,7 +6,7 @@ Nothing of it is in the kernel ``replay``.
 from types import SimpleNamespace
 
 from amaranth import *
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.replay.core import ReplayCore
@@ -84,7 +84,7 @@ class JobReplayCore(ReplayCore):
             failed=Mux(busy, jobs.failed, command.failed),
             # What has left the gather engine may still wait in the dispatcher's register.
             replied=Mux(busy, gather.sent & ~run.write.data.valid, command.replied),
-            words=stream.Signature(command.words.payload.shape()).create(),
+            words=stream.Signature(data.StructLayout({"data": len(jobs.words.payload)})).create(),
             **{name: Signal(name=name) for name in ("reply", "fetch", "finish")},
             **{name: Signal(32, name=name) for name in ("error", "detail")},
         )
@@ -94,7 +94,7 @@ class JobReplayCore(ReplayCore):
                 Mux(busy, own, getattr(command.selected, name))
             )
         m.d.comb += [
-            work.words.payload.eq(Mux(busy, jobs.words.payload, command.words.payload)),
+            work.words.p.data.eq(Mux(busy, jobs.words.payload, command.words.p.data)),
             work.words.valid.eq(Mux(busy, jobs.words.valid, command.words.valid)),
             jobs.words.ready.eq(work.words.ready & busy),
             command.words.ready.eq(work.words.ready & ~busy),

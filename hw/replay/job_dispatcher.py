@@ -16,7 +16,7 @@ from hw.replay.config import FRACTION_WIDTH
 from hw.replay.records import GRANULE_BYTES, ITEM
 from hw.shell.command import round_up
 from hw.shell.errors import ShellError
-from hw.shell.ports import read_beats, read_port
+from hw.shell.ports import read_port
 from hw.shell.program import OUTCOME
 
 __all__ = ["JOB", "JobDispatcher"]
@@ -63,7 +63,7 @@ class JobDispatcher(wiring.Component):
     -------
     job : In(stream of JOB), outcome : Out(stream of OUTCOME)
     items : In(stream of beats)
-        Of an UPDATE: as a list of operands, whose beats never fail.
+        Of an UPDATE: as a list of operands.
     state : In(state), storage_pages : In(32), operands : In(64)
     busy : Out(1)
         A job is under way; ``selected`` says which.
@@ -72,7 +72,7 @@ class JobDispatcher(wiring.Component):
         As of ``Dispatcher``; ``fetch`` requests the list at ``priorities``.
     read : Out(read_port)
         The port by which operands come.
-    words : Out(stream of read_beats)
+    words : Out(stream of beats)
         Operands, or ``items``.
     """
 
@@ -97,7 +97,7 @@ class JobDispatcher(wiring.Component):
                 "error": In(32),
                 "detail": In(32),
                 "read": Out(read_port(width)),
-                "words": Out(stream.Signature(read_beats(width))),
+                "words": Out(stream.Signature(unsigned(width))),
             }
         )
 
@@ -176,8 +176,7 @@ class JobDispatcher(wiring.Component):
             request.p.address.eq(self.operands + Mux(listing, job.priorities, job.source)),
             request.p.beats.eq(round_up(size, beat_bytes) >> exact_log2(beat_bytes)),
             request.valid.eq(asking),
-            self.words.p.data.eq(Mux(given, self.items.payload, self.read.data.p.data)),
-            self.words.p.error.eq(self.read.data.p.error & ~given),
+            self.words.payload.eq(Mux(given, self.items.payload, self.read.data.p.data)),
             self.words.valid.eq(self.busy & Mux(given, self.items.valid, self.read.data.valid)),
             self.items.ready.eq(self.words.ready & self.busy & given),
             self.read.data.ready.eq(self.words.ready & ~given),

@@ -54,11 +54,16 @@ async def refused(dut):
     ):
         await bench.job(opcode, error, **fields)
     # A launch with another storage than that of SETUP.
-    for pages, twin in ((0, 0), (4, 4)):
+    for pages in (0, 4):
         dut.storage_pages.value = bench.arguments["storage_pages"] = pages
         await bench.draw(2)
-        if not twin:
+        if not pages:
             await bench.job(Opcode.INSERT, (Error.BUFFER, 0), count=1, transfer=GRANULES)
+    # A launch with nothing but storage: batch and items need no buffer.
+    for name in ("operands_bytes", "results_bytes"):
+        getattr(dut, name).value = bench.arguments[name] = 0
+    await bench.draw(2)
+    await bench.update(bench.pairs(2))
     bench.check_memory()
 
 
