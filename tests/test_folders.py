@@ -10,8 +10,6 @@ from tests.test_architecture import HW_ARROWS, ROOT, files, imported
 #: Every package of hw, the twins and what they have in common.
 PACKAGES = [f"hw/{name}" for name in HW_ARROWS] + ["sim/model"]
 PACKAGES += [f"sim/model/{name}" for name in HW_ARROWS if files(f"sim/model/{name}")]
-#: What goes the other way, so far: package -> (folder, the folder that it imports).
-WRONG_WAY = {"hw/learner": ("samples", "network")}
 
 
 def folders_needed(package, sources):
@@ -38,9 +36,6 @@ def circle(needed):
 def test_folders_import_each_other_one_way(package):
     sources = {path.relative_to(ROOT / package): path.read_text() for path in files(package)}
     needed = folders_needed(package.replace("/", "."), sources)
-    if package in WRONG_WAY:
-        folder, other = WRONG_WAY[package]
-        needed[folder].remove(other)
     assert not circle(needed)
 
 

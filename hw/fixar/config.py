@@ -113,6 +113,7 @@ class FixarConfig(ConfigBase):
 
     #: What core, iteration and host ask of any learner.
     discrete = False
+    algorithm = "ddpg"
     hidden_activation = "relu"
     lanes = 1
     acts = "actor"

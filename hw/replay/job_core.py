@@ -100,7 +100,7 @@ class JobReplayCore(ReplayCore):
             command.words.ready.eq(work.words.ready & ~busy),
             command.reply.eq(work.reply & ~busy),
             command.fetch.eq(work.fetch & ~busy),
-            jobs.fetch.eq(work.fetch),
+            jobs.fetch.eq(work.fetch & busy),  # a command's list is none of a job's
         ]
         for name in ("finish", "error", "detail"):
             for each in (command, jobs):

@@ -18,7 +18,7 @@ from sim.model.kernels import KERNELS
 from sim.model.learner.algorithms.gradients import Gradients
 from sim.model.learner.algorithms.registry import GRADIENTS
 from sim.model.learner.kernel import LearnerKernel
-from sim.model.learner.network.loss import loss_of, result_of
+from sim.model.learner.loss import loss_of, result_of
 from sim.model.nn.losses import LOSSES, td_loss
 
 __all__ = ["BANDIT", "ENTRIES"]

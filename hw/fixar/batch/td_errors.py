@@ -81,18 +81,19 @@ class TdErrors(wiring.Component):
     saturated : Out(1)
         An error was clipped in this clock.
     loss, td_sum : Out(32)
-        Sums over the samples, binary32, in the order of ``BatchSum``.
+        Sums over the samples, binary32, in the order of ``BatchSum``. They are there
+        ``TdLoss.FOLD_LATENCY + 1`` clocks after ``done``, long before the last update ends.
     diverged, diverged_index : Out
         A TD error was infinite or NaN; the index of the first such experience.
     done : Out(1)
-        All errors and sums are there, though items may still wait; high until the next ``start``.
+        All errors are there, though items may still wait; high until the next ``start``.
     """
 
     def __init__(self, config):
         self.config = config
         self._pipeline = TdLoss(config.arithmetic)
         self.size = (1 + record_granules(config)) * WORDS
-        self.latency = 1 + _BEGINS + self._pipeline.latency + TdLoss.FOLD_LATENCY + 1
+        self.latency = 1 + _BEGINS + self._pipeline.latency
         # So many that only a slow reader makes the pipeline wait.
         self._ahead = -(-(self._pipeline.td_latency + 3) // GAP) + 2
         words = _words(config)
@@ -145,9 +146,10 @@ class TdErrors(wiring.Component):
         ]
         self._send_td(m, read["index"])
         self._send_errors(m, place)
-        ends = delay(m, begins & place["last"], pipeline.latency, name="ends", reset=True)
-        m.d.comb += pipeline.fold.eq(ends)
-        with m.If(pipeline.folded):
+        # The last error has left when its loss is about to enter the sums.
+        ends = delay(m, begins & place["last"], pipeline.latency - 1, name="ends", reset=True)
+        m.d.comb += pipeline.fold.eq(delay(m, ends, 1, name="fold", reset=True))
+        with m.If(ends):
             m.d.sync += self.done.eq(1)
         with m.If(self.start):
             m.d.sync += self.done.eq(0)

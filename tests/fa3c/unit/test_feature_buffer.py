@@ -33,7 +33,7 @@ def test_matches_memory(simulate):
         (2048, True, 0, 0, 8),
         (2048, False, 0, 29, 0),
         (4097, True, 512, 0, 16),
-        (45056, True, 5 * 512, 0, 88),
+        (45056, True, 6 * 512, 0, 88),
     ],
 )
 def test_blocks(rows, ultra_ram, lut, bram36, uram):

@@ -10,6 +10,7 @@ from pauses import SOLID
 from hw.fixar.batch.td_errors import GAP, TdErrors
 from hw.fixar.config import FixarConfig
 from hw.learner.records import record_words
+from hw.nn.td_loss import TdLoss
 from hw.replay.records import ITEM
 from sim.model.learner.algorithms.ddpg import critic_loss
 from sim.model.nn.losses import td_loss
@@ -133,4 +134,10 @@ def test_errors(simulate, tmp_path, cores, batch):
     assert seen or batch == 1
     path = tmp_path / "batches.json"
     path.write_text(json.dumps(batches))
-    simulate(unit, "fixar.batch.td_errors_bench", batches=str(path), width=FORMATS.gradient.width)
+    simulate(
+        unit,
+        "fixar.batch.td_errors_bench",
+        batches=str(path),
+        width=FORMATS.gradient.width,
+        fold=TdLoss.FOLD_LATENCY + 1,
+    )

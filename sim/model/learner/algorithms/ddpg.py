@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.algorithms.gradients import Gradients
-from sim.model.learner.network.loss import loss_of, result_of
+from sim.model.learner.loss import loss_of, result_of
 from sim.model.nn.activation import derivative
 
 __all__ = ["critic_loss", "ddpg_gradients"]

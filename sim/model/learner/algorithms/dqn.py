@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.algorithms.gradients import Gradients
-from sim.model.learner.network.loss import loss_of, result_of
+from sim.model.learner.loss import loss_of, result_of
 
 __all__ = ["dqn_gradients", "dqn_loss"]
 

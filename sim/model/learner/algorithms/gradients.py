@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sim.model.learner.network.loss import LossResult
+from sim.model.learner.loss import LossResult
 
 __all__ = ["Gradients"]
 
