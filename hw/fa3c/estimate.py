@@ -56,7 +56,7 @@ def _rounds(config):
     return [
         *shell.parts(config, BUFFERS, A3C_STATUS).values(),
         shell.dispatcher(COMMANDS, config, products=0),
-        Estimate(lut=3500 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=1 + units),
+        Estimate(lut=3700 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=1 + units),
     ]
 
 
