@@ -164,7 +164,9 @@ def test_resume_of_a_run_that_has_ended(tmp_path):
         said = io.StringIO()
         again = run(small(steps=steps), tmp_path, said=said, resume=True)
         assert again.exit_code == 0 and again.summary["steps"] == 1000
-        words = f"The checkpoint is of step 1000, and steps is {steps}: nothing is trained. Give more "
+        words = (
+            f"The checkpoint is of step 1000, and steps is {steps}: nothing is trained. Give more "
+        )
         assert said.getvalue().startswith(words)
         assert read_progress(tmp_path) == rows
     said = io.StringIO()
