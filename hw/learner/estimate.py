@@ -87,7 +87,8 @@ def _learner(config, data_width):
 
 
 def estimate(config):
-    """Resources of the whole kernel of a LearnerKernelConfig; None if unknown."""
+    """``Estimate`` of the whole kernel of a LearnerKernelConfig: ``lut``, ``dsp``, ``bram36`` and
+    ``uram``. All other fields are None, which means unknown."""
     replay, learner = (
         ReplayCore.estimate(config.replay_kernel),
         _learner(config.learner, config.engine.data_width),
@@ -101,8 +102,8 @@ def estimate(config):
 
 
 def suggest(config, fits):
-    """Texts of what would fit, as ``hw.suggest.suggest`` gives them; ``fits(config)`` says whether
-    a config does."""
+    """Texts of changes to ``config`` with which it would fit, as ``hw.suggest.suggest`` gives them;
+    none if no change helps. ``fits(config)`` says whether a config fits."""
     return changes_that_fit(
         _smaller(config.learner), lambda changes: fits(_changed(config, **changes))
     )
