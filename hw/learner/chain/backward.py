@@ -33,11 +33,12 @@ class Backward(wiring.Component):
         gradient[o, i] += sum over trained groups and lanes of delta[o] * x[i]
         bias_gradient[o] += sum over trained groups and lanes of delta[o]
 
-    delta stays in the PEs, in two banks. x words move one PE further each macro-cycle (``rows``
-    clocks), and the sums over PEs move with them; ``interleaved_sum`` adds the rows of these sums
-    behind the last PE. The order of every addition is in ``BackwardPE``, ``DeltaBanks`` and
-    ``interleaved_sum``. Nothing stalls but the intake of words; bubbles between words are allowed.
-    Source: CF'22 3.2.1; PEARL V-B.
+    Here o is an output and i an input of the layer; PE p has the outputs of its ``rows``. Inputs i
+    come in words of ``vector``. delta stays in the PEs, in two banks. x words move one PE further
+    each macro-cycle (``rows`` clocks), and the sums over PEs move with them; ``interleaved_sum``
+    adds the rows of these sums behind the last PE. The order of every addition is in
+    ``BackwardPE``, ``DeltaBanks`` and ``interleaved_sum``. Words that are inside never stall; there
+    may be any number of clocks between two words. Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
@@ -45,33 +46,36 @@ class Backward(wiring.Component):
     layer : LayerShape
         On a chain ``rows`` must be at least the latency of an addition; ValueError otherwise.
     groups, trained : int
-        Data paths that share control, addresses and weights; how many of them, the first, give
-        weight gradients.
+        ``groups``: data paths that share control, addresses and weights. ``trained``: how many of
+        them, counted from the first, give gradients of weights and biases.
     input_gradient : bool
-        Whether dx is wanted; without it there is no ``dx``, and ``memory.weight`` is not read.
+        Whether dx is wanted; if not, there is no ``dx``, and ``memory.weight`` is not read.
     input_activation : str
         The function that made x; one of ``ACTIVATIONS``.
 
     Members
     -------
     delta : In(stream of [groups][lanes] gradient)
-        Outputs 0, 1, ... of a sample; ready while a bank is free.
+        Errors of outputs 0, 1, ... of a sample, one at a time; ready while a bank is free.
     x : In(stream of [groups][lanes][vector] activation)
-        ``layer.words`` words a sample, zeros behind the last input.
+        The sample's inputs: ``layer.words`` words, with zeros behind the last input.
     room : In(1)
-        A sample may begin; looked at there alone (``docs/flow_control.md``).
+        There is room for a sample's dx. It matters only where a sample begins: its first word is
+        taken only if ``room`` is high (``docs/flow_control.md``).
     start : In(1)
-        The next sample whose delta comes is the first of a batch: its gradients overwrite.
+        A pulse: the next sample whose delta comes is the first of a batch. Its gradients overwrite
+        the sums; those of later samples are added.
     dx : Out(struct {valid, value: [groups][lanes][vector] gradient})
-        ``layer.words`` words a sample, in order.
+        ``layer.words`` words a sample, in order, without back-pressure.
     memory : Out(backward_signature)
-        A gradient is written at least two clocks before it is read again.
+        The memories of weights and gradients. A gradient is written at least two clocks before it
+        is read again.
     started : Out(1)
-        The first word of a sample is taken in this clock.
+        A pulse: the first word of a sample is taken in this clock.
     finished : Out(1)
-        All gradients of a sample are written and its dx has left; a clock for each sample.
+        A pulse for each sample: all its gradients are written and its dx has left.
     saturations : Out
-        Gradients that were clipped, counted clock by clock.
+        How many numbers of dx were clipped, clock by clock.
     """
 
     def __init__(
@@ -114,12 +118,14 @@ class Backward(wiring.Component):
     def estimate(
         cls, config, layer, groups=1, trained=1, input_gradient=True, input_activation="linear"
     ):
-        """Clocks a sample, latencies, multipliers and DSP blocks.
+        """``ChainEstimate``: clocks, multipliers and DSP blocks. The parameters are those of the
+        class.
 
-        interval : between samples, ``layer.cycles`` but in the smallest layers.
-        latency, last_latency : from a sample's first word taken to its first and its last word at
-            ``dx``, when no word is late; None without ``input_gradient``.
-        finished_latency : to ``finished``.
+        interval : clocks from a sample to the next; ``layer.cycles``, and more in the smallest
+            layers.
+        latency, last_latency : clocks from the taking of a sample's first word to its first and its
+            last word at ``dx``, if no word is late; None without ``input_gradient``.
+        finished_latency : clocks from the taking of a sample's first word to ``finished``.
         """
         pause = DeltaBanks.pause_of(config, layer, trained)
         chain = layer.length * layer.rows
@@ -145,7 +151,7 @@ class Backward(wiring.Component):
 
     @staticmethod
     def spacing_of(config, layer, trained):
-        """Clocks from a sample's first word to the next one's, at least."""
+        """The least number of clocks from a sample's first word to that of the next sample."""
         return (layer.words + _spare(config, layer, trained)) * layer.rows
 
     def elaborate(self, platform):

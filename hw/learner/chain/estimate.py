@@ -9,10 +9,15 @@ __all__ = ["ChainEstimate"]
 
 @dataclass(frozen=True, kw_only=True)
 class ChainEstimate(Estimate):
-    """Of a sample: ``interval`` to the next, ``latency`` to the first number or word that leaves.
+    """Clocks and resources of a chain. ``interval``: clocks from a sample to the next. ``latency``:
+    clocks from the taking of a sample's first word to the first number or word that leaves; None if
+    none leaves.
 
-    last_latency, finished_latency : to the last one; to ``finished`` of the backward chain.
-    multipliers : of the arithmetic's numbers; ``dsp`` are the blocks that they take, among others.
+    last_latency : clocks from the taking of a sample's first word to the last that leaves.
+    finished_latency : clocks from the taking of a sample's first word to ``finished`` of the
+        backward chain; None for a forward chain.
+    multipliers : multipliers of two numbers of the arithmetic. ``dsp`` counts the DSP blocks that
+        they take, and those of activation functions.
     """
 
     multipliers: int
