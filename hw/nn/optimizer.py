@@ -62,11 +62,11 @@ class Optimizer(wiring.Component):
         New moments, ``timing.moments`` clocks after the gradient; 0 if the optimizer does not have
         the moment.
     weight, target : In
-        ``timing.weights`` clocks after the gradient.
+        Old weight and old target weight, ``timing.weights`` clocks after the gradient.
     new_weight, new_target : Out
-        ``timing.latency`` clocks after the gradient.
+        New weight and new target weight, ``timing.latency`` clocks after the gradient.
     saturated : Out(1)
-        Always 0.
+        Always 0: binary32 weights are not clipped.
     """
 
     INTERVAL = 1
@@ -82,7 +82,8 @@ class Optimizer(wiring.Component):
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):
-        """``coefficients`` as ``COEFFICIENTS`` of this class: unchanged."""
+        """``coefficients``, unchanged: this class takes binary32 coefficients. Other classes of
+        optimizers convert them here."""
         return coefficients
 
     @staticmethod
@@ -99,7 +100,8 @@ class Optimizer(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """Latency, DSP blocks and lookup tables."""
+        """``Estimate`` of one optimizer: latency and interval in clocks, DSP blocks and lookup
+        tables."""
         products, sums = {"sgd": (6, 3), "rmsprop": (9, 4), "adam": (11, 5)}[config.optimizer]
         dsp, lut = products * _FLOAT.product_dsp, products * _FLOAT.product_lut
         lut += sums * _FLOAT.add_lut
