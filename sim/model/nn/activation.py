@@ -8,12 +8,13 @@ __all__ = ["ACTIVATIONS", "activate", "derivative"]
 
 
 def activate(arithmetic, activation, y):
-    """``activation(y)``."""
+    """The activation function with the name ``activation``, of an array ``y``."""
     return ACTIVATIONS[activation].apply(twin_of(arithmetic), y)
 
 
 def derivative(arithmetic, activation, dx, x):
-    """``dx`` times the derivative of ``activation`` where its result is ``x``."""
+    """``dx`` times the derivative of the function with the name ``activation``, at the points where
+    its result is ``x``. ``dx`` and ``x`` are arrays of one shape; returns a new one."""
     return ACTIVATIONS[activation].derive(twin_of(arithmetic), dx, x)
 
 

@@ -51,7 +51,8 @@ class System:
         self._done = False
 
     def exchange(self, data):
-        """The line's bytes that answer the line's bytes ``data``."""
+        """Takes ``data``, the next bytes of the line from the host, executes the requests that they
+        complete, and returns the bytes of all answers. Bad frames have no answer."""
         return b"".join(
             encode(self._execute(*split_request(frame)))
             for frame in self._decoder.feed(data)
