@@ -137,8 +137,10 @@ def _tree(total, flushing):
 
 
 def forward(shape, chains, relu, inputs, weights, out):
-    """``out`` [samples, height, width, groups, 16] from ``inputs`` [samples, words] and
-    ``weights`` [groups, rows, 16]."""
+    """Forward pass: fills ``out`` [samples, height, width, groups, 16] with the outputs for
+    ``inputs`` [samples, words] and ``weights`` [groups, rows, 16], in which the row behind the
+    weights of a group is its biases. If ``relu``, outputs below 0 become 0. ``chains`` is the
+    number of sums in which the products of an output are added before a tree adds these."""
     _forward(shape, chains, relu, inputs, weights, out, None if is_safe(inputs, weights) else True)
 
 
@@ -172,8 +174,9 @@ def _finish(total, bias, relu, out):
 
 
 def gradient(shape, inputs, errors, out):
-    """``out`` [groups, weights and a bias, 16] from ``inputs`` [samples, words] and ``errors``
-    [samples, height, width, groups, 16]."""
+    """Gradients: fills ``out`` [groups, rows, 16] with sums over all samples and pixels, from
+    ``inputs`` [samples, words] and ``errors`` [samples, height, width, groups, 16]. The last row of
+    a group is that of its biases, the others are those of its weights."""
     _gradient(shape, inputs, errors, out, None if is_safe(inputs, errors) else True)
 
 
@@ -203,8 +206,10 @@ def _gradient(shape, inputs, errors, out, flushing):
 
 
 def backward(shape, chains, weights, errors, inputs, out):
-    """``out``, the errors of ``inputs`` [samples, in_height, in_width, channel groups, 16], from
-    ``weights`` [groups, rows, 16] and ``errors`` [samples, words]."""
+    """Backward pass: fills ``out`` with the errors of ``inputs``, both [samples, in_height,
+    in_width, channel groups, 16], from ``weights`` [groups, rows, 16] and ``errors`` [samples,
+    words], those of the outputs. The error of an input that is 0 is 0. ``chains`` as of
+    ``forward``."""
     _backward(
         shape, chains, weights, errors, inputs, out, None if is_safe(errors, weights) else True
     )
