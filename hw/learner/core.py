@@ -120,7 +120,8 @@ class LearnerCore(CommandCore):
 
     @staticmethod
     def at_once(run):
-        """Whether the command that starts finishes one clock after its start."""
+        """A Value that matters only in the clock in which a command starts: 1 if the command
+        finishes one clock later. Here it is 0; designs with such commands (FIXAR) replace it."""
         return Const(0)
 
     def _batches(self, m, run, replay, learner, iteration, td_errors, acting):

@@ -100,10 +100,12 @@ ERRORS = {
 
 
 def record_words(config):
-    """Words of an experience as the learner reads them: ``{name: (offset, count)}``.
+    """Where the fields of an experience lie, as the learner reads them: ``{name: (offset,
+    count)}``, both in words of 32 bits, the offset from the begin of the experience without its
+    header.
 
-    A discrete action is u32, all others are binary32. ``discount`` is gamma**n, or 0 if the episode
-    terminated.
+    A discrete action is one u32, all other words are binary32. ``discount`` is gamma**n for an
+    n-step return, or 0 if the episode terminated.
     """
     action = 1 if config.discrete else config.action
     words, offset = {}, 0

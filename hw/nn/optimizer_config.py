@@ -42,7 +42,11 @@ BLEND_FORMAT = UQ(1, 17)
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(ConfigBase):
-    """``optimizer``, one of ``OPTIMIZERS``, and the ``arithmetic`` of weights and gradients."""
+    """What all optimizers of a learner have in common.
+
+    optimizer : one of ``OPTIMIZERS``.
+    arithmetic : of weights and gradients.
+    """
 
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()

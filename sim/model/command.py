@@ -43,14 +43,15 @@ class _Asked:
 
 
 class CommandCheck:
-    """Checks the commands of one table for one config.
+    """Decodes commands of one table and checks them by its rules, as ``hw.shell.decoder`` does, for
+    one config. An object is called with the bytes of a command.
 
     Parameters
     ----------
     table : CommandTable
         The commands that may come.
-    config : the kernel's
-        What the table's functions read in ``s.config``.
+    config : the config of the kernel
+        Limits of fields depend on it.
     beat_bytes : callable
         Gives, for a buffer's name, the bytes of a beat of its master.
     """

@@ -15,8 +15,8 @@ __all__ = ["KERNELS", "KernelTwin", "twin_of"]
 
 
 class KernelTwin(Protocol):
-    """A kernel's twin: it keeps the kernel's state between launches, and gives the same bytes as
-    the hardware for every program."""
+    """What a kernel's twin must have. A twin keeps the kernel's state between launches, and writes
+    the same bytes to memory as the hardware for every program; counts of clocks alone are 0."""
 
     def __init__(self, description):
         """``description``: the kernel's ``hw.shell.description.KernelDescription``."""

@@ -63,7 +63,8 @@ class LayerConfig(ConfigBase):
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
 
     def units(self, layer):
-        """PEs of ``layer`` that are updated at the same time, each by ``vector`` optimizers."""
+        """How many PEs of the LayerShape ``layer`` are updated at the same time, each by ``vector``
+        optimizers: ``update_units``, or all PEs if the layer has fewer."""
         return min(self.update_units, layer.length)
 
 

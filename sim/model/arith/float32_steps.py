@@ -22,7 +22,7 @@ _SMALLEST_PRODUCT = 2.0**-102
 
 @compiled
 def flush(x):
-    """A zero of its sign for a subnormal ``x``, else ``x``."""
+    """The number ``x``; if it is subnormal, a zero with the sign of ``x``."""
     return np.copysign(ZERO, x) if abs(x) < TINY else x
 
 
@@ -34,7 +34,8 @@ def leave(x):
 
 @compiled
 def product(a, b):
-    """``a * b``, flushed, of numbers that are flushed."""
+    """``a * b`` of two numbers that are not subnormal; a subnormal product becomes a zero of its
+    sign."""
     return flush(a * b)
 
 

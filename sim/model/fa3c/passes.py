@@ -35,15 +35,18 @@ _unsigned = np.uint64  # an index that cannot be negative: no test for that in t
 
 
 class Shape(NamedTuple):
-    """A layer; lengths and distances are in words.
+    """The sizes of a layer and of a batch. Lengths and distances are in words of 32 bits. The
+    outputs of a fully connected layer count as one line with a pixel for each sample.
 
-    samples, kernel, stride, groups : of the layer
-    height, width : of the output
-    taps : words of a tap row
-    line : words of a line of inputs
-    down, across : distance of the inputs of two outputs that are neighbours in a column, in a row
-    size : words of a row. It is a variable for the compiler, which would unroll loops over a
-        constant instead of vectorizing them.
+    samples : samples of the batch
+    kernel, stride : of the convolution; 1 and 1 if the layer is fully connected
+    height, width : pixels of the output
+    groups : groups of 16 outputs that a pixel has
+    taps : words of a line of the kernel: kernel * input channels
+    line : distance of two neighbouring lines of inputs
+    down, across : distance of the first inputs of two outputs, one below the other; side by side
+    size : words of a row, always 16. It is a variable for the compiler, which would unroll loops
+        over a constant instead of vectorizing them.
     """
 
     samples: int

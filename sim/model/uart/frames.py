@@ -36,7 +36,8 @@ def split_request(frame):
 
 
 class Decoder:
-    """Finds frames in the line's bytes, which may come in parts of any size."""
+    """Finds frames in the bytes of the line, which ``feed`` takes in parts of any size. A frame may
+    begin in one part and end in another."""
 
     def __init__(self):
         self._open = b""

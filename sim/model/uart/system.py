@@ -22,12 +22,13 @@ _START, _DONE, _IDLE, _READY = 1, 2, 4, 8
 
 
 class System:
-    """A kernel's twin on a board.
+    """A board with a kernel's twin, its memory banks and its line to the host: ``exchange`` takes
+    bytes of the line and returns the answers. A launch is over as soon as it starts.
 
     Parameters
     ----------
     description : hw.shell.description.KernelDescription
-        The kernel's description.
+        The kernel that runs on the board.
     config : hw.uart.config.UartConfig
         The board's line and memory banks.
     identity : bytes
