@@ -21,7 +21,8 @@ class LevelShape:
     """One level of the tree: ``nodes`` words of ``fanout - 1`` inclusive prefix sums.
 
     The last prefix sum of a node is the node's total. It is not stored, because the parent has it.
-    ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number.
+    ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number,
+    ``style`` the kind of memory: "distributed", "block" or "ultra".
     """
 
     nodes: int
@@ -46,7 +47,8 @@ class ReplayConfig(ConfigBase):
 
     capacity : leaves, 2..2**24; any number, not only powers of the fanout.
     fanout : children of a node K, a power of two in 2..64, so that a child is a slice of the index.
-    priority_width, priority_fraction : a priority is UQ(width - fraction, fraction).
+    priority_width, priority_fraction : bits of a priority, which is unsigned, and how many of them
+        are behind the binary point.
     ultra_ram : whether memories of 2048 words or more may be UltraRAM.
     """
 

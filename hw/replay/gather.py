@@ -37,13 +37,13 @@ class Gather(wiring.Component):
     Members
     -------
     start : In(1)
-        A batch begins; all inputs below are steady until the last word has left.
+        One clock: a batch begins. All inputs below are steady until the last word has left.
     count : In(16), granules, stride : In
         Records in the batch; granules and beats of an experience. With 0 granules the batch is
         headers alone.
     storage : In(64), total, fill, beta : In
-        Byte address of storage; for weights: the sum of all priorities, the experiences stored,
-        and the exponent.
+        Byte address of storage; for weights: the sum of all priorities, the number of experiences
+        stored, and the exponent as UQ(1, 15).
     response : In(stream of response_layout)
         The replay manager's answers, one a record.
     read : Out(read_port)
@@ -51,7 +51,8 @@ class Gather(wiring.Component):
     o : Out(stream.Signature(data_width))
         The batch, the last word padded with zeros.
     gathered, sent : Out(1)
-        The last experience of the batch has arrived; the last word of the batch has left.
+        High when the last experience of the batch, or its last word, has left the storage's read
+        port, or ``o``. Low from the clock after ``start`` until then.
     """
 
     def __init__(self, config, data_width, depth):

@@ -21,15 +21,15 @@ def dequantize_latency(config):
 
 
 def dequantize(m, config, code, scale, mean, *, name):
-    """Returns ``(word, overflow)``: mean + floor((scale * code + half) / 2**16), or the code itself
-    if the stack holds words.
+    """Returns ``(word, overflow)``: mean + floor((scale * code + 2**15) / 2**16), and whether this
+    sum was too large for a word and wrapped. If the stack holds words: the code itself, and 0.
 
     Parameters
     ----------
     code : Value
         Signed, ``config.code_width`` bits.
     scale, mean : Value
-        Of ``config.scale`` and ``config.word``, steady.
+        In the formats ``config.scale`` and ``config.word``, steady.
     """
     if not dequantize_latency(config):
         return code, Const(0)

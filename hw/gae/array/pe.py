@@ -18,7 +18,7 @@ __all__ = ["PE", "coefficient_ports"]
 
 
 def coefficient_ports(config):
-    """Name -> shape of what an ESTIMATE gives every row."""
+    """``{name: shape}`` of the numbers of an ESTIMATE, which are the same for every row."""
     return {
         "gamma": config.coefficient.shape,
         "decay": config.coefficient.shape,
@@ -56,13 +56,14 @@ class PE(wiring.Component):
     i : In({kind, reward, value})
         A slot in every clock, of kind NONE if there is none.
     <coefficient_ports(config)> : In
-        Steady.
+        gamma, decay = gamma * lambda, decay_power = decay**k, result_mean, and the scales and means
+        that turn codes into R and V. Steady.
     o : Out({advantage, reward_to_go})
         Registered results of the slot that came ``latency_of`` clocks ago.
     saturated : Out(1)
-        A result was clipped.
+        With ``o``: one of its two results was clipped.
     overflow : Out(1)
-        A sum of this slot was too large for a word, and wrapped.
+        With ``o``: a sum of this slot was too large for a word, and wrapped.
     """
 
     INTERVAL = 1
