@@ -33,7 +33,8 @@ _ONE = BIAS << FIELDS["exponent"].offset
 
 
 def read_layout(config):
-    """The address of a word in a core's memory of actions, version mu."""
+    """The address of a word in the memories of actions, of the policy's actions: the ``core``; the
+    sample, or pair of samples, ``t`` of this core; the ``tile``, which word of a sample it is."""
     return data.StructLayout(
         {
             "core": range(config.cores),

@@ -70,11 +70,13 @@ class TileLayer(ConfigBase):
 
     @property
     def numbers(self):
-        """4-byte numbers of a section of the parameter image, whole 64 bytes."""
+        """How many 4-byte numbers the layer's section of the parameter image has, rounded up to
+        whole 64 bytes."""
         return -(-self.words * self.side // 16) * 16
 
     def pack(self, weights, biases):
-        """A section's numbers of weights [outputs, inputs] and biases [outputs]."""
+        """The array of a section's ``numbers``, made of weights [outputs, inputs] in the host's
+        order and biases [outputs]. Padding is 0."""
         rows = np.concatenate([np.roll(weights, self.last, axis=1), biases[:, None]], axis=1)
         padded = np.zeros((self.output_tiles * self.side, self.inputs + 1), rows.dtype)
         padded[: self.outputs] = rows
@@ -82,7 +84,7 @@ class TileLayer(ConfigBase):
         return np.concatenate([words, np.zeros(self.numbers - len(words), words.dtype)])
 
     def unpack(self, numbers):
-        """``(weights, biases)`` of a section's numbers; inverse of ``pack``."""
+        """``(weights, biases)`` of the array ``numbers`` of a section; the inverse of ``pack``."""
         words = numbers[: self.words * self.side].reshape(self.output_tiles, -1, self.side)
         rows = words.transpose(0, 2, 1).reshape(-1, self.inputs + 1)[: self.outputs]
         return np.roll(rows[:, :-1], -self.last, axis=1).copy(), rows[:, -1].copy()
@@ -188,7 +190,8 @@ class FixarConfig(ConfigBase):
         return -(-self.batch // self.cores)
 
     def groups(self, batch, half):
-        """Words of the stream for ``batch`` samples: the samples of a core, or pairs of them."""
+        """Words that a core streams for each tile: its samples of a batch of ``batch``, or, if
+        ``half``, pairs of them, rounded up."""
         return -(-batch // (self.cores * (2 if half else 1)))
 
 

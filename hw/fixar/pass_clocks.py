@@ -86,7 +86,7 @@ def iteration_cycles(config, batch, precision):
     """Clocks from an iteration's start to the next one's, if the next batch is there by then: the
     batch into cells, all passes, and TD errors if they take longer than the passes beside them.
 
-    batch, precision : as of ``pass_cycles``
+    batch, precision : samples of the batch, and the Precision
     """
     intake = Intake(config, 512)  # no clock depends on the width
     clocks = intake.steps * batch + intake.LATENCY + _BEGIN + _END

@@ -14,13 +14,16 @@ __all__ = ["Kind", "Pass", "Regions", "Result", "Version", "acting", "plan"]
 
 
 class Kind(enum.IntEnum):
-    """What a pass fetches: tiles of weights, forward or transposed, or tiles of errors."""
+    """What a pass computes, and so what its tiles are. FW: the layer's outputs, with tiles of
+    weights. DX: errors of the layer's inputs, with transposed tiles of weights. DW: gradients of
+    the weights, with tiles of errors."""
 
     FW, DX, DW = range(3)
 
 
 class Version(enum.IntEnum):
-    """Which actions stand in the action's lanes when the frame is read."""
+    """Which actions stand in the action's lanes when the frame is read. NONE: zeros. REPLAYED:
+    those of the experiences. TARGET: the target actor's, for s'. POLICY: the actor's, for s."""
 
     NONE, REPLAYED, TARGET, POLICY = range(4)
 
@@ -41,7 +44,8 @@ class Result(enum.IntEnum):
 class Pass:
     """A row of the plan.
 
-    network : 0 critic, 1 actor; ``layer`` its TileLayer; ``target``: the target's weights.
+    kind : Kind. network : 0 critic, 1 actor. layer : TileLayer of the network.
+    target : whether the weights are those of the target network.
     source : first word of the stream, in X cells (FW, DW) or E cells (DX). With ``frame``, X cells
     are merged with the action lanes of ``version``.
     errors : DW: first word of the E cells that tiles are made of.

@@ -51,8 +51,9 @@ class Gather(wiring.Component):
     o : Out(stream.Signature(data_width))
         The batch, the last word padded with zeros.
     gathered, sent : Out(1)
-        High when the last experience of the batch, or its last word, has left the storage's read
-        port, or ``o``. Low from the clock after ``start`` until then.
+        ``gathered``: the last experience of the batch has been taken from ``read``. ``sent``: the
+        last word of the batch has been taken from ``o``. Both are low from the clock after
+        ``start`` until then, and then stay high.
     """
 
     def __init__(self, config, data_width, depth):

@@ -46,8 +46,8 @@ _JOBS = {
 
 
 class JobDispatcher(wiring.Component):
-    """Takes one job at a time from ``job`` to ``outcome``, and brings its operands. The unit that
-    executes jobs is the client, here called the core.
+    """Takes one job at a time from ``job`` to ``outcome``, and brings its operands. The replay core
+    around this unit executes the job.
 
     A job is refused as its command would be, by limits, rules and storage; that its operands are
     inside their buffer, and that a batch has at most MAX_TRANSFER granules, is for its giver to

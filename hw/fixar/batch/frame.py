@@ -20,12 +20,14 @@ FIELDS = ("obs", "next_obs", "action")
 
 
 class Step(NamedTuple):
-    """
+    """A step: up to four numbers of an experience go into four lanes of a word of the frame.
+
     field : the field whose word is being filled: "obs", "next_obs" or "action".
     word, slot : word of the frame, and which four of its features.
     granule : number of the granule in the record, after its header: the last one that the step
     needs.
-    numbers : for each lane the number of the record; None if this step does not write the lane.
+    numbers : for each lane the position in the record of the number that it gets; None if this
+        step does not write the lane.
     closes : the word is complete.
     head, head_slot : lanes whose numbers belong to the next field's first word instead, at this
         slot of it.

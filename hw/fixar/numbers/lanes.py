@@ -25,7 +25,7 @@ class LaneByLane(wiring.Component):
     Members
     -------
     i : In({valid, count: range(lanes + 1), tag, value: [lanes] of two})
-        count : lanes of the word, at least 1.
+        A word, with two samples a lane; count : lanes of the word, at least 1.
     o : Out({valid, lane, tag, value: [2]})
         A lane's number, its values of both samples, and the word's tag.
     """

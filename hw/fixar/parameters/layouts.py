@@ -17,7 +17,7 @@ def word_width(config):
 
 
 def tile_request_layout(config):
-    """A tile of weights.
+    """A tile of weights. ``target``: of the target network. ``transposed``: its rows are columns.
 
     ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
     With ``bias`` the word at ``bias_address`` comes first.
@@ -37,7 +37,8 @@ def tile_request_layout(config):
 
 
 def bias_layout(config):
-    """Biases of the tile whose rows follow; a pulse."""
+    """``word``: biases, as operands, of the tile whose rows follow; ``valid`` is high for one
+    clock."""
     return data.StructLayout({"valid": 1, "word": operands_layout(config)})
 
 
