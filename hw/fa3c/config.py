@@ -237,8 +237,8 @@ class Fa3cConfig(ConfigBase):
 
     @cached_property
     def map_bases(self):
-        """First row of each map (see ``map_rows``) of sample 0 in a feature buffer; the map of
-        sample b begins b times the map's rows later."""
+        """First row, in a feature buffer, of each map of sample 0: the observation, then the output
+        of each layer. The map of sample b begins b times the map's rows later."""
         return tuple(accumulate((self.samples * rows for rows in self.map_rows), initial=0))[:-1]
 
     @property

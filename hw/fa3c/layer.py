@@ -60,7 +60,7 @@ class Layer:
 
     @cached_property
     def depth(self):
-        """Products of one output; a group of 16 outputs has as many rows of weights."""
+        """Number of products in one output; a group of 16 outputs has as many rows of weights."""
         return self.kernel * self.kernel * self.in_channels
 
     @cached_property

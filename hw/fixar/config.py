@@ -152,7 +152,7 @@ class FixarConfig(ConfigBase):
 
     @property
     def parameter_sets(self):
-        """What LOAD and STORE can name, in the order of their bits."""
+        """Names of the parameter sets that LOAD and STORE can move, in the order of their bits."""
         return PARAMETER_SETS
 
     @cached_property

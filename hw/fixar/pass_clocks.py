@@ -35,7 +35,7 @@ _END = 4
 def pass_cycles(config, pass_, batch, precision):
     """Clocks of a ``Pass`` of ``plan(config)``, from its start to its end.
 
-    batch : int
+    batch : int, samples of the batch
     precision : Precision
     """
     side, layer, half = config.side, pass_.layer, precision.activations

@@ -79,7 +79,7 @@ def code_limits(signed):
 
 
 def shift_limits(config):
-    """The largest shifts of activations and of errors, with which codes have the range of full
+    """``(activations, errors)``: the largest shift of each, with which codes have the range of full
     precision."""
     formats = config.arithmetic
     return formats.activation.width - CODE_WIDTH, formats.gradient.width - CODE_WIDTH

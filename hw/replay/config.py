@@ -102,7 +102,8 @@ class ReplayConfig(ConfigBase):
 
     @property
     def levels(self):
-        """Shapes from the root to the leaves' parents; widths grow by log2 K a level (CF'22)."""
+        """List of the ``LevelShape`` of each level, from the root to the leaves' parents. From
+        level to level towards the root, widths grow by log2 of the fanout (CF'22)."""
         shapes = []
         for level in range(self.depth):
             below = self.fanout ** (self.depth - 1 - level)  # leaves under one child
@@ -126,7 +127,8 @@ class ReplayConfig(ConfigBase):
 
     @property
     def table_lanes(self):
-        """Priorities in a row of the priority table, so that they fill the 72 bits of UltraRAM."""
+        """Priorities in a row of the priority table: as many as fit the 72 bits of an UltraRAM
+        word, or 1 if the table is not UltraRAM."""
         return max(1, 72 // self.priority_width) if self.table_style == "ultra" else 1
 
     @property

@@ -20,7 +20,8 @@ _ROW_LEVEL, _BLOCK_LEVEL, _TAP_LEVEL = 1, 2, 3
 
 
 def of_pass(m, number, values, name):
-    """``values[number]`` as a signal; ``values`` has a number or a bool for each pass."""
+    """Returns a new signal, ``values[number]``. ``values`` has an integer from 0 on or a bool for
+    each pass; ``number`` is the signal that names the pass."""
     signal = Signal(range(max(1, *values) + 1), name=name)
     with m.Switch(number):
         for place, value in enumerate(values):

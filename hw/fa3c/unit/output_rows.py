@@ -102,7 +102,7 @@ class OutputRows(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """``latency`` from a row's first words to the row, ``interval`` between rows, both for one
-        partial sum. A second partial sum makes both ``steps`` longer."""
+        partial sum. A second partial sum adds ``steps`` clocks to both."""
         steps = cls.steps_of(config)
         queue = Queue.latency_of(1)
         return Estimate(

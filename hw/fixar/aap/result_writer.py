@@ -33,7 +33,7 @@ class ResultWriter(wiring.Component):
     schedule : Schedule
         The schedule that gives ``result``.
     sums : StructLayout
-        Of the accumulators' results.
+        Layout of the accumulators' results.
 
     Members
     -------

@@ -49,7 +49,7 @@ class ColumnAccumulator(wiring.Component):
     Parameters
     ----------
     width : int
-        Bits of a number of a pair, as of ``Accumulators``.
+        Bits of each of the two numbers of a PAIR; any other number has twice as many.
 
     Members
     -------

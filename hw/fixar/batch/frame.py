@@ -44,7 +44,8 @@ class Step(NamedTuple):
 
     @property
     def old(self):
-        """For each place in a granule: whether the step's number is of the granule before."""
+        """For each of the four places in a granule: whether the step takes its number from the
+        granule before ``granule``."""
         return tuple(
             any(n is not None and n % QUAD == k and n // QUAD < self.granule for n in self.numbers)
             for k in range(QUAD)

@@ -33,7 +33,7 @@ _CELL = _RAW + ENCODE_LATENCY
 def write_layout(config):
     """A word that is written to a core's memories, in the clock of ``valid``.
 
-    acts : the word goes to the memory of actions, as ``Version.REPLAYED``; else to X.
+    acts : the word goes to the action's cells, as ``Version.REPLAYED``; else to the X cells.
     next : the word is of s', else of s.
     word : its number in the frame, whose first words are the actions.
     t, halves : where in the core: the cell of a sample, and which halves of all numbers in it.

@@ -51,7 +51,7 @@ class IntakeWalk(wiring.Component):
     ----------
     config : FixarConfig
     granules : int
-        Of the batch memory.
+        Granules of the batch memory.
 
     Members
     -------

@@ -18,7 +18,7 @@ class LaneByLane(wiring.Component):
     lanes : int
         The most lanes of a word.
     shape : ShapeLike
-        Of a number.
+        Shape of a number.
     tag : ShapeLike
         What comes with every word, and leaves with each of its lanes.
 

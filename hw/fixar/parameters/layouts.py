@@ -17,7 +17,8 @@ def word_width(config):
 
 
 def tile_request_layout(config):
-    """A tile of weights. ``target``: of the target network. ``transposed``: its rows are columns.
+    """A request for a tile of weights. ``target``: those of the target network. ``transposed``: the
+    tile leaves transposed.
 
     ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
     With ``bias`` the word at ``bias_address`` comes first.

@@ -11,7 +11,7 @@ __all__ = ["rounded_mac_clocks", "dequantize", "dequantize_latency"]
 
 
 def rounded_mac_clocks(config):
-    """Clocks of a ``rounded_mac`` outside the PE's loop: at least as many as in the loop."""
+    """Clocks of a ``rounded_mac`` outside the PE's loop: ``config.lookahead``, but at least 2."""
     return max(2, config.lookahead)
 
 

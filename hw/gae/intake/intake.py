@@ -31,7 +31,8 @@ _SCALE_FIELDS = ("exponent", "mean", "factor", "shift")
 
 @dataclass(frozen=True, kw_only=True)
 class IntakeEstimate(Estimate):
-    """``after``: ``{command: clocks from its last beat to done}``, if no slot has to wait."""
+    """An ``Estimate`` with ``after``: {Opcode: clocks from the command's last beat to ``done``}, if
+    no slot has to wait."""
 
     after: dict
 

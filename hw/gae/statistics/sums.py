@@ -67,7 +67,7 @@ class Sums(wiring.Component):
 
     @staticmethod
     def latency_of(lanes):
-        """Clocks: a stage for each doubling of the lanes, and the accumulators."""
+        """Clocks from a beat to sums with it: log2(lanes) stages, and one for the accumulators."""
         return lanes.bit_length()
 
     def _later(self, m, value, clocks, name, reset=False):

@@ -7,7 +7,7 @@ __all__ = ["Operation", "request_layout", "response_layout"]
 
 
 class Operation(enum.Enum, shape=2):
-    """What a request asks of one leaf, or of the whole tree."""
+    """What a request asks for: GET and SET name a leaf; SAMPLE and FIND search the tree for one."""
 
     GET = 0  #: priority of ``index``
     SET = 1  #: priority of ``index`` becomes ``value``
