@@ -74,7 +74,7 @@ class Actions(wiring.Component):
     o : Out(stream.Signature(data_width))
         Each observation's actions, rounded up to granules; without gaps, zeros after the last.
     busy : Out(1)
-        High until the last beat is taken.
+        High from the clock after ``start`` until the last beat is taken.
     """
 
     # To the first number of the generator; through the units of ``_noisy``, and into a beat. The

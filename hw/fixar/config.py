@@ -94,7 +94,8 @@ class TileLayer(ConfigBase):
 class FixarConfig(ConfigBase):
     """A DDPG learner on ``cores`` arrays of ``side`` x ``side`` PEs (FIXAR V).
 
-    observation, action : sizes; an experience's action is in -1..1, its discount in 0..1.
+    observation, action : how many numbers each has; those of an experience's action are in -1..1,
+    its discount in 0..1.
     hidden : widths of 1 to 4 hidden layers, of both networks; relu behind each.
     batch : largest batch.
     cores : adaptive array cores, each with its share of the batch.

@@ -61,8 +61,7 @@ class Layouts:
         turns of the loops over tiles; the result has ``outer`` words a sample. ``columns``: blocks
         of a DW's stream. ``source``, ``errors``, ``mask``, ``destination``: addresses of the first
         words in the cells. ``lanes``: a bit for each lane of a sample's last result word: it
-        exists.
-        ``shift``: shift of the codes that stream; ``error_shift``: of a DW's tiles;
+        exists. ``shift``: shift of the codes that stream; ``error_shift``: of a DW's tiles;
         ``code_shift``: of the result's cells. ``seed_shift``: of the cells of the errors that a
         VALUE begins. ``frame_shift``: of the frame's cells, and so of the actions that a SLOPE
         reads. ``range_slot``: slot of the result's range; slots of activations come first.

@@ -38,8 +38,8 @@ class Noise(wiring.Component):
     load : In(1), seed : In(64)
         ``load``, one clock: start again from ``seed``; numbers on their way are dropped.
     o : Out(stream.Signature(signed(20)))
-        The numbers g, of 16 bits behind the binary point. There is none before the first ``load``;
-        then they come without end.
+        The numbers g, in units of 2^-16. There is none before the first ``load``; then they come
+        without end.
     """
 
     # The state is loaded, the first number is there; after those that are dropped the last of three

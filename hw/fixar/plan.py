@@ -31,10 +31,11 @@ class Version(enum.IntEnum):
 class Result(enum.IntEnum):
     """Where a pass's numbers go.
 
-    HIDDEN: relu, cells of the next layer. TANH: actions. Q, NEXT_Q: of the TD error. VALUE: Q of
-    the policy's action, where backpropagation to the actor starts. ERROR: errors of the layer
-    below. SLOPE: errors of the actor, times the slope of tanh. UPDATE: gradients, to the
-    optimizers.
+    HIDDEN: through relu, to the X cells that the next layer reads. TANH: through tanh, to the
+    action's cells. Q, NEXT_Q: the critic's values of s and of s', for the TD errors. VALUE: the
+    critic's value of the policy's action, where backpropagation to the actor starts. ERROR: errors
+    at the outputs of the layer below, to E cells. SLOPE: errors of the actor's actions, times the
+    slope of tanh, to E cells. UPDATE: gradients, to the optimizers.
     """
 
     HIDDEN, TANH, Q, NEXT_Q, VALUE, ERROR, SLOPE, UPDATE = range(8)
@@ -42,7 +43,7 @@ class Result(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Pass:
-    """A row of the plan.
+    """A row of the plan. Words are those that a sample has in its cells, as in ``Regions``.
 
     kind : Kind. network : 0 critic, 1 actor. layer : TileLayer of the network.
     target : whether the weights are those of the target network.

@@ -37,7 +37,8 @@ class ReplayCore(CommandCore):
     check : Component or None
         Checks the experiences of every INSERT: ``hw.learner.samples.insert_check``, or a component
         with the same members and ``ERROR``. An INSERT that it calls bad ends with this error, and
-        otherwise like an INSERT during which memory failed: nothing is stored.
+        otherwise like one during which memory failed: position and fill stay as they were, and the
+        places that it has written have priority 0.
     """
 
     COMMANDS = COMMANDS

@@ -22,7 +22,8 @@ __all__ = ["Gather"]
 
 
 class Gather(wiring.Component):
-    """Record k of the batch is the header of answer k, then its experience.
+    """Makes a batch of the replay manager's answers: record k is the header of answer k, then the
+    experience that it names, read from storage.
 
     header = index, priority, weight, 0; weight = (fill * priority / total)**-beta.
 

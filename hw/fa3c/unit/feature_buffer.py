@@ -33,8 +33,9 @@ def feature_write(config):
 
 
 class FeatureBuffer(wiring.Component):
-    """A memory of rows of 16 words. In a clock one request to read and one write are taken. If
-    several ports of a kind ask in one clock, the port with the lowest number is first.
+    """A memory of rows of 16 words. In a clock at most one request to read and at most one write
+    are taken. If several ports of a kind ask in one clock, the port with the lowest number is
+    first.
 
     If a port does not take its rows, it gets no more than its queue holds, and the other ports go
     on. The new row may be requested from the clock after its write was taken. If it is requested in

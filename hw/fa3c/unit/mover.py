@@ -74,9 +74,9 @@ def _fields(config, *names):
 class Load(wiring.Component):
     """Moves rows from memory to the feature buffer, run after run.
 
-    The requests of 16 runs may be under way. The rows of a run wait at ``local`` or ``host`` until
-    all earlier runs have moved. A row of the oldest run is at ``o`` in the clock in which memory
-    offers it.
+    The requests of up to 16 runs may be under way. Rows of a run wait at ``local`` or ``host``
+    until all earlier runs have moved. A row of the oldest run is at ``o`` in the clock in which
+    memory offers it.
 
     Parameters
     ----------

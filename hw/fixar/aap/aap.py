@@ -63,15 +63,15 @@ class AapCore(wiring.Component):
     begun : Out(1)
         One clock: the last sum of a tile column has read ``begin``.
     end : In(1)
-        The pass is over: ``range`` follows. ``pass_`` is still steady in this clock. The first step
-        of the next pass comes at least side - 8 clocks later, so that its numbers come after the
-        range.
+        One clock: the pass is over, and ``range`` follows. ``pass_`` is still steady in this clock.
+        The first step of the next pass comes at least side - 8 clocks later, so that its numbers
+        come after the range.
     clear : In(1)
-        ``value_sum`` starts at 0 again.
+        One clock: ``value_sum`` starts at 0 again.
     sums : Out({valid, index, word: [side] of 106 bits})
         Results of an UPDATE.
     value_sum : Out(signed(48))
-        Sum of the values of a pass of VALUE.
+        Sum, over this core's samples, of the values of all passes of VALUE since ``clear``.
     range : Out(stream.Signature(range_layout(...)))
         The range of the existing numbers of a pass of HIDDEN, ERROR or SLOPE; ``NOTHING`` for other
         passes.

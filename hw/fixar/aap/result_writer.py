@@ -41,7 +41,7 @@ class ResultWriter(wiring.Component):
         The pass under way; how many samples the batch has from this core's first on; whether an ACT
         is under way, in which nothing is counted and actions are no codes.
     end : In(1), clear : In(1)
-        ``end``: the pass is over. ``clear``: ``value_sum`` starts at 0 again.
+        One clock each. ``end``: the pass is over. ``clear``: ``value_sum`` starts at 0 again.
     sums : In({valid, index, word}), result : In
         A word of the accumulators, and ``Schedule.result`` for it.
     x : In([side] of 32 bits), a clock before ``sums``

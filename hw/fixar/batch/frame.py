@@ -56,8 +56,9 @@ def frame_steps(config):
     """The steps of an experience; those of ``obs`` come first.
 
     All words of a frame are written: words of an observation that have only features of the action
-    hold zeros. There are as many steps as granules with the header, or fewer, for 4 < ``side`` and
-    actions of at most ``side - 4``; at most one more up to ``side - 1``.
+    hold zeros. If 4 < ``side`` and an action has at most ``side - 4`` numbers, there are no more
+    steps than granules of the record with its header; if it has at most ``side - 1``, there is at
+    most one step more than that.
     """
     steps, granule = [], 0
     for name in FIELDS:

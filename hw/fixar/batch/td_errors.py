@@ -44,7 +44,8 @@ def error_layout(config):
 
 
 class TdErrors(wiring.Component):
-    """Computes ``hw.nn.td_loss`` for every sample, and writes the errors as words of E memories.
+    """Computes TD error, gradient and loss of every sample by ``hw.nn.td_loss``, and writes the
+    gradients, here called errors, as words of E cells.
 
     Sample b belongs to core ``b % cores`` and has place ``j = b // cores`` there. The Q values of a
     place are word j of its core; with ``half`` they are one of the two in word ``j // 2``. The

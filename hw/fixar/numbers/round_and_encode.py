@@ -72,16 +72,20 @@ class RoundAndEncode(wiring.Component):
     Members
     -------
     i : In(round_and_encode_layout(side, width))
+        valid, word : there is a word, with the sums of each lane.
+        pair : a lane has two sums, of two samples; else one sum, of one sample.
         shift : 0 to 16, that of the streamed operand's codes; 0 without ``pair``. With ``error``
         (the result is one, else an activation) no more than an error's width less 16.
+        relu : negative numbers become 0.
         half : cells are codes, of both samples; else they are the first sample's number.
         code_shift, code_signed : of the codes; those without a sign are of numbers that have none.
         keep : which samples there are, for ``saturated``; the second only with ``pair``.
-        mask : of each lane, for each sample.
+        mask : for each lane, a bit for each sample; if it is 0, the number is 0.
     value : Out({valid, number: [side] of two signed(32)})
-        After ``VALUE_LATENCY`` clocks; the second sample's is undefined without ``pair``.
+        The numbers, after ``VALUE_LATENCY`` clocks; the second sample's is undefined without
+        ``pair``.
     cell : Out({valid, word: [side] of 32 bits})
-        After ``LATENCY`` clocks.
+        The cells, after ``LATENCY`` clocks.
     saturated : Out
         Numbers and codes that were clipped, of the word of ``COUNT_LATENCY`` clocks ago; a number
         that ``relu`` or the mask cleared counts too.

@@ -34,8 +34,7 @@ class Parameters(wiring.Component):
 
     Tiles, updates and images share one read port. Tiles that are asked for while an update or an
     image is ``busy`` wait. Whoever starts an update or an image waits until all rows of the tiles
-    that were asked for have left, and never starts an update beside an
-    image.
+    that were asked for have left, and never starts an update beside an image.
 
     Parameters
     ----------

@@ -54,9 +54,9 @@ class ReplayManager(wiring.Component):
         ``load``, one clock while ``idle``: the state of the random generator becomes ``seed``.
         ``state`` is the present one.
     clear : In(1)
-        One clock: all priorities, total and maximum become 0, when no operation is under way any
-        more, in as many clocks as the deepest memory has words. Requests wait meanwhile. Reset does
-        the same.
+        One clock: all priorities, total and maximum become 0. This begins when no operation is
+        under way any more, and takes as many clocks as the deepest memory has words. Requests wait
+        until it is over. Reset does the same.
     idle : Out(1)
         No response is still to be taken, and nothing is being cleared.
     total : Out(total_width), maximum : Out(priority_width)

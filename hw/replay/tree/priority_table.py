@@ -32,8 +32,8 @@ class PriorityTable(wiring.Component):
         The operation that enters: a SET of leaf ``index`` to ``priority`` if ``set`` is 1. ``set``
         is 0 for all other operations and in clocks without one.
     old : Out(priority_width)
-        ``latency`` clocks later, as the next two: the leaf's priority before the operation. For a
-        GET this is the answer.
+        The leaf's priority before the operation; for a GET this is the answer. It comes
+        ``latency`` clocks after the operation, with ``delta`` and ``total``.
     delta : Out(signed(priority_width + 1))
         The change of the leaf's priority; 0 unless the operation is a SET.
     total : Out(total_width)
