@@ -40,7 +40,8 @@ class Fa3cConfig(ConfigBase):
     units : the role of each compute unit, "infer", "train" or "any".
     batch : agents of one inference, at most.
     steps : samples of a training task, at most (t_max).
-    agents, snapshots : number of agents that have a rollout, and of local copies of theta.
+    agents : number of agents that have a rollout.
+    snapshots : number of local copies of theta.
     tasks : tasks of one ROUND, at most.
     rms_units : parameters that RMSProp updates at a time (RUs, FA3C 4.2.3).
     drain_words : words of outputs that a compute unit makes from its sums in a clock.

@@ -94,15 +94,16 @@ class TileLayer(ConfigBase):
 class FixarConfig(ConfigBase):
     """A DDPG learner on ``cores`` arrays of ``side`` x ``side`` PEs (FIXAR V).
 
-    observation, action : how many numbers each has; those of an experience's action are in -1..1,
-    its discount in 0..1.
+    observation : how many numbers an observation has.
+    action : how many numbers an action has; those of an experience are in -1..1, and the discount
+        of an experience is in 0..1.
     hidden : widths of 1 to 4 hidden layers, of both networks; relu behind each.
     batch : largest batch.
     cores : adaptive array cores, each with its share of the batch.
     side : rows and columns of an array: 4, 8 or 16.
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : formats of full precision; they must be ``DualPrecision``'s, because arrays, psum
-    and the host's plan of precision are made for them.
+        and the host's plan of precision are made for them.
     """
 
     observation: int = 17

@@ -45,18 +45,21 @@ class Result(enum.IntEnum):
 class Pass:
     """A row of the plan. Words are those that a sample has in its cells, as in ``Regions``.
 
-    kind : Kind. network : 0 critic, 1 actor. layer : TileLayer of the network.
+    kind : Kind.
+    network, layer : 0 for the critic, 1 for the actor; its TileLayer.
     target : whether the weights are those of the target network.
-    source : first word of the stream, in X cells (FW, DW) or E cells (DX). With ``frame``, X cells
-    are merged with the action lanes of ``version``.
+    source : first word of the stream, in X cells (FW, DW) or E cells (DX).
+    frame, version : with ``frame``, X cells are merged with the action lanes of ``version``.
     errors : DW: first word of the E cells that tiles are made of.
     mask : DX: first word of the X cells whose relu masks the errors.
     destination : first word of the cells that are written; for TANH, the version.
-    result : Result. ``tiles`` : tiles of a SLOPE's result, which has the actions alone.
-    source_slot, error_slot : the slots whose shifts the stream (DX: errors) and DW's tiles have.
+    result : Result.
+    tiles : SLOPE: tiles of the result, which has the actions alone; else 0.
+    source_slot : the slot whose shift the stream has: of activations, or in a DX of errors.
+    error_slot : DW: the slot of errors whose shift the tiles have.
     result_slot : the slot of the result's shift and range.
-    observes : after this pass the TD errors begin. decides : after this pass the iteration waits
-    for ``update``.
+    observes : after this pass the TD errors begin.
+    decides : after this pass the iteration waits for ``update``.
     """
 
     kind: Kind

@@ -44,7 +44,7 @@ class Precision(ConfigBase):
 
     activations, errors : whether these are codes of 16 bits; errors only if activations are.
     activation_shifts, error_shifts : the shifts of the ``slots``: value = code * 2^shift units of
-    full precision. They are ignored in full precision; () stands for all zeros.
+        full precision. They are ignored in full precision; () stands for all zeros.
     """
 
     activations: bool = False

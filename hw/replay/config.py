@@ -47,8 +47,8 @@ class ReplayConfig(ConfigBase):
 
     capacity : leaves, 2..2**24; any number, not only powers of the fanout.
     fanout : children of a node K, a power of two in 2..64, so that a child is a slice of the index.
-    priority_width, priority_fraction : bits of a priority, which is unsigned, and how many of them
-        are behind the binary point.
+    priority_width : bits of a priority, which is unsigned.
+    priority_fraction : bits of a priority that are behind the binary point.
     ultra_ram : whether memories of 2048 words or more may be UltraRAM.
     """
 

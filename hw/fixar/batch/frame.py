@@ -25,7 +25,7 @@ class Step(NamedTuple):
     field : the field whose word is being filled: "obs", "next_obs" or "action".
     word, slot : word of the frame, and which four of its features.
     granule : number of the granule in the record, after its header: the last one that the step
-    needs.
+        needs.
     numbers : for each lane the position in the record of the number that it gets; None if this
         step does not write the lane.
     closes : the word is complete.
