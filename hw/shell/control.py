@@ -31,7 +31,8 @@ class Control(wiring.Component):
     """Registers of one kernel; every access is answered OKAY, unmapped words read 0.
 
     ap_start stays 1 while the kernel runs: nothing is pipelined, so a launch is taken (ap_ready)
-    when it is done. A start written while it runs is lost, as in HLS kernels.
+    when it is done. A start written while it runs is lost, as in HLS kernels. If auto_restart is
+    set, the next launch starts one clock after ``done``.
 
     Parameters
     ----------

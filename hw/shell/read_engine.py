@@ -36,7 +36,7 @@ class ReadEngine(wiring.Component):
     data : Out(stream.Signature(read_beats(data_width)))
         ``error``: the ``rresp`` of this beat was not OKAY.
     busy : Out(1)
-        Beats of an accepted request have not left ``data`` yet.
+        High while beats of an accepted request have not been taken from ``data``.
     ar, r : streams of ADDRESS and ``read_beat(data_width)``
         For ``connect_master``.
     """

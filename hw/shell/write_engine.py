@@ -35,14 +35,15 @@ class WriteEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(REQUEST))
-        Runs of beats to write, which are cut into bursts.
+        Runs of beats to write, which are cut into bursts. A request of 0 beats is dropped, and has
+        no token.
     data : In(stream.Signature(unsigned(data_width)))
         The beats of all requests.
     done : Out(stream.Signature(1))
         A token a request, in order, when all of its bursts are answered; 1 if an answer was not
         OKAY. Tokens that are not taken hold up later answers.
     busy : Out(1)
-        A token of an accepted request has not been taken yet.
+        High while a token of an accepted request has not been taken from ``done``.
     aw, w, b : streams of ADDRESS, ``write_beat(data_width)`` and RESPONSE
         For ``connect_master``.
     """
