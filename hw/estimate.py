@@ -56,9 +56,10 @@ def selector(count):
 
 
 def exceeded(need, limits):
-    """``(name, limit, need)`` of each resource of which the dict ``need`` has more than ``limits``.
+    """Yields ``(name, limit, need)`` for each resource of which ``need`` has more than ``limits``.
 
-    A resource that is None or absent on either side is unknown, and passes.
+    Both are dicts ``{name: count}``. A resource that is None or absent on either side is unknown,
+    and passes.
     """
     for name, limit in limits.items():
         wanted = need.get(name)
@@ -67,5 +68,8 @@ def exceeded(need, limits):
 
 
 def fits(estimate, limits):
-    """Whether no resource of an ``Estimate`` is ``exceeded``."""
+    """Whether an ``Estimate`` has no more of any resource than the dict ``limits`` allows.
+
+    A resource that is None or absent on either side is unknown, and fits.
+    """
     return not any(exceeded(estimate.resources, limits))
