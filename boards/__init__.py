@@ -59,7 +59,7 @@ sys.modules[__name__].__class__ = _Callable
 
 
 def get(name):
-    """The board called ``name``, in any case; ValueError names the known ones."""
+    """The ``Board`` called ``name``, in upper or lower case; ValueError if there is none."""
     try:
         return BOARDS[name.lower()]
     except KeyError:

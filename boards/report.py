@@ -113,7 +113,8 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
 
 
 def lacking(board, need):
-    """Sentences, one for each resource of which ``need`` is more than the part has."""
+    """A list of sentences, one for each resource of which the dict ``need`` has more than the part
+    of ``board``; empty if the part has enough."""
     return [
         f"{name} must be at most {limit} on {board.title}, not {wanted}: {wanted - limit} too many"
         for name, limit, wanted in board.total.exceeded(need)
