@@ -138,13 +138,17 @@ BANKS = tuple(Bank(f"DDR[{index}]", 16 << 30) for index in range(4))
 
 
 class Allocator:
-    """First fit, on pages, in ``size`` bytes from ``base``."""
+    """Allocates memory in ``bank``, which begins at the address ``base``.
+
+    A block begins on a page of 4096 bytes, at the lowest address where it fits (first fit).
+    """
 
     def __init__(self, bank, base):
         self.bank, self.base, self.used = bank, base, []
 
     def mem(self, index):
-        """This memory as XRT's ``xclbin.mem`` shows it: getters."""
+        """This memory as an object like XRT's ``xclbin.mem``, which has the getters ``get_index``,
+        ``get_tag``, ``get_used``, ``get_base_address`` and ``get_size_kb``."""
         values = {
             "index": index,
             "tag": self.bank.name,
@@ -155,7 +159,8 @@ class Allocator:
         return SimpleNamespace(**{f"get_{key}": lambda v=v: v for key, v in values.items()})
 
     def allocate(self, size):
-        """Address of ``size`` bytes; MemoryError names the largest block that would fit."""
+        """Takes ``size`` bytes and returns their address. If there is no room: MemoryError, which
+        names the largest free block."""
         free, largest = self.base, 0
         for start, end in [*self.used, (self.base + self.bank.size, 0)]:
             if start - free >= size:
@@ -171,7 +176,11 @@ class Allocator:
 
 
 class Buffer(NamedTuple):
-    """Memory that a launch may use: bytes ``data`` at ``address``, through ``master``."""
+    """Memory that one launch may use through ``master``, the name of an AXI master.
+
+    ``data`` is a uint8 array of the bytes from ``address`` on; the kernel changes it in place.
+    ``readable`` and ``writable`` say what the kernel may do with them.
+    """
 
     master: str
     address: int
@@ -205,7 +214,10 @@ class Memory:
         raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")
 
     def words(self, address, size):
-        """``view`` as uint32. The last places are kept, because programs repeat them."""
+        """The ``size`` bytes at ``address`` as uint32, writable; IndexError outside of the buffers.
+
+        The views of the last places are kept, because programs repeat them.
+        """
         found = self._words.get((address, size))
         if found is None:
             if len(self._words) >= _KEPT:
@@ -214,7 +226,8 @@ class Memory:
         return found
 
     def bytes(self, address, size):
-        """``view`` as a memoryview: several times faster for a few bytes."""
+        """The ``size`` bytes at ``address`` as a memoryview, writable; IndexError outside of the
+        buffers. For a few bytes it is several times faster than ``view``."""
         data = self._bytes.get(address)
         if data is not None and size <= len(data):
             return data[:size]
