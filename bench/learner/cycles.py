@@ -115,9 +115,11 @@ def mac_utilization(learner, batch, cycles):
 
 @dataclass(frozen=True)
 class Measured:
-    """Clocks, means over the iterations of a launch but the first: ``step`` from the first
-    experience to the last weight, ``iteration`` of a whole iteration of LEARN, ``sent`` of a whole
-    iteration of TRAIN."""
+    """Clocks of an iteration: means over all iterations of a launch but the first.
+
+    ``step``: from the first experience to the last weight of a gradient step. ``iteration``: of a
+    whole iteration of LEARN. ``sent``: of a whole iteration of TRAIN, whose batch the host sends.
+    """
 
     step: float
     iteration: float
@@ -125,7 +127,10 @@ class Measured:
 
 
 def kernel(learner, capacity=CAPACITY):
-    """Folder of the U200's kernel with ``learner`` and a replay memory of ``capacity``."""
+    """Generates the kernel of the learner's algorithm for the U200, and returns its folder.
+
+    ``learner`` is its ``LearnerConfig``; its replay memory has ``capacity`` experiences.
+    """
     values = {field.name: getattr(learner, field.name) for field in fields(learner)}
     del values["arithmetic"]
     name = sha256(learner.to_json().encode()).hexdigest()[:12]
@@ -140,7 +145,8 @@ def kernel(learner, capacity=CAPACITY):
 
 
 def buffer_of(card, learner, rng, capacity=CAPACITY):
-    """An empty memory on the card, and fresh weights."""
+    """A ``LearningReplay`` of the kernel with ``learner`` on ``card``: its memory is empty, and its
+    weights are random numbers from ``rng``."""
     path = kernel(learner, capacity) / "kernel.json"
     buffer = LearningReplay(card.load(path), capacity=capacity)
     buffer.initialize(random_weights(learner, rng))
@@ -170,7 +176,8 @@ def acting_cycles(buffer, counts, rng):
 
 @cache
 def measure_acting(learner, counts=OBSERVATIONS):
-    """``acting_cycles`` on the simulated card."""
+    """``{observations: (launch, command)}`` of ``acting_cycles`` for each of ``counts``, on the
+    simulated card."""
     rng = np.random.default_rng(0)
     with open_card("sim") as card:
         return acting_cycles(buffer_of(card, learner, rng), counts, rng)
@@ -178,7 +185,8 @@ def measure_acting(learner, counts=OBSERVATIONS):
 
 @cache
 def measure(learner, batches, iterations=ITERATIONS):
-    """``{batch size: Measured}`` on the simulated card, without the first iteration."""
+    """``{batch size: Measured}`` of the kernel with ``learner``, for each of ``batches``, on the
+    simulated card. A launch has ``iterations`` iterations, of which the first does not count."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = buffer_of(card, learner, rng)
@@ -194,8 +202,8 @@ def measure(learner, batches, iterations=ITERATIONS):
 
 
 def rows():
-    """multipliers, gradient_step_cycles, iteration_cycles, train_cycles and mac_utilization; of
-    ACT, act_latency_cycles and act_cycles."""
+    """The list of rows multipliers, gradient_step_cycles, iteration_cycles (of LEARN), train_cycles
+    (of TRAIN) and mac_utilization; and for ACT act_latency_cycles and act_cycles."""
     result = []
     # CF'22's own network first: with as many multipliers as CF'22 has in its two lanes of 32, with
     # half of them, and with its lanes.

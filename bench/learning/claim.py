@@ -147,18 +147,19 @@ class Claim:
                 check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")
 
     def seeds_of(self, kind):
-        """Seeds of one of the kinds."""
+        """The range of seeds, from 0 on, with which ``kind``, one of the claim's kinds, is run."""
         return range(self.seeds if kind.seeds is None else kind.seeds)
 
     @property
     def solved_from(self):
-        """Mean return from which on a run counts as solved."""
+        """Mean return from which on a run counts as solved; None if the claim has ``falls``."""
         if self.falls:
             return None
         return reward_threshold(self.env) if self.threshold is None else self.threshold
 
     def solved(self, result):
-        """Whether a run's result counts as solved."""
+        """Whether ``result``, of a finished run, counts as solved: its mean return reaches
+        ``solved_from``, or with ``falls`` the number has fallen."""
         if self.falls:
             first, last = result["falls"]
             return last < first

@@ -55,8 +55,12 @@ def critic_losses(config, folder):
 
 
 def returns(rewards, ended, gamma):
-    """Discounted sums of rewards [steps, environments] to the end of each episode or, if it does
-    not end, of the steps; and whether the episode ends."""
+    """``(sums, known)``, both [steps, environments], of ``rewards`` of the same shape.
+
+    ``sums`` has the discounted sum of rewards from each step to the end of its episode, or to the
+    last step if the episode does not end. ``known`` says whether it ends. ``ended`` is true at the
+    last step of an episode.
+    """
     sums, known = np.zeros(rewards.shape), np.zeros(rewards.shape, bool)
     after, whole = np.zeros(rewards.shape[1]), np.zeros(rewards.shape[1], bool)
     for step in reversed(range(len(rewards))):
