@@ -44,7 +44,10 @@ def _frozen(value):
 
 
 class ConfigBase:
-    """JSON round trip and identity for a frozen dataclass; nested configs are dataclasses too."""
+    """The base of every config, which is a frozen dataclass: to JSON and back, and a hash.
+
+    Configs in fields of a config must be of this class too.
+    """
 
     def to_dict(self):
         return asdict(self)

@@ -44,14 +44,18 @@ def total(*numbers):
 
 
 def together(estimates):
-    """Resources of all of ``estimates``, a sequence, added up; None counts as 0."""
+    """An ``Estimate`` with the sum of each resource over ``estimates``, a sequence.
+
+    None counts as 0. Latency, interval and cycles of the result are None.
+    """
     return Estimate(
         **{name: sum(getattr(each, name) or 0 for each in estimates) for name in RESOURCES}
     )
 
 
 def selector(count):
-    """Lookup tables that choose one of ``count`` bits: a table of six inputs chooses among four."""
+    """The number of six-input lookup tables that choose one of ``count`` bits: one table chooses
+    among four; 0 for one bit."""
     return -(-(count - 1) // 3)
 
 

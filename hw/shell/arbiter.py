@@ -16,11 +16,12 @@ __all__ = ["Arbiter", "Owners"]
 
 
 class Arbiter(wiring.Component):
-    """Round robin over the ports whose next burst may go.
+    """Cuts the requests of several ports into bursts and sends them on one stream, in round robin
+    over the ports whose next burst may go.
 
     A burst may go when its port has a credit for each of its beats and, if it is the last of its
-    request, one for a token; it uses these credits up. A burst that may not go delays no port but
-    its own.
+    request, one for a token. When it goes, it uses these credits up. A burst that may not go delays
+    no port but its own.
 
     Parameters
     ----------

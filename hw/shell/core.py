@@ -74,7 +74,8 @@ class CommandCore(wiring.Component):
         )
 
     def own_members(self):
-        """Members beyond those of every core: what a core has for a core around it."""
+        """A dict of members beyond those of every core; empty unless a core that is part of
+        another core overrides it."""
         return {}
 
     @staticmethod

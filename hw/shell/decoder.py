@@ -64,8 +64,8 @@ class Decoder(wiring.Component):
     beats : Out
         Beats of each footprint, by name; 0 in a command without it.
     error, detail : Out(32)
-        Error code of the first check that fails, and its detail: a byte of the command (FIELD), or
-        what the rule's ``detail`` says. Both are 0 if the command is not refused.
+        Error code of the first check that fails, and its detail: a byte of the command (FIELD),
+        what the rule's ``detail`` says, or else 0. Both are 0 if the command is not refused.
     """
 
     def __init__(self, table, config, state, buffers):

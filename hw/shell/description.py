@@ -151,9 +151,12 @@ def master_descriptions(buffers, data_width):
 def digest(config, arguments, layouts, errors, identity):
     """The hash that a kernel carries: 64 bits of SHA-256 over all that host and kernel share.
 
-    config : ConfigBase; arguments : of the kernel; layouts : commands, records, status; errors :
-    code to (name, meaning); identity : of ``Design.identity``. A kernel has another hash if an
-    opcode, field, limit, error code or layout differs.
+    It is an integer. A kernel has another hash if its config, an argument, an opcode, a field, a
+    limit, an error code or a layout differs; the meanings of errors do not count.
+
+    config : the kernel's; arguments : its ``Argument`` objects; layouts : ``Layout`` of commands,
+    records and status blocks; errors : ``{code: (name, meaning)}``; identity : what
+    ``Design.identity`` gives.
     """
     shared = {
         "config": [type(config).__name__, config.to_dict()],

@@ -50,6 +50,7 @@ class Design:
     ``describe(config)`` what host, card and boards know of it, ``documents(config)`` its registers.
 
     name, summary : str
+        Its name on the command line and in Verilog; a sentence that says what it does.
     config_type : type
         Its config class.
     default : callable
@@ -61,6 +62,7 @@ class Design:
     core : type
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)
+        Its own errors and those of the shell.
     records : dict of str to sequence of Layout
         What lies in operands and results: sections of the register document.
     largest : str

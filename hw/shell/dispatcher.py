@@ -24,7 +24,8 @@ class Dispatcher(wiring.Component):
 
     ``start`` comes ``START`` clocks after the command was taken, ``outcome`` is valid one clock
     after ``finish``. A command that breaks a rule has no ``start``: its outcome is valid ``START``
-    + 1 clocks after the command was taken.
+    + 1 clocks after the command was taken. If memory has failed while the command ran, its error is
+    AXI, whatever the core says.
 
     Parameters
     ----------
@@ -48,12 +49,11 @@ class Dispatcher(wiring.Component):
         ``start`` is a pulse: the command breaks no rule and begins. ``running`` is high from the
         next clock to that of ``finish``.
     fetch : In
-        A bit for each moved footprint of operands but ``source``: a pulse requests this footprint
-        from memory, which must have at least one beat. A command may fetch at most one, and only
-        after memory has taken the request of ``source``.
+        A bit for each moved footprint of operands but ``source``: a pulse requests this footprint,
+        of at least one beat, from memory. A command may fetch at most one, and only after memory
+        has taken the request of ``source``.
     reply : In(1)
-        Pulse: request the write of the footprint ``destination``, which must have at least one
-        beat.
+        A pulse requests the write of the footprint ``destination``, of at least one beat.
     replied : Out(1)
         High from the clock after memory has answered this write until that of the next ``start``.
     fault : In(1)

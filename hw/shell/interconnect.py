@@ -111,12 +111,13 @@ class ReadInterconnect(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency, port=0):
-        """Clocks from the taking of one request to the transfer of its last beat to ``port``.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats to the transfer
+        of its last beat to ``port``.
 
-        While the others are silent, for a memory that answers a request ``memory_latency`` clocks
-        after taking it, a beat a clock; with ``depth`` at least ``memory_latency`` +
-        ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. For resources:
-        ``hw.shell.estimate``.
+        The other ports are silent. Memory brings the first beat of a burst ``memory_latency``
+        clocks after it takes the request, then a beat a clock. This holds with ``depth`` at least
+        ``memory_latency`` + ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. For
+        resources: ``hw.shell.estimate``.
         """
         back = Queue.latency_of(config.port(port).depth)
         latency = cls.REQUEST_LATENCY + memory_latency + back + beats - 1
@@ -176,11 +177,12 @@ class WriteInterconnect(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency):
-        """Clocks from the taking of one request and its first beat to the transfer of its token.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats, together with
+        its first beat, to the transfer of its token.
 
-        While the others are silent, for data that comes a beat a clock, an address on a multiple
-        of ``burst_beats`` beats, and a memory that takes a beat a clock and answers each burst
-        ``memory_latency`` clocks after its last beat; with ``depth`` at least ``burst_beats`` + 4
+        The other ports are silent, data comes a beat a clock, and the address is a multiple of
+        ``burst_beats`` beats. Memory takes a beat a clock and answers each burst ``memory_latency``
+        clocks after its last beat. This holds with ``depth`` at least ``burst_beats`` + 4
         and ``bursts`` above ``memory_latency`` + 2. For resources: ``hw.shell.estimate``.
         """
         first = max(cls.REQUEST_LATENCY, min(beats, config.burst_beats) + 1)

@@ -12,7 +12,8 @@ __all__ = ["core_members", "read_beats", "read_port", "mux_ports", "write_port"]
 
 
 def read_beats(data_width):
-    """What a read brings: a beat, and whether memory answered it with an error."""
+    """The layout of an item that a read brings: ``data``, the beat's bits, and ``error``, 1 if
+    memory could not read it."""
     return data.StructLayout({"data": data_width, "error": 1})
 
 

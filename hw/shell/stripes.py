@@ -108,8 +108,9 @@ class StripedRead(_Striped):
     Block b of the striped space is block b // ``stripes`` of master b % ``stripes``, counted from
     the master's base.
 
-    Requests run ahead: ``pieces`` of them, each in one block, may be under way. The beats of a
-    master wait for their turn in front of its port: a ``ReadInterconnect`` there has a queue.
+    A request is cut into pieces, each in one block. Pieces are requested before the beats of
+    earlier pieces have come, but at most ``pieces`` at a time. The beats of a master must be able
+    to wait for their turn, for example in the queue of a ``ReadInterconnect``.
 
     Parameters
     ----------
@@ -138,7 +139,8 @@ class StripedRead(_Striped):
 
     @classmethod
     def estimate(cls, stripes, pieces, beats, memory_latency):
-        """Clocks from the taking of a request to the transfer of its last beat.
+        """An ``Estimate``: clocks from the taking of a request of ``beats`` beats to the transfer
+        of its last beat.
 
         For masters that bring the first beat ``memory_latency`` clocks after the request and then
         a beat a clock, if ``block_beats`` * ``pieces`` is greater than ``memory_latency``. For
@@ -167,8 +169,8 @@ class StripedWrite(_Striped):
     """``port`` writes the striped space, and has a token a request: 1 if any piece of it failed.
 
     Block b of the striped space is block b // ``stripes`` of master b % ``stripes``, counted from
-    the master's base. Requests go ahead of their data. ``pieces`` of them, each in one block, may
-    be under way until their master's token has come.
+    the master's base. A request is cut into pieces, each in one block. A piece may be requested
+    before its data has come, but at most ``pieces`` may wait for their master's token.
 
     Parameters
     ----------
@@ -196,7 +198,8 @@ class StripedWrite(_Striped):
 
     @classmethod
     def estimate(cls, stripes, pieces, beats, memory_latency):
-        """Clocks from the taking of a request and its first beat to the transfer of its token.
+        """An ``Estimate``: clocks from the taking of a request of ``beats`` beats, together with
+        its first beat, to the transfer of its token.
 
         For masters that take a beat a clock and answer a request ``memory_latency`` clocks after
         its last beat. For resources: ``hw.shell.estimate``.

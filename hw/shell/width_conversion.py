@@ -26,7 +26,7 @@ def _ratio(wide, narrow):
 class Upsizer(wiring.Component):
     """Joins ``wide / narrow`` narrow beats to a wide word; the first beat has the lowest bits.
 
-    A word has an error if one of its beats has one. It leaves a clock after its last beat.
+    A word has an error if one of its beats has one. It leaves a clock after its last beat has come.
 
     Parameters
     ----------

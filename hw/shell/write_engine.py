@@ -24,7 +24,8 @@ __all__ = ["WriteEngine"]
 
 
 class WriteEngine(wiring.Component):
-    """The beats of ``data``, in order, fill request 0, then request 1, and so on.
+    """Writes runs of beats over AXI4: the beats of ``data``, in order, fill request 0, then request
+    1, and so on.
 
     Data may come before its request or after it.
 
@@ -66,7 +67,8 @@ class WriteEngine(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency):
-        """Clocks from the taking of one request and its first beat to the transfer of its token.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats, together with
+        its first beat, to the transfer of its token.
 
         For data that comes a beat a clock, an address on a multiple of ``burst_beats`` beats, and
         a memory that answers ``memory_latency`` clocks after the last beat. For resources:

@@ -31,10 +31,11 @@ _SHAPES = {
 
 
 def style_of(depth, ultra_ram=False):
-    """The style of a memory or queue of ``depth`` words, the same rule in every design.
+    """The ``ram_style`` of a memory or queue of ``depth`` words, the same rule in every design.
 
-    ``ultra_ram`` : whether memories of ``DEEP`` words or more are UltraRAM; the part must have it,
-    and the memory's collision rules must allow it.
+    It is "distributed" up to ``SHALLOW`` words. Above, it is "ultra" if ``ultra_ram`` and there are
+    ``DEEP`` words or more, else "block". For "ultra" the part must have UltraRAM, and the memory's
+    collision rules must allow it.
     """
     if depth <= SHALLOW:
         return "distributed"
