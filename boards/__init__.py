@@ -67,8 +67,8 @@ def get(name):
 
 
 def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
-    """Raises ``DoesNotFit`` unless ``count * item_bytes`` bytes fit into ``bank``, by default the
-    largest.
+    """Raises ``DoesNotFit`` unless ``count * item_bytes`` bytes fit into ``bank``; None means the
+    board's largest bank.
 
     A buffer lies in one bank. In the message ``field`` is the name of ``count``, and ``buffer`` the
     name of the buffer.
@@ -84,7 +84,8 @@ def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
 
 
 def fits_resources(board, estimate):
-    """Raises ``DoesNotFit`` for the first resource of which ``estimate`` exceeds the usable count.
+    """Raises ``DoesNotFit`` for the first resource of which ``estimate`` has more than the board's
+    usable count.
 
     ``estimate``: an ``hw.estimate.Estimate`` for UltraScale+. A resource that is None on either
     side is unknown, and passes.

@@ -254,7 +254,10 @@ def grouped(found, top, group_of):
 
 
 def synthesize(verilog, top, *, work, family="xcup", flatten=True):
-    """Cells of ``top`` after yosys, as ``{lut, ff, bram36, uram, dsp, cells}``; arguments and
-    errors are as in ``modules``."""
+    """``{lut, ff, bram36, uram, dsp, cells}`` of ``top`` and all below it, after yosys.
+
+    ``cells`` is ``{cell type: count}``. Arguments and errors are as in ``modules``, but here
+    modules are flattened unless ``flatten`` is False.
+    """
     cells = total(modules(verilog, top, work=work, family=family, flatten=flatten), top)
     return {**count(cells), "cells": cells}

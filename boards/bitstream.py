@@ -94,7 +94,8 @@ class AchievedClock:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The results of a build: the file that a card loads, and the clocks at which it may run."""
+    """The results of a build: ``bitstream``, the path of the file that a card loads, and
+    ``clocks``, at which it may run; empty for an emulation."""
 
     bitstream: Path
     clocks: tuple[AchievedClock, ...] = ()
@@ -188,10 +189,11 @@ def find_tool(name, advice):
 
 
 def execute(command, folder, log, *, limit_s=LIMIT_S):
-    """Runs ``command`` in ``folder``, with its output in the file ``log`` there; returns the
-    output.
+    """Runs ``command``, a list of words, in ``folder``, and returns its output as a text.
 
-    Raises BuildFailed, with the last lines, if it fails or takes longer than ``limit_s``.
+    The output is also in the file ``log`` there. Raises BuildFailed, with the last lines, if the
+    command fails or takes longer than ``limit_s`` seconds; then it is ended with all processes that
+    it started.
     """
     path = Path(folder) / log
     with path.open("w") as output:

@@ -46,9 +46,9 @@ class Kind:
     seeds : int, optional
         Number of seeds, if it is smaller than the claim's.
     at_least, at_most : float, optional
-        Limits of this kind's gain over random actions, as a share of the gain of the claim's
-        ``reference``. The less favourable end of a 95 % interval must keep them. ``AS_GOOD`` is
-        "as good as".
+        Limits of this kind's gain in return over random actions, as a share of the gain of the
+        claim's ``reference``. Both ends of a 95 % interval must be within them. ``at_least`` of
+        ``AS_GOOD`` means "as good as".
     recovers : bool
         Whether returns of the second half of the steps must not stay below those of the first half
         for 20 evaluations.

@@ -25,8 +25,11 @@ _SEED = 1 << 20
 
 
 def critic_losses(config, folder):
-    """``[before, after]``: means of ``(R - V)**2`` with the first weights of a run of ``config``,
-    and with those of its best policy. The best policy plays, with the exploration of training.
+    """``[before, after]``: a critic's mean loss ``(R - V)**2`` with the first weights of a run of
+    ``config``, and with those of the best policy in the run's ``folder``, on the same experiences.
+
+    V is the critic's value of a state. The experiences are those of the best policy with the
+    exploration of training.
 
     R is the discounted sum of rewards, clipped as in training, to the end of the episode or of the
     600 steps that are played. Of the last 100 steps, only those count whose episode ends within

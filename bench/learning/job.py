@@ -34,14 +34,28 @@ _ASKED, _RESULT = "asked.json", "result.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run; ``bench.learning.claim`` explains the other fields.
+    """One run of a claim.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Path of its folder below the folder of all runs.
     folder : str
         Where its files are.
+    algo, env : str
+        The algorithm, and the environment's id.
+    learner, preset : str
+        The defaults of its config, as for ``host.train.preset.preset``.
+    fields, kernel : dict
+        Fields of the run's config, and of the kernel's config, that differ from the defaults.
+    board : str
+        The board whose kernel and memory it has.
+    peer : str or None
+        The plan of another program that learns instead, a key of ``bench.learning.peers.PEERS``.
+    seed : int
+        The run's seed.
+    episodes, training, falls
+        How it is judged, as in ``bench.learning.claim.Claim``.
     """
 
     name: str
@@ -141,8 +155,9 @@ class Job:
 
     @property
     def so_far(self):
-        """For an interrupted run that is judged by its training: a ``result`` up to there, with
-        ``unfinished``; None if nothing of it is known."""
+        """The result so far of an interrupted run, if it is judged by its training: a dict as
+        ``result`` gives, with ``unfinished`` True. None for other runs, or if no episode has ended
+        yet."""
         if not (self.training and self.cut and (Path(self.folder) / "progress.csv").exists()):
             return None
         rows = [row for row in read_progress(self.folder) if row["return_mean"] is not None]

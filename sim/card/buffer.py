@@ -16,8 +16,8 @@ _TO_DEVICE = xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
 
 
 class bo:
-    """A buffer of ``size`` bytes: ``bo(device, size, flags, group)``, or a part of another buffer:
-    ``bo(parent, size, offset)``.
+    """A buffer of ``size`` bytes: ``bo(device, size, flags, group)``, or a part of another buffer,
+    which shares its bytes: ``bo(parent, size, offset)``.
 
     ``group`` is the number of a bank. Each buffer has two copies of its bytes. ``map``, ``write``
     and ``read`` use the host's copy, the kernel uses the device's. ``sync`` copies all bytes, or

@@ -202,10 +202,11 @@ class VerilatedKernel:
         return self._library.card_cycles(self._card)
 
     def channels(self):
-        """State by ``(master, channel)``: beats, idle, valid, ready and pending of each.
+        """``{(master, channel): state}`` of every AXI channel, after the last clock simulated.
 
-        ``idle`` counts the clocks since the last transfer, ``pending`` the beats (W, R) or answers
-        (B) that accepted bursts still owe.
+        A state has ``beats`` (transfers so far), ``idle`` (clocks since the last transfer),
+        ``valid`` and ``ready`` (the signals), and ``pending`` (the beats of W and R, or answers of
+        B, that accepted bursts still owe).
         """
         names = [(master, channel) for master in self._masters for channel in CHANNELS]
         states = (_Channel * len(names))()

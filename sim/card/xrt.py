@@ -190,7 +190,7 @@ class hw_context:
 
 
 class kernel:
-    """``kernel(device, uuid, name, mode)`` or ``kernel(hw_context, name)``.
+    """A loaded kernel: ``kernel(device, uuid, name, mode)`` or ``kernel(hw_context, name)``.
 
     From XRT 2022.1 on ``mode`` may be left out; here it may not, as in older releases.
     """
