@@ -43,7 +43,8 @@ class Clock(ConfigBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources(ConfigBase):
-    """Counts of one region or of a whole part; an unknown count is None, never 0."""
+    """Resources of one region or of a whole part: lookup tables, registers, block RAMs of 36 kbit,
+    UltraRAM blocks and DSP blocks. An unknown count is None, never 0."""
 
     lut: int | None
     ff: int | None

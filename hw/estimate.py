@@ -20,7 +20,7 @@ class Estimate:
     latency : clocks from an operand to its result.
     interval : clocks from one operand to the next.
     cycles : clocks of a whole operation; the ``estimate`` that gives them says of which.
-    lut, ff, bram36, uram, dsp : resources.
+    lut, ff, bram36, uram, dsp : lookup tables, registers, RAMB36, URAM288 and DSP blocks.
     """
 
     latency: int | None = None

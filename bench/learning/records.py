@@ -31,7 +31,7 @@ def read(folder, job):
 def keep(folder, job, result):
     """Writes the record of ``job`` below ``folder``, if it differs from the existing record.
 
-    ``result`` is ``job.result`` or ``job.so_far``. Its curve is thinned to at most 2000 points. The
+    ``result`` is ``job.result`` or ``job.so_far``. Its curve is thinned to about 2000 points. The
     record of an unfinished run never replaces that of a finished one.
     """
     before = read(folder, job)

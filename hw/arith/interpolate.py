@@ -76,7 +76,8 @@ class Table(ConfigBase):
 
 
 class Interpolate(wiring.Component):
-    """``value = table(x)``, see ``Table``; ``tag`` travels beside it.
+    """The function of ``table`` at ``x``, linear between the table's points, as the formula of
+    ``Table`` rounds it.
 
     The table is an ``amaranth.lib.memory`` ROM: it needs its initial contents, is a few hundred
     words, converts in milliseconds, and every synthesizer finds either LUTs or a block RAM for it.

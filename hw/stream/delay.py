@@ -27,7 +27,9 @@ def delay(m, value, clocks, *, name, enable=None, reset=False):
 
 
 def delay_estimate(width, clocks):
-    """Resources of ``delay`` without reset, of ``width`` bits that nothing reads on their way."""
+    """Resources of a ``delay`` of ``width`` bits by ``clocks`` clocks, without reset, if nothing
+    reads the registers but the last: three registers or more are then shift registers of lookup
+    tables."""
     if clocks < _SHIFT:
         return Estimate(lut=0, ff=width * clocks)
     return Estimate(lut=width * -(-clocks // _LONGEST), ff=0)
