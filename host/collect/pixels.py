@@ -54,8 +54,9 @@ def is_atari(spec):
 
 
 def settings(spec):
-    """All options of ale-py for a ``gymnasium.EnvSpec`` with ``is_atari``, except the game: those
-    of the registered id, and PREPROCESSING.
+    """All options of ale-py's vector environment except the game, as a dict, for a
+    ``gymnasium.EnvSpec`` for which ``is_atari`` is true: those with which the id is registered, and
+    PREPROCESSING.
 
     If the id has no frame skipping, as ids ...NoFrameskip-v4, an action is held for 4 frames all
     the same: such ids leave the skipping to the preprocessing.
@@ -120,8 +121,9 @@ class AtariEnvs(VectorWrapper):
         return self._mode
 
     def reset(self, *, seed=None, options=None):
-        """Environment i starts from ``seed + i``. ValueError if a game is rendered that has never
-        had a seed."""
+        """Resets all environments; environment i starts from ``seed + i``. ``seed`` None: every
+        game goes on with its own random numbers. ValueError if a game is rendered and no seed was
+        ever given."""
         seeds = None
         if seed is not None:
             # Seeds of ale-py have 31 bits.
@@ -157,7 +159,8 @@ class AtariEnvs(VectorWrapper):
         self.env.ale = None  # its threads end with it
 
     def render(self):
-        """A tuple with the picture of environment 0, [210, 160, 3] (some games are higher)."""
+        """A tuple with the picture of environment 0, bytes [210, 160, 3] (some games are higher);
+        None unless ``render_mode`` is ``rgb_array``."""
         return None if self._mode != "rgb_array" else (self._screen.picture(),)
 
 
