@@ -39,7 +39,7 @@ class Phases:
         self._stack, self._since = ["other"], clock()
 
     def __call__(self, name):
-        """A context manager for the time of its block."""
+        """A context manager: the thread is in the phase ``name`` within its block."""
         return self._known[name]
 
     @property

@@ -76,13 +76,15 @@ class AdvantageEstimator:
         gae_lambda: float = 0.95,
     ) -> Estimates:
         """Advantages and rewards-to-go of vectorised environments; all arrays are [steps,
-        environments]. If there are more environments than rows of the kernel, it takes launches.
+        environments]. Environments beyond the kernel's rows are estimated in further launches.
 
         rewards, values : float, the reward of each step; the value of the state before the step
         terminated, truncated : bool, whether the episode ended with this step, and how; if both
             are True, it terminated
         bootstraps : float, the value of the state after the step; used only if the step was
             truncated, and in the last step if this did not terminate the episode
+
+        Returns ``Estimates``.
 
         ValueError for another shape or dtype, a number that is not finite, a rollout that does not
         fit the stack, and gamma or gae_lambda outside of [0, 1]. In these cases ``running`` stays
@@ -121,7 +123,7 @@ class AdvantageEstimator:
         trajectories : list of (rewards [n], values [n], bootstrap), as for ``estimate``; bootstrap
             is the value of the state after the last step, or None if it terminated the episode
 
-        At least one trajectory, each of at least one step. Errors are those of ``estimate``."""
+        Returns ``TrajectoryEstimates``. ValueError as for ``estimate``, and without a step."""
         if not trajectories:
             raise UsageError("trajectories must be at least one, not none")
         for rewards, values, _ in trajectories:

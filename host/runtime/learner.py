@@ -107,10 +107,10 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         priorities, td_errors : sequence of floats, or None
             One for each experience, as for ``step``.
 
-        ValueError for bad arguments and before ``initialize`` or ``load`` (nothing happened), and
-        for an experience drawn that is not finite or whose action does not exist. Diverged for TD
-        errors that are not finite. In the last two cases the iterations before the one that failed
-        stand; the one that failed changed neither priorities nor parameters.
+        Returns ``Learned``. ValueError for bad arguments and before ``initialize`` or ``load``
+        (nothing happened), and if a drawn experience is not finite or its action does not exist;
+        Diverged if a TD error is not finite. In the last two cases the iterations before stand, and
+        the one that failed changed neither priorities nor parameters.
         """
         steps, count = self._checked_steps(steps, batch_size)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
@@ -168,7 +168,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         weights : floats [n] or None
             Importance weights, divided by the largest of their batch. None: all are 1.
 
-        Errors are those of ``learn``; if a number is not finite, nothing is launched.
+        Returns ``Trained``. Errors as for ``learn``; nothing is launched if a number is not finite.
         """
         steps, count = self._checked_steps(steps, batch_size)
         records = self._records(experiences)
