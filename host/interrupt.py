@@ -90,11 +90,13 @@ def _wait_for_left():
 
 
 def leave(code):
-    """Ends the process with ``code``, even if signals come meanwhile.
+    """Ends the process with the exit code ``code``, also if SIGINT or SIGTERM come meanwhile.
 
-    If the end must wait, for example for a thread of an environment, a signal ends the process at
-    once. Python removes its signal handlers long before its own end: from then on signals are
-    ignored, since a signal would kill the process and change its exit code.
+    If the end has to wait, for example for a thread of an environment, a signal ends the process at
+    once, with ``code``. In the last part of Python's own end, when no Python function handles
+    signals any more, both signals are ignored, since they would change the exit code. If a thread
+    was left behind (``leaving_behind``) and is still alive, the process ends without waiting for
+    it.
     """
 
     def at_once(number, frame):

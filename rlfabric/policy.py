@@ -92,7 +92,8 @@ class Policy:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """``returns`` [episodes] of greedy episodes; their ``mean`` and standard ``deviation``."""
+    """The result of ``evaluate``: ``returns``, an array [episodes] with the return of each greedy
+    episode, their ``mean``, and their standard ``deviation``."""
 
     returns: NDArray[np.float64]
 

@@ -58,12 +58,13 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal ended the run; ``train(..., resume=True)`` continues it."""
+        """Whether SIGINT or SIGTERM ended the run before its final evaluation; ``train(...,
+        resume=True)`` with the same ``out`` continues it."""
         return bool(self.summary["interrupted"])
 
     @property
     def progress(self) -> list[dict[str, float | None]]:
-        """Rows of progress.csv: ``{column: number, or None if there is none}``."""
+        """The rows of progress.csv, a dict of column -> number for each; None for an empty cell."""
         rows: list[dict[str, float | None]] = read_progress(self.folder)
         return rows
 

@@ -172,7 +172,8 @@ class A3CUpdater(Updater):
         return {"squares": self._squares.cpu().numpy().copy()}
 
     def load_state_dict(self, state):
-        """Continues a saved state; the policy must have been loaded before."""
+        """Continues from a ``state_dict``. The policy must have been loaded before, since the
+        parameters are copied from it; snapshots and rollouts are dropped."""
         self._trained.parameters.copy_(torch.from_numpy(self._trained.network.parameters))
         self._squares.copy_(torch.from_numpy(np.array(state["squares"])))
         self._snapshots.clear()

@@ -93,7 +93,8 @@ class Algorithm:
         return ("card", "cpu") if self.kernel else ("cpu",)
 
     def check_actions(self, space, env):
-        """ValueError unless the algorithm takes the action space of ``env``."""
+        """ValueError unless the algorithm takes ``space``, the action space of the environment
+        called ``env``; a Box must have one dimension and bounds."""
         taken = isinstance(space, self.actions)
         if taken and isinstance(space, Box):
             taken = len(space.shape) == 1 and space.is_bounded()

@@ -44,9 +44,9 @@ class AgentConfig(ConfigBase):
     """Hyperparameters of every agent. Lengths of schedules are environment steps of all actors
     together.
 
-    A schedule is a method whose argument is a number of environment steps. If its length is None,
-    it lasts for the whole run or for a share of it, which ``in_run`` converts to steps; without a
-    run it keeps its first value.
+    A schedule is a method, such as ``learning_rate_at``, whose argument is a number of environment
+    steps. If the field with its length is None, the schedule lasts for the whole run or for a share
+    of it, which ``in_run`` converts to steps; in a config without a run it keeps its first value.
     """
 
     #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.

@@ -158,8 +158,8 @@ class ConvNet:
         return list(zip(weights, self.arrays[1::2], strict=True))
 
     def forward(self, x):
-        """Outputs [rows, outputs] for x [rows, height, width, channels] or [rows, numbers], bytes
-        or float32."""
+        """Outputs, float32 [rows, outputs], for observations x [rows, height, width, channels] or
+        [rows, numbers], bytes or float32."""
         return self.apply(x, self.arrays, FUNCTIONS)
 
     def apply(self, x, arrays, functions):

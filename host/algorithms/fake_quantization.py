@@ -150,14 +150,14 @@ class FakeQuantizedMLP:
         return y, (kept, y)
 
     def backward(self, slope, kept, operands, *, inputs=True, weights=True):
-        """``(errors at the inputs [rows, inputs] or None, gradients or None)``, real numbers.
+        """Returns ``(errors, gradients)``, real numbers: the derivatives of a loss by the inputs
+        [rows, inputs], or None; and a list of its derivatives by weights and biases in turn, summed
+        over rows, or None.
 
-        slope : real numbers [rows, outputs]
-            Derivatives, by the outputs, of a loss that is a sum over rows.
-        kept : from ``forward`` with the same ``operands``
+        slope : real numbers [rows, outputs], the derivatives of the loss by the outputs
+        kept : the second result of ``forward`` with the same ``operands``
         inputs, weights : bool
-            Whether errors at the inputs, and gradients, are wanted. Gradients are those of weights
-            and biases in turn, summed over rows.
+            Whether errors, and whether gradients, are wanted; else they are None.
         """
         kept, y = kept
         if self.output_activation == "tanh":

@@ -69,7 +69,8 @@ class Policy:
         return self.networks[self.ACTS].forward(self.flat(obs))
 
     def flat(self, obs):
-        """``obs`` [rows, ...] as [rows, size] in the spec's dtype; ValueError for another shape."""
+        """``obs`` [rows, ...] as an array [rows, size] in the dtype of ``spec``; ValueError unless
+        each row has the shape of ``spec``."""
         obs = np.asarray(obs, self._dtype)
         if not obs.ndim or obs.shape[1:] != self.spec.shape:
             wanted = ", ".join(["rows", *map(str, self.spec.shape)])

@@ -119,7 +119,8 @@ class PPOPolicy(Policy):
         return self.flat(obs) if self.normalizer is None else self.normalizer(self.flat(obs))
 
     def predict(self, obs):
-        """Logits, or means of actions, [rows, action_count] of obs [rows, ...]."""
+        """The actor's outputs [rows, action_count] for obs [rows, ...]: logits of discrete actions,
+        or means of continuous ones."""
         return self._network.actor.forward(self._seen(obs))
 
     def value(self, obs):

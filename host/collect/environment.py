@@ -89,8 +89,9 @@ def _installed(env):
 
 
 def has_continuous_actions(env):
-    """Whether the actions of ``env``, as for ``find_spec``, are a Box; the environment is made to
-    find out. ValueError as in ``make_envs``."""
+    """Whether the action space of ``env``, an id as ``find_spec`` takes it, is a Box. The
+    environment is made to find out, and closed again. ValueError if it is unknown, or a package is
+    missing."""
     with _installed(env):
         made = gymnasium.make(find_spec(env), disable_env_checker=True)
     with closing(made):
@@ -98,8 +99,8 @@ def has_continuous_actions(env):
 
 
 def has_images(env, algorithm):
-    """Whether the observations that ``algorithm`` takes of ``env`` are images; the environment is
-    made to find out. ValueError as in ``make_envs``."""
+    """Whether ``algorithm`` gets images, bytes that were not flattened, as observations of ``env``.
+    The environment is made to find out, and closed again. ValueError as in ``make_envs``."""
     with closing(make_envs(env, 1, algorithm)) as envs:
         return Spec.of(envs).dtype == "uint8"
 

@@ -42,11 +42,12 @@ def namespace_of(env):
 
 
 def find_spec(env):
-    """The ``gymnasium.EnvSpec`` of ``ID``, ``NAMESPACE/ID`` or ``MODULE:ID``.
+    """The ``gymnasium.EnvSpec`` of the environment ``env``: ``ID``, ``NAMESPACE/ID`` or
+    ``MODULE:ID``.
 
-    The module is imported first, as by ``gymnasium.make``, and so is the module of the
-    environment's class; both may be in the current folder. If a namespace is not registered,
-    installed packages register it: ale-py, and those with an entry point of group
+    MODULE is imported first, as by ``gymnasium.make``, and so is the module of the environment's
+    class; both may be in the current folder. If no id of the namespace is registered, installed
+    packages are asked to register their ids: ale-py, and those with an entry point of group
     ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; an exception
     in an imported module is not caught.
     """

@@ -102,7 +102,8 @@ class RoundCollector:
             return population.request(), episodes
 
     def state_dict(self):
-        """Empty: rollouts under way are not saved, since their environments cannot be saved."""
+        """An empty dict: rollouts under way are not saved, since their environments cannot be
+        saved."""
         return {}
 
     def load_state_dict(self, state):

@@ -188,7 +188,8 @@ def _files(design, board, config, whose):
 
 
 def describe(name, board, out, **values):
-    """As ``generate``, but writes ``kernel.json`` alone, which is all that card ``model`` loads."""
+    """As ``generate``, but writes only ``kernel.json`` and the manifest. The card ``model`` needs
+    no other file. Files of another kernel that must not be lost raise ValueError."""
     design, board = find_design(name), boards.get(board)
     description = design.describe(configure(design, board, values, library=True))
     whose, files = identity(name, board, description), {"kernel.json": description.to_json()}

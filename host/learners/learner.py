@@ -72,7 +72,8 @@ class Learner:
 
     @property
     def device_cycles(self):
-        """Clocks of all launches of this session; None on a card that does not count."""
+        """Clocks of all launches since this learner was made; None on a card that does not count
+        them."""
         raise NotImplementedError
 
     def state_dict(self):

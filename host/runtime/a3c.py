@@ -44,11 +44,12 @@ _OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
 
 
 class Broken(Failure):
-    """Memory has failed while theta and g were written, so the card has neither any more."""
+    """The card's memory failed while a round updated theta and g. The card has neither any more;
+    they must be loaded again."""
 
 
 class NotFinite(RlfabricError, FloatingPointError):
-    """Training has diverged: a number of theta or g is infinite or a NaN."""
+    """Training has diverged: a number of theta or g on the card is infinite or NaN."""
 
 
 class ActorCritic:

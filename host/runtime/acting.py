@@ -14,7 +14,8 @@ __all__ = ["Acting"]
 
 
 class Acting:
-    """The part of ``host.runtime.learner.LearningReplay`` that acts with its online parameters."""
+    """A base class of ``host.runtime.learner.LearningReplay``: the method ``act``, which infers
+    with the online parameters on the card."""
 
     def act(self, observations: ArrayLike) -> NDArray[np.float32]:
         """The outputs of the online network, float32 [n, action], for observations [n,

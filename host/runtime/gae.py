@@ -146,7 +146,7 @@ class AdvantageEstimator:
         return TrajectoryEstimates(advantages, returns, statistics)
 
     def state_dict(self) -> dict[str, object]:
-        """The state on which the next rollout depends, as JSON values."""
+        """What the results for the next rollout depend on, JSON values: standardization, sums."""
         running = self.running
         return {
             "standardization": self.standardization.to_json(),

@@ -146,7 +146,8 @@ class RunConfig(ConfigBase):
         return super().from_dict(values)
 
     def identity(self):
-        """The fields that a resumed run must share with its checkpoint, as JSON values."""
+        """A dict of the fields, as JSON values, that a resumed run must share with its
+        checkpoint."""
         return {name: value for name, value in self.to_dict().items() if name not in _FREE}
 
 

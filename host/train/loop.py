@@ -65,12 +65,13 @@ class TrainResult:
 def train(
     config, factory, *, out, card="model", kernel=None, resume=False, console=None, callback=None
 ):
-    """Runs ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
+    """Trains by ``config`` until its ``steps`` are taken, the callback ends the run, SIGINT or
+    SIGTERM comes, or, with ``until_solved``, the environment is solved.
 
-    An environment is solved if the mean return of a greedy evaluation is at least ``threshold`` (by
-    default the environment's own), and a second evaluation, on other episodes, confirms it; if the
-    second one does not, training goes on. The first signal ends the run after the iteration, or
-    after the step of an evaluation, with a checkpoint; a second signal ends it at once.
+    It is solved if the mean return of a greedy evaluation is at least ``threshold`` (by default the
+    environment's own), and a second evaluation, on other episodes, confirms it; if the second one
+    does not, training goes on. The first signal ends the run after the iteration, or after the step
+    of an evaluation, with a checkpoint; a second signal ends it at once.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def train(
     card : str
         Name of the card, for the summary.
     kernel : KernelDescription, optional
-        For the summary.
+        The kernel of the run, for the summary.
     resume : bool
         Whether to continue from ``checkpoint.npz``. If batches come from a replay buffer, the next
         batch is the same; environments start new episodes. The config must be that of the

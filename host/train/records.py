@@ -102,8 +102,8 @@ class Records:
             write_summary(self.out, values)
 
     def plot(self, **words):
-        """Calls ``host.train.log.plot_returns`` and returns the path; warns if matplotlib is
-        missing."""
+        """Draws returns.png by ``host.train.log.plot_returns``, and returns its path. If matplotlib
+        is missing or the file cannot be written, it warns, and the path may not exist."""
         path = self.out / "returns.png"
         try:
             with self._tolerated(path.name):

@@ -161,9 +161,10 @@ class Session:
         }
 
     def load_state_dict(self, state):
-        """Continues from ``state_dict``: the next batch of a replay memory is the same, and so is
-        the next launch, except with ``Learner.at_once``, where the launch has new experience.
-        Environments start new episodes, whose seeds depend on the run's seed and the launch."""
+        """Continues from a ``state_dict``. The next launch, and so the next batch of a replay
+        memory, is the same as without the break; with ``Learner.at_once`` it is not, since the
+        launch has new experience. Environments begin new episodes, whose seeds follow from the
+        run's seed and the number of launches so far."""
         self.launches = int(state["launches"])
         self.clock.steps, self.clock.updates = int(state["steps"]), int(state["updates"])
         self.clock.launched = self.clock.steps
