@@ -68,8 +68,8 @@ class ActorCritic:
         return output, value, None if self.discrete else arrays[-1]
 
     def draw(self, x, rng):
-        """Draws an action for each row of x [rows, inputs], in NumPy. Returns ``(actions [rows,
-        ...], their log probabilities [rows])``."""
+        """Draws an action for each row of x [rows, inputs], in NumPy, by the generator ``rng``.
+        Returns ``(actions [rows, ...], their log probabilities [rows])``."""
         output = self.actor.forward(x)
         if not self.discrete:
             noise = rng.standard_normal(output.shape, np.float32)

@@ -21,7 +21,8 @@ class _Memory:
 
 
 class Buffer:
-    """A buffer of bytes that host and kernel share, with a copy on each side.
+    """A buffer of bytes that host and kernel share, with a copy on each side; ``Kernel.buffer``
+    makes it.
 
     Members
     -------

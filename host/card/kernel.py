@@ -34,7 +34,7 @@ class CardError(Failure):
 
 
 class CardTimeout(CardError):
-    """A launch or an answer of the card did not come in time; the message says what stands
+    """A launch did not end, or the card did not answer, in time; the message says what stands
     still."""
 
 

@@ -69,8 +69,8 @@ class device:
 
 
 class hw_context:
-    """The pair of a ``device`` and the description in ``binary``, an xclbin. HashMismatch if the
-    board's kernel has another config hash than this description."""
+    """The pair of ``owner``, a device, and the description in ``binary``, an xclbin. HashMismatch
+    if the board's kernel has another config hash than this description."""
 
     def __init__(self, owner, binary):
         expected, found = binary.description.config_hash, int(owner.identity["config_hash"])

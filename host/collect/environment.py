@@ -141,7 +141,8 @@ class Transitions:
     ``obs`` is the observation before the action, ``next_obs`` the one after it, even if the episode
     ended with this step and the environment has been reset since. ``action`` is as ``Actor.step``
     takes it. ``valid`` is False where the environment only reset in this step and ignored the
-    action; the other arrays have no meaning there.
+    action; the other arrays have no meaning there. ``reward``, ``terminated`` and ``truncated`` are
+    those of the step.
     """
 
     obs: NDArray[np.generic]

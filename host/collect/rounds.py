@@ -16,6 +16,7 @@ class GroupRollout:
     """Steps that the agents of a group took together, arrays [steps, agents, ...].
 
     ``outputs`` are the network's for the observation before the step: logits, and last the value.
+    ``action`` is the action that was drawn from them, counted from 0, ``reward`` its reward.
     ``truncated`` is False where the episode also terminated. ``valid`` is False where an
     environment only reset in the step. ``bootstrap`` [agents] is the value of the observation after
     the last step. ``follows`` is the value of the observation after the step: given where the step

@@ -22,10 +22,12 @@ __all__ = ["Finding", "examine", "render"]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found of one tool. ``found`` is its version or its place, None if it is missing;
-    ``install`` says what to do if it is missing.
+    """What was found of one tool, which is called ``name`` and which the features in the text
+    ``enables`` need.
 
-    ``required``: whether `make demo` needs the tool. ``for_tests``: whether `make test` needs it.
+    ``found`` is the tool's version or its place, None if it is missing; ``install`` says what to do
+    if it is missing. ``required``: whether `make demo` needs the tool. ``for_tests``: whether
+    `make test` needs it.
     """
 
     name: str
@@ -37,7 +39,8 @@ class Finding:
 
     @property
     def mark(self):
-        """A word for the table: found, or who needs it."""
+        """A word for the table: ok if the tool was found; else missing if it is required, for tests
+        if only the tests need it, and - otherwise."""
         needed = "missing" if self.required else "for tests" if self.for_tests else "-"
         return "ok" if self.found else needed
 

@@ -32,7 +32,8 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     ``values`` and ``library`` are as for ``host.generate.emit``; ``levels`` is the number of levels
     of units in the report. Before yosys is started, ``boards.DoesNotFit`` is raised if the design's
     own estimate is too large, and files of another kernel in the folder are removed, or raise
-    ValueError, as in ``generate``. Without matplotlib there is no picture, and a line says so.
+    ValueError unless ``overwrite``, as in ``generate``. Without matplotlib there is no picture, and
+    a line says so.
     """
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)

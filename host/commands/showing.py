@@ -20,7 +20,8 @@ def shown(name, *, learner=None, env=None, board="u200"):
 
     A row is a dict of texts: ``field``, ``default``, ``rule`` and ``meaning``; a text is "" if the
     field's class has none. Fields of the kernel that the run decides are left out. ``learner``
-    and ``env`` None: the algorithm's defaults. ValueError for another name.
+    and ``env`` None: the algorithm's defaults. ``board`` is the board of the kernel. ValueError for
+    another name.
     """
     board = boards.get(board)
     if ":" in name:

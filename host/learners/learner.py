@@ -87,7 +87,8 @@ class Learner:
 
 
 class Background:
-    """Calls functions one after another, in the order of ``submit``, in a thread of its own.
+    """Calls functions one after another, in the order of ``submit``, in a thread of its own, which
+    is called ``name``.
 
     It stands in for an executor of ``concurrent.futures``, which waits for its thread when it is
     shut down and again when Python ends: an interrupt would have to wait for a launch under way, up

@@ -51,8 +51,8 @@ class RoundLearner(Learner):
         self._spare = config.populations * len(schedule.groups)
 
     def begin(self, experience):
-        """As ``Learner.begin``, for a Request. If a reward, an output or an error of a finished
-        rollout is not finite: ValueError, and no launch begins."""
+        """As ``Learner.begin``; ``experience`` is the Request of a population. If a reward, an
+        output or an error of a finished rollout is not finite: ValueError, and no launch begins."""
         measured = defaultdict(list)
         with self.phases("learning"):
             for group, rollout in experience.finished.items():

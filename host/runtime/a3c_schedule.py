@@ -26,7 +26,7 @@ class Inference:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The rollout of an agent is trained on a unit."""
+    """The training of the rollout of ``agent``, an agent of ``group``, on compute unit ``unit``."""
 
     unit: int
     group: int

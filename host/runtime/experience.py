@@ -159,7 +159,8 @@ def checked_items(fill, name, indexes, values, dtype):
 def put_items(program, operands, offset, opcode, indexes, values, **command):
     """Appends to the lists ``program`` and ``operands`` what processes a list of items.
 
-    Each item is an index with its value. ``program`` gets commands of ``opcode``, each for at most
+    An item is one of ``indexes`` with its number of ``values``, both uint32 arrays of one length.
+    ``program`` gets commands of ``opcode``, each for at most
     MAX_COUNT items; ``operands`` gets their bytes, from ``offset`` on. ``command`` has further
     fields of every command. Returns the next free offset, on a beat.
     """

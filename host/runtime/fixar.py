@@ -72,7 +72,8 @@ class FixarReplay(LearningReplay):
         )
 
     def act(self, observations, *, noise=0.0, seed=0):
-        """As ``LearningReplay.act``: the actor's actions, in the kernel's present precision.
+        """As ``LearningReplay.act``: the actor's actions, float32 [n, action], for observations [n,
+        observation], in the kernel's present precision.
 
         noise : standard deviation of the Gaussian noise that is added to each number of an action;
             0: no noise.

@@ -70,8 +70,8 @@ def checked_inserts(inserts, given, count, *, capacity, granules):
 
 
 def check_experiences(learner, records):
-    """ValueError if a record has a number that the kernel refuses; its text has the position of
-    the first such record in ``records``."""
+    """ValueError if a record has a number that the kernel of ``learner``, a LearnerConfig, refuses;
+    its text has the position of the first such record in ``records``."""
     bad = np.zeros(len(records), bool)
     for name in records.dtype.names:
         right = _rule(learner, name, records.dtype[name].base)[1](records[name])
@@ -83,8 +83,9 @@ def check_experiences(learner, records):
 
 
 def wrong_number(learner, record):
-    """``(name, rule, value)`` of the first field of ``record`` with a number that the kernel
-    refuses: the field's name, the rule in words, the first such number. None if all are right."""
+    """``(name, rule, value)`` of the first field of ``record`` with a number that the kernel of
+    ``learner``, a LearnerConfig, refuses: the field's name, the rule in words, the first such
+    number. None if all are right."""
     for name in record.dtype.names:
         rule, right = _rule(learner, name, record.dtype[name].base)
         values = np.atleast_1d(record[name])
@@ -105,8 +106,8 @@ def _rule(learner, name, dtype):
 
 
 def warn_of_clipped(weights, activations, gradients):
-    """Gives a RuntimeWarning with these three counts of clipped numbers. It points at the line of
-    the user's program that asked for the launch."""
+    """Gives a RuntimeWarning that so many ``weights``, ``activations`` and ``gradients`` were
+    clipped. It points at the line of the user's program that asked for the launch."""
     warnings.warn(
         f"{weights} weights, {activations} activations and {gradients} gradients were "
         "clipped to their fixed-point formats; formats with more integer bits "

@@ -56,8 +56,8 @@ def to_image(learner, parameters):
 
 
 def from_image(learner, image, sets):
-    """Inverse of ``to_image``, from the image's bytes (uint8) and the names of its sets: float32
-    arrays."""
+    """Inverse of ``to_image``: from the bytes of an image (uint8) and the names of its sets,
+    returns ``{network: [{set: (weights, biases)}, ...]}`` of float32 arrays."""
     result = {name: [{} for _ in layers] for name, layers in learner.networks.items()}
     for section in sections(learner, sets):
         raw = image[section.offset : section.offset + section.size]

@@ -42,7 +42,7 @@ def place(terminated, truncated):
 
     ``follows``, bool [steps, rows], is True for each step that is followed by a BOOTSTRAP: a
     truncated one, and the last one unless it terminated the episode. The order of its True places,
-    row by row of this array, is that of ``placement.bootstraps``.
+    time step by time step, is that of ``placement.bootstraps``.
     """
     steps, rows = terminated.shape
     follows = truncated & ~terminated

@@ -30,10 +30,12 @@ class Standardization(ConfigBase):
 
     Raw numbers are only quantized. All others are standardized, ``(number - mean) / deviation``,
     before they are quantized. Dynamic and block rewards stay standardized in the estimate; restored
-    numbers are brought back, ``mean + deviation * standardized``, inside a PE.
+    numbers are brought back, ``mean + deviation * standardized``, inside a PE. With codes of 32
+    bits, restored is the same as raw.
 
-    If all numbers are equal, their deviation is 0: standardized numbers are then 0, and restored
-    numbers are exactly the mean. Raw numbers that are all 0 stay 0.
+    Codes of 8 or 16 bits reach ``deviations`` deviations from the mean; what lies beyond is
+    clipped. If all numbers are equal, their deviation is 0: standardized numbers are then 0, and
+    restored numbers are exactly the mean. Raw numbers that are all 0 stay 0.
     """
 
     #: raw; dynamic: by the mean and deviation of all rewards so far, and kept so; block: by those

@@ -167,7 +167,7 @@ def plot_returns(out, *, title, threshold=None):
     actors and of greedy evaluations over environment steps, and a line at ``threshold`` unless it
     is None.
 
-    Returns the picture's path. MissingTool without matplotlib.
+    ``title`` stands above them. Returns the picture's path. MissingTool without matplotlib.
     """
     figures = needed("matplotlib.figure", "plot", "to draw returns.png")
     rows = read_progress(out)

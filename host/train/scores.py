@@ -65,8 +65,8 @@ class Scores:
     def evaluate(self, stop):
         """Evaluates the policy that learns, greedily, and keeps it as the best one if its mean
         return is at least ``best``. With ``until_solved``, a mean return of at least ``threshold``
-        is confirmed on other episodes. As soon as the list ``stop`` is not empty, the evaluation
-        ends without a result."""
+        is confirmed on other episodes, and then ``solved`` is True. As soon as the list ``stop`` is
+        not empty, the evaluation ends without a result."""
         mean = self._evaluated(stop, 0)
         if mean is None:
             return
