@@ -160,9 +160,9 @@ def put_items(program, operands, offset, opcode, indexes, values, **command):
     """Appends to the lists ``program`` and ``operands`` what processes a list of items.
 
     An item is one of ``indexes`` with its number of ``values``, both uint32 arrays of one length.
-    ``program`` gets commands of ``opcode``, each for at most
-    MAX_COUNT items; ``operands`` gets their bytes, from ``offset`` on. ``command`` has further
-    fields of every command. Returns the next free offset, on a beat.
+    ``program`` gets commands of ``opcode``, each for at most MAX_COUNT items; ``operands`` gets the
+    items' bytes, from ``offset`` on. ``command`` has further fields of every command. Returns the
+    next free offset, on a beat.
     """
     for begin in range(0, len(indexes), MAX_COUNT):
         part = slice(begin, begin + MAX_COUNT)
